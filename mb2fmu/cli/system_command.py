@@ -49,7 +49,7 @@ def system(
     json_file: Path | None,
     arguments: dict[str, str],
 ) -> None:
-    """Couples FMUs as a system file says, runs them, and holds them against the whole model if one is given.
+    """Couples FMUs as a system file says, runs them, and compares them with the monolithic model if one is given.
 
     Writes DIR/NAME.ssp, DIR/NAME/OspSystemStructure.xml with the FMUs (libcosim), DIR/NAME_fmpy.py,
     a picture, results and a report. A system file is Python with one function annotated "-> CoupledSystem".
@@ -104,7 +104,7 @@ def _print_system_result(done: SystemRunResult, *, asked: bool) -> None:
         if answer.note:
             print_unless_quiet(f"    {answer.note}")
         if far := find_largest_difference(answer, done.deviations):
-            print_unless_quiet(f"    at the end {far[0]:.2e} of its size from the whole: {far[1]}")
+            print_unless_quiet(f"    at the end {far[0]:.2e} of its size from the monolithic model: {far[1]}")
     bound = done.joined.system.run_settings.bound
     if bound is not None and done.deviations:
         print_unless_quiet(f"{'Passed' if done.passed else 'Failed'}: the bound is {bound:g} of each variable's size")

@@ -16,12 +16,12 @@ ComponentVariable = tuple[int, str]
 
 
 class ConnectionResolver:
-    """The connections made so far.
+    """Resolves declared connections and collects the links that they make.
 
     Attributes:
         links: Input → (component, output, factor, offset, where it was declared).
         delays: Input → delay in s.
-        terminal_bonds: Of pairs of terminals.
+        terminal_bonds: Power bonds of connected terminals.
         terminal_links: Pairs of terminals.
     """
 
@@ -213,10 +213,14 @@ class ConnectionResolver:
         )
 
     def _link_terminal_members(
-        self, first: tuple[int, TerminalMember], second: tuple[int, TerminalMember], description: str, where: str
+        self,
+        first_member_key: tuple[int, TerminalMember],
+        second_member_key: tuple[int, TerminalMember],
+        description: str,
+        where: str,
     ) -> None:
         """Join two members of terminals; flows into both sides sum to zero, so one gets the sign −1."""
-        (first_component, first_member), (second_component, second_member) = first, second
+        (first_component, first_member), (second_component, second_member) = first_member_key, second_member_key
         causalities = [
             self._causality(first_component, first_member.variable),
             self._causality(second_component, second_member.variable),
@@ -241,10 +245,10 @@ class ConnectionResolver:
             self._diagnostics.faults.append(Fault(f"{description} is an input on both sides", where, remedy))
         # Two outputs of motion are redundant if the other one of the pair is connected; nothing to link.
 
-    def _causality(self, index: int, variable: str) -> str:
+    def _causality(self, component_index: int, variable: str) -> str:
         """Return the causality of a component's variable; empty if it has none of that name."""
-        each = self._diagnostics.components[index]
-        return each.variables[variable].causality if variable in each.variables else ""
+        component = self._diagnostics.components[component_index]
+        return component.variables[variable].causality if variable in component.variables else ""
 
 
 def _unknown_variable_fault(component: FmuComponent, name: str, where: str) -> Fault:

@@ -1,4 +1,4 @@
-"""``CoupledSystem``: the user's declaration of several connected units."""
+"""``CoupledSystem``: the user's declaration of several connected FMUs."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class ParameterTarget:
 
     Attributes:
         variable: ``component.variable``.
-        factor: Of the value, after units of measure are converted.
-        offset: Of the value, in the variable's unit.
-        convert: False: numbers are passed as they are, whatever the units.
+        factor: Multiplies the value after its unit of measure is converted.
+        offset: Is added to the value, in the variable's unit.
+        convert: If false, numbers are passed without conversion of units.
     """
 
     variable: str
@@ -76,7 +76,7 @@ class DeclaredBond:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredMonolith:
-    """The whole as one model."""
+    """The reference: the whole system as one model."""
 
     source: Any
     reference_names: Mapping[str, str]
@@ -89,9 +89,9 @@ class SystemExperiment:
     """Run time of a system, and tolerance of its components.
 
     Attributes:
-        stop: In s; the start time is 0.
-        tolerance: Relative, of the components' own solvers.
-        stepping: Of the master.
+        stop: Stop time in s; the start time is 0.
+        tolerance: Relative tolerance of the components' own solvers.
+        stepping: Settings of the master.
         bound: Largest error against the monolith that is accepted, of each variable's own size; None: none is stated.
     """
 
@@ -120,10 +120,10 @@ class SteppingOptions(TypedDict, total=False):
 class CoupledSystem:
     """Several connected FMUs, and the settings of their run; docs/systems.md shows how.
 
-    Declarations are collected, each with the line it stands in, and judged together when the system is joined.
+    Declarations are collected, each with the line it stands in, and checked together when the system is wired.
 
     Args:
-        name: Of the system, an identifier.
+        name: Name of the system, an identifier.
         description: One line.
 
     Example:
@@ -158,12 +158,12 @@ class CoupledSystem:
         """Add an FMU.
 
         Args:
-            name: In the system, an identifier.
-            source: A ``Model``, the file that has its function (``.py``), or any unit (``.fmu``); paths count from the
+            name: Name in the system, an identifier.
+            source: A ``Model``, the file that has its function (``.py``), or any FMU (``.fmu``); paths count from the
                 folder of the system's file.
-            arguments: Of the model file's function.
+            arguments: Arguments of the model file's function.
             values: Variable → parameter or start value in the variable's unit, or ``(value, unit)``.
-            fmi: Version that an FMU of a model gets. FMI 2 is what SSP tools and libcosim read.
+            fmi: FMI version of FMUs that are made of models. SSP tools and libcosim import FMI 2.
         """
         self.components.append(
             DeclaredComponent(name, source, dict(arguments or {}), dict(values or {}), fmi, find_user_line())
@@ -173,8 +173,8 @@ class CoupledSystem:
         """Set one value for parameters and start values of several components; ``.ssp`` files map it (SSM).
 
         Args:
-            name: Of the parameter in the system.
-            value: In each variable's own unit, or ``(value, unit)``, which is converted to each.
+            name: Name of the parameter in the system.
+            value: Number in each variable's own unit, or ``(value, unit)``, which is converted to each.
             to: ``component.variable`` of each, or a mapping of them to (factor, offset), which follow the conversion:
                 ``{"drive.ratio": (1.0, 0.0), "arm.load": (-0.5, 2.0)}``.
         """
@@ -200,9 +200,9 @@ class CoupledSystem:
             source: ``component.output``, or ``component.terminal``.
             target: ``component.input``, or ``component.terminal``. Of two terminals each member is connected with that
                 of its name: flows sum to zero, the others are equal; on each pair one side is an output.
-            transformation: (factor, offset) of a variable, after units of measure are converted.
-            convert: False: numbers are passed as they are, whatever the units.
-            delay: In s, not shorter than a communication step: what arrives was given so long ago; at first it is the
+            transformation: (factor, offset) that is applied after units of measure are converted.
+            convert: If false, numbers are passed without conversion of units.
+            delay: Delay in s, at least a communication step: the input is the output of that time ago, at first the
                 input's start value. A line's waves are passed so.
         """
         self.connections.append(
@@ -215,19 +215,19 @@ class CoupledSystem:
         Connected terminals are bonds by themselves; this is for variables that are connected one by one.
 
         Args:
-            name: For the report.
+            name: Name in the report.
             sides: Power into each component, effort times flow: ``"left.F * left.v"``,
                 ``"-right.force * der(right.s)"``.
         """
         self.bonds.append(DeclaredBond(name, sides, find_user_line()))
 
     def monolith(self, source: Any, same: Mapping[str, str], *, arguments: Mapping[str, Any] | None = None) -> None:
-        """Set the whole as one model, the truth that the system is compared with.
+        """Set the reference: the whole as one model, with which the system is compared.
 
         Args:
             source: A ``Model`` or the file that has its function.
-            same: ``component.variable`` → the variable of the whole that is the same.
-            arguments: Of the model file's function.
+            same: ``component.variable`` → the same variable of the reference.
+            arguments: Arguments of the model file's function.
         """
         self.reference_model = DeclaredMonolith(source, dict(same), dict(arguments or {}), find_user_line())
 
@@ -243,11 +243,11 @@ class CoupledSystem:
         """Set the length of the run, and how the system is stepped.
 
         Args:
-            stop: In s.
+            stop: Stop time in s.
             step: Communication step in s.
-            tolerance: Relative, of the components' own solvers.
+            tolerance: Relative tolerance of the components' own solvers.
             bound: Largest error against the monolith that is accepted, of each variable's own size.
-            stepping: As the attributes of :class:`~mb2fmu.systems.resolved_system.SteppingSettings`.
+            stepping: See the attributes of :class:`~mb2fmu.systems.resolved_system.SteppingSettings`.
         """
         self.run_settings = SystemExperiment(
             stop=float(stop),

@@ -1,4 +1,4 @@
-"""Properties of one FMU that a system needs: variables, units, feedthrough, terminals, abilities; of any FMU."""
+"""Properties of one FMU that a system needs: variables, units, feedthrough, terminals, capabilities."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TERMINALS_FILE = "terminalsAndIcons/terminalsAndIcons.xml"
 
 @dataclass(frozen=True, slots=True)
 class UnitOfMeasure:
-    """An FMU as an FMU declares it: a value v is ``factor * v + offset`` in base units.
+    """A unit of measure as an FMU declares it: a value v is ``factor * v + offset`` in base units.
 
     Attributes:
-        name: As written.
-        exponents: Of FMI's base units, in their order; None: only the name is declared.
+        name: Name as written.
+        exponents: Exponents of FMI's base units, in their order; None: only the name is declared.
         factor: Base units per unit.
-        offset: In base units.
+        offset: Offset in base units.
     """
 
     name: str
@@ -40,9 +40,9 @@ class UnitOfMeasure:
 
 
 def compute_unit_conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tuple[float, float]:
-    """Return (factor, offset) from one FMU to another: target value = factor * source value + offset.
+    """Return (factor, offset) from one unit to another: target value = factor * source value + offset.
 
-    Angles may be left out of an FMU (N.m for N.m/rad): as a pure number a radian is 1.
+    Angles may be left out of a unit (N.m for N.m/rad): as a pure number a radian is 1.
 
     Raises:
         ValueError: If they measure different quantities.
@@ -70,16 +70,16 @@ class FmuComponent:
     """One FMU of a system.
 
     Attributes:
-        name: In the system.
-        path: Of its archive.
-        content: Its archive.
+        name: Name in the system.
+        path: Path of its archive.
+        content: Bytes of its archive.
         file_tree: The files in it.
         description: All of ``modelDescription.xml``.
-        variables: By name; scalars of doubles only.
-        units: By name.
+        variables: Scalar variables of type double, by name.
+        units: Units of measure, by name.
         terminals: Name → members.
-        capabilities: What the master may ask of it.
-        model_identifier: Of its Co-Simulation library.
+        capabilities: Optional functions that the master may use.
+        model_identifier: Model identifier of its Co-Simulation library.
         trouble_log_categories: Log categories of failed calls.
     """
 
@@ -123,11 +123,11 @@ class FmuComponent:
 
 
 def read_component(name: str, path: Path) -> FmuComponent:
-    """Read an FMU that is to be a component.
+    """Read an FMU as a component.
 
     Args:
-        name: In the system.
-        path: Of the archive.
+        name: Name in the system.
+        path: Path of the archive.
 
     Raises:
         PackageError: If it is no sound archive.
@@ -174,7 +174,7 @@ def _make_unit_of_measure(name: str, base: Mapping[str, str] | None) -> UnitOfMe
 
 
 def _read_capabilities(description: DescribedModel) -> SlaveCapabilities:
-    """Return what an FMU can do in Co-Simulation, by its flags; FMI 2 has no events and no early return."""
+    """Return the capabilities that an FMU declares for Co-Simulation; FMI 2 has no events and no early return."""
 
     def read_flag(name: str) -> bool:
         return description.flag("CoSimulation", name)

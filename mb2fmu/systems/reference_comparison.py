@@ -15,15 +15,15 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariableDeviation:
-    """Error of one variable of a system against the whole model.
+    """Deviation of one variable of a system from the reference.
 
     Attributes:
         name: ``component.variable``.
-        reference_name: Name in the whole model.
-        unit: As the system's FMU says.
-        time: In s, shape (n_t,).
-        system_values: Of the system, shape (n_t,).
-        reference_values: Of the whole, shape (n_t,).
+        reference_name: Name in the monolithic model.
+        unit: Unit of measure by the system's FMU.
+        time: Times in s, shape (n_t,).
+        system_values: Values of the system, shape (n_t,).
+        reference_values: Values of the monolithic model, shape (n_t,).
     """
 
     name: str
@@ -35,17 +35,17 @@ class VariableDeviation:
 
     @property
     def max_error(self) -> float:
-        """Largest, in its unit."""
+        """Largest absolute error, in its unit."""
         return float(np.max(np.abs(self.system_values - self.reference_values)))
 
     @property
     def reference_magnitude(self) -> float:
-        """Largest value of the truth, in its unit."""
+        """Largest absolute reference value, in its unit."""
         return float(np.max(np.abs(self.reference_values)))
 
     @property
     def relative_error(self) -> float:
-        """Largest error relative to the scale; the error itself if the truth is zero."""
+        """Largest error divided by the reference's magnitude; the error itself if the reference is zero."""
         return self.max_error / self.reference_magnitude if self.reference_magnitude else self.max_error
 
 
@@ -55,9 +55,9 @@ def compute_deviations(
     """Return the errors of a system.
 
     Args:
-        motion: What the system did.
-        reference_names: ``component.variable`` → name in the whole.
-        reference_values: Name in the whole → values at the motion's times.
+        motion: Recorded outputs of the system.
+        reference_names: ``component.variable`` → name in the monolithic model.
+        reference_values: Name in the monolithic model → values at the motion's times.
     """
     units = dict(zip(motion.names, motion.units, strict=True))
     return tuple(

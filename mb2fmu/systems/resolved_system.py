@@ -15,9 +15,9 @@ class ComponentPort:
 
     Attributes:
         component: Index into the components.
-        name: Of the variable in its unit.
-        reference: Its value reference.
-        unit: As the FMU says; empty if it says none.
+        name: Name of the variable in its FMU.
+        reference: Value reference.
+        unit: Unit of measure by the FMU; empty without one.
     """
 
     component: int
@@ -33,10 +33,10 @@ class PortLink:
     Attributes:
         source: Index of an output.
         target: Index of an input.
-        factor: Of the value.
-        offset: Of the value.
-        delay: In s; 0: none.
-        start: What arrives before anything that was given does.
+        factor: Factor of the value.
+        offset: Offset of the value.
+        delay: Delay in s; 0: none.
+        start: Value that arrives before the first sent value.
     """
 
     source: int
@@ -49,13 +49,13 @@ class PortLink:
 
 @dataclass(frozen=True, slots=True)
 class BondVariable:
-    """A variable of a bond: an input's course or an output, in SI units after ``factor``.
+    """A variable of a power bond: an input or an output, in SI units after ``factor``.
 
     Attributes:
         kind: ``input`` or ``output``.
         index: Into the coupling's inputs or outputs.
         factor: SI units per unit of the variable.
-        rate: True: its derivative by time is meant (a position stands for its velocity).
+        rate: True: the time derivative of the variable is used (a position stands for its velocity).
     """
 
     kind: Literal["input", "output"]
@@ -109,7 +109,10 @@ class SystemWiring:
         targets = [link.target for link in self.links]
         if len(set(targets)) != len(targets):
             raise ValueError("an input has two sources")
-        if any(self.inputs[i].component != self.outputs[j].component for i, j in self.feedthrough):
+        if any(
+            self.inputs[input_index].component != self.outputs[output_index].component
+            for input_index, output_index in self.feedthrough
+        ):
             raise ValueError("feedthrough is within one component")
 
     def input_name(self, index: int) -> str:
@@ -134,7 +137,7 @@ class SystemWiring:
 def find_feedthrough_inputs(wiring: SystemWiring, output: int) -> tuple[str, ...]:
     """Return connected inputs on which a connected output depends at the same instant, as ``component.variable``.
 
-    A master that passes the output on before it sets them passes an old value on.
+    A master that passes the output on before it sets these inputs passes on an old value.
     """
     linked_inputs = {link.target for link in wiring.links if not link.delay}
     return tuple(
@@ -150,7 +153,7 @@ def list_converted_inputs(wiring: SystemWiring) -> tuple[str, ...]:
 
 
 def find_stale_reads(wiring: SystemWiring) -> dict[int, str]:
-    """Return source of a link → the error of a master that reads outputs before their inputs are updated."""
+    """Return output index → warning for masters that read this output before its inputs are set."""
     warnings = {}
     for source in sorted({link.source for link in wiring.links if not link.delay}):
         if input_names := find_feedthrough_inputs(wiring, source):
@@ -169,10 +172,10 @@ class SteppingSettings:
         step: Communication step in s; the first one if ``accuracy`` is given.
         method: ``jacobi``: all components with inputs from the past; ``gauss-seidel``: one after another, later ones
             with what earlier ones have just given.
-        order: Of the polynomials that inputs follow over a step: 0 held, 1 lines, 2 parabolas.
-        passes: Most passes over one step; more than one needs components that can go back.
-        converged: Passes end where inputs at the step's end change by less than this, of their own size.
-        jacobian: Passes are Newton steps with the interface Jacobian, not repeated substitution.
+        order: Order of the polynomials that inputs follow over a step: 0 held, 1 lines, 2 parabolas.
+        passes: Largest number of iterations of one step; more than one needs components that can restore a state.
+        converged: Iterations end when inputs at the step's end change by less than this, relative to their size.
+        jacobian: Iterations are Newton steps with the interface Jacobian, not repeated substitution.
         accuracy: None: steps of one size. Else steps are chosen so that the inputs' error over one step stays below
             this, of their own size; needs components that can go back and step by any size.
         longest: Longest communication step in s with ``accuracy``; None: a hundred times ``step``.

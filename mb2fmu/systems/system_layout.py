@@ -1,4 +1,4 @@
-"""Places of a system's boxes: columns in the direction of the values."""
+"""Positions of a system's component boxes: columns in the direction of data flow."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class ComponentBox:
     """One component in the picture, y downward.
 
     Attributes:
-        left: Edges, in units of the drawing.
-        top: …
-        right: …
-        bottom: …
+        left: Left edge, in units of the drawing.
+        top: Top edge.
+        right: Right edge.
+        bottom: Bottom edge.
         inputs: Connected inputs (indices into the wiring's), from top to bottom.
         outputs: Outputs drawn, connected ones first.
     """
@@ -49,7 +49,7 @@ class ComponentBox:
 
 
 def place_component_boxes(wiring: SystemWiring) -> tuple[ComponentBox, ...]:
-    """Return the places of all components."""
+    """Return the boxes of all components."""
     count = range(len(wiring.components))
     feeding_components: dict[int, set[int]] = {component: set() for component in count}
     for link in wiring.links:
@@ -104,7 +104,7 @@ def _select_drawn_outputs(wiring: SystemWiring, component: int) -> tuple[int, ..
 
 
 def _compute_box_width(wiring: SystemWiring, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float:
-    """Return a width at which no input's name meets an output's in any row."""
+    """Return a width at which names of inputs and outputs do not overlap."""
     port_sides = (
         [wiring.inputs[input_index] for input_index in inputs],
         [wiring.outputs[output_index] for output_index in outputs],

@@ -31,7 +31,7 @@ def draw_system_picture(wiring: SystemWiring, title: str) -> str:
 
     Args:
         wiring: The system.
-        title: For those who do not see it.
+        title: Title for screen readers.
     """
     boxes = place_component_boxes(wiring)
     parts = [f"<style>{_STYLE_SHEET}</style>", _ARROW_TIP]
@@ -75,12 +75,12 @@ def _is_backward(wiring: SystemWiring, boxes: tuple[ComponentBox, ...], source: 
 
 
 def _wire_overhang(lane: int) -> float:
-    """Return how far beside the boxes a wire goes that goes back."""
+    """Return how far a backward wire extends beside the boxes."""
     return 10.0 + 6.0 * lane
 
 
 def _draw_backward_wire(start: tuple[float, float], end: tuple[float, float], lane_height: float, lane: int) -> str:
-    """Return a wire that goes back below all boxes."""
+    """Return a wire that leads back below all boxes."""
     right_turn, left_turn = start[0] + _wire_overhang(lane), end[0] - _wire_overhang(lane)
     path = (
         f"M{start[0]:.1f} {start[1]:.1f}H{right_turn:.1f}V{lane_height:.1f}"
@@ -90,7 +90,7 @@ def _draw_backward_wire(start: tuple[float, float], end: tuple[float, float], la
 
 
 def _draw_component(wiring: SystemWiring, component: int, box: ComponentBox) -> Iterator[str]:
-    """Yield the SVG of a component: frame, name, pins with units, and lines where inputs pass straight through."""
+    """Yield the SVG of a component: frame, name, pins with units, and lines of feedthrough."""
     yield (
         f'<rect class="box" x="{box.left:.1f}" y="{box.top:.1f}" width="{box.right - box.left:.1f}" '
         f'height="{box.bottom - box.top:.1f}" rx="6"/>'

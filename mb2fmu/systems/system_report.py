@@ -1,4 +1,4 @@
-"""The report of a system: picture, stepping, errors against the whole, bonds, other masters."""
+"""Report of a system: picture, settings, errors against the reference, bonds, other masters."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def render_system_page(
 
     Args:
         wired_system: The system.
-        motion: What it did.
-        deviations: Against the whole model; may be empty.
-        foreign_results: Of other masters; may be empty.
+        motion: Recorded outputs.
+        deviations: Deviations from the reference; may be empty.
+        foreign_results: Results of other masters; may be empty.
     """
     report_environment = report_template_environment()
     environment = Environment(
@@ -89,9 +89,9 @@ def _format_number(value: float) -> str:
 def _format_headline(deviations: Sequence[VariableDeviation], error_bound: float | None) -> str:
     """Return the first sentence of the report: the largest error, or that there is nothing to compare with."""
     if not deviations:
-        return "The system was run; no whole model is given to hold it against."
+        return "The system was run; no monolithic model is given to compare it with."
     worst_deviation = max(deviations, key=lambda each: each.relative_error)
-    sentence = f"Largest error against the whole: {worst_deviation.relative_error:.2e} of {worst_deviation.name}'s size"
+    sentence = f"Largest deviation from the monolithic model: {worst_deviation.relative_error:.2e} of {worst_deviation.name}'s size"
     return f"{sentence}." if error_bound is None else f"{sentence}; the bound is {error_bound:.1e}."
 
 
@@ -173,7 +173,7 @@ def _list_stepping_settings(wired_system: WiredSystem, motion: SystemMotion) -> 
         "Passes",
         "one" if stepping.passes == 1 else f"up to {stepping.passes}, {iteration_kind}, until {stepping.converged:g}",
     )
-    yield "Units' own tolerance", f"{run_settings.tolerance:g}"
+    yield "Tolerance of the FMUs", f"{run_settings.tolerance:g}"
     yield "Time", f"0 to {run_settings.stop:g} s"
 
 

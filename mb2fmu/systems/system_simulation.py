@@ -1,4 +1,4 @@
-"""``simulate_system``: run a joined system by the master, in a process of its own."""
+"""``simulate_system``: run a wired system by the master, in a process of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mb2fmu.temporary_files import make_work_folder
 
 Floats = npt.NDArray[np.float64]
 ProgressCallback = Callable[[float], None]
-"""Is told the part of the experiment that is done, 0 to 1."""
+"""Receives the part of the experiment that is done, 0 to 1."""
 
 TIME_LIMIT = 3600.0
 _POLL_INTERVAL = 0.2
@@ -38,13 +38,13 @@ class SystemMotion:
 
     Attributes:
         names: ``component.variable`` of every output.
-        units: As the FMUs of the system say; empty where they say none.
+        units: Units of measure by the FMUs; empty where they declare none.
         time: Communication points in s, shape (n_t,).
         values: Shape (n_t, n).
         bonds: Names of bonds.
         energy_defects: Energy that each bond took out of the system in J, shape (n_t, n_bonds).
-        exchanged_energies: Energy that the first side of each bond has taken up in J, shape (n_t, n_bonds).
-        statistics: Steps, passes, forecast, as ``master.simulation_run.RunStatistics`` says.
+        exchanged_energies: Energy that the first side of each bond has received in J, shape (n_t, n_bonds).
+        statistics: Fields of ``master.simulation_run.RunStatistics``.
         log: Messages of the FMUs.
     """
 
@@ -67,7 +67,7 @@ class SystemRunError(ToolError):
     """A component failed while the system ran.
 
     Attributes:
-        motion: What was recorded up to the last good communication point.
+        motion: Recorded outputs up to the last valid communication point.
     """
 
     def __init__(self, headline: str, faults: list[Fault], motion: SystemMotion) -> None:
@@ -82,12 +82,12 @@ def simulate_system(
 
     Args:
         wired_system: The system.
-        progress: Is told how far it is.
-        time_limit: In s.
+        progress: Receives the completed part of the experiment.
+        time_limit: Limit of wall-clock time in s.
 
     Raises:
-        CouplingError: If the coupling is foretold to explode.
-        SystemRunError: If a component fails, with all that was recorded before.
+        CouplingError: If the coupling is forecast to diverge.
+        SystemRunError: If a component fails, with the outputs recorded before.
     """
     with make_work_folder("run the system") as folder:
         request = _make_request(wired_system, folder)
@@ -107,7 +107,7 @@ def simulate_system(
 
 
 def _make_request(wired_system: WiredSystem, folder: Path) -> SystemRequest:
-    """Unpack the FMUs into a folder and return what the master's process needs of them."""
+    """Unpack the FMUs into a folder and return the request for the master's process."""
     component_requests = []
     for component, values in zip(wired_system.components, wired_system.values, strict=True):
         unzipped = folder / "units" / component.name
@@ -254,7 +254,7 @@ def _crash_error(
 
 
 def _instability_error(wired_system: WiredSystem, forecast: Mapping[str, Any]) -> CouplingError:
-    """Return the error of a coupling that is forecast to diverge, with what would make it stable."""
+    """Return the error of a coupling that is forecast to diverge; its remedy names stable settings."""
     stepping = wired_system.system.run_settings.stepping
     remedies = []
     stable_step = forecast["stable_step"]

@@ -13,7 +13,7 @@ from mb2fmu.systems.resolved_system import SystemWiring
 
 
 class CouplingError(Mb2FmuError):
-    """FMUs cannot be coupled as asked, or their coupling cannot work."""
+    """FMUs cannot be coupled as declared, or their coupling cannot work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class MappedParameter:
 
     Attributes:
         parameter: Index into the system's declared parameters.
-        component: Index.
-        variable: Of the component.
-        factor: Conversion of FMUs included.
-        offset: In the variable's unit.
+        component: Index of the component.
+        variable: Variable of the component.
+        factor: Factor, with the conversion of units.
+        offset: Offset in the variable's unit.
     """
 
     parameter: int
@@ -53,11 +53,11 @@ class WiredSystem:
     """A system whose connections were checked.
 
     Attributes:
-        system: As declared.
-        components: Its units, in order.
-        wiring: For the master.
+        system: Declared system.
+        components: FMUs, in order.
+        wiring: Ports, links and bonds for the master.
         values: Per component: variable → value in its own unit; those of mapped parameters are among them.
-        notes: What a user should know, though nothing is wrong.
+        notes: Remarks for the user that are no faults.
         mapped_parameters: Variables that follow parameters of the system.
         terminal_links: Connections that were made of terminals, not of variables.
     """
@@ -72,18 +72,18 @@ class WiredSystem:
 
 
 class WiringDiagnostics:
-    """A system during its checks: components by name, and the faults and notes so far.
+    """Faults and notes that the checks of a system collect, and its components by name.
 
     Attributes:
-        system: As declared.
-        components: Its units, in the order of declaration.
+        system: Declared system.
+        components: FMUs, in the order of declaration.
         component_index: Name of a component → its index.
-        faults: What is wrong so far.
-        notes: What a user should know, though nothing is wrong.
+        faults: Faults found so far.
+        notes: Remarks for the user that are no faults.
     """
 
     def __init__(self, system: CoupledSystem, components: Iterable[FmuComponent], faults: Iterable[Fault]) -> None:
-        """Begin with the faults that need no unit."""
+        """Begin with the faults that need no FMU."""
         self.system, self.components = system, tuple(components)
         self.component_index = {component.name: index for index, component in enumerate(self.components)}
         self.faults: list[Fault] = list(faults)

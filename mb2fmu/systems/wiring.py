@@ -20,18 +20,18 @@ from mb2fmu.systems.wired_system import CouplingError, MappedParameter, WiredSys
 from mb2fmu.units import parse_unit
 
 _OPTION_CHOICES = {"method": get_args(SteppingMethod), "loops": ("refuse", "solve"), "unstable": ("refuse", "run")}
-"""Options of the stepping that are words, and what they can be."""
+"""Options of the stepping that are words → their possible values."""
 
 
 def wire_system(system: CoupledSystem, components: Sequence[FmuComponent]) -> WiredSystem:
-    """Resolve a system.
+    """Check a declared system and its FMUs, and resolve its connections.
 
     Args:
-        system: As declared.
-        components: Its units, in the order of declaration.
+        system: Declared system.
+        components: FMUs, in the order of declaration.
 
     Raises:
-        CouplingError: With everything that is wrong.
+        CouplingError: With all faults.
     """
     diagnostics = WiringDiagnostics(system, components, find_name_faults(system))
     connection_resolver = ConnectionResolver(diagnostics)
@@ -41,8 +41,8 @@ def wire_system(system: CoupledSystem, components: Sequence[FmuComponent]) -> Wi
     values = tuple(parameter_values.component_values(index) for index in range(len(diagnostics.components)))
     mapped_parameters = tuple(parameter_values.map_system_parameters(values))
     wiring = _make_wiring(diagnostics, connection_resolver, values)
-    input_ports = {(p.component, p.name): i for i, p in enumerate(wiring.inputs)}
-    output_ports = {(p.component, p.name): i for i, p in enumerate(wiring.outputs)}
+    input_ports = {(port.component, port.name): i for i, port in enumerate(wiring.inputs)}
+    output_ports = {(port.component, port.name): i for i, port in enumerate(wiring.outputs)}
     bonds = [
         bond for make_bonds in connection_resolver.terminal_bonds for bond in make_bonds(input_ports, output_ports)
     ]
@@ -67,7 +67,7 @@ def wire_system(system: CoupledSystem, components: Sequence[FmuComponent]) -> Wi
 
 
 def find_name_faults(system: CoupledSystem) -> Iterator[Fault]:
-    """Yield faults of names and numbers that need no unit."""
+    """Yield faults of names and numbers, which need no FMU."""
     if not system.name.isidentifier():
         yield Fault(f"a system cannot be called {system.name!r}", system.where, "use letters, digits and _")
     locations_by_name: dict[str, str] = {}
@@ -158,9 +158,9 @@ def _make_wiring(
 
 def _make_port(diagnostics: WiringDiagnostics, index: int, name: str) -> ComponentPort:
     """Return the port of a component's variable, with its value reference and unit of measure."""
-    each = diagnostics.components[index]
-    unit = each.unit(name)
-    return ComponentPort(index, name, each.variables[name].reference or 0, unit.name if unit else "")
+    component = diagnostics.components[index]
+    unit = component.unit(name)
+    return ComponentPort(index, name, component.variables[name].reference or 0, unit.name if unit else "")
 
 
 def _find_input_start(
@@ -173,7 +173,7 @@ def _find_input_start(
 
 
 def _check_loops_and_capabilities(diagnostics: WiringDiagnostics, wiring: SystemWiring) -> None:
-    """Judge loops, and components that lack abilities for the stepping."""
+    """Add faults for algebraic loops and for components without the capabilities that the stepping needs."""
     stepping, where = diagnostics.system.run_settings.stepping, diagnostics.system.where
     levels = order_inputs_by_level(wiring)
     for group, is_loop in zip(levels.groups, levels.loops, strict=True):
@@ -209,7 +209,7 @@ def _check_algebraic_loop(diagnostics: WiringDiagnostics, description: str) -> N
 
 
 class ParameterValueResolver:
-    """Values in the variables' own units."""
+    """Resolves declared values of parameters to numbers in the variables' own units."""
 
     def __init__(self, diagnostics: WiringDiagnostics) -> None:
         """Begin with the system that is checked."""
@@ -295,7 +295,7 @@ class ParameterValueResolver:
     def _find_settable_conversion(
         self, component: FmuComponent, name: str, unit: str | None, where: str
     ) -> tuple[float, float] | None:
-        """Return (factor, offset) from an FMU to that of a settable variable; None after a fault."""
+        """Return (factor, offset) from a unit to that of a settable variable; None after a fault."""
         if name not in component.variables:
             similar_names = difflib.get_close_matches(name, component.variables, n=3)
             remedy = f"did you mean {', '.join(similar_names)}?" if similar_names else "see its modelDescription.xml"

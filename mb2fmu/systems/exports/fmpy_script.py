@@ -13,7 +13,7 @@ def write_fmpy_script(wired_system: WiredSystem, folder: str) -> str:
 
     Args:
         wired_system: The system.
-        folder: Of the FMUs, from the script's.
+        folder: Folder of the FMUs, relative to the script's.
     """
     wiring, run_settings = wired_system.wiring, wired_system.system.run_settings
     component_order = order_components(wiring, run_settings.stepping.sequence)

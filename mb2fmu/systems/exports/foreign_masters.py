@@ -21,12 +21,12 @@ _MAX_NAMED_INPUTS = 4
 
 @dataclass(frozen=True, slots=True)
 class ForeignMaster:
-    """One other master.
+    """Another master that can run the written files.
 
     Attributes:
-        name: For the report.
-        module: What must be installed.
-        script: Beside this file.
+        name: Name in the report.
+        module: Module that must be installed.
+        script: File beside this one that runs the master.
         input_format: ``ssp`` or ``osp``.
         applies_transformations: It does the linear transformations of connections.
     """
@@ -54,8 +54,8 @@ class ForeignMasterResult:
     Attributes:
         master_name: Its name.
         final_values: Variable → value at the end; empty if it failed.
-        failure: Why it failed, or why it was not asked.
-        note: What it does otherwise than the files say.
+        failure: Why it failed, or why it was not run.
+        note: How it deviates from the written files.
     """
 
     master_name: str
@@ -75,8 +75,8 @@ def run_foreign_masters(
         ssp: The ``.ssp``.
         osp: Folder of the OSP configuration.
         step: Communication step in s.
-        stop: In s.
-        variable_names: ``component.variable`` of what is wanted at the end.
+        stop: Stop time in s.
+        variable_names: ``component.variable`` of the variables whose final values are returned.
         transformed_inputs: ``component.variable`` of inputs whose values are transformed on their way.
     """
     results = []
@@ -116,7 +116,7 @@ def _run_foreign_master(
 ) -> ForeignMasterResult:
     """Run the system in another master, in a process of its own; the answer has values or the reason."""
     if importlib.util.find_spec(master.module) is None:
-        return ForeignMasterResult(master.name, {}, f"not asked: the package {master.module} is not installed")
+        return ForeignMasterResult(master.name, {}, f"not run: the package {master.module} is not installed")
     script = Path(__file__).with_name(master.script)
     source = ssp if master.input_format == "ssp" else osp
     command = [sys.executable, "-P", str(script), str(source.resolve()), repr(step), repr(stop), *variable_names]
@@ -143,7 +143,7 @@ def _run_foreign_master(
 
 
 def _extract_error(output: str) -> str:
-    """Return the end of what a process said: of a traceback the error alone."""
+    """Return the end of a process's output; of a traceback only the error."""
     lines = output.strip().splitlines()
     if any(line.startswith("Traceback") for line in lines):
         lines = lines[max((index + 1 for index, line in enumerate(lines) if line.startswith("  ")), default=0) :]

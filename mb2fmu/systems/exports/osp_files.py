@@ -1,4 +1,4 @@
-"""The system as libcosim reads it: ``OspSystemStructure.xml`` of the Open Simulation Platform (MSMI 0.1)."""
+"""Write a system for libcosim: ``OspSystemStructure.xml`` of the Open Simulation Platform (MSMI 0.1)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write_osp_files(wired_system: WiredSystem) -> FileTree:
 
 
 def _make_structure(wired_system: WiredSystem) -> Element:
-    """Return the XML of a system; comments tell where libcosim deviates from the declared coupling."""
+    """Return the XML of a system; comments say where libcosim deviates from the declared coupling."""
     run_settings, wiring = wired_system.system.run_settings, wired_system.wiring
     root = etree.Element(f"{{{NAMESPACE}}}OspSystemStructure", nsmap={None: NAMESPACE}, version="0.1")
     for name, text in (

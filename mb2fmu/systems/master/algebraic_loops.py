@@ -1,8 +1,8 @@
-"""Closing: make inputs and outputs agree at one instant; solve algebraic loops by Newton's method.
+"""Make inputs and outputs agree at one instant; solve algebraic loops by Newton's method.
 
-At one moment inputs are u = L y(u) + e: an output may depend on inputs of its own unit (feedthrough). Where that makes
-no loop, values are passed on level by level. A loop is solved by Newton's method with a Jacobian of differences, which
-is kept as long as it serves.
+At one instant inputs are u = L y(u) + e: an output may depend on inputs of its own FMU (feedthrough). Where that makes
+no loop, values are passed on level by level. A loop is solved by Newton's method; its Jacobian is made of differences
+and used again as long as the iteration converges.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SavedPortValues = tuple[Floats, Floats, dict[tuple[int, ...], Floats]]
 MAX_NEWTON_STEPS = 30
 """Newton steps over one loop."""
 NEWTON_TOLERANCE = 1e-12
-"""Of a loop's inputs, relative to their size: where round-off begins."""
+"""Relative residual of a loop's inputs at which round-off begins."""
 _RELATIVE_INCREMENT = 1e-6
 _SLOW_CONVERGENCE_RATIO = 0.2
 
@@ -33,7 +33,7 @@ class AlgebraicLoopSolver:
 
     Args:
         wiring: The system.
-        slaves: Its components.
+        slaves: The components.
 
     Attributes:
         u: Inputs, shape (n_inputs,); at first their start values: at zeros, outputs may not exist.
@@ -61,7 +61,7 @@ class AlgebraicLoopSolver:
         return self.u.copy(), self.y.copy(), dict(self._jacobians)
 
     def restore(self, saved: SavedPortValues) -> None:
-        """Take up earlier inputs and outputs, and the Jacobians of loops that were there."""
+        """Restore earlier inputs and outputs, and the Jacobians of loops."""
         self.u, self.y, self._jacobians = saved[0].copy(), saved[1].copy(), dict(saved[2])
 
     def input_indices(self, component: int) -> npt.NDArray[np.int64]:
@@ -120,7 +120,7 @@ class AlgebraicLoopSolver:
             self.read_outputs(component)
             change = (self.y - present_outputs) / (perturbed_inputs[perturbed_input] - self.u[perturbed_input])
             slave.write_inputs(self.u[component_inputs])
-            self.y[:] = present_outputs  # who asked may hold the array
+            self.y[:] = present_outputs  # the caller may hold the array
             for pair_index, (input_index, output_index) in enumerate(pairs):
                 derivatives[pair_index] = (
                     change[output_index] if input_index == perturbed_input else derivatives[pair_index]
@@ -144,7 +144,7 @@ class AlgebraicLoopSolver:
                 self._set_inputs(inputs, self.evaluate_links(inputs))
 
     def make_initially_consistent(self) -> None:
-        """Close as :meth:`close` does; then solve remaining differences (start values that depend on inputs) together.
+        """Do :meth:`make_consistent`; then solve remaining differences (start values that depend on inputs) together.
 
         Raises:
             SlaveError: If there is no consistent start near the present values.

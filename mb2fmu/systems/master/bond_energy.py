@@ -1,12 +1,12 @@
-"""Energy over bonds: the sum over the sides of a connection; zero for an exact coupling.
+"""Energy over power bonds: the sum over the sides of a connection is zero for an exact coupling.
 
-Over a step each signal is a polynomial: an input its course, an output one of a degree more, through its values at the
-step's ends and at the communication points before; of two degrees more where inputs are iterated, since what they err
-by is of a higher order then. With the same degree, inputs that were iterated would go through the same points as the
-outputs they come from, and no defect could be seen. Where inputs jump at each point, outputs bend there, and more
-points make it worse. The integral of effort times flow, of degree eight at most, is exact by Gauss's rule of five
-points. At the end of a step an input jumps from its course to what the outputs give; a held one may also jump at the
-beginning. A position that jumps does work: the mean effort before and after, times the jump.
+Over a step each signal is a polynomial. An input is its extrapolation polynomial. An output is a polynomial of one
+degree more, through its values at the step's ends and at earlier communication points; of two degrees more where inputs
+are iterated, since their error is of a higher order. With the same degree, iterated inputs would pass through the same
+points as the outputs that feed them, and the energy defect would always be zero. Where inputs jump at each point,
+outputs have kinks there, and more points increase the error. Gauss's rule of five points integrates effort times flow
+(degree eight at most) exactly. At the end of a step an input jumps from its polynomial to the value that the outputs
+give; a held input may also jump at the beginning. A position that jumps does work: mean effort times the jump.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class BondEnergyAccount:
 
     Args:
         wiring: The system.
-        order: Of the inputs' courses.
+        order: Order of the inputs' polynomials.
         iterated: Inputs agree with outputs at the ends of steps, so that nothing jumps there.
-        time: Of the first communication point, in s.
-        inputs: There, shape (n_inputs,).
-        outputs: There, shape (n_outputs,).
+        time: Time of the first communication point, in s.
+        inputs: Inputs there, shape (n_inputs,).
+        outputs: Outputs there, shape (n_outputs,).
 
     Attributes:
-        energies: Taken up by each side of each bond since the beginning, in J: one array of shape (n_sides,) per bond.
+        energies: Energy that each side of each bond has received, in J: one array of shape (n_sides,) per bond.
         feedthrough_pairs: (input, output) of bonds whose outputs depend on the input at the same moment.
     """
 
@@ -46,7 +46,9 @@ class BondEnergyAccount:
         self._point_count = order + 1 + iterated
         self._past_points = [(time, np.concatenate([outputs, inputs]))]
         self._inputs = inputs.copy()
-        signals = [s for bond in wiring.bonds for side in bond.sides for s in (side.effort, side.flow)]
+        signals = [
+            bond_variable for bond in wiring.bonds for side in bond.sides for bond_variable in (side.effort, side.flow)
+        ]
         bond_outputs = {signal.index for signal in signals if signal.kind == "output"}
         self.feedthrough_pairs = (
             sorted(
@@ -64,8 +66,8 @@ class BondEnergyAccount:
 
         Args:
             step: The step.
-            inputs: As the outputs give them at its end, shape (n_inputs,).
-            outputs: There, shape (n_outputs,).
+            inputs: Inputs at its end that agree with the outputs, shape (n_inputs,).
+            outputs: Outputs there, shape (n_outputs,).
             derivatives: ∂output/∂input there of ``pairs``, shape (n_pairs,).
         """
         end_time = step.start_time + step.size
@@ -91,10 +93,10 @@ class BondEnergyAccount:
     def _fit_outputs(
         self, step: AcceptedStep, first_inputs: Floats, last_inputs: Floats, derivatives: Floats
     ) -> Floats:
-        """Return the outputs over a step: through their points, and by feedthrough with the inputs' courses.
+        """Return the outputs over a step as polynomials, shape (n_outputs, n_coefficients).
 
-        Between the points a course differs from the smooth signal that it stands for; an output that depends on the
-        input at once differs with it.
+        They pass through the outputs' points. Between these, an input's polynomial differs from the smooth signal that
+        it approximates; an output with feedthrough of this input gets the difference too.
         """
         first_point = self._past_points[-1][0], np.concatenate([step.initial_outputs, first_inputs])
         last_point = step.start_time + step.size, np.concatenate([step.final_outputs, last_inputs])
@@ -111,11 +113,11 @@ class BondEnergyAccount:
         return output_polynomials
 
     def energy_defects(self) -> Floats:
-        """Return energy that each connection has taken out of the system (made, if negative) in J, shape (n_bonds,)."""
+        """Return the energy in J that each connection has removed (added, if negative), shape (n_bonds,)."""
         return -np.array([energy.sum() for energy in self.energies])
 
     def exchanged_energies(self) -> Floats:
-        """Return the energy in J that the first side of each bond has taken up, shape (n_bonds,)."""
+        """Return the energy in J that the first side of each bond has received, shape (n_bonds,)."""
         return np.array([energy[0] for energy in self.energies])
 
 

@@ -1,4 +1,4 @@
-"""Marching: communication steps of a whole system, Jacobi or Gauss–Seidel, once or until inputs agree.
+"""Communication steps of a whole system: Jacobi or Gauss–Seidel, once or until inputs agree.
 
 One step from t_n to t_n + H:
 
@@ -39,7 +39,7 @@ _TIME_TOLERANCE = 1e-9
 
 
 MAX_STEP_REPEATS = 50
-"""Shorter and shorter steps to an instant at which all components can meet: other inputs move another's event."""
+"""Repetitions of one step, each to the earliest event: a shorter step changes inputs, and with them other events."""
 
 
 class CommunicationStepError(Exception):
@@ -61,16 +61,16 @@ class AcceptedStep:
     """One accepted communication step.
 
     Attributes:
-        start_time: In s.
-        size: In s.
-        input_polynomials: Of the inputs, from ``start_time``; shape (n_inputs, 3).
-        iterations: How many there were.
-        last_change: Of the inputs at the end in the last pass, relative to their size.
-        extrapolation_error: Of the extrapolated inputs at the end, relative to their size.
-        event: At the end.
-        initial_outputs: Outputs at the beginning once the inputs are those of the courses, shape (n_outputs,).
-        final_outputs: Outputs at the end while the inputs are still those of the courses, shape (n_outputs,).
-        after_event: There was an event at the beginning.
+        start_time: Start of the step in s.
+        size: Step size in s.
+        input_polynomials: Coefficients of the inputs from ``start_time``, shape (n_inputs, 3).
+        iterations: Number of iterations.
+        last_change: Change of the inputs at the end in the last iteration, relative to their size.
+        extrapolation_error: Error of the extrapolated inputs at the end, relative to their size.
+        event: Whether there is an event at the end.
+        initial_outputs: Outputs at the beginning with the inputs of the polynomials, shape (n_outputs,).
+        final_outputs: Outputs at the end with the inputs of the polynomials, shape (n_outputs,).
+        after_event: Whether there was an event at the beginning.
     """
 
     start_time: float
@@ -87,15 +87,15 @@ class AcceptedStep:
 
 @dataclass(frozen=True, slots=True)
 class SavedSystemState:
-    """All that a system is at a communication point, to go back to.
+    """State of a system at a communication point, to return to.
 
     Attributes:
-        states: Of the components.
-        time: Of the point, in s.
-        past_points: Points and inputs that courses are fitted to.
-        port_values: Of :class:`AlgebraicLoopSolver`.
-        input_scale: Largest inputs so far.
-        jacobian: Of the interface, with what it belongs to.
+        states: States of the components.
+        time: Time of the point, in s.
+        past_points: Times and inputs through which input polynomials pass.
+        port_values: Inputs and outputs, from :class:`AlgebraicLoopSolver`.
+        input_scale: Largest magnitude of each input so far.
+        jacobian: Interface Jacobian, with the step size and order that it is valid for.
         next_event_time: Instant of the next event that is known beforehand, in s.
     """
 
@@ -113,8 +113,8 @@ class SystemStepper:
 
     Args:
         wiring: The system.
-        slaves: Its components, in order, ready to step.
-        stepping: How.
+        slaves: The components, in order, in Step Mode.
+        stepping: Settings of the master.
 
     Attributes:
         time: The last communication point, s.
@@ -153,7 +153,7 @@ class SystemStepper:
 
     @property
     def recent_inputs(self) -> tuple[Floats, ...]:
-        """Inputs at the communication points that courses are fitted to, the newest last."""
+        """Inputs at the communication points from which inputs are extrapolated, the newest last."""
         return tuple(inputs for _, inputs in self._past_points[-(self._stepping.order + 1) :])
 
     def step(self, size: float) -> AcceptedStep:
@@ -188,11 +188,11 @@ class SystemStepper:
         return accepted
 
     def _step_to_common_time(self, size: float, states: list[Any] | None) -> AcceptedStep | None:
-        """Step to where all components can meet; None if one has an event at once, before it has moved.
+        """Step to the earliest time at which a component stopped; None if one has an event before it has moved.
 
-        Then it stays where it is, since its inputs' courses may have begun a little beside the values of the inputs
-        there, and all others go back. Where one of them stopped there is an event, though it may not see it again when
-        it comes to that instant with slightly other inputs: left to itself it would handle it unseen in the next step.
+        Then it stays where it is, since its inputs' polynomials may begin at slightly other values than its inputs had,
+        and all others return. Where a component stopped there is an event, also if it does not detect it again when it
+        comes to that instant with slightly other inputs: else it would handle it unnoticed in the next step.
         """
         port_values = self.loop_solver.save()
         attempt = self._iterate_step(size, states)
@@ -217,7 +217,7 @@ class SystemStepper:
         )
 
     def restore(self, saved: SavedSystemState) -> None:
-        """Go back to an earlier communication point: all that follows has the bits of a run that never went on."""
+        """Return to an earlier communication point; what follows is bitwise equal to a run that never went further."""
         self._restore_components(saved.states)
         self.time, self._past_points = saved.time, list(saved.past_points)
         self._input_scale, self._jacobian, self._next_event_time = (
@@ -283,7 +283,7 @@ class SystemStepper:
         )  # fmt: skip
 
     def _step_components(self, size: float, end_inputs: Floats | None) -> tuple[Floats, float, bool]:
-        """Step all components once; return their courses, the shortest step, and any event."""
+        """Step all components once; return the input polynomials, the shortest step, and whether there is an event."""
         known_ends = np.full(len(self._input_scale), end_inputs is not None)
         target_inputs = np.zeros(len(self._input_scale)) if end_inputs is None else end_inputs.copy()
         polynomials = self._extrapolate_inputs(size, target_inputs, known_ends)
@@ -319,7 +319,7 @@ class SystemStepper:
     def _extrapolate_inputs(
         self, size: float, end_inputs: Floats | None, known_ends: npt.NDArray[np.bool_] | None
     ) -> Floats:
-        """Return the inputs' courses: through the past, or through the last past point and the known end."""
+        """Return the inputs' polynomials: through past points, or through past points and the known end."""
         order = self._stepping.order
         past_points = input_extrapolation.select_distant_points(self._past_points, size)[-(order + 1) :]
         times = [time - self.time for time, _ in past_points]
@@ -387,7 +387,7 @@ class SystemStepper:
         return bool(size - reached > _ROUND_OFF * (abs(self.time) + size))
 
     def _may_return_early(self) -> bool:
-        """Return whether a component may stop inside a step and all can go back to meet it there."""
+        """Return whether a component may stop inside a step and all components can restore a saved state."""
         return any(slave.capabilities.early_return or slave.capabilities.event_mode for slave in self._slaves) and all(
             slave.capabilities.saves_state for slave in self._slaves
         )
@@ -420,7 +420,7 @@ class SystemStepper:
         self._call(self.loop_solver.make_consistent)
 
     def _record_point(self, *, after_event: bool) -> None:
-        """Keep time and inputs of the last three points, from which courses are extrapolated; `anew` after an event."""
+        """Record time and inputs of the last three points; after an event, drop earlier ones."""
         if after_event:
             self._past_points.clear()
         self._delays.record_outputs(self.time, self.loop_solver.y)

@@ -1,9 +1,9 @@
 """Delays: a connection with delay T gives u(t) = y(t - T).
 
-Steps are no longer than the shortest delay, so that what arrives over a step is known when it begins: nothing is
-extrapolated, and no algebraic loop goes through a delay. Between points what was given is a line, whatever the order of
-other inputs: a mean of two values is no larger than they are, so that a line's waves do not grow, be the masses at its
-ends as unlike as they may; parabolas exceed their points, and were seen to explode.
+Steps are no longer than the shortest delay, so that arriving values are known when a step begins: nothing is
+extrapolated, and no algebraic loop contains a delay. Between communication points values are interpolated linearly,
+whatever the order of other inputs: a mean of two values is not larger than both, so that the waves of a transmission
+line do not grow, whatever the masses at its ends. Parabolas overshoot their points, and diverged in tests.
 
 That is the transmission line method (D. M. Auslander, Distributed system simulation with bilateral delay-line models,
 J. Basic Engng 90 (1968), 195-200; P. Krus et al., Distributed simulation of hydromechanical systems, 3rd Bath
@@ -69,16 +69,16 @@ class DelayedConnections:
         return arriving
 
     def input_polynomials(self, time: float, size: float) -> Floats:
-        """Return the targets' courses over a step: lines between arriving values at its ends, shape (n_targets, 3)."""
+        """Return the targets' polynomials over a step: lines between the values at its ends, shape (n_targets, 3)."""
         return input_extrapolation.fit_polynomials(
             (0.0, size), np.array([self.arriving_values(time), self.arriving_values(time + size)])
         )
 
     def _interpolate(self, time: float) -> Floats:
         """Return the value at a time, on the line between the points around it."""
-        after = min(max(int(np.searchsorted(self._times, time)), 1), len(self._times) - 1)
-        if after < 1:
+        next_index = min(max(int(np.searchsorted(self._times, time)), 1), len(self._times) - 1)
+        if next_index < 1:
             return self._sent_values[0]
-        before_time, after_time = self._times[after - 1], self._times[after]
+        before_time, after_time = self._times[next_index - 1], self._times[next_index]
         fraction = min(max((time - before_time) / (after_time - before_time), 0.0), 1.0)
-        return (1.0 - fraction) * self._sent_values[after - 1] + fraction * self._sent_values[after]
+        return (1.0 - fraction) * self._sent_values[next_index - 1] + fraction * self._sent_values[next_index]

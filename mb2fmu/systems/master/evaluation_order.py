@@ -13,7 +13,7 @@ class EvaluationLevels:
     """Inputs in the order in which they become known at one instant.
 
     Attributes:
-        groups: Of inputs; those of one group need only what groups before it have set. A group that is a loop needs
+        groups: Groups of inputs; those of one group need only inputs of groups before it. A group that is a loop needs
             itself.
         loops: Which groups are algebraic loops.
     """
@@ -141,8 +141,8 @@ def order_components(wiring: SystemWiring, sequence: Sequence[str] = ()) -> tupl
     Args:
         wiring: The system.
         sequence: Names in the user's order; (): by dependencies. Components come after those that feed them; in a ring
-            of components those come last whose outputs depend on inputs at the same moment, since they can use what is
-            new at once, then in the order of declaration.
+            of components those with feedthrough come last, since they can use new values at
+            once; then in the order of declaration.
 
     Raises:
         ValueError: If ``sequence`` does not name every component once.

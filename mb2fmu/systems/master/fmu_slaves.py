@@ -1,14 +1,14 @@
 """Slaves: components as the master steps them, FMI 2.0 and 3.0, by fmpy's classes.
 
-A slave has its connected inputs and its recorded outputs in a fixed order. ``advance`` lets its inputs follow courses:
+A slave has its connected inputs and its recorded outputs in a fixed order. In ``do_step`` inputs follow polynomials:
 
 - FMI 2 with ``canInterpolateInputs``: value and first derivative (``fmi2SetRealInputDerivatives``), so lines; parabolas
-  become the lines of the same moments (``courses``), one per substep.
+  become the lines of the same moments (``input_extrapolation``), one per substep.
 - FMI 3 with ``providesIntermediateUpdate``: values at each internal step (2.3.8 of FMI 3.0.2). An FMU that makes lines
   of them needs two values for a line: the first substep is ``FIRST_SUBSTEP_FRACTION`` of the step.
-- others: held means over substeps.
+- other FMUs: each input is its mean over a substep.
 
-After ``advance`` the inputs have the values at the end of their courses, so that outputs are read of these.
+After ``do_step`` the inputs have the values at the end of their polynomials, so that outputs belong to these.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mb2fmu.systems.master import input_extrapolation
 Floats = npt.NDArray[np.float64]
 
 FIRST_SUBSTEP_FRACTION = 1e-4
-"""Part of a communication step in which an FMI 3 unit finds the slopes of its inputs; it errs by half its square."""
+"""First part of a communication step, in which an FMI 3 FMU finds the slopes of its inputs (error: half its square)."""
 MAX_EVENT_ITERATIONS = 100
 """Iterations over discrete states at one event."""
 
@@ -40,10 +40,10 @@ class SlaveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SlaveStepResult:
-    """Result of a step: how far it went.
+    """Result of one step of a slave.
 
     Attributes:
-        end_time: Time in s.
+        end_time: Time that was reached, in s.
         needs_event_mode: It needs Event Mode there (FMI 3).
     """
 
@@ -89,20 +89,20 @@ class Slave(Protocol):
         """Do one communication step with inputs along ``input_polynomials``, shape (n_inputs, 3)."""
 
     def save_state(self) -> Any:
-        """Return its whole state."""
+        """Return its saved state."""
 
     def restore_state(self, state: Any) -> None:
-        """Go back to a state."""
+        """Restore a saved state."""
 
     def free_state(self, state: Any) -> None:
-        """Free a state."""
+        """Free a saved state."""
 
     def handle_events(self) -> float | None:
         """Handle an event; return the time of the next one in s, if known."""
 
 
 class _FmuSlave:
-    """Common part of slaves of both versions; ``instance`` is an instance of ``driving``."""
+    """Common part of slaves of FMI 2 and 3; ``instance`` is one of ``fmpy_instances``."""
 
     def __init__(
         self,
@@ -141,15 +141,15 @@ class _FmuSlave:
             self._call(self.instance.set, list(references), list(values))
 
     def save_state(self) -> Any:
-        """Return its whole state."""
+        """Return its saved state."""
         return self._call(self.instance.save)
 
     def restore_state(self, state: Any) -> None:
-        """Go back to a state."""
+        """Restore a saved state."""
         self._call(self.instance.restore, state, 0.0)
 
     def free_state(self, state: Any) -> None:
-        """Free a state."""
+        """Free a saved state."""
         self._call(self.instance.forget, state)
 
     def directional_derivatives(
@@ -165,7 +165,7 @@ class _FmuSlave:
 
 
 class Fmi2Slave(_FmuSlave):
-    """An FMI 2.0 unit."""
+    """A slave of FMI 2.0."""
 
     def enter_initialization_mode(self, start: float, stop: float, tolerance: float | None) -> None:
         """Enter Initialization Mode."""
@@ -200,7 +200,7 @@ class Fmi2Slave(_FmuSlave):
 
 
 class Fmi3Slave(_FmuSlave):
-    """An FMI 3.0 unit."""
+    """A slave of FMI 3.0."""
 
     def __init__(
         self,
@@ -241,16 +241,19 @@ class Fmi3Slave(_FmuSlave):
             self._polynomials = input_extrapolation.fit_line_of_equal_moments(
                 input_extrapolation.shift_polynomials(input_polynomials, index * substep), substep
             )
-            for begin, end in ((0.0, FIRST_SUBSTEP_FRACTION * substep), (FIRST_SUBSTEP_FRACTION * substep, substep)):
-                self.write_inputs(input_extrapolation.evaluate_polynomials(self._polynomials, begin))
-                result = self._do_internal_step(self._start_time + begin, end - begin)
-                if result.needs_event_mode or result.end_time < self._start_time + end:
+            for substep_start, substep_end in (
+                (0.0, FIRST_SUBSTEP_FRACTION * substep),
+                (FIRST_SUBSTEP_FRACTION * substep, substep),
+            ):
+                self.write_inputs(input_extrapolation.evaluate_polynomials(self._polynomials, substep_start))
+                result = self._do_internal_step(self._start_time + substep_start, substep_end - substep_start)
+                if result.needs_event_mode or result.end_time < self._start_time + substep_end:
                     return result
         self.write_inputs(input_extrapolation.evaluate_polynomials(input_polynomials, size))
         return SlaveStepResult(time + size)
 
     def _step_with_held_inputs(self, time: float, size: float, input_polynomials: Floats) -> SlaveStepResult:
-        """Step in substeps, each with the mean of the inputs' course held; stop at the first event."""
+        """Step in substeps with inputs held at their means; stop at the first event."""
         substep = size / self._substeps
         for index in range(self._substeps):
             held_inputs = input_extrapolation.average_polynomials(
@@ -301,7 +304,7 @@ class IntermediateUpdateInstance(Fmi3CoSimulation):
 
     Args:
         request: As :class:`mb2fmu.fmu.runner.fmpy_instances.Fmi3CoSimulation` reads it.
-        log: Of the FMU's messages.
+        log: Log of the FMU's messages.
         capabilities: Whether updates, events and early return are used.
     """
 
@@ -336,7 +339,7 @@ class IntermediateUpdateInstance(Fmi3CoSimulation):
         self, _environment: Any, time: float, may_set: bool, _may_get: bool, _finished: bool, _may_return: bool,
         early_return: Any, _early_time: Any,
     ) -> None:  # fmt: skip
-        """Set the inputs to their course at an intermediate time; never ask for an early return."""
+        """Set the inputs by their polynomials at an intermediate time; never request an early return."""
         if early_return:
             ctypes.cast(early_return, ctypes.POINTER(ctypes.c_bool))[0] = False
         if may_set:

@@ -1,11 +1,11 @@
-"""Courses: polynomials that inputs follow during one communication step.
+"""Polynomials that inputs follow during one communication step.
 
-A course is (c0, c1, c2): u(t_n + s) = c0 + c1 s + c2 s². Shapes are (n, 3) for n inputs; s is in seconds.
+Coefficients are (c0, c1, c2): u(t_n + s) = c0 + c1 s + c2 s². Shapes are (n, 3) for n inputs; s is in seconds.
 
 A component that takes a value and a slope cannot follow a parabola. The line with the same first two moments over the
-step (the Legendre projection; Abramowitz & Stegun, Handbook of Mathematical Functions, 22.2.10) is then given instead:
-what is left out is orthogonal to constants and lines, so that a smooth component's state differs by O(H^5) per step,
-which is less than what an extrapolation of order 2 itself errs by.
+step (the Legendre projection; Abramowitz & Stegun, Handbook of Mathematical Functions, 22.2.10) is used instead:
+the difference is orthogonal to constants and lines, so that a smooth component's state differs by O(H^5) per step,
+less than the error of an extrapolation of order 2.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ TimedValues = tuple[float, Floats]
 """A time in s, and values there."""
 
 _MIN_POINT_DISTANCE = 1e-3
-"""Points nearer to each other than this part of a step tell no slope over it: at an event all components meet after a
-step of 1e-9 s, say, and what the passes left open, divided by that, would be a slope."""
+"""Points nearer to each other than this part of a step give no slope: after an event a step may be 1e-9 s long, and the
+residual of the iteration divided by that would be taken for a slope."""
 
 
 def select_distant_points(points: Sequence[TimedValues], step_size: float) -> list[TimedValues]:
-    """Return the points of a row that are far enough apart to fit a course over a step.
+    """Return the points that are far enough apart to fit a polynomial over a step.
 
     Args:
         points: From the earliest to the newest, which is kept.
-        step_size: Of the step, in s.
+        step_size: Size of the step, in s.
     """
-    kept = list(points[-1:])
+    selected = list(points[-1:])
     for point in reversed(points[:-1]):
-        if kept[0][0] - point[0] >= _MIN_POINT_DISTANCE * step_size:
-            kept.insert(0, point)
-    return kept
+        if selected[0][0] - point[0] >= _MIN_POINT_DISTANCE * step_size:
+            selected.insert(0, point)
+    return selected
 
 
 def fit_polynomials(times: Sequence[float], values: Floats) -> Floats:

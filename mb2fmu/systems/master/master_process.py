@@ -41,8 +41,8 @@ class ComponentRequest:
 
     Attributes:
         version: 2 or 3.
-        instance_request: What ``driving.instances`` reads.
-        capabilities: What may be asked of it.
+        instance_request: Arguments of an instance, see ``fmu.runner.fmpy_instances``.
+        capabilities: Optional functions that the master may use.
         start_values: Start values: value references and values.
         state_references: Value references of continuous states, and of their derivatives; () if they are not known.
     """
@@ -70,10 +70,10 @@ class _ComponentMessageLog(MessageLog):
     """A log that names the component of each message.
 
     Args:
-        stream: To write to.
-        component: That the log is of.
-        components: All of the system. fmpy's logger of FMI 2 is that of the FMU that was made last, for all FMUs, so
-            the name that the message has counts.
+        stream: File that messages are written to.
+        component: Name of the component.
+        components: Names of all components. In FMI 2 fmpy's logger is that of the last instance, for all FMUs, so the
+            name in the message counts.
     """
 
     def __init__(self, stream: IO[str], component: str, components: Sequence[str]) -> None:
@@ -167,7 +167,7 @@ def linearize_components(request: SystemRequest, slaves: Sequence[Fmi2Slave | Fm
             return None
         unknowns, knowns = [*derivatives, *outputs], [*states, *inputs]
         try:
-            columns = [slave.directional_derivatives(unknowns, [known], [1.0]) for known in knowns]
+            columns = [slave.directional_derivatives(unknowns, [reference], [1.0]) for reference in knowns]
         except SlaveError:
             return None
         state_count, input_count = len(states), len(inputs)

@@ -17,11 +17,11 @@ from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 RecordPoint = Callable[[float, Floats, Floats, Floats], None]
-"""Is told of each communication point: time, outputs, energy defects of bonds, energies over bonds."""
+"""Receives each communication point: time, outputs, energy defects of bonds, energies over bonds."""
 
 _TIME_TOLERANCE = 1e-9
 _MIN_STEP_RATIO = 1e-6
-"""Of the first step: no adapted step is smaller."""
+"""Smallest adapted step, relative to the first one."""
 
 
 @dataclass
@@ -30,14 +30,14 @@ class RunStatistics:
 
     Attributes:
         steps: Accepted communication steps.
-        rejected_steps: Steps that were made again, smaller.
-        max_passes: Most passes over one step.
-        total_passes: Sum over all steps.
-        unconverged_steps: Steps whose passes ended before the inputs agreed.
-        largest_change: Of the inputs in the last pass of such a step, relative.
+        rejected_steps: Steps that were repeated with a smaller size.
+        max_passes: Largest number of iterations of one step.
+        total_passes: Iterations of all steps.
+        unconverged_steps: Steps whose iterations ended before the inputs agreed.
+        largest_change: Largest relative change of the inputs in the last iteration of such a step.
         events: Events that components had.
         early_returns: Steps that a component ended early.
-        forecast: What was foretold; None if the components cannot be linearized.
+        forecast: Forecast of stability; None if the components cannot be linearized.
         failure: Component, time and reason, if it ended early.
     """
 
@@ -75,12 +75,12 @@ def run_coupled_system(
 
     Args:
         wiring: The system.
-        slaves: Its components.
-        stepping: How.
-        stop: End in s; it begins at 0.
-        record: Is told of each communication point.
-        linearize: Linearizes the components where they are; None if they cannot be.
-        enter_step_mode: Takes the components to Step Mode.
+        slaves: The components.
+        stepping: Settings of the master.
+        stop: Stop time in s; the run begins at 0.
+        record: Receives each communication point.
+        linearize: Returns linear models of the components at their states; None if they cannot be linearized.
+        enter_step_mode: Brings the components to Step Mode.
 
     Returns:
         How it went; ``failure`` is set if it ended early.

@@ -1,11 +1,11 @@
 """Forecast the growth of errors under a coupling, before any step, with linear components stepped exactly.
 
-The components are linearized where they are (directional derivatives), and the master's own passes are applied to these
+The components are linearized at their states (directional derivatives). The master's own step is applied to these
 linear components and to the past of their inputs, one unit vector after another. That gives the matrix by which a
 communication step multiplies errors; its spectral radius is compared with that of the exactly coupled system.
 
-A pass that grows without bound as steps get smaller (feedthrough around a ring with a gain above one: the mass ratio)
-shows here as well as one that grows because the step is too long.
+This finds couplings that diverge for small steps (feedthrough around a loop with a gain above one: the mass ratio) and
+couplings that diverge because the step is too long.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class StabilityForecast:
     Attributes:
         step_size: Communication step in s.
         spectral_radius: Largest factor by which one step multiplies errors.
-        exact_spectral_radius: The same of the exactly coupled system.
+        exact_spectral_radius: The same factor of the exactly coupled system.
         log_growth: Logarithm of the factor over the experiment, beyond the exact one's.
-        stable_step: With these settings the longest of the halved steps that is stable, in s; None if the present one
-            is, nan if none is.
+        stable_step: Longest halved step that is stable with these settings, in s; None if the present step is stable,
+            nan if no halved step is.
     """
 
     step_size: float
@@ -79,10 +79,10 @@ def forecast_stability(
 
     Args:
         wiring: The system.
-        models: Its components, linearized.
-        stepping: How it is stepped.
+        models: The components, linearized.
+        stepping: Settings of the master.
         stop: Length of the experiment in s.
-        max_halvings: How often the step is halved in the search of a stable one.
+        max_halvings: Largest number of halvings in the search for a stable step.
     """
     fixed_stepping = replace(stepping, accuracy=None)
     step_size = stepping.step
@@ -224,7 +224,7 @@ class LinearComponent:
         return self.x.copy()
 
     def restore_state(self, state: Floats) -> None:
-        """Go back to a state."""
+        """Restore a saved state."""
         self.x = np.array(state)
 
     def free_state(self, state: Floats) -> None:

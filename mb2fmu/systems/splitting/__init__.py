@@ -1,7 +1,7 @@
 """Split one mechanism into parts: ``Mechanism`` → ``MechanismCut`` → ``MechanismPart`` (a mechanism each).
 
-A part keeps the bodies that move with its own states, and the loads on them. States of other parts that these move
-with, or that loads contain, become its inputs; what the others need of it becomes its outputs; both stand in one
+A part keeps the bodies that move with its own states, and the loads on them. States of other parts on which these
+bodies and loads depend become its inputs; quantities that other parts need become its outputs; both are members of one
 terminal.
 """
 

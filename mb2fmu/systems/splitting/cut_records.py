@@ -1,4 +1,4 @@
-"""Records of a mechanism that is cut into parts, and of the parts while they are made."""
+"""``MechanismCut``: a mechanism, the places where it is cut, and the part of each state and body."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class MechanismCut:
     """A mechanism and its cuts.
 
     Attributes:
-        mechanism: The whole.
-        dependencies: Of it.
-        kind: What is cut.
+        mechanism: The whole mechanism.
+        dependencies: States on which its frames, points, bodies and loads depend.
+        kind: Kind of element that is cut.
         method: ``force``: one side takes motion and gives force; ``motion``: both sides take motion; ``filter``: as
             ``force``, the motion through a filter that makes its own accelerations; ``bushing``: a spring and damper;
             ``line``: waves with a delay. A joint that is cut by the last two is opened first: what is cut then are the
             loads that hold it (kind ``load``).
-        name: Of the cut, for terminals.
-        cut_indices: Of the loads, or of the constraints' rows; of the joint's point on the inner side.
+        name: Name of the cut, for terminals.
+        cut_indices: Numbers of the cut loads or constraint rows; for a joint, of its point on the inner side.
         part_of_state: State → number of its part.
         part_of_body: Number of the part of each body.
-        joint_frame: Of a joint: the frame of the inner body in which its point is fixed.
-        flange_states: States of flanges, which the whole does not have.
-        line_waves: Of lines.
-        output_states: Output of an opened joint → a state of the part that tells it.
-        joint_powers: Of opened joints: name, output of the inner force, of its velocity, the same of the outer side.
+        joint_frame: For a joint, the frame of the inner body in which its point is fixed.
+        flange_states: States of flanges, which the whole mechanism does not have.
+        line_waves: Wave variables of transmission lines.
+        output_states: Output of an opened joint → a state of the part that computes it.
+        joint_powers: Per opened joint: name, outputs of force and velocity of the inner side, of the outer side.
     """
 
     mechanism: Mechanism

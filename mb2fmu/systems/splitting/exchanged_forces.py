@@ -1,4 +1,4 @@
-"""``list_exchanged_forces``: forces that one part of a cut mechanism gives and another takes."""
+"""``list_exchanged_forces``: forces that one part of a cut mechanism computes and another receives."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class ExchangedForce:
     """One scalar force or torque between two parts.
 
     Attributes:
-        name: Of the taker's input.
-        symbol: Of the same, in the taker's records.
-        unit: N or N.m.
+        name: Name of the receiver's input.
+        symbol: Symbol of that input in the receiver's records.
+        unit: Unit of measure, N or N.m.
         receiver: Number of the part that it acts on.
         sender: Number of the part that computes it.
-        sender_output: Name of the giver's output.
-        expression: Of the giver's output; None: the giver is asked for it (a pathway's force, a reaction).
-        load_index: Number of the load in the whole whose size it is; -1: a reaction.
-        terminal_kinds: Of the taker's and the giver's member of the terminal.
-        start: Of the taker's input.
+        sender_output: Name of the sender's output.
+        expression: Expression of the sender's output; None: the output is a requested quantity.
+        load_index: Number of the load in the whole mechanism whose magnitude it is; -1: a reaction.
+        terminal_kinds: Kinds of the terminal members of the receiver and of the sender.
+        start: Start value of the receiver's input.
     """
 
     name: str
@@ -105,17 +105,17 @@ def find_parts_acted_on(cut: MechanismCut, load: Load) -> frozenset[int]:
     state_sets = [dependencies.point_states[index] for index in list_load_points(load)] + [
         dependencies.frame_states[index] for index in list_torque_frames(load)
     ]
-    return frozenset(part for some in state_sets for part in cut.parts_of_states(some))
+    return frozenset(part for states in state_sets for part in cut.parts_of_states(states))
 
 
 def _is_beyond_joint(cut: MechanismCut, joint_point: int, point: int) -> bool:
-    """Return whether a point is located from the cut's point, or moves with the outer states."""
+    """Return whether a point is located relative to the cut's point, or depends on outer states."""
     ancestors = list(cut.dependencies.ancestors(point))[1:]
     return joint_point in ancestors or 1 in cut.parts_of_states(cut.dependencies.point_states[point])
 
 
 def _list_load_magnitudes(cut: MechanismCut, load_index: int) -> Iterator[ExchangedForce]:
-    """Yield the scalars of one load that the first of its parts takes from the last."""
+    """Yield the scalars of one load that the first of its parts receives from the last."""
     load = cut.mechanism.loads[load_index]
     involved_parts = find_parts_acted_on(cut, load) | cut.parts_of_states(cut.dependencies.magnitude_states(load))
     receiver, sender = min(involved_parts), max(involved_parts)
@@ -157,11 +157,11 @@ def _list_joint_wrench(cut: MechanismCut) -> Iterator[ExchangedForce]:
         make_identifier(cut.name),
         find_free_axes(cut.mechanism, cut.cut_indices[0], cut.joint_frame),
     )
-    for kind, letter, unit, axes in zip(("force", "torque"), "fm", ("N", "N.m"), free_axes, strict=True):
+    for quantity, letter, unit, axes in zip(("force", "torque"), "fm", ("N", "N.m"), free_axes, strict=True):
         for axis, is_free in zip(AXES, axes, strict=True):
             if is_free:
                 name = f"{identifier}_{letter}{axis}"
-                symbol, output = sm.Symbol(name), f"{identifier}_{kind}.{axis}"
+                symbol, output = sm.Symbol(name), f"{identifier}_{quantity}.{axis}"
                 yield ExchangedForce(name, symbol, unit, 0, 1, output, terminal_kinds=("inflow", "inflow"))
 
 
@@ -173,7 +173,8 @@ def find_free_axes(mechanism: Mechanism, point: int, frame: int) -> tuple[list[b
     for _ in range(_SAMPLE_COUNT):
         parameters = numeric.parameters(random.uniform(0.5, 1.5, len(mechanism.p)))
         coordinates, speeds, auxiliary_states, inputs = (
-            random.uniform(0.2, 1.2, len(some)) for some in (mechanism.q, mechanism.u_all, mechanism.z, mechanism.r)
+            random.uniform(0.2, 1.2, len(symbols))
+            for symbols in (mechanism.q, mechanism.u_all, mechanism.z, mechanism.r)
         )
         numeric.set(0.3, coordinates, speeds, auxiliary_states, inputs, parameters)
         translation += np.abs(numeric.points[point].partials).sum(axis=1)

@@ -1,4 +1,4 @@
-"""``open_joint``: open a joint: the outer side floats, and a bushing or a transmission line holds it.
+"""``open_joint``: replace a joint by a bushing or a transmission line; the outer side moves freely.
 
 The outer side hangs on a flange, a point and (where outer frames are counted from inner ones) a frame with coordinates
 of their own, where the joint's point and the inner frame are. The flange may have a mass and an inertia: parasitic, and
@@ -71,14 +71,14 @@ def open_joint(
 
     Args:
         mechanism: The mechanism.
-        name: Of the joint.
-        is_outer_body: 1 for each body that hangs on it, 0 for the others.
+        name: Name of the joint.
+        is_outer_body: 1 for each body beyond the joint, 0 for the others.
         point: Number of the joint's point.
-        method: What holds the flange.
-        settings: Numbers, start values, the reaction at the start.
+        method: Element that connects the flange.
+        settings: Stiffness, start values, the reaction at the start.
 
     Raises:
-        CouplingError: If what hangs on the joint is not counted from one point and one frame.
+        CouplingError: If the outer side is not located relative to one point and one frame of the inner side.
     """
     return _JointCutBuilder(mechanism, name, is_outer_body, point, method, settings).build()
 
@@ -131,36 +131,50 @@ class _JointCutBuilder:
         self.flange_state = self.flange.q[0][0] if self.flange.q else min(self.outer_states, key=str)
         self.parameters: list[Parameter] = []
 
-    # --- what hangs on the joint
+    # --- the outer side
 
     def _add_fault(self, problem: str) -> None:
-        """Add a fault of the joint that is to be opened."""
+        """Add a fault of the joint."""
         remedy = "write frames and points beyond the joint relative to its frame and point"
         self.faults.append(Fault(problem, self.name, remedy))
 
     def _find_joint_frame(self) -> int:
-        """Return the inner frame from which outer ones are counted; -1 if none is."""
+        """Return the inner frame relative to which outer frames are written; -1 if there is none."""
         mechanism, carrying_frames = self.mechanism, set()
-        for k in sorted(self.outer_frames):
-            frame = mechanism.frames[k]
-            referenced_frames = {frame.parent, frame.reference, *(n for n, _ in frame.angular_velocity)}
-            carrying_frames |= {n for n in referenced_frames - self.outer_frames if self.dependencies.frame_states[n]}
+        for number in sorted(self.outer_frames):
+            frame = mechanism.frames[number]
+            referenced_frames = {
+                frame.parent,
+                frame.reference,
+                *(referenced for referenced, _ in frame.angular_velocity),
+            }
+            carrying_frames |= {
+                referenced
+                for referenced in referenced_frames - self.outer_frames
+                if self.dependencies.frame_states[referenced]
+            }
             if (
-                self.dependencies.states_in(frame.rotation, *(c for _, cs in frame.angular_velocity for c in cs))
+                self.dependencies.states_in(
+                    frame.rotation, *(component for _, cs in frame.angular_velocity for component in cs)
+                )
                 & self.inner_states
             ):
                 self._add_fault(f"the frame {frame.name} turns with states before the joint by itself")
-        for k in sorted(self.outer_points):
-            for terms in (mechanism.points[k].position, mechanism.points[k].velocity):
-                for n, components in terms or ():
-                    if any(components) and n not in self.outer_frames and self.dependencies.frame_states[n]:
-                        carrying_frames.add(n)
+        for number in sorted(self.outer_points):
+            for terms in (mechanism.points[number].position, mechanism.points[number].velocity):
+                for referenced, components in terms or ():
+                    if (
+                        any(components)
+                        and referenced not in self.outer_frames
+                        and self.dependencies.frame_states[referenced]
+                    ):
+                        carrying_frames.add(referenced)
                     if self.dependencies.states_in(*components) & self.inner_states:
                         self._add_fault(
-                            f"the point {mechanism.points[k].name} moves with states before the joint by itself"
+                            f"the point {mechanism.points[number].name} moves with states before the joint by itself"
                         )
         if len(carrying_frames) > 1:
-            names = ", ".join(mechanism.frames[k].name for k in sorted(carrying_frames))
+            names = ", ".join(mechanism.frames[number].name for number in sorted(carrying_frames))
             self._add_fault(f"what hangs on it is written in several frames before it: {names}")
         return min(carrying_frames, default=-1)
 
@@ -182,7 +196,7 @@ class _JointCutBuilder:
         """Return whether a load acts on anything beyond the joint."""
         return bool({*list_load_points(load)} & self.outer_points or {*list_torque_frames(load)} & self.outer_frames)
 
-    # --- what holds the flange
+    # --- the bushing or line
 
     def _add_parameter(self, suffix: str, value: float, unit: str, description: str) -> sm.Symbol:
         """Add a parameter named after the joint, not below 0, and return its symbol."""
@@ -234,7 +248,7 @@ class _JointCutBuilder:
     def _make_line_wrenches(
         self, line_waves: list[LineWave]
     ) -> tuple[list[sm.Expr], list[sm.Expr], list[sm.Expr], list[sm.Expr]]:
-        """Hold the joint by a transmission line in place of a bushing."""
+        """Return force and torque of the line, as for a bushing; add the line's wave variables."""
         settings, inner_side, flange_side = self.settings, self.inner_side, self.flange_side
         reaction = settings.initial_reactions.get(self.name, (0.0,) * 6)
         wrenches: list[list[sm.Expr]] = [[sm.S.Zero] * 3 for _ in range(4)]
@@ -344,49 +358,56 @@ class _JointCutBuilder:
     ) -> Mechanism:
         """Return the mechanism with the flange as frame 1 and point 1, its states last, and the outer side on it."""
         mechanism, flange = self.mechanism, self.flange
-        flange_side = self.flange_side
-        turns = bool(self.free_rotations)
-        rotation = flange_side.rotation if turns else sm.ImmutableMatrix.eye(3)
-        flange_frame = Frame(f"{self.identifier}_flange", 0, rotation, 0, ((0, flange_side.omega),) if turns else ())
-        frames = [mechanism.frames[0], flange_frame]
-        frames += [(outer if number in self.outer_frames else inner).renumber_frame(mechanism.frames[number])
-                   for number in range(1, len(mechanism.frames))]  # fmt: skip
-        flange_point = KinematicPoint(f"{self.identifier}_flange", 0, ((0, flange_side.position),), None, located=True)
-        points = [mechanism.points[0], flange_point]
-        points += [(outer if number in self.outer_points else inner).renumber_point(mechanism.points[number])
-                   for number in range(1, len(mechanism.points))]  # fmt: skip
-        q, u = (*mechanism.q, *(s for s, _, _ in flange.q)), (*mechanism.u, *(s for s, _ in flange.u))
-        u_dot = (*mechanism.u_dot, *(sm.Symbol(f"{s.name}_d") for s, _ in flange.u))
-        coordinate_count = len(q)
-        group: QuaternionGroup | None = (
-            (coordinate_count - 4, coordinate_count - 3, coordinate_count - 2, coordinate_count - 1)
-            if flange.quaternion
-            else None
-        )
+        frames, points = self._list_frames(inner, outer), self._list_points(inner, outer)
+        coordinates, speeds = (*mechanism.q, *(s for s, _, _ in flange.q)), (*mechanism.u, *(s for s, _ in flange.u))
+        accelerations = (*mechanism.u_dot, *(sm.Symbol(f"{s.name}_d") for s, _ in flange.u))
+        count = len(coordinates)
+        group: QuaternionGroup | None = (count - 4, count - 3, count - 2, count - 1) if flange.quaternion else None
         quaternions = (*mechanism.quaternions, group) if group else mechanism.quaternions
-        kinematics = self._extend_kinematics(q, u, group)
+        kinematics = self._extend_kinematics(coordinates, speeds, group)
         if group:
-            frames[1] = normalize_frames([frames[1]], [group], q)[0]
-        new_symbols = (*q[len(mechanism.q) :], *u[len(mechanism.u) :], *u_dot[len(mechanism.u) :])
-        d = mechanism.declared
+            frames[1] = normalize_frames([frames[1]], [group], coordinates)[0]
+        added = (*coordinates[len(mechanism.q) :], *speeds[len(mechanism.u) :], *accelerations[len(mechanism.u) :])
+        declarations = mechanism.declared
         declared = replace(
-            d, parameters=(*d.parameters, *self.parameters), coordinates=(*d.coordinates, *(c for _, c, _ in flange.q)),
-            speeds=(*d.speeds, *(c for _, c in flange.u)),
-        )  # fmt: skip
+            declarations,
+            parameters=(*declarations.parameters, *self.parameters),
+            coordinates=(*declarations.coordinates, *(declaration for _, declaration, _ in flange.q)),
+            speeds=(*declarations.speeds, *(declaration for _, declaration in flange.u)),
+        )
         forces = (*mechanism.potential_forces, *[sm.S.Zero] * len(flange.u)) if mechanism.potential_forces else ()
-        time_functions = {symbol: sm.Function(symbol.name)(mechanism.t) for symbol in new_symbols}
+        time_functions = {symbol: sm.Function(symbol.name)(mechanism.t) for symbol in added}
         return replace(
-            mechanism, declared=declared, q=q, u=u, u_dot=u_dot,
+            mechanism, declared=declared, q=coordinates, u=speeds, u_dot=accelerations,
             p=(*mechanism.p, *(parameter.symbol for parameter in self.parameters)),
-            u_independent=(*mechanism.u_independent, *range(len(mechanism.u), len(u))), quaternions=quaternions,
+            u_independent=(*mechanism.u_independent, *range(len(mechanism.u), len(speeds))), quaternions=quaternions,
             kinematics=kinematics, dynamic={**mechanism.dynamic, **time_functions}, frames=tuple(frames),
             points=tuple(points), bodies=tuple(bodies), loads=tuple(loads),
-            joints=tuple(replace(j, point=inner.new_point_number(j.point), axis=None) for j in mechanism.joints),
+            joints=tuple(replace(joint, point=inner.new_point_number(joint.point), axis=None)
+                         for joint in mechanism.joints),
             potential_forces=forces, velocity_constraints=self._widen_constraints(len(flange.u)),
             acts=tuple(tuple(self._renumber_application(inner, outer, application) for application in row)
                        for row in mechanism.acts),
             outputs=(), loops=(), scenery=None,
         )  # fmt: skip
+
+    def _list_frames(self, inner: RenumberedRecords, outer: RenumberedRecords) -> list[Frame]:
+        """Return the ground's frame, the flange's, and the others with new numbers."""
+        frames, turns = self.mechanism.frames, bool(self.free_rotations)
+        rotation = self.flange_side.rotation if turns else sm.ImmutableMatrix.eye(3)
+        angular_velocity = ((0, self.flange_side.omega),) if turns else ()
+        flange_frame = Frame(f"{self.identifier}_flange", 0, rotation, 0, angular_velocity)
+        renumbered = [(outer if number in self.outer_frames else inner).renumber_frame(frames[number])
+                      for number in range(1, len(frames))]  # fmt: skip
+        return [frames[0], flange_frame, *renumbered]
+
+    def _list_points(self, inner: RenumberedRecords, outer: RenumberedRecords) -> list[KinematicPoint]:
+        """Return the origin, the flange's point, and the others with new numbers."""
+        points, position = self.mechanism.points, ((0, self.flange_side.position),)
+        flange_point = KinematicPoint(f"{self.identifier}_flange", 0, position, None, located=True)
+        renumbered = [(outer if number in self.outer_points else inner).renumber_point(points[number])
+                      for number in range(1, len(points))]  # fmt: skip
+        return [points[0], flange_point, *renumbered]
 
     def _renumber_application(
         self, inner: RenumberedRecords, outer: RenumberedRecords, application: ForceApplication
@@ -406,7 +427,7 @@ class _JointCutBuilder:
         return replace(constraints, jacobian=widened_jacobian)
 
     def _extend_kinematics(
-        self, q: Sequence[sm.Symbol], u: Sequence[sm.Symbol], group: QuaternionGroup | None
+        self, coordinates: Sequence[sm.Symbol], all_speeds: Sequence[sm.Symbol], group: QuaternionGroup | None
     ) -> KinematicEquations:
         """Return K and k0 with the flange's rows and columns added; a quaternion is kept at unit length."""
         mechanism, flange = self.mechanism, self.flange
@@ -422,7 +443,7 @@ class _JointCutBuilder:
         if projection is not None:
             projection = (*projection, *(speed for speed, _, _ in flange.q))
         kinematics = KinematicEquations(matrix, offset, projection)
-        return stabilize_unit_length(kinematics, [group], q, u) if group else kinematics
+        return stabilize_unit_length(kinematics, [group], coordinates, all_speeds) if group else kinematics
 
     def _list_power_outputs(
         self, wrenches: tuple[list[sm.Expr], ...]

@@ -19,13 +19,13 @@ class LineWave:
     """Wave variable that one end of a line receives from the other.
 
     Attributes:
-        name: Of the input.
-        symbol: Of it.
-        unit: N or N.m.
-        start: Its value before anything arrives.
-        expression: What the other end gives, in its own symbols.
-        receiver_state: A state of the part that takes it.
-        sender_state: A state of the part that gives it.
+        name: Name of the input.
+        symbol: Symbol of the input.
+        unit: Unit of measure, N or N.m.
+        start: Value before the first one arrives.
+        expression: Expression that the other end sends, in its own symbols.
+        receiver_state: A state of the part that receives it.
+        sender_state: A state of the part that sends it.
     """
 
     name: str
@@ -42,12 +42,12 @@ class CutJointMechanism:
     """A mechanism with an opened joint.
 
     Attributes:
-        mechanism: Of it.
+        mechanism: The mechanism with the flange.
         bushing_loads: Names of the bushing's loads.
-        loads_of_both_sides: Names of loads whose size depends on states of both sides.
-        line_waves: Of the line.
-        output_states: Output of one side → a state of the part that tells it.
-        joint_powers: (name, output of the inner force, of its velocity, the same of the outer side), one per axis.
+        loads_of_both_sides: Names of loads that depend on states of both sides.
+        line_waves: Wave variables of the line.
+        output_states: Output of one side → a state of the part that computes it.
+        joint_powers: Per axis: name, outputs of force and velocity of the inner side, of the outer side.
     """
 
     mechanism: Mechanism

@@ -23,7 +23,7 @@ ZERO_COMPONENTS: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 @dataclass
 class JointSide:
-    """Velocity and axes of one side along the free axes, in N."""
+    """Motion of one side of the joint, in components of N."""
 
     position: Components
     velocity: Components
@@ -33,7 +33,7 @@ class JointSide:
 
 @dataclass
 class FlangeStates:
-    """Variables of the flange and its records."""
+    """Coordinates and speeds of the flange."""
 
     q: list[tuple[sm.Symbol, Coordinate, sm.Expr]] = field(default_factory=list)  # with q'
     u: list[tuple[sm.Symbol, Speed]] = field(default_factory=list)
@@ -122,11 +122,16 @@ class JointSides:
         settings, inner_side = self._settings, self.inner
         reaction = settings.initial_reactions.get(self._joint.name, (0.0,) * 6)
         position, velocity = list(inner_side.position), [sm.S.Zero] * 3
-        for k in self._joint.free_translations:
-            axis = AXES[k]
-            u = self._add_flange_state(f"flange_v{axis}", None, "m/s", self.evaluate_at_start(inner_side.velocity[k]))
-            start = self.evaluate_at_start(inner_side.position[k]) - reaction[k] / settings.stiffness
-            position[k], velocity[k] = self._add_flange_state(f"flange_{axis}", u, "m", start), u
+        for axis_index in self._joint.free_translations:
+            axis = AXES[axis_index]
+            speed = self._add_flange_state(
+                f"flange_v{axis}", None, "m/s", self.evaluate_at_start(inner_side.velocity[axis_index])
+            )
+            start = self.evaluate_at_start(inner_side.position[axis_index]) - reaction[axis_index] / settings.stiffness
+            position[axis_index], velocity[axis_index] = (
+                self._add_flange_state(f"flange_{axis}", speed, "m", start),
+                speed,
+            )
         rotation, omega = self._orient_flange(reaction[3:])
         return JointSide(tuple(position), tuple(velocity), omega, rotation)
 
@@ -135,11 +140,15 @@ class JointSides:
         inner_side = self.inner
         if not self._joint.free_rotations:
             return inner_side.rotation, ZERO_COMPONENTS
-        present_rotation = np.array([[self.evaluate_at_start(c) for c in row] for row in inner_side.rotation.tolist()])
-        angular_velocity = np.array([self.evaluate_at_start(c) for c in inner_side.omega])
+        present_rotation = np.array(
+            [[self.evaluate_at_start(component) for component in row] for row in inner_side.rotation.tolist()]
+        )
+        angular_velocity = np.array([self.evaluate_at_start(component) for component in inner_side.omega])
         rotation_vector = -np.array(torque) / self._settings.angular_stiffness
         start_rotation = (
-            rotation_by_vector(np.where([k in self._joint.free_rotations for k in range(3)], rotation_vector, 0.0))
+            rotation_by_vector(
+                np.where([axis in self._joint.free_rotations for axis in range(3)], rotation_vector, 0.0)
+            )
             @ present_rotation
         )
         if len(self._joint.free_rotations) == 1:
@@ -150,23 +159,29 @@ class JointSides:
         self, start_rotation: Floats, angular_velocity: Floats
     ) -> tuple[sm.ImmutableMatrix, Components]:
         """Return the flange's rotation and spin by one angle about an axis of N."""
-        (k,) = self._joint.free_rotations
-        i, j = (k + 1) % 3, (k + 2) % 3
+        (axis,) = self._joint.free_rotations
+        first_normal, second_normal = (axis + 1) % 3, (axis + 2) % 3
         angle = float(
-            np.arctan2(start_rotation[j, i] - start_rotation[i, j], start_rotation[i, i] + start_rotation[j, j])
+            np.arctan2(
+                start_rotation[second_normal, first_normal] - start_rotation[first_normal, second_normal],
+                start_rotation[first_normal, first_normal] + start_rotation[second_normal, second_normal],
+            )
         )
-        angular_speed = self._add_flange_state("flange_w", None, "rad/s", float(angular_velocity[k]))
-        phi = self._add_flange_state("flange_angle", angular_speed, "rad", angle)
+        angular_speed = self._add_flange_state("flange_w", None, "rad/s", float(angular_velocity[axis]))
+        angle_symbol = self._add_flange_state("flange_angle", angular_speed, "rad", angle)
         rotation = sm.eye(3).as_mutable()
-        rotation[i, i] = rotation[j, j] = sm.cos(phi)
-        rotation[j, i], rotation[i, j] = sm.sin(phi), -sm.sin(phi)
+        rotation[first_normal, first_normal] = rotation[second_normal, second_normal] = sm.cos(angle_symbol)
+        rotation[second_normal, first_normal], rotation[first_normal, second_normal] = (
+            sm.sin(angle_symbol),
+            -sm.sin(angle_symbol),
+        )
         remaining_rotation = (
-            rotation_about_frame_axis(k, -angle) @ start_rotation
+            rotation_about_frame_axis(axis, -angle) @ start_rotation
         )  # what the frame is turned by beside the angle
-        constant = sm.Matrix(3, 3, [sm.Float(c) if abs(c - round(c)) > 1e-15 else sm.Integer(round(c))
-                                    for c in remaining_rotation.flat])  # fmt: skip
+        constant = sm.Matrix(3, 3, [sm.Float(entry) if abs(entry - round(entry)) > 1e-15 else sm.Integer(round(entry))
+                                    for entry in remaining_rotation.flat])  # fmt: skip
         omega = [sm.S.Zero] * 3
-        omega[k] = angular_speed
+        omega[axis] = angular_speed
         return sm.ImmutableMatrix(rotation * constant), (omega[0], omega[1], omega[2])
 
     def _add_quaternion(
@@ -177,10 +192,10 @@ class JointSides:
 
         x0, y0, z0, w0 = Rotation.from_matrix(start_rotation).as_quat()
         omega = [
-            self._add_flange_state(f"flange_w{axis}", None, "rad/s", float(angular_velocity[k]))
-            for k, axis in enumerate(AXES)
+            self._add_flange_state(f"flange_w{axis}", None, "rad/s", float(angular_velocity[index]))
+            for index, axis in enumerate(AXES)
         ]
-        w, x, y, z = (sm.Symbol(f"{self._joint.identifier}_flange_e{k}") for k in range(4))
+        w, x, y, z = (sm.Symbol(f"{self._joint.identifier}_flange_e{index}") for index in range(4))
         # Along N: e' = ½ (0, ω) ∘ e.
         a, b, c = omega
         half = sm.Rational(1, 2)
@@ -188,8 +203,8 @@ class JointSides:
             half * (-a * x - b * y - c * z), half * (a * w + b * z - c * y), half * (b * w + c * x - a * z),
             half * (c * w + a * y - b * x),
         )  # fmt: skip
-        for k, (rate, value) in enumerate(zip(rates, (w0, x0, y0, z0), strict=True)):
-            self._add_flange_state(f"flange_e{k}", rate, "1", float(value))
+        for index, (rate, value) in enumerate(zip(rates, (w0, x0, y0, z0), strict=True)):
+            self._add_flange_state(f"flange_e{index}", rate, "1", float(value))
         self.flange.quaternion = True
         rotation = sm.ImmutableMatrix(
             [

@@ -1,4 +1,4 @@
-"""Find the part of each state and body from the names of joints, points, loads or constraints to cut."""
+"""``cut_mechanism``: assign states and bodies to parts, by the names of joints, loads or constraints to cut."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CUT_METHODS: dict[CutKind, tuple[CutMethod, ...]] = {
     "load": ("motion", "force"),
     "constraint": ("bushing",),
 }
-"""Kind of what is cut → ways in which it can be, the usual one first."""
+"""Kind of element → methods by which it can be cut, the default first."""
 _MAX_LISTED_NAMES = 20
 """Most names that are offered for one that is unknown."""
 _LOOP_CUT_REMEDY = (
@@ -40,10 +40,10 @@ def cut_mechanism(
     """Find the parts of a mechanism.
 
     Args:
-        mechanism: With bodies, without events.
+        mechanism: A mechanism with bodies, without events.
         cut_names: Names: one joint or point (several by ``bushing`` or ``line``), or loads, or constraints.
-        method: See :class:`MechanismCut`; None: the usual one of what is cut.
-        settings: Of bushings and lines at joints.
+        method: See :class:`MechanismCut`; None: the default of the kind of element.
+        settings: Settings of bushings and lines at joints.
 
     Raises:
         CouplingError: If a name is unknown, or the mechanism stays in one piece.
@@ -84,7 +84,7 @@ def find_joint_names(mechanism: Mechanism, cut_names: Sequence[str]) -> tuple[st
 
 
 def choose_cut_method(mechanism: Mechanism, cut_names: Sequence[str]) -> CutMethod | None:
-    """Return the usual way to cut the joint, row or load of the first name; None if nothing has this name."""
+    """Return the default method for the joint, constraint or load of the first name; None if it is unknown."""
     cuttable_names = _list_cuttable_names(mechanism)
     return CUT_METHODS[cuttable_names[cut_names[0]][0]][0] if cut_names and cut_names[0] in cuttable_names else None
 
@@ -92,7 +92,7 @@ def choose_cut_method(mechanism: Mechanism, cut_names: Sequence[str]) -> CutMeth
 def _cut_opened_joints(
     mechanism: Mechanism, cut_names: Sequence[str], method: JointCompliance, settings: SplittingSettings, headline: str
 ) -> MechanismCut:
-    """Return the mechanism with joints opened, and the loads that hold them cut."""
+    """Return the mechanism with opened joints, cut at the loads that replace them."""
     line_waves: list[LineWave] = []
     joint_powers: list[tuple[str, ...]] = []
     output_states: dict[str, sm.Symbol] = {}
@@ -141,7 +141,7 @@ def _find_unsuitable_features(mechanism: Mechanism) -> Iterator[Fault]:
 
 
 def _list_cuttable_names(mechanism: Mechanism) -> dict[str, tuple[CutKind, int]]:
-    """Return all names → kind and number; joints come before points of the same name."""
+    """Return name → kind and number of each cuttable element; joints take precedence over points of the same name."""
     names: dict[str, tuple[CutKind, int]] = {
         point.name: ("joint", index) for index, point in enumerate(mechanism.points) if point.parent >= 0
     }
@@ -181,12 +181,12 @@ def _find_unknown_names(mechanism: Mechanism, cut_names: Sequence[str]) -> Itera
 
 
 def _resolve_name(mechanism: Mechanism, name: str) -> tuple[CutKind, int]:
-    """Return what a name stands for: kind and number."""
+    """Return kind and number of a named element."""
     return _list_cuttable_names(mechanism)[name]
 
 
 def _cut_at_joint(mechanism: Mechanism, point: int, name: str, method: CutMethod, headline: str) -> MechanismCut:
-    """Assign to the outer part all that is located from the joint's point."""
+    """Return the cut at a joint: the outer part has all bodies that are located relative to the joint's point."""
     dependencies = StateDependencies(mechanism)
     is_beyond = _find_bodies_beyond(mechanism, dependencies, point)
     states_and_sides = [(dependencies.body_states(body), is_far)
@@ -291,7 +291,8 @@ def _cut_at_connections(
     part_of_state = {state: part for part, group in enumerate(pieces) for state in group}
     part_of_state |= dict.fromkeys(dependencies.states - set(part_of_state), 0)
     part_of_body = tuple(
-        min((part_of_state[s] for s in dependencies.body_states(body)), default=0) for body in mechanism.bodies
+        min((part_of_state[body_state] for body_state in dependencies.body_states(body)), default=0)
+        for body in mechanism.bodies
     )
     return MechanismCut(
         mechanism, dependencies, kind, method, "_".join(cut_names), tuple(cut_indices), part_of_state, part_of_body
@@ -301,7 +302,7 @@ def _cut_at_connections(
 def _find_pieces(
     mechanism: Mechanism, dependencies: StateDependencies, connections: Sequence[Symbols]
 ) -> list[Symbols]:
-    """Return the states of each piece that has bodies, if only some ties hold pieces together."""
+    """Return the states of each piece that has bodies, if only these connections remain."""
     groups = _merge_connected_states(
         (*mechanism.q, *mechanism.u, *mechanism.z), [*_list_inseparable_states(mechanism, dependencies), *connections]
     )
@@ -309,7 +310,7 @@ def _find_pieces(
 
 
 def _one_piece_fault(mechanism: Mechanism, dependencies: StateDependencies, cut_names: Sequence[str]) -> Fault:
-    """Return the fault of a cut that separates nothing, with the ties that do, or joints where there are none."""
+    """Return the fault of a cut that separates nothing; its remedy names connections that would, or joints."""
     free_pieces = _find_pieces(mechanism, dependencies, [])
     problem = f"without {', '.join(cut_names)} it is still one piece"
     if len(free_pieces) < 2:

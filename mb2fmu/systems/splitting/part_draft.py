@@ -1,4 +1,4 @@
-"""One part of a cut mechanism while it is made: its loads, and the states of other parts that it needs."""
+"""``PartDraft``: bodies, loads and constraints of one part, and the states of other parts that it needs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class PartDraft:
     """One part: its loads, and the states of others that it needs.
 
     Args:
-        cut: Of the whole.
-        number: Of the part.
-        settings: Numbers.
-        forces: All that are exchanged.
+        cut: The cut of the whole mechanism.
+        number: Number of the part.
+        settings: Settings of the cut.
+        forces: All exchanged forces.
     """
 
     def __init__(
@@ -155,10 +155,10 @@ class PartDraft:
         """Return the loads that act on several parts."""
         return [load for load in self.mechanism.loads if len(find_parts_acted_on(self.cut, load)) > 1]
 
-    # --- what is wanted of others
+    # --- states of other parts
 
     def _find_needed_states(self) -> dict[sm.Symbol, int]:
-        """Return states of other parts → whether value, rate or acceleration is needed too."""
+        """Return state of another part → level that is needed: value, rate or acceleration."""
         dependencies = self.cut.dependencies
         needed_levels: list[tuple[frozenset[sm.Symbol], int]] = [
             (dependencies.body_states(body), ACCELERATION) for body in self.bodies
@@ -184,10 +184,15 @@ class PartDraft:
         for states, level in needed_levels:
             for state in states - self.own_states:
                 needed_states[state] = max(needed_states.get(state, VALUE), level)
-        for q in [q for q in needed_states if q in self.rate_of_coordinate and needed_states[q] > VALUE]:
-            for u in self.rate_of_coordinate[q].free_symbols & set(self.mechanism.u):
-                needed_states[u] = max(
-                    needed_states.get(u, VALUE), ACCELERATION if needed_states[q] == ACCELERATION else VALUE
+        for coordinate in [
+            coordinate
+            for coordinate in needed_states
+            if coordinate in self.rate_of_coordinate and needed_states[coordinate] > VALUE
+        ]:
+            for speed in self.rate_of_coordinate[coordinate].free_symbols & set(self.mechanism.u):
+                needed_states[speed] = max(
+                    needed_states.get(speed, VALUE),
+                    ACCELERATION if needed_states[coordinate] == ACCELERATION else VALUE,
                 )
         order = {state: index for index, state in enumerate((*self.mechanism.q, *self.mechanism.u, *self.mechanism.z))}
         return dict(sorted(needed_states.items(), key=lambda item: order[item[0]]))
@@ -235,16 +240,16 @@ class PartDraft:
         if constraints is None:
             return []
         cut_rows = set(self.cut.cut_indices) if self.cut.kind == "constraint" else set()
-        kept = []
+        kept_rows = []
         for row in range(len(constraints.names)):
             speeds = {speed for column, speed in enumerate(self.mechanism.u) if constraints.jacobian[row, column] != 0}
             if row not in cut_rows and speeds & self.own_states:
-                kept.append(row)
-        return kept
+                kept_rows.append(row)
+        return kept_rows
 
     @property
     def speed_indices(self) -> list[int]:
-        """The columns of its speeds in the whole."""
+        """Columns of the part's speeds in the whole mechanism."""
         return [column for column, speed in enumerate(self.mechanism.u) if speed in self.own_states]
 
     def _list_independent_speeds(self) -> list[int]:
@@ -253,7 +258,7 @@ class PartDraft:
 
     @property
     def filters_motion(self) -> bool:
-        """Whether motion of others is followed through a filter."""
+        """Whether the motion of other parts passes through a filter."""
         return self.cut.method == "filter" and any(level == ACCELERATION for level in self.needed_states.values())
 
 

@@ -17,14 +17,14 @@ from mb2fmu.systems.wired_system import CouplingError
 
 @dataclass(frozen=True)
 class MechanismPart:
-    """One part of a cut.
+    """One part of a cut mechanism.
 
     Attributes:
-        name: Of the component.
-        definition: Ready for the pipeline.
-        reference_names: Its variables that the whole has too → name of the whole's symbol.
-        terminals: Name of its terminal with each other part.
-        omitted_outputs: Outputs of the whole that it does not have.
+        name: Name of the component.
+        definition: Model definition, ready for the pipeline.
+        reference_names: Variable of the part → name of the same variable in the whole mechanism.
+        terminals: Other part → name of the terminal with it.
+        omitted_outputs: Outputs of the whole mechanism that the part cannot compute.
     """
 
     name: str
@@ -38,7 +38,7 @@ def make_part_mechanisms(cut: MechanismCut, settings: SplittingSettings) -> tupl
     """Return all parts of a cut mechanism.
 
     Raises:
-        CouplingError: If a part would have to take what no input can give it.
+        CouplingError: If a part needs a quantity that no input can provide.
     """
     forces = list_exchanged_forces(cut)
     drafts = [PartDraft(cut, number, settings, forces) for number in range(len(cut.part_names))]
@@ -55,7 +55,7 @@ def _make_part(draft: PartDraft, drafts: Sequence[PartDraft]) -> MechanismPart:
     prebuilt = PrebuiltMechanism(
         kind=f"{draft.mechanism.declared.origin}, cut at {draft.cut.name}",
         coordinates=tuple(coordinate.symbol for coordinate in declared.coordinates),
-        speeds=tuple(s.symbol for s in declared.speeds),
+        speeds=tuple(state.symbol for state in declared.speeds),
         ground=mechanism.frames[0].name,
         frames=tuple(frame.name for frame in mechanism.frames),
         mechanism=mechanism,
@@ -64,6 +64,9 @@ def _make_part(draft: PartDraft, drafts: Sequence[PartDraft]) -> MechanismPart:
     definition = ModelDefinition(
         **declared_fields, mechanics=prebuilt, constraint_forces=(), outputs=(), potential_energy=None
     )
-    reference_names = {draft.declaration_of_state[s].name: s.name for s in (*draft.mechanism.q, *draft.mechanism.u)
-            if s in draft.own_states - draft.cut.flange_states}  # fmt: skip
+    reference_names = {
+        draft.declaration_of_state[state].name: state.name
+        for state in (*draft.mechanism.q, *draft.mechanism.u)
+        if state in draft.own_states - draft.cut.flange_states
+    }
     return MechanismPart(draft.name, definition, reference_names, variables.terminal_names(), variables.omitted_outputs)

@@ -26,7 +26,7 @@ def format_acceleration_name(speed: str) -> str:
 
 
 def derive_acceleration_unit(unit: str) -> str:
-    """Return the FMU of u' from that of u: m/s → m/s2."""
+    """Return the unit of u' from that of u: m/s → m/s2."""
     return f"{unit}2" if unit.endswith("/s") else f"{unit}/s" if unit != "1" else "1/s"
 
 
@@ -51,7 +51,7 @@ class PartVariables:
         self._add_force_inputs()
         self._add_bushing_parameters()
 
-    # --- taken
+    # --- inputs
 
     def _make_time_function(self, symbol: sm.Symbol) -> sm.Expr:
         """Return a function of time for a symbol."""
@@ -67,7 +67,7 @@ class PartVariables:
         self._inputs.append((symbol, declared_input))
 
     def _add_motion_inputs(self) -> None:
-        """Take motion of others as inputs, perhaps followed by a third-order filter without overshoot of its poles."""
+        """Add the motion of other parts as inputs, with the method ``filter`` through a third-order filter."""
         draft = self._draft
         filtered = draft.filters_motion
         initial_accelerations = draft.settings.initial_accelerations
@@ -96,9 +96,12 @@ class PartVariables:
         positions_first = sorted(self._driven_rates, key=lambda pair: pair[0] not in self._draft.rate_of_coordinate)
         for symbol, rate in positions_first:
             self._time_functions[rate] = sm.Derivative(self._time_functions[symbol], self._mechanism.t)
-        self._inputs = [(s, replace(item, symbol=self._time_functions[s])) for s, item in self._inputs]
+        self._inputs = [
+            (filtered, replace(item, symbol=self._time_functions[filtered])) for filtered, item in self._inputs
+        ]
         self._filter_states = [
-            (s, replace(item, symbol=self._time_functions[s]), rate) for s, item, rate in self._filter_states
+            (filtered, replace(item, symbol=self._time_functions[filtered]), rate)
+            for filtered, item, rate in self._filter_states
         ]
 
     def _add_motion_filters(self) -> None:
@@ -110,20 +113,22 @@ class PartVariables:
                 description="of the filter that the motion at the cut passes through",
             )
         )  # fmt: skip
-        for q in [
-            q for q, level in draft.needed_states.items() if q in draft.rate_of_coordinate and level == ACCELERATION
+        for coordinate in [
+            coordinate
+            for coordinate, level in draft.needed_states.items()
+            if coordinate in draft.rate_of_coordinate and level == ACCELERATION
         ]:
-            speed = draft.rate_of_coordinate[q]
+            speed = draft.rate_of_coordinate[coordinate]
             acceleration = draft.acceleration_of_speed[speed]
-            given_coordinate, given_speed = sm.Symbol(f"{q.name}_given"), sm.Symbol(f"{speed.name}_given")
+            given_coordinate, given_speed = sm.Symbol(f"{coordinate.name}_given"), sm.Symbol(f"{speed.name}_given")
             jerk = (
-                bandwidth**3 * (given_coordinate - q)
+                bandwidth**3 * (given_coordinate - coordinate)
                 + 3 * bandwidth**2 * (given_speed - speed)
                 - 3 * bandwidth * acceleration
             )
             start = float(draft.settings.initial_accelerations.get(speed.name, 0.0))
-            of_q, of_u = draft.declaration_of_state[q], draft.declaration_of_state[speed]
-            self._add_filter_state(q, speed, of_q.unit, of_q.start, of_q.name)
+            of_q, of_u = draft.declaration_of_state[coordinate], draft.declaration_of_state[speed]
+            self._add_filter_state(coordinate, speed, of_q.unit, of_q.start, of_q.name)
             self._add_filter_state(speed, acceleration, of_u.unit, of_u.start, of_u.name)
             unit, name = derive_acceleration_unit(of_u.unit), format_acceleration_name(of_u.name)
             self._add_filter_state(acceleration, jerk, unit, start, name)
@@ -137,7 +142,7 @@ class PartVariables:
         self._filter_states.append((symbol, state, rate))
 
     def _add_force_inputs(self) -> None:
-        """Add an input for each force that another part gives."""
+        """Add an input for each force that another part computes."""
         for force in self._draft.received_forces:
             description = f"by {self._draft.cut.part_names[force.sender]}"
             self._add_input(force.symbol, force.name, force.unit, force.start, description)
@@ -154,7 +159,7 @@ class PartVariables:
                       unit="N.s/m", description="force per rate of the violation"),
         ]  # fmt: skip
 
-    # --- given
+    # --- outputs
 
     def _list_outputs(self, selection: RecordSelection, bodies: int) -> Iterator[OutputRecord]:
         """Yield outputs that other parts need, and those outputs of the whole that this part alone can compute."""
@@ -186,7 +191,7 @@ class PartVariables:
         omitted = []
         for output in self._mechanism.outputs:
             owner_state = draft.cut.output_states.get(output.name)
-            if owner_state is not None:  # of a cut's own force and velocity each side tells its own
+            if owner_state is not None:  # each side outputs its own force and velocity at the cut
                 if owner_state in draft.own_states:
                     yield output
                 continue
@@ -199,7 +204,7 @@ class PartVariables:
         self.omitted_outputs = tuple(omitted)
 
     def _list_sent_accelerations(self) -> list[tuple[str, sm.Symbol]]:
-        """Return (name, speed) of own accelerations that others take as inputs."""
+        """Return (name, speed) of own accelerations that other parts need as inputs."""
         receiving_parts = [part for part in self._drafts if part is not self._draft and not part.filters_motion]
         needed_speeds = {
             speed
@@ -213,7 +218,7 @@ class PartVariables:
         ]
 
     def _list_load_force_outputs(self) -> Iterator[OutputRecord]:
-        """Yield an output for each load whose force other parts take."""
+        """Yield an output for each load whose force other parts receive."""
         for force in self._draft.sent_forces:
             if force.expression is None and force.load_index >= 0:
                 load_index = self._draft.loads.index(self._mechanism.loads[force.load_index])
@@ -284,14 +289,10 @@ class PartVariables:
         loads = tuple(selection.renumber_load(load) for load in draft.loads)
         body_records = tuple(selection.renumber_body(body) for body in bodies)
         used = self._find_used_symbols(selection, loads, body_records, outputs)
-        own_inputs = [(s, i) for s, i in zip(mechanism.r, mechanism.declared.inputs, strict=True) if s in used]
+        own_inputs = [pair for pair in zip(mechanism.r, mechanism.declared.inputs, strict=True) if pair[0] in used]
         inputs = [*own_inputs, *self._inputs]
-        states = [
-            (s, z, dot)
-            for s, z, dot in zip(mechanism.z, mechanism.declared.auxiliary_states, mechanism.z_dot, strict=True)
-            if s in draft.own_states
-        ] + self._filter_states
-        calculated = tuple(a for a in mechanism.calculated_parameters if a.symbol in used)
+        own_states = zip(mechanism.z, mechanism.declared.auxiliary_states, mechanism.z_dot, strict=True)
+        states = [row for row in own_states if row[0] in draft.own_states] + self._filter_states
         declared = self._select_declarations(used, inputs, states)
         speeds = draft.speed_indices
         all_parameters = (*mechanism.p, *(added.symbol for added in self._added_parameters))
@@ -302,13 +303,13 @@ class PartVariables:
             z=tuple(symbol for symbol, _, _ in states), z_dot=tuple(derivative for _, _, derivative in states),
             p=tuple(p for p in all_parameters if p in used or p not in mechanism.p),
             r=tuple(symbol for symbol, _ in inputs), driven=(*mechanism.driven, *self._driven_rates),
-            calculated_parameters=calculated, u_independent=self._list_independent_speeds(),
-            quaternions=self._select_quaternions(), dynamic={**mechanism.dynamic, **self._time_functions},
-            kinematics=self._select_kinematics(), frames=selection.renumbered_frames(),
-            points=selection.renumbered_points(), bodies=body_records, loads=loads, joints=(),
-            prescribed=mechanism.prescribed or bool(self._driven_rates), potential_forces=potential_forces,
-            outputs=outputs, loops=(), given_potential=None, declared_potential=sm.S.Zero, known_potentials=(),
-            scenery=None, **self._select_constraints(selection),
+            calculated_parameters=tuple(each for each in mechanism.calculated_parameters if each.symbol in used),
+            u_independent=self._list_independent_speeds(), quaternions=self._select_quaternions(),
+            dynamic={**mechanism.dynamic, **self._time_functions}, kinematics=self._select_kinematics(),
+            frames=selection.renumbered_frames(), points=selection.renumbered_points(), bodies=body_records,
+            loads=loads, joints=(), prescribed=mechanism.prescribed or bool(self._driven_rates),
+            potential_forces=potential_forces, outputs=outputs, loops=(), given_potential=None,
+            declared_potential=sm.S.Zero, known_potentials=(), scenery=None, **self._select_constraints(selection),
         )  # fmt: skip
 
     def _find_used_symbols(self, selection: RecordSelection, loads: Any, bodies: Any, outputs: Any) -> set[sm.Symbol]:
@@ -340,25 +341,40 @@ class PartVariables:
     def _select_declarations(self, used: set[sm.Symbol], inputs: Any, states: Any) -> Any:
         """Return the declarations that belong to this part, with what its expressions use."""
         declared, mechanism, draft = self._mechanism.declared, self._mechanism, self._draft
-        coordinates = tuple(c for c, q in zip(declared.coordinates, mechanism.q, strict=True) if q in draft.own_states)
-        speeds = tuple(declared.speeds[j] for j in draft.speed_indices)
-        input_symbols = {i.symbol for _, i in inputs}
-        signals = {s: v for s, v in declared.experiment.signals.items() if s in input_symbols}
+        coordinates = tuple(
+            coordinate
+            for coordinate, symbol in zip(declared.coordinates, mechanism.q, strict=True)
+            if symbol in draft.own_states
+        )
+        speeds = tuple(declared.speeds[column] for column in draft.speed_indices)
+        input_symbols = {part_input.symbol for _, part_input in inputs}
+        signals = {
+            input_symbol: signal
+            for input_symbol, signal in declared.experiment.signals.items()
+            if input_symbol in input_symbols
+        }
         return replace(
             declared,
             name=f"{declared.name}_{draft.name}",
             description=f"The part {draft.name} of {declared.name}, cut at {draft.cut.name}",
-            parameters=(*(p for p in declared.parameters if p.symbol in used), *self._added_parameters),
-            inputs=tuple(i for _, i in inputs),
+            parameters=(
+                *(parameter for parameter in declared.parameters if parameter.symbol in used),
+                *self._added_parameters,
+            ),
+            inputs=tuple(part_input for _, part_input in inputs),
             coordinates=coordinates,
             speeds=speeds,
-            auxiliary_states=tuple(z for _, z, _ in states),
+            auxiliary_states=tuple(auxiliary_state for _, auxiliary_state, _ in states),
             experiment=replace(declared.experiment, signals=signals),
             source=None,
             diagram="",
             given={},
             terminals=tuple(DeclaredTerminal(name, tuple(members)) for _, name, members in self._list_terminals()),
-            dependent=tuple(n for n in declared.dependent if n in {r.name for r in (*coordinates, *speeds)})
+            dependent=tuple(
+                dependent_name
+                for dependent_name in declared.dependent
+                if dependent_name in {record.name for record in (*coordinates, *speeds)}
+            )
             if draft.constraint_rows
             else (),
         )
@@ -392,11 +408,21 @@ class PartVariables:
     def _select_quaternions(self) -> tuple[tuple[int, int, int, int], ...]:
         """Return the part's quaternions, by the places of their coordinates in the part."""
         mechanism, draft = self._mechanism, self._draft
-        new_index = {q: k for k, q in enumerate(q for q in mechanism.q if q in draft.own_states)}
+        new_index = {
+            coordinate: index
+            for index, coordinate in enumerate(
+                coordinate for coordinate in mechanism.q if coordinate in draft.own_states
+            )
+        }
         own_groups = [group for group in mechanism.quaternions if mechanism.q[group[0]] in draft.own_states]
         return tuple(
-            (new_index[mechanism.q[a]], new_index[mechanism.q[b]], new_index[mechanism.q[c]], new_index[mechanism.q[d]])
-            for a, b, c, d in own_groups
+            (
+                new_index[mechanism.q[first]],
+                new_index[mechanism.q[second]],
+                new_index[mechanism.q[third]],
+                new_index[mechanism.q[fourth]],
+            )
+            for first, second, third, fourth in own_groups
         )
 
     def _select_constraints(self, selection: RecordSelection) -> dict[str, Any]:
@@ -432,7 +458,7 @@ class PartVariables:
 
 
 def _list_exchanged_motion(sender: PartDraft, receiver: PartDraft) -> Iterator[str]:
-    """Yield the names of the giver's variables that the taker takes."""
+    """Yield the names of the sender's variables that the receiver needs."""
     for state, level in receiver.needed_states.items():
         if state not in sender.own_states:
             continue

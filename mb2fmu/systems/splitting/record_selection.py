@@ -25,9 +25,9 @@ class RecordSelection:
     """Needed frames and points, with those they refer to; inertial frame and origin are always included.
 
     Args:
-        mechanism: The whole.
-        bodies: That are kept.
-        loads: That are kept.
+        mechanism: The whole mechanism.
+        bodies: Bodies of the part.
+        loads: Loads of the part.
         renumbered_points: Further ones.
         renumbered_frames: Further ones.
     """
@@ -59,7 +59,7 @@ class RecordSelection:
             return
         self._selected_frames.add(number)
         frame = self._mechanism.frames[number]
-        for referenced in (frame.parent, frame.reference, *(k for k, _ in frame.angular_velocity)):
+        for referenced in (frame.parent, frame.reference, *(other_frame for other_frame, _ in frame.angular_velocity)):
             self._add_frame(referenced)
 
     def _add_point(self, number: int) -> None:
@@ -123,7 +123,7 @@ class RecordSelection:
             case TorqueLoad():
                 return replace(load, frame=self._new_frame_numbers[load.frame], torque=self.renumber_terms(load.torque))
             case PathwayLoad():
-                return replace(load, points=tuple(self._new_point_numbers[k] for k in load.points))
+                return replace(load, points=tuple(self._new_point_numbers[point] for point in load.points))
             case TorqueActuatorLoad():
                 new_frames = self._new_frame_numbers[load.frame], self._new_frame_numbers[load.reaction]
                 return replace(load, frame=new_frames[0], reaction=new_frames[1], axis=self.renumber_terms(load.axis))

@@ -1,4 +1,4 @@
-"""``SplittingSettings``: numbers of a cut, and known start values of the whole."""
+"""``SplittingSettings``: filter, stiffness, damping and delay of a cut, and known start values."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from mb2fmu.systems.wired_system import CouplingError
 
 @dataclass(frozen=True)
 class SplittingSettings:
-    """Numbers of a cut.
+    """Settings of a cut.
 
     Attributes:
-        bandwidth: Of the filter that motion passes through, rad/s.
+        bandwidth: Bandwidth of the filter that motion passes through, rad/s.
         stiffness: Of a bushing, force per violation of its constraint; at a joint along each axis (N/m). Of a line: its
             impedance divided by its delay. 0, here and in the next three: :func:`choose_bushing_stiffness` gives it.
-        damping: Of a bushing, force per rate of the violation (N·s/m).
-        angular_stiffness: Of a bushing or line at a joint, about each axis (N·m/rad).
-        angular_damping: Of a bushing at a joint, about each axis (N·m·s/rad).
-        delay: Of a line, s.
-        flange_mass: Of the flange that hangs on a bushing or line at a joint, kg.
-        flange_inertia: Of the same, kg·m².
+        damping: Damping of a bushing, force per rate of the violation (N·s/m).
+        angular_stiffness: Angular stiffness of a bushing or line at a joint, about each axis (N·m/rad).
+        angular_damping: Angular damping of a bushing at a joint, about each axis (N·m·s/rad).
+        delay: Delay of a line, s.
+        flange_mass: Mass of the flange at a bushing or line, kg.
+        flange_inertia: Moment of inertia of the flange, kg·m².
         initial_accelerations: Speed → u' at the start, where it is known.
         state_starts: State → its value at the start, where guesses were solved for.
         initial_reactions: Joint → force and torque of the inner side on the outer one at the start, in N, shape (6,).
@@ -47,13 +47,13 @@ class SplittingSettings:
 
     def start_values(self, mechanism: Mechanism) -> dict[sm.Symbol, sm.Expr]:
         """Return everything that expressions of a mechanism contain → its number at the start."""
-        d = mechanism.declared
+        declarations = mechanism.declared
         values: dict[sm.Symbol, sm.Expr] = {mechanism.t: sm.Float(0.0)}
-        free_parameter_values = [parameter.value for parameter in d.parameters if not parameter.calculated]
+        free_parameter_values = [parameter.value for parameter in declarations.parameters if not parameter.calculated]
         for symbol, value in zip(mechanism.p, free_parameter_values, strict=True):
             values[symbol] = sm.Float(float(value))
         declared_variables: tuple[Coordinate | Speed | AuxiliaryState | Input, ...] = (
-            *d.coordinates, *d.speeds, *d.auxiliary_states, *d.inputs,
+            *declarations.coordinates, *declarations.speeds, *declarations.auxiliary_states, *declarations.inputs,
         )  # fmt: skip
         start_list: list[float] = [variable.start for variable in declared_variables]
         for symbol, start in zip((*mechanism.q, *mechanism.u, *mechanism.z, *mechanism.r), start_list, strict=True):
@@ -66,7 +66,7 @@ class SplittingSettings:
 PHASE_PER_STEP = 0.1
 """Frequency of the lightest part on a bushing or line that nobody chose, times the communication step or the delay."""
 DAMPING_RATIO = 0.1
-"""Damping ratio of the same."""
+"""Damping ratio of that motion."""
 
 
 def choose_bushing_stiffness(
@@ -78,8 +78,8 @@ def choose_bushing_stiffness(
     mass as parasitic inertia, k T² = 0.01 m. Stiffer elements are nearer to the joint and worse followed.
 
     Args:
-        settings: With zeros where nothing was chosen.
-        mechanism: The whole.
+        settings: Settings, with zeros where nothing was chosen.
+        mechanism: The whole mechanism.
         part_of_body: Number of the part of each body.
         step: Communication step or delay in s.
 

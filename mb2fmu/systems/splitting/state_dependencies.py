@@ -30,8 +30,8 @@ class StateDependencies:
 
     Attributes:
         states: All of them.
-        frame_states: By number of the frame.
-        point_states: By number of the point.
+        frame_states: States of each frame, by its number.
+        point_states: States of each point, by its number.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -40,7 +40,9 @@ class StateDependencies:
         self.frame_states: list[Symbols] = []
         self.point_states: list[Symbols] = []
         for frame in mechanism.frames:
-            own = self.states_in(frame.rotation, *(c for _, cs in frame.angular_velocity for c in cs))
+            direct_states = self.states_in(
+                frame.rotation, *(component for _, components in frame.angular_velocity for component in components)
+            )
             referenced_states = [
                 self.frame_states[index]
                 for index in (frame.parent, frame.reference)
@@ -49,7 +51,7 @@ class StateDependencies:
             referenced_states += [
                 self.frame_states[index] for index, _ in frame.angular_velocity if index < len(self.frame_states)
             ]
-            self.frame_states.append(own.union(*referenced_states))
+            self.frame_states.append(direct_states.union(*referenced_states))
         for point in mechanism.points:
             parent_states = self.point_states[point.parent] if point.parent >= 0 else NO_STATES
             self.point_states.append(
@@ -57,7 +59,7 @@ class StateDependencies:
             )
         rates = coordinate_rates(mechanism.kinematics, mechanism.u)
         self.coordinate_groups = [
-            frozenset({q}) | self.states_in(rate) for q, rate in zip(mechanism.q, rates, strict=True)
+            frozenset({coordinate}) | self.states_in(rate) for coordinate, rate in zip(mechanism.q, rates, strict=True)
         ]
 
     def states_in(self, *expressions: sm.Basic) -> Symbols:
@@ -74,22 +76,22 @@ class StateDependencies:
         return NO_STATES.union(*state_sets)
 
     def body_states(self, body: Body) -> Symbols:
-        """Return the states that a body moves with."""
+        """Return the states on which the motion of a body depends."""
         return self.point_states[body.masscenter] | (self.frame_states[body.frame] if body.frame >= 0 else NO_STATES)
 
     def magnitude_states(self, load: Load) -> Symbols:
         """Return the states that the magnitude of a load depends on."""
         match load:
             case ForceLoad():
-                return self.states_in(*(c for _, cs in load.force for c in cs))
+                return self.states_in(*(component for _, components in load.force for component in components))
             case TorqueLoad():
-                return self.states_in(*(c for _, cs in load.torque for c in cs))
+                return self.states_in(*(component for _, components in load.torque for component in components))
             case PathwayLoad():
                 return self.states_in(load.force)
         return self.states_in(load.torque)
 
     def location_states(self, load: Load) -> Symbols:
-        """Return the states that move the points and frames of a load, and its direction."""
+        """Return the states on which points, frames and direction of a load depend."""
         state_sets = [self.point_states[index] for index in list_load_points(load)] + [
             self.frame_states[index] for index in list_load_frames(load)
         ]

@@ -1,4 +1,4 @@
-"""``write_system_script``: the Python file that couples the FMUs of a cut model, with the whole as the truth."""
+"""``write_system_script``: the Python file that couples the FMUs of a cut model; the uncut model is the reference."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class SystemRunSettings:
     """Settings of the system's run.
 
     Attributes:
-        stop: In s.
+        stop: Stop time in s.
         step: Communication step in s.
-        tolerance: Relative, of the units.
+        tolerance: Relative tolerance of the FMUs.
         has_algebraic_loop: Whether outputs and inputs form an algebraic loop.
-        delay: Of a line, in s; 0: there is none.
-        bonds: (name, power into one side, into the other).
+        delay: Delay of a transmission line, in s; 0: there is none.
+        bonds: (name, power into one side, power into the other).
     """
 
     stop: float
@@ -42,12 +42,12 @@ def write_system_script(
     """Return the text of the file.
 
     Args:
-        name: Of the system.
-        title: One line.
-        parts: The parts; their units are ``<model name>.fmu`` beside the file.
-        model_file: Path of the whole's model file, from the file's folder.
-        arguments: Of its function.
-        run_settings: How it is run.
+        name: Name of the system.
+        title: Description, one line.
+        parts: The parts; their FMUs are ``<model name>.fmu`` beside the file.
+        model_file: Path of the uncut model's file, relative to the file's folder.
+        arguments: Arguments of that file's function.
+        run_settings: Settings of the system's run.
     """
     component_lines = [f'    system.component("{part.name}", "{part.definition.name}.fmu")' for part in parts]
     delay_argument = f", delay={run_settings.delay!r}" if run_settings.delay else ""
@@ -72,7 +72,7 @@ def write_system_script(
         f'"""{title}"""', "", "from mb2fmu import CoupledSystem", "", "",
         (f"def coupled(step: float = {run_settings.step!r}, stop: float = {run_settings.stop!r}, "
         "order: int = 2, passes: int = 20) -> CoupledSystem:"),
-        '    """The FMUs, connected; the model that was cut is the truth."""',
+        '    """Return the connected FMUs; the uncut model is the reference."""',
         f'    system = CoupledSystem("{name}", description="{title}")',
         *component_lines, *connection_lines, *bond_lines, "    same = {", *equal_variable_lines, "    }",
         f"    system.monolith({json.dumps(model_file)}, same{arguments_argument})",

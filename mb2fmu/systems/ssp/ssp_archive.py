@@ -3,10 +3,10 @@
 Written are ``SystemStructure.ssd`` with connectors, units, connections (linear transformations where a unit of measure
 or a sign changes), geometry and the default experiment; ``resources/<component>.fmu``; values of a component as
 ``resources/<component>.ssv``; parameters of the system as ``resources/parameters.ssv`` with the mapping
-``resources/parameters.ssm`` to variables of components. What these give stands in the components' own files too: a
+``resources/parameters.ssm`` to variables of components. These values stand in the components' own files too: a
 master that reads no mapping has the right values, one that does lets the system's have precedence (5.2.3 of SSP 1.0.1).
 ``2.1-draft`` writes connected terminals as such (``list_terminal_types``); no released version has them.
-Annotations say the fixed step to OMSimulator (``org.openmodelica``) and libcosim (``com.opensimulationplatform``).
+Annotations give the fixed step to OMSimulator (``org.openmodelica``) and libcosim (``com.opensimulationplatform``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SSP_STRUCTURE_FILE = "SystemStructure.ssd"
 PARAMETER_FILE_STEM = "resources/parameters"
 """Values and mapping of the system's own parameters, without their endings."""
 PARAMETER_SET_NAME = "initialValues"
-"""Name of every component's parameter set: ecos applies the sets of one name, which it is told at initialization."""
+"""Name of every component's parameter set: ecos applies the sets of one name, given at initialization."""
 _SSP1 = "http://ssp-standard.org/SSP1"
 SSC, SSD, SSV, SSM = (
     f"{_SSP1}/SystemStructure{part}" for part in ("Common", "Description", "ParameterValues", "ParameterMapping")
@@ -44,7 +44,7 @@ SspVersion = Literal["1.0", "2.0", "2.1-draft"]
 SSP_VERSIONS: tuple[SspVersion, ...] = get_args(SspVersion)
 _SCHEMA_NAMES = {".ssv": "ParameterValues", ".ssm": "ParameterMapping"}
 MB2FMU_NAMESPACE = "https://mb2fmu/SSP/Annotations"
-"""A delay of a connection; SSP has none, and other masters pass the value on after their own step."""
+"""Namespace of a connection's delay; SSP has none, and other masters pass the value on after their own step."""
 
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
@@ -54,10 +54,10 @@ def write_ssp_files(wired_system: WiredSystem, version: SspVersion = "1.0") -> F
 
     Args:
         wired_system: The system.
-        version: Of SSP. Most importers read 1.0 alone.
+        version: Version of SSP. Most importers read only 1.0.
 
     Raises:
-        EmitError: If what was made does not follow the schemas of that version.
+        EmitError: If a written file violates the schemas of that version.
     """
     files = {SSP_STRUCTURE_FILE: _serialize_xml(_make_structure(wired_system, version))}
     for component, values in zip(wired_system.components, wired_system.values, strict=True):
@@ -217,14 +217,14 @@ def _add_component(
         wired_system.wiring.inputs[input_index].name for input_index in wired_system.wiring.inputs_of(index)
     }
     inputs = [
-        *(n for n in component.inputs if n in linked_inputs),
-        *(n for n in component.inputs if n not in linked_inputs),
+        *(input_name for input_name in component.inputs if input_name in linked_inputs),
+        *(input_name for input_name in component.inputs if input_name not in linked_inputs),
     ]
     connectors = _add_child(component_element, SSD, "Connectors")
-    for connector_kind, names, x in (("input", inputs, "0.0"), ("output", component.outputs, "1.0")):
+    for connector_kind, names, position_x in (("input", inputs, "0.0"), ("output", component.outputs, "1.0")):
         for position, name in enumerate(names):
             connector = _add_connector(connectors, component, name, connector_kind)
-            _add_child(connector, SSD, "ConnectorGeometry", x=x, y=repr((position + 1.0) / (len(names) + 1.0)))
+            _add_child(connector, SSD, "ConnectorGeometry", x=position_x, y=repr((position + 1.0) / (len(names) + 1.0)))
     for name in wired_system.values[index]:
         if component.variables[name].causality == "parameter":
             _add_connector(connectors, component, name, "parameter")
@@ -276,7 +276,7 @@ def _make_system_parameters(wired_system: WiredSystem, version: SspVersion) -> E
 def _make_parameter_set(
     name: str, values: Sequence[tuple[str, float, UnitOfMeasure | None]], version: SspVersion
 ) -> Element:
-    """Return a parameter set with the FMUs that it uses."""
+    """Return a parameter set with the units of measure that it uses."""
     root = etree.Element(f"{{{SSV}}}ParameterSet", nsmap={"ssv": SSV, "ssc": SSC})
     root.set("version", "1.0" if version == "1.0" else "2.0")
     root.set("name", name)
@@ -297,7 +297,7 @@ def _make_parameter_set(
 
 
 def _make_parameter_mapping(wired_system: WiredSystem, version: SspVersion) -> Element:
-    """Return which variables follow which parameter, with conversions of FMUs spelled out for every importer."""
+    """Return which variables follow which parameter, with conversions of units spelled out for every importer."""
     root = etree.Element(f"{{{SSM}}}ParameterMapping", nsmap={"ssm": SSM, "ssc": SSC})
     root.set("version", "1.0" if version == "1.0" else "2.0")
     for mapped_parameter in wired_system.mapped_parameters:
@@ -317,7 +317,7 @@ def _make_parameter_mapping(wired_system: WiredSystem, version: SspVersion) -> E
 
 
 def _add_units(root: Element, wired_system: WiredSystem) -> None:
-    """Add all FMUs that connectors and values use, sorted by name."""
+    """Add all units of measure that connectors and values use, sorted by name."""
     used_units: dict[str, UnitOfMeasure] = {}
     for index, component in enumerate(wired_system.components):
         for name in (*component.inputs, *component.outputs, *wired_system.values[index]):
@@ -331,7 +331,7 @@ def _add_units(root: Element, wired_system: WiredSystem) -> None:
 
 
 def _add_unit(parent: Element, unit: UnitOfMeasure) -> None:
-    """Add an FMU with its base unit: exponents, factor and offset where they are not the default."""
+    """Add a unit of measure with its base unit: exponents, factor and offset where they are not the default."""
     unit_element = _add_child(parent, SSC, "Unit", name=unit.name)
     attributes = {base: str(power) for base, power in zip(BASE_UNITS, unit.exponents or (), strict=False) if power}
     if unit.factor != 1.0:
@@ -385,8 +385,8 @@ class TerminalType:
     """Connected terminals with the same members.
 
     Attributes:
-        name: Of the type.
-        matching_rule: Which members must meet: FMI's ``bus`` connects those that both sides have.
+        name: Name of the type.
+        matching_rule: Rule that matches members: FMI's ``bus`` connects those that both sides have.
         members: (name, unit) of each.
         terminals: (component, terminal) of those that have this type.
     """
@@ -403,8 +403,8 @@ def list_terminal_types(wired_system: WiredSystem) -> tuple[TerminalType, ...]:
     for link in wired_system.terminal_links:
         for component_index, terminal in link.ends:
             component = wired_system.components[component_index]
-            units = ((each.name, component.unit(each.variable)) for each in component.terminals[terminal]
-                     if each.variable in component.variables)  # fmt: skip
+            units = ((member.name, component.unit(member.variable)) for member in component.terminals[terminal]
+                     if member.variable in component.variables)  # fmt: skip
             members = tuple((name, unit.name if unit else "") for name, unit in units)
             terminals_by_members.setdefault(members, {})[component_index, terminal] = None
     terminal_types = []

@@ -45,16 +45,16 @@ class SspExperiment:
 
 
 def read_ssp(path: Path, folder: Path, experiment: SspExperiment) -> CoupledSystem:
-    """Read a system, and write its units into a folder.
+    """Read a system, and write its FMUs into a folder.
 
     Args:
-        path: Of the archive.
-        folder: For the FMUs; must live until they are read.
-        experiment: How it is run.
+        path: Path of the archive.
+        folder: Folder for the FMUs; must exist until they are read.
+        experiment: Settings of the run.
 
     Raises:
         PackageError: If it is no archive, or members would land outside of a folder.
-        CouplingError: With everything that does not follow SSP, or is not read.
+        CouplingError: With everything that violates SSP or is not supported.
     """
     tree = read_archive(path, needed=SSP_STRUCTURE_FILE, what="SSP archive")
     reader = _SspReader(tree, path.name)
@@ -70,8 +70,8 @@ class _SspReader:
     """Reads one archive and collects faults.
 
     Args:
-        tree: Its files.
-        archive_name: Its name, for messages.
+        tree: Files of the archive.
+        archive_name: Name of the archive, for messages.
     """
 
     def __init__(self, tree: FileTree, archive_name: str) -> None:
@@ -116,8 +116,8 @@ class _SspReader:
         except etree.XMLSyntaxError as error:
             self._add_fault(f"is no XML: {error.msg}", name)
             return None
-        for each in find_schema_faults(name, self._tree[name]):
-            self.faults.append(Fault(each.what, f"{self._archive_name}: {each.where}"))
+        for fault in find_schema_faults(name, self._tree[name]):
+            self.faults.append(Fault(fault.what, f"{self._archive_name}: {fault.where}"))
         return root
 
     def _resolve_member(self, source: str, location: str) -> str | None:
@@ -231,7 +231,7 @@ class _SspReader:
         return None if name is None else self._parse_file(name)
 
     def _read_value(self, parameter: Element, location: str) -> DeclaredValue | None:
-        """Return a number, with its unit if it says one; None after a fault."""
+        """Return a number, with its unit if it has one; None after a fault."""
         for number_type in _NUMBER_TYPES:
             number_element = parameter.find(f"{{*}}{number_type}")
             if number_element is not None:
@@ -242,7 +242,7 @@ class _SspReader:
         return None
 
     def _read_connection(self, system: CoupledSystem, connection: Element) -> None:
-        """Add a connection; tell of ends at the system's own edge and of transformations that are not read."""
+        """Add a connection; add faults for ends at the system's own connectors and for unsupported transformations."""
         component_names = [connection.get(f"{end}Element") for end in ("start", "end")]
         connector_names = [connection.get(f"{end}Connector", "") for end in ("start", "end")]
         if None in component_names:
@@ -254,7 +254,9 @@ class _SspReader:
         factor_and_offset = None
         if transformation is not None:
             factor_and_offset = float(transformation.get("factor", "1")), float(transformation.get("offset", "0"))
-        elif unknown_elements := [each for each in connection if etree.QName(each).localname not in _IGNORED_ELEMENTS]:
+        elif unknown_elements := [
+            child for child in connection if etree.QName(child).localname not in _IGNORED_ELEMENTS
+        ]:
             unknown_tag = etree.QName(unknown_elements[0]).localname
             self._add_fault(
                 f"{connector_names[0]} → {connector_names[1]}: {unknown_tag} is not read", SSP_STRUCTURE_FILE
@@ -276,10 +278,10 @@ class _SspReader:
             (default_experiment.get("stopTime") if default_experiment is not None else None) or 1.0
         )
         step_sizes = [
-            each.get("stepSize") or each.get("baseStepSize") for each in root.iterfind(".//{*}FixedStepMaster")
+            element.get("stepSize") or element.get("baseStepSize") for element in root.iterfind(".//{*}FixedStepMaster")
         ]
-        step_sizes += [each.get("baseStepSize") for each in root.iterfind(".//{*}FixedStepAlgorithm")]
-        step = experiment.step or float(next((each for each in step_sizes if each), stop / DEFAULT_STEP_COUNT))
+        step_sizes += [element.get("baseStepSize") for element in root.iterfind(".//{*}FixedStepAlgorithm")]
+        step = experiment.step or float(next((element for element in step_sizes if element), stop / DEFAULT_STEP_COUNT))
         system.experiment(
             stop=stop, step=step, order=experiment.order, passes=experiment.passes, loops=experiment.loops
         )
@@ -294,7 +296,7 @@ def _read_linear_transformation(entry: Element) -> tuple[float, float]:
 
 
 def _suppresses_conversion(entry: Element) -> bool:
-    """Pass numbers unchanged, without conversion of units."""
+    """Return whether numbers are passed without conversion of units."""
     return entry.get("suppressUnitConversion") in {"true", "1"}
 
 
