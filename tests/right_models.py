@@ -82,3 +82,48 @@ def blade_steered_by_an_input() -> Model:
     model.speed(u, 0.1, "m/s")
     model.speed(v, 0, "m/s", kind="guess")
     return model
+
+
+def _ball_on_a_spring(push: Callable[[sm.Expr, sm.Symbol], sm.Expr]) -> Model:
+    (y, v), (m, k, g) = me.dynamicsymbols("y v"), sm.symbols("m k g")
+    N, O = _ground()
+    P = O.locatenew("P", y * N.y)
+    P.set_vel(N, v * N.y)
+    loads = [(P, (push(y, k) - m * g) * N.y)]
+    kane = me.KanesMethod(N, [y], [v], [y.diff() - v], bodies=[me.Particle("ball", P, m)], forcelist=loads)
+    model = Model("Ball", kane)
+    for s, value, unit in ((m, 3.0, "kg"), (k, 5e5, "N/m"), (g, 9.81, "m/s2")):
+        model.parameter(s, value, unit)
+    model.coordinate(y, 0.2, "m")
+    model.speed(v, 0.0, "m/s")
+    model.experiment(stop=0.5)
+    return model
+
+
+HERTZ = sm.Rational(3, 2)
+
+
+@right
+def power_of_a_maximum() -> Model:
+    """Where the reference looks for the end of the contact, −y is negative: its real power has no value."""
+    return _ball_on_a_spring(lambda y, k: k * sm.Max(-y, 0) ** HERTZ)
+
+
+@right
+def power_of_an_absolute_value() -> Model:
+    return _ball_on_a_spring(lambda y, k: k * ((sm.Abs(y) - y) / 2) ** HERTZ)
+
+
+@right
+def power_that_a_piecewise_guards() -> Model:
+    return _ball_on_a_spring(lambda y, k: sm.Piecewise((k * (-y) ** HERTZ, y < 0), (0, True)))
+
+
+@right
+def power_that_a_step_guards() -> Model:
+    return _ball_on_a_spring(lambda y, k: k * sm.Heaviside(-y) * (-y) ** HERTZ)
+
+
+@right
+def root_of_a_maximum() -> Model:
+    return _ball_on_a_spring(lambda y, k: k * sm.sqrt(sm.Max(-y, 0)) / 100)

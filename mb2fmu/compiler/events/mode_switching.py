@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mb2fmu.compiler.events.linear_forms import LinearFormFinder
+from mb2fmu.compiler.events.powers_of_switches import PowersOfSwitches
 from mb2fmu.compiler.events.sliding_modes import SlidingModeSystem, form_sliding_system
 from mb2fmu.compiler.events.time_events import (
     NEXT_TIME_EVENT_ENTRY,
@@ -274,6 +275,7 @@ class FrozenSwitchCopy(ProgramCopy):
     def __init__(self, plan: _ModeAssignment, builder: ProgramBuilder, values: Mapping[int, int]) -> None:
         self._plan = plan
         self._values = values
+        self._powers = PowersOfSwitches(plan.program, plan.program.all_operands(), plan.surfaces)
         builder.constant(0.0)  # nothing is adopted: nodes change
         super().__init__(
             plan.program, builder, [n for n in plan.program.entries if n not in _SEPARATELY_COPIED_ENTRIES]
@@ -302,7 +304,37 @@ class FrozenSwitchCopy(ProgramCopy):
         surface = self._plan.surfaces.get(node)
         if surface is not None:
             return self._frozen(node, surface)
+        if self._powers.is_power_of_switch(node):
+            return self._copied_power(node)
+        if self._powers.is_guard(node):
+            condition, yes, no = self._operands[node]
+            return self.builder.select(self._unfrozen(condition), self.node[yes], self.node[no])
         return super()._copied(node)
+
+    def _copied_power(self, node: int) -> int:
+        """Return a power whose base is evaluated as it is written; of a base that is zero, no slope is asked for."""
+        b, (base, *exponent) = self.builder, self._operands[node]
+        op, unfrozen = Op(self.program.op[node]), self._unfrozen(base)
+        if op is Op.LOG:
+            return b.unary(op, unfrozen)
+        zero = b.constant(0.0)
+        power = b.binary(op, unfrozen, self.node[exponent[0]]) if exponent else b.unary(op, unfrozen)
+        at_zero = b.binary(op, zero, self.node[exponent[0]]) if exponent else zero
+        return b.select(b.binary(Op.EQ, unfrozen, zero), at_zero, power)
+
+    def _unfrozen(self, node: int) -> int:
+        """Return the copy of a node with its switches as functions of the present state."""
+        b = self.builder
+
+        def build(each: int, operands: tuple[int, ...]) -> int:
+            op = Op(self.program.op[each])
+            if op is Op.SELECT:
+                return b.select(*operands)
+            if op is Op.TABLE:
+                return b.table(self.program.tables[int(self.program.a[each])], int(self.program.b[each]), operands[0])
+            return b.unary(op, operands[0]) if len(operands) == 1 else b.binary(op, *operands)
+
+        return self._powers.copy_unfrozen(node, self.node, build)
 
     def _frozen(self, node: int, surface: _SwitchSurface) -> int:
         """Return a switch's value in its mode: smooth, valid as long as its surface keeps its sign."""

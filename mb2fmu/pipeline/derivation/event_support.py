@@ -24,6 +24,18 @@ def needs_events(derivation: Derivation) -> bool:
     return bool(find_sticking_switches(derivation.program))
 
 
+def list_event_sources(derivation: Derivation) -> tuple[tuple[str, str], ...]:
+    """Return what the motion needs beyond x', by kind and name; empty where :func:`needs_events` is false."""
+    mechanism = derivation.mechanism
+    names = {
+        "event": [event.name for event in mechanism.events],
+        "contact": [contact.name for contact in mechanism.contacts.each] if mechanism.contacts else [],
+        "latch": [latch.name for latch in mechanism.latches.each] if mechanism.latches else [],
+        "friction that sticks": [switch.name for switch in find_sticking_switches(derivation.program)],
+    }
+    return tuple((kind, name) for kind, found in names.items() for name in found)
+
+
 def find_sticking_switches(program: Program) -> tuple[events.Switch, ...]:
     """Return the switches of a lowered program in which friction can stick."""
     switches = events.list_switches(events.freeze_switches(program))

@@ -44,6 +44,11 @@ _SWITCHING_FUNCTIONS = (
 )  # fmt: skip
 
 
+_STATELESS_SWITCHES = (sm.Abs, sm.Min, sm.Max, sm.Heaviside, Relational)
+_MODE_FUNCTIONS = (sm.sign, StickingSign, sm.floor, sm.ceiling, sm.Mod, sm.frac, TableValue, Pre, NoEvent)
+"""Functions whose value between events depends on a mode, not on the present state alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReferenceSwitch:
     """One switch.
@@ -187,13 +192,15 @@ class _SwitchFinder:
                 self._replacements[node] = self._replace_node(node)
         return self._replacements[expression]
 
-    def _replace_node(self, node: sm.Basic) -> sm.Basic:  # noqa: C901, PLR0911 (one function after the other)
+    def _replace_node(self, node: sm.Basic) -> sm.Basic:  # noqa: C901, PLR0911, PLR0912 (one function after the other)
         """Return an expression with its switch replaced by a mode symbol; arguments have been replaced before."""
         if isinstance(node, NoEvent):
             return node.args[0]
         arguments = [self._replacements.get(argument, argument) for argument in node.args]
         if isinstance(node, Pre):
             return arguments[0]
+        if self._keeps_switches(node):
+            return node
         rebuilt = node.func(*arguments) if node.args and arguments != list(node.args) else node
         if (
             not isinstance(node, _SWITCHING_FUNCTIONS)
@@ -223,6 +230,21 @@ class _SwitchFinder:
         if isinstance(node, (sm.Min, sm.Max)):
             return self._replace_extreme(node, arguments, name)
         return self._replace_comparison(node, arguments, name)
+
+    def _keeps_switches(self, node: sm.Basic) -> bool:
+        """Return whether a power or logarithm is evaluated with its switches as functions of the present state.
+
+        Where a frozen ``Max(-y, 0)`` ends it is −y, just beyond y = 0 too, and has no real power there. Its mode and
+        its event stay. The same holds of a ``Piecewise`` that guards a power of its condition's surface.
+        """
+        if isinstance(node, (sm.Pow, sm.log)):
+            base = node.args[0]
+            return not _is_whole_power(node) and base.has(*_STATELESS_SWITCHES) and not base.has(*_MODE_FUNCTIONS)
+        if not isinstance(node, sm.Piecewise) or node.has(*_MODE_FUNCTIONS):
+            return False
+        surfaces = [each.lhs - each.rhs for each in node.atoms(Relational)]
+        powers = [each for each in node.atoms(sm.Pow, sm.log) if not _is_whole_power(each)]
+        return any(_are_proportional(each.args[0], surface) for each in powers for surface in surfaces)
 
     def _replace_table(self, node: TableValue, argument: sm.Expr, name: str) -> sm.Expr:
         """Return a table with kinks, or its slope, on the straight line that holds."""
@@ -335,6 +357,16 @@ class _SwitchFinder:
     def _solve(self, item: LinearSolve) -> LinearSolve:
         """Return a linear solve with the switches of matrix and right side replaced."""
         return replace(item, matrix=self._matrix(item.matrix), right_hand_side=self._matrix(item.right_hand_side))
+
+
+def _is_whole_power(node: sm.Basic) -> bool:
+    """Return whether a node is a power with a whole exponent, which has a value for any base."""
+    return isinstance(node, sm.Pow) and bool(node.exp.is_integer)
+
+
+def _are_proportional(base: sm.Expr, surface: sm.Expr) -> bool:
+    """Return whether a base is a number times a surface."""
+    return bool(sm.cancel(base / surface).is_number) if base.free_symbols == surface.free_symbols else False
 
 
 def _iterate_motion_expressions(e: EquationsOfMotion) -> Iterator[sm.Basic]:

@@ -51,7 +51,7 @@ _RELATIVE_CHANGE = 2.0**-22
 _LARGEST_BOUND_FRACTION = 1e-6
 _PERTURBATIONS_PER_POINT = 2
 _MAX_TRIED_POINTS = 20 * RANDOM_POINT_COUNT
-_SWITCHING_FUNCTIONS = (StickingSign, sm.sign, sm.Abs, sm.Piecewise)
+_SWITCHING_FUNCTIONS = (StickingSign, sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.Piecewise)
 
 
 ImportDifferences = dict[str, tuple[float, float]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,13 @@ _NO_COMPLEX_STEP = (
 
 class NotFormedError(Exception):
     """The user's objects do not give numbers in this way; the text says why."""
+
+
+def _to_real(value: complex) -> float:
+    """Return a number as a float: of a power of a negative number that is multiplied by 0, the real part; else NaN."""
+    if isinstance(value, complex):
+        return value.real if value.imag == 0.0 else math.nan
+    return float(value)
 
 
 def make_unused_symbol(number: int, purpose: str = "slot") -> sm.Symbol:
@@ -96,7 +104,7 @@ class SourceSymbols:
         finally:  # also where something has no number: the next function would have them twice
             del self._slot_symbols[len(self.slot) :]
             self._known_symbols.difference_update(further_symbols)
-        return lambda values: list(map(float, compiled(*values)))
+        return lambda values: list(map(_to_real, compiled(*values)))
 
     def compile_array_function(
         self, expressions: Sequence[sm.Expr], *, complex_step: bool = True

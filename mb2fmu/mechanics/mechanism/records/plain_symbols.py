@@ -56,7 +56,7 @@ class SymbolMap:
             raise MechanismError(
                 "an expression cannot be read:", [Fault(f"{names} is not declared", str(plain)[:80], remedy)]
             )
-        return plain
+        return guard_powers(plain) if plain.has(sm.Heaviside) else plain
 
     def dynamic(self, expression: sm.Basic) -> sm.Expr:
         """Return the expression with functions of time instead of plain symbols."""
@@ -300,6 +300,26 @@ def _invert_polynomial_block(block: sm.Matrix, names: list[str]) -> sm.Matrix:
     except DMNonInvertibleMatrixError:
         what = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
         raise MechanismError(KINEMATICS_HEADLINE, [Fault(what, remedy="give independent equations")]) from None
+
+
+def guard_powers(expression: sm.Expr) -> sm.Expr:
+    """Write Heaviside(s) s^p with Max(s, 0)^p, p no integer: for s < 0 the product is 0, and the power is complex."""
+
+    def guard(product: sm.Expr) -> sm.Expr:
+        steps = [factor.args[0] for factor in product.args if isinstance(factor, sm.Heaviside)]
+        return sm.Mul(
+            *(
+                sm.Pow(sm.Max(factor.base, 0), factor.exp)
+                if isinstance(factor, sm.Pow)
+                and factor.exp.is_integer is False
+                and any(sm.cancel(factor.base / step).is_positive for step in steps)
+                else factor
+                for factor in product.args
+            )
+        )
+
+    found: sm.Expr = expression.replace(lambda e: e.is_Mul and any(isinstance(f, sm.Heaviside) for f in e.args), guard)
+    return found
 
 
 def replace_symbols(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
