@@ -91,7 +91,8 @@ def _format_headline(deviations: Sequence[VariableDeviation], error_bound: float
     if not deviations:
         return "The system was run; no monolithic model is given to compare it with."
     worst_deviation = max(deviations, key=lambda each: each.relative_error)
-    sentence = f"Largest deviation from the monolithic model: {worst_deviation.relative_error:.2e} of {worst_deviation.name}'s size"
+    error, name = worst_deviation.relative_error, worst_deviation.name
+    sentence = f"Largest deviation from the monolithic model: {error:.2e} of the size of {name}"
     return f"{sentence}." if error_bound is None else f"{sentence}; the bound is {error_bound:.1e}."
 
 
