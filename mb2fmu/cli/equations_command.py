@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     default="text",
     show_default=True,
     help="latex: an align* per part. python: NumPy code that runs without mb2fmu and SymPy. "
-    + " ".join(f"{name}: {text}." for name, text in SOURCE_TARGETS.items()),
+    + " ".join(f"{row.name}: {row.gives}." for row in SOURCE_TARGETS.values()),
 )
 @click.option(
     "--show",
@@ -77,7 +77,8 @@ def equations(
 ) -> None:
     """Shows the equations of motion: M, forcing, kinematics, and how many operations they have.
 
-    As C or MATLAB code they are written into a folder, with a program that integrates the default experiment.
+    As source code of another language they are written into a folder, most with a program that integrates the default
+    experiment.
 
     \b
     Examples:

@@ -70,16 +70,22 @@ def simulate(
       mb2fmu simulate theirs.fmu --input measured.csv --parquet theirs.parquet
     """
     from mb2fmu import pipeline
+    from mb2fmu.pipeline.simulation.trajectories import SimulationStoppedError
 
     formulas, tables = inputs
+    stopped: SimulationStoppedError | None = None
     with StageProgress() as progress:
         if source.suffix == ".fmu":
             from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 
             refuse_model_options("an FMU")
-            result: SimulationTrajectories = simulate_fmu_file(
-                source, at=at, inputs=formulas, tables=tables, stop=stop, step=step, kind=kind
-            )
+            result: SimulationTrajectories
+            try:
+                result = simulate_fmu_file(
+                    source, at=at, inputs=formulas, tables=tables, stop=stop, step=step, kind=kind
+                )
+            except SimulationStoppedError as error:
+                result, stopped = error.simulation, error
         else:
             if kind is not None:
                 raise click.BadParameter("only an FMU is run so; a model is integrated", param_hint="--kind")
@@ -90,6 +96,8 @@ def simulate(
     shown = tuple(name.strip() for name in show.split(",")) if show else ()
     result.check(shown)
     _write_simulation_files(result, shown, {"csv": csv, "parquet": parquet, "plot": plot}, json_file)
+    if stopped is not None:
+        raise stopped
 
 
 def _write_simulation_files(

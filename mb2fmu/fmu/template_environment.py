@@ -1,6 +1,8 @@
-"""The environment of jinja2 in which every target fills in its templates."""
+"""Files that a package carries: the environment of jinja2 that fills in templates, and fixed files as they are."""
 
 from __future__ import annotations
+
+from importlib import resources
 
 import jinja2
 
@@ -20,3 +22,8 @@ def make_template_environment(package: str, *, escape: bool = False) -> jinja2.E
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+
+
+def read_packaged_file(package: str, path: str) -> bytes:
+    """Return a file that an installed package carries, with Unix line ends."""
+    return resources.files(package).joinpath(path).read_bytes().replace(b"\r\n", b"\n")

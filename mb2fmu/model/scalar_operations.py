@@ -2,10 +2,10 @@
 
 A new function is a member of :class:`Op` and a row. From the row come: arity and laws of folding (``program``), the
 derivative and where it does not exist (``derivatives``), which class of SymPy it is (``lowering``), its code in C for
-one instance and for many, in MATLAB and in Python, its value with any number of digits, its name in reports, its cost,
-and the line that the documentation has for it. ``python_runtime.py`` has the three functions of Python that
-``python`` names; ``c_file`` is a file of ``emit_c/operations`` with the function that ``c`` calls, if it is not one of
-``runtime/elementary.h``. Tests over all rows hold these against each other.
+one instance and for many, and in Modelica, its value with any number of digits, its name in reports, its cost, and the
+line that the documentation has for it. ``function`` names it in all other languages: ``python_runtime.py`` has three
+functions of Python of that name, each target one; ``c_file`` is a file of ``emit_c/operations`` with the function that
+``c`` calls, if it is not one of ``runtime/elementary.h``. Tests over all rows compare these with each other.
 """
 
 from __future__ import annotations
@@ -139,12 +139,11 @@ class Operation:
         meaning: The line of the documentation for this function; empty where it is listed with others of its kind.
         notation: Its name in mathematical notation, if that is not SymPy's.
         infix: The sign between its operands, in all languages.
-        python: Name of the function of the Python runtime.
+        function: Name of the function in the runtimes of Python and of the targets, of which a target may rename some.
         c: C expression of its operands ``{0}``, ``{1}``, ``{2}``.
         c_file: File of ``fmu/emit_c/operations`` with the function that ``c`` calls; units that do not use it do not
             have it. Empty: the runtime has it.
         of_lanes: ``runtime/batch.h`` has a function ``mb2fmu_each_…`` of its own for all lanes at once.
-        matlab: MATLAB expression of its operands.
         modelica: Modelica expression of its operands; empty: Modelica has none. Choices stand in ``noEvent``, which
             switches of the model lose.
         digits: The function with any number of digits.
@@ -165,11 +164,10 @@ class Operation:
     meaning: str = ""
     notation: str = ""
     infix: str = ""
-    python: str = ""
+    function: str = ""
     c: str = ""
     c_file: str = ""
     of_lanes: bool = False
-    matlab: str = ""
     modelica: str = ""
     digits: Callable[..., Any] = mpmath.mpf
     exact: bool = False
@@ -203,7 +201,6 @@ def _arithmetic_row(
         slopes,
         infix=sign,
         c=text,
-        matlab=text,
         modelica=text,
         digits=digits,
         exact=True,
@@ -212,35 +209,33 @@ def _arithmetic_row(
     )
 
 
-def _function_row(op: Op, cost: float, *slopes: DerivativeRule, real: bool = False, **facts: Any) -> Operation:
+def _function_row(op: Op, cost: float, *slopes: DerivativeRule, **facts: Any) -> Operation:
     """Return the row of a function with one name in SymPy, C, Python and mpmath.
 
     Args:
         op: Its number.
         cost: In additions.
         slopes: One per operand.
-        real: MATLAB's own gives complex numbers outside of its domain; ``real_…`` of the runtime gives NaN.
         facts: What else is to be said, or to be said otherwise.
     """
     name, arity = op.name.lower(), len(slopes)
     operands = ", ".join(f"{{{i}}}" for i in range(arity))
     known: dict[str, Any] = {
         "sympy": name,
-        "python": name,
+        "function": name,
         "c": f"mb2fmu_{name}({operands})",
-        "matlab": f"{'real_' if real else ''}{name}({operands})",
         "modelica": f"{name}({operands})",
         "digits": facts.get("digits") or getattr(mpmath, name),
     }
     return Operation(op, arity, slopes, cost=cost, **(known | facts))
 
 
-def _step_function_row(op: Op, python: str, digits: Callable[..., Any], *, arity: int = 1, **facts: Any) -> Operation:
+def _step_function_row(op: Op, function: str, digits: Callable[..., Any], *, arity: int = 1, **facts: Any) -> Operation:
     """Return the row of a function with jumps; its derivative is 0 elsewhere, and it is exact in doubles."""
     name = op.name.lower()
     operands = ", ".join(f"{{{i}}}" for i in range(arity))
-    known: dict[str, Any] = {"c": f"mb2fmu_{name}({operands})", "matlab": f"{name}({operands})"}
-    return Operation(op, arity, flat=True, python=python, digits=digits, exact=True, **(known | facts))
+    known: dict[str, Any] = {"c": f"mb2fmu_{name}({operands})"}
+    return Operation(op, arity, flat=True, function=function, digits=digits, exact=True, **(known | facts))
 
 
 def _modelica_choice(condition: str, then: str, otherwise: str) -> str:
@@ -304,21 +299,21 @@ _OPERATION_ROWS = (
     _arithmetic_row(Op.MUL, "*", lambda a, b: a * b, (lambda _b, x, _value: x[1], lambda _b, x, _value: x[0])),
     _arithmetic_row(Op.DIV, "/", lambda a, b: a / b, cost=2.0),
     Operation(
-        Op.NEG, 1, (lambda b, _x, _value: b.constant(-1.0),), c="-{0}", matlab="-({0})", modelica="-({0})",
+        Op.NEG, 1, (lambda b, _x, _value: b.constant(-1.0),), c="-{0}", modelica="-({0})",
         digits=lambda a: -a, exact=True,
     ),
     _function_row(
         Op.POW, 280.0, _power_by_base, _power_by_exponent,
-        sympy="", python="power", matlab="real_power({0}, {1})", modelica="({0}) ^ ({1})", digits=mpmath.power,
+        sympy="", function="power", modelica="({0}) ^ ({1})", digits=mpmath.power,
         hazard="edge",
     ),
     # --- elementary functions
     _function_row(
         Op.SQRT, 4.0, lambda b, _x, value: b.div(b.constant(0.5), value),
-        sympy="Sqrt", c="sqrt({0})", of_lanes=True, real=True, exact=True, hazard="edge", never_negative=True,
+        sympy="Sqrt", c="sqrt({0})", of_lanes=True, exact=True, hazard="edge", never_negative=True,
     ),
     _function_row(Op.EXP, 55.0, lambda _b, _x, value: value, hazard="large", never_negative=True),
-    _function_row(Op.LOG, 130.0, lambda b, x, _value: b.div(_constant_one(b), x[0]), real=True, notation="ln",
+    _function_row(Op.LOG, 130.0, lambda b, x, _value: b.div(_constant_one(b), x[0]), notation="ln",
                   hazard="pole"),
     _function_row(Op.SIN, 10.0, lambda b, x, _value: b.unary(Op.COS, x[0]), parity="odd"),
     _function_row(Op.COS, 10.0, lambda b, x, _value: b.neg(b.unary(Op.SIN, x[0])), parity="even"),
@@ -326,11 +321,11 @@ _OPERATION_ROWS = (
                   parity="odd"),
     _function_row(
         Op.ASIN, 30.0, _slope_by_square(lambda b, square: _inverse_root(b, b.sub(_constant_one(b), square))),
-        real=True, notation="arcsin", parity="odd", hazard="edge",
+        notation="arcsin", parity="odd", hazard="edge",
     ),
     _function_row(
         Op.ACOS, 30.0, _slope_by_square(lambda b, square: b.neg(_inverse_root(b, b.sub(_constant_one(b), square)))),
-        real=True, notation="arccos", hazard="edge",
+        notation="arccos", hazard="edge",
     ),
     _function_row(
         Op.ATAN, 55.0, _slope_by_square(lambda b, square: b.div(_constant_one(b), b.add(_constant_one(b), square))),
@@ -364,29 +359,29 @@ _OPERATION_ROWS = (
         modelica="log({0} + sqrt(({0}) ^ 2 + 1.0))"),
     _function_row(
         Op.ACOSH, 280.0, _slope_by_square(lambda b, square: _inverse_root(b, b.sub(square, _constant_one(b)))),
-        real=True, hazard="edge", modelica="log({0} + sqrt(({0}) ^ 2 - 1.0))",
+        hazard="edge", modelica="log({0} + sqrt(({0}) ^ 2 - 1.0))",
     ),
     _function_row(
         Op.ATANH, 180.0, _slope_by_square(lambda b, square: b.div(_constant_one(b), b.sub(_constant_one(b), square))),
-        real=True, parity="odd", hazard="pole", modelica="0.5 * log((1.0 + {0}) / (1.0 - {0}))",
+        parity="odd", hazard="pole", modelica="0.5 * log((1.0 + {0}) / (1.0 - {0}))",
     ),
     _function_row(Op.ERF, 25.0, _error_function_slope, parity="odd", modelica=""),
     # --- kinks: the derivative is that of the branch taken
     _function_row(
         Op.ABS, 1.0, lambda b, x, _value: b.unary(Op.SIGN, x[0]),
-        sympy="Abs", python="absolute", c="fabs({0})", of_lanes=True, digits=abs, exact=True, parity="even",
+        sympy="Abs", function="absolute", c="fabs({0})", of_lanes=True, digits=abs, exact=True, parity="even",
         never_negative=True, meaning="absolute value", modelica=_modelica_choice("{0} < 0.0", "-({0})", "{0}"),
     ),
     Operation(
-        Op.MIN, 2, python="minimum", c="mb2fmu_min({0}, {1})", matlab="smaller({0}, {1})", digits=min, exact=True,
+        Op.MIN, 2, function="minimum", c="mb2fmu_min({0}, {1})", digits=min, exact=True,
         symmetric=True, modelica=_modelica_choice("{1} < {0}", "{1}", "{0}"),
     ),
     Operation(
-        Op.MAX, 2, python="maximum", c="mb2fmu_max({0}, {1})", matlab="larger({0}, {1})", digits=max, exact=True,
+        Op.MAX, 2, function="maximum", c="mb2fmu_max({0}, {1})", digits=max, exact=True,
         symmetric=True, modelica=_MODELICA_MAXIMUM,
     ),
     Operation(
-        Op.SELECT, 3, python="select", c="({0} != 0.0) ? {1} : {2}", of_lanes=True, matlab="select({0}, {1}, {2})",
+        Op.SELECT, 3, function="select", c="({0} != 0.0) ? {1} : {2}", of_lanes=True,
         digits=lambda condition, a, b: a if condition != 0 else b, exact=True,
         modelica=_modelica_choice("{0} > 0.5", "{1}", "{2}"),
     ),
@@ -399,32 +394,30 @@ _OPERATION_ROWS = (
     _step_function_row(Op.CEIL, "ceil", mpmath.ceil, sympy="ceiling", modelica="noEvent(ceil({0}))"),
     _step_function_row(
         Op.LT, "less", _comparison_value(lambda a, b: a < b), arity=2, c="({0} < {1}) ? 1.0 : 0.0",
-        matlab="less({0}, {1})",
         modelica=_modelica_choice("{0} < {1}", "1.0", "0.0"),
     ),
     _step_function_row(
         Op.LE, "less_equal", _comparison_value(lambda a, b: a <= b), arity=2, c="({0} <= {1}) ? 1.0 : 0.0",
-        matlab="less_equal({0}, {1})", modelica=_modelica_choice("{0} <= {1}", "1.0", "0.0"),
+        modelica=_modelica_choice("{0} <= {1}", "1.0", "0.0"),
     ),
     _step_function_row(
         Op.EQ, "equal", _comparison_value(lambda a, b: a == b), arity=2, c="({0} == {1}) ? 1.0 : 0.0",
-        matlab="equal({0}, {1})",
         modelica=_modelica_choice("{0} <= {1} and {0} >= {1}", "1.0", "0.0"),  # of Reals Modelica has no ==
         symmetric=True,
     ),
     _step_function_row(
-        Op.NOT, "logical_not", lambda a: 1 - a, sympy="Not", c="1.0 - {0}", matlab="logical_not({0})",
+        Op.NOT, "logical_not", lambda a: 1 - a, sympy="Not", c="1.0 - {0}",
         modelica="1.0 - {0}",
     ),
     _step_function_row(
-        Op.AND, "logical_and", lambda a, b: a * b, arity=2, c="{0} * {1}", matlab="logical_and({0}, {1})",
+        Op.AND, "logical_and", lambda a, b: a * b, arity=2, c="{0} * {1}",
         symmetric=True, modelica="{0} * {1}",
     ),
     _step_function_row(
-        Op.OR, "logical_or", max, arity=2, c="mb2fmu_max({0}, {1})", matlab="larger({0}, {1})", symmetric=True,
+        Op.OR, "logical_or", max, arity=2, c="mb2fmu_max({0}, {1})", symmetric=True,
         modelica=_MODELICA_MAXIMUM,
     ),
-    Operation(Op.FROZEN, 1, flat=True, c="{0}", matlab="({0})", modelica="{0}", digits=lambda a: a, exact=True),
+    Operation(Op.FROZEN, 1, flat=True, c="{0}", modelica="{0}", digits=lambda a: a, exact=True),
 )  # fmt: skip
 
 OPERATIONS = MappingProxyType({row.op: row for row in _OPERATION_ROWS})

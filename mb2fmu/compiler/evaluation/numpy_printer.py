@@ -194,7 +194,7 @@ class _NumpyFunctionPrinter:
         row = OPERATIONS[op]
         if row.infix:
             return f"{self._operand(a)} {row.infix} {self._operand(b)}"
-        return f"{row.python}({', '.join(self._operand(x) for x in self._operands[node])})"
+        return f"{row.function}({', '.join(self._operand(x) for x in self._operands[node])})"
 
     def _leaf(self, node: int) -> str:
         """Return the Python text of a constant, the time or an argument's element."""

@@ -18,7 +18,7 @@ from mb2fmu.model.scalar_operations import LEAF_OPERATIONS, OPERATIONS, Op, sele
 
 __all__ = [
     "BINARY_OPERATIONS", "LEAF_OPERATIONS", "TERNARY_OPERATIONS", "UNARY_OPERATIONS", "Block", "Entry", "Layout",
-    "Op", "Program", "Table", "WrittenOutSystem", "read_constant_results", "read_initial_memory",
+    "Op", "Program", "Table", "WrittenOutSystem", "find_required_nodes", "read_constant_results", "read_initial_memory",
 ]  # fmt: skip
 
 
@@ -280,6 +280,17 @@ def read_constant_results(program: Program, name: str) -> tuple[float, ...]:
     """Return the results of an entry point that are numbers all; empty where there is no such entry point."""
     entry = program.entries.get(name)
     return tuple(float(program.constants[program.a[node]]) for node in entry.results) if entry else ()
+
+
+def find_required_nodes(program: Program, name: str) -> dict[int, str]:
+    """Return the nodes that must be positive, or not zero, for valid results, and their names in messages.
+
+    Args:
+        program: Any.
+        name: ``pivots``, ``divisors`` or ``domains``.
+    """
+    required = program.entries.get(name)
+    return dict(zip(required.results, required.labels, strict=True)) if required else {}
 
 
 def _check_node_arrays(program: Program) -> None:

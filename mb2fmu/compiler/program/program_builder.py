@@ -589,7 +589,7 @@ def evaluate_operation(op: Op, *values: float) -> float:
     with np.errstate(all="ignore"):
         if op is Op.DIV:
             return float(np.float64(values[0]) / np.float64(values[1]))
-        result = float(IEEE[row.python](*values))
+        result = float(IEEE[row.function](*values))
     if row.exact or not math.isfinite(result) or not all(map(math.isfinite, values)):
         return result
     with mpmath.workprec(160):

@@ -11,19 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.program import Op, Program, find_required_nodes
+from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.emit_c.equations_source import (
-    find_required_nodes,
     place_hoisted_nodes,
     print_lookup_tables,
     print_newton_bodies,
 )
-from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files, read_packaged_file, render_c_template
+from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files, render_c_template
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames
 from mb2fmu.fmu.emit_c.operation_code import list_lane_functions, list_operation_files
 from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
-from mb2fmu.fmu.emit_c.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.template_environment import read_packaged_file
 
 _RUNTIME_FILES = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),

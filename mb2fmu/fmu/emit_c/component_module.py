@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from mb2fmu.fmu.emit_c.fmu_sources import list_translation_units, read_packaged_file, render_c_template
+from mb2fmu.fmu.emit_c.fmu_sources import list_translation_units, render_c_template
 from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.template_environment import read_packaged_file
 
 LAYERED_STANDARD_NAME = "org.modelica.fmi-ls-wasm"
 """Of the layered standard: of its folder below ``extra/``, too (FMI 3.0.2, section 2.5.3)."""

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
-from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.program import Op, Program, find_required_nodes
+from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.emit_c.c_literals import format_array_elements, format_c_double
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames, newton_body_name
 from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.shared_motion_function import print_shared_function
 from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART, print_c_function, print_forwarding_function
-from mb2fmu.fmu.emit_c.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.emit_c.straight_line_printing import format_function_declaration, format_function_head
 
 _C_ARGUMENTS = (
@@ -327,12 +327,6 @@ class _EquationsPrinter:
             values=max([self._first, *(place + 1 for place in self.names.prepared.values())]),
             work=max([work, *(function.work for function in printed)]),
         )
-
-
-def find_required_nodes(program: Program, entry: str) -> dict[int, str]:
-    """Return the nodes that must be positive, or not zero, for valid results, and their names in messages."""
-    required = program.entries.get(entry)
-    return dict(zip(required.results, required.labels, strict=True)) if required else {}
 
 
 def _forward_accelerations(

@@ -36,6 +36,7 @@ from mb2fmu.fmu.emit_c.operation_code import list_operation_files
 from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmiVersion, FmuInterface, FmuVariable
+from mb2fmu.fmu.template_environment import read_packaged_file
 
 _SOURCE_CONSTANTS = {
     "time": "TIME",
@@ -402,11 +403,6 @@ def read_operation_files(program: Program) -> dict[str, bytes]:
     return {
         name: read_packaged_file("mb2fmu.fmu.emit_c", f"operations/{name}") for name in list_operation_files(program)
     }
-
-
-def read_packaged_file(package: str, path: str) -> bytes:
-    """Return a file that an installed package carries, with Unix line ends."""
-    return resources.files(package).joinpath(path).read_bytes().replace(b"\r\n", b"\n")
 
 
 def render_c_template(template: str, **facts: object) -> bytes:

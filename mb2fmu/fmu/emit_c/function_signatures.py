@@ -117,12 +117,6 @@ def newton_body_name(index: int) -> str:
     return f"model_body_{index}"
 
 
-def factor_storage_size(kind: str, n: int) -> int:
-    """Return the number of doubles in the factors of an n × n matrix (runtime/linear_algebra.h)."""
-    sizes = {"ldlt_factor": n * (n + 1) // 2, "least_norm_factor": 2 * n * n + n}
-    return sizes.get(kind, n * (n + 1))
-
-
 def newton_work_size(n: int) -> int:
     """Return the number of doubles in Newton's work for n unknowns: MB2FMU_NEWTON_WORK of runtime/linear_algebra.h."""
     return (11 + 2 * n) * n

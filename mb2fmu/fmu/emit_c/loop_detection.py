@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op
-from mb2fmu.fmu.emit_c.statement_schedule import ScheduledGraph, SineCosineStatement, StatementSequence
+from mb2fmu.compiler.program.statement_schedule import ScheduledGraph, SineCosineStatement, StatementSequence
 
 ValueAddress = tuple[str, int]
 """What kind of array, and which element."""

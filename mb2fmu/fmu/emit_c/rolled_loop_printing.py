@@ -16,6 +16,14 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.compiler.program.statement_schedule import (
+    OperationStatement,
+    ScheduledGraph,
+    SineCosineStatement,
+    Statement,
+    StatementSequence,
+    group_statements,
+)
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
 from mb2fmu.fmu.emit_c.loop_detection import (
     COSINE,
@@ -27,14 +35,7 @@ from mb2fmu.fmu.emit_c.loop_detection import (
     ValueAddresses,
     find_loops,
 )
-from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART, SplitFunction, group_statements
-from mb2fmu.fmu.emit_c.statement_schedule import (
-    OperationStatement,
-    ScheduledGraph,
-    SineCosineStatement,
-    Statement,
-    StatementSequence,
-)
+from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART, SplitFunction
 from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter
 
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.pruning import find_needed_nodes
+from mb2fmu.compiler.program.statement_schedule import FactorizationStatement, ScheduledGraph, Statement
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
 from mb2fmu.fmu.emit_c.split_functions import SplitFunction
-from mb2fmu.fmu.emit_c.statement_schedule import FactorizationStatement, ScheduledGraph, Statement
 from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter, format_function_head
 
 STAGE_ARGUMENT = "stage"

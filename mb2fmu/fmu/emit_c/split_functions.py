@@ -11,20 +11,22 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.fmu.emit_c.function_signatures import (
-    FunctionSignature,
-    PrintedFunction,
-    PrintedPart,
-    SharedCNames,
-    factor_storage_size,
-    newton_work_size,
-)
-from mb2fmu.fmu.emit_c.statement_schedule import (
+from mb2fmu.compiler.program.statement_schedule import (
     FactorizationStatement,
     NewtonStatement,
     ScheduledGraph,
     SineCosineStatement,
     Statement,
+    count_values,
+    factor_storage_size,
+    group_statements,
+)
+from mb2fmu.fmu.emit_c.function_signatures import (
+    FunctionSignature,
+    PrintedFunction,
+    PrintedPart,
+    SharedCNames,
+    newton_work_size,
 )
 from mb2fmu.fmu.emit_c.straight_line_printing import (
     FunctionBodyPrinter,
@@ -94,25 +96,6 @@ def print_forwarding_function(
         "",
     ]
     return PrintedFunction(signature.name, "\n".join(lines), len(outputs), work=source.work + size)
-
-
-def group_statements(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
-    """Group statements so that each group computes at most so many values."""
-    parts: list[list[Statement]] = [[]]
-    weight = 0
-    for statement in statements:
-        added = _count_values([statement])
-        if parts[-1] and weight + added > size:
-            parts.append([])
-            weight = 0
-        parts[-1].append(statement)
-        weight += added
-    return parts
-
-
-def _count_values(statements: Sequence[Statement]) -> int:
-    """Count the values that statements define; a statement without any counts as one."""
-    return sum(max(1, len(statement.defines)) for statement in statements)
 
 
 def _join_ranges(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
@@ -215,7 +198,7 @@ class SplitFunction:
 
     def _weight(self, i: int) -> int:
         """Return the weight of a part, by which parts are made of equal size."""
-        return _count_values(self._parts[i])
+        return count_values(self._parts[i])
 
     def _store_outputs(self, body: FunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:
         """Print the stores of a part's outputs."""

@@ -14,11 +14,11 @@ from mb2fmu.compiler.derivatives import ProgramWithDerivatives
 from mb2fmu.fmu.emit_c.fmu_sources import (
     emit_derivative_sources,
     emit_motion_sources,
-    read_packaged_file,
     render_c_template,
 )
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.fmu.template_environment import read_packaged_file
 
 _FMI_ONLY_FILES = re.compile(
     r"fmi|protocol|shell|instance|handles|values|state|start|communication|log\.c|floating_point|derivatives|batch"

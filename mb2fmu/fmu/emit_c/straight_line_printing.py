@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mb2fmu.compiler.program.program import Op
-from mb2fmu.fmu.emit_c.c_literals import format_c_comment, format_c_double
-from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames, factor_storage_size, newton_body_name
-from mb2fmu.fmu.emit_c.statement_schedule import (
+from mb2fmu.compiler.program.statement_schedule import (
     FactorizationStatement,
     NewtonStatement,
     OperationStatement,
@@ -19,7 +17,10 @@ from mb2fmu.fmu.emit_c.statement_schedule import (
     SineCosineStatement,
     SolveStatement,
     Statement,
+    factor_storage_size,
 )
+from mb2fmu.fmu.emit_c.c_literals import format_c_comment, format_c_double
+from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames, newton_body_name
 from mb2fmu.model.scalar_operations import OPERATIONS
 
 

@@ -16,12 +16,12 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.emit_c.fmu_sources import (
     emit_compact_motion,
     has_motion_equations,
-    read_packaged_file,
     render_c_template,
 )
 from mb2fmu.fmu.emit_c.standalone_program import describe_named_interface
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.fmu.template_environment import read_packaged_file
 
 MAIN_FILE = "web.c"
 """The translation FMU that holds all but the equations."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
 
 import jinja2
 
@@ -16,6 +15,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import STORED_SOURCES, FmuInterface
+from mb2fmu.fmu.template_environment import read_packaged_file
 
 _ARITHMETIC_FILES = ("python_least_norm.py", "python_newton.py", "python_runtime.py")
 _RUNTIME_FILES = (
@@ -82,8 +82,8 @@ def emit_python_sources(program: Program, interface: FmuInterface) -> FileTree:
             arithmetic=_list_used_runtime_names(functions),
         ),
     }
-    fixed = {name: _read_packaged_file("mb2fmu.fmu.emit_python.runtime", name) for name in _RUNTIME_FILES}
-    fixed |= {name: _read_packaged_file("mb2fmu.compiler.arithmetic", name) for name in _ARITHMETIC_FILES}
+    fixed = {name: read_packaged_file("mb2fmu.fmu.emit_python.runtime", name) for name in _RUNTIME_FILES}
+    fixed |= {name: read_packaged_file("mb2fmu.compiler.arithmetic", name) for name in _ARITHMETIC_FILES}
     inside = FileTree({**fixed, **{name: text.encode() for name, text in printed.items()}})
     return inside.move_under(package).joined(
         FileTree({f"{module}.py": _render_python_template("script.py.jinja", **facts).encode()})
@@ -101,11 +101,6 @@ def _list_used_runtime_names(functions: list[str]) -> list[str]:
     """Return the names of the runtime that the functions read."""
     words = {word for function in functions for word in re.findall(r"[A-Za-z_]\w*", function)}
     return sorted(words & python_runtime.FAST.keys())
-
-
-def _read_packaged_file(package: str, name: str) -> bytes:
-    """Return a packaged file's bytes, with line ends of Unix."""
-    return resources.files(package).joinpath(name).read_bytes().replace(b"\r\n", b"\n")
 
 
 def _render_python_template(template: str, **facts: object) -> str:

@@ -40,6 +40,11 @@ def run_experiment(request: dict[str, Any], experiment: dict[str, Any], log: Mes
             if outcome["failure"]:
                 break
             values[k + 1] = unit.get(request["variables"])
+            if request["stops_at_not_finite"] and not np.isfinite(values[k + 1]).all():
+                first = int(np.flatnonzero(~np.isfinite(values[k + 1]))[0])
+                what = f"{request['names'][first]} is {values[k + 1, first]}"
+                outcome["failure"] = f"{what} at t = {(k + 1) * size:.9g} s"
+                break
             outcome["reached"] = k + 1
         else:
             unit.close()

@@ -23,12 +23,25 @@ def needs_events(derivation: Derivation) -> bool:
     """Return whether the motion needs more than x': the model's own events, contacts, friction that sticks."""
     if derivation.mechanism.has_event_sources:
         return True
-    return has_sticking_friction(derivation)
+    return bool(list_sticking_frictions(derivation))
 
 
-def has_sticking_friction(derivation: Derivation) -> bool:
-    """Return whether friction can stick in a mode of the program."""
-    return any(switch.kind == "sticking" for switch in events.list_switches(derivation.program_with_modes))
+def list_sticking_frictions(derivation: Derivation) -> tuple[str, ...]:
+    """Return the names of the modes of the program in which friction can stick."""
+    switches = events.list_switches(derivation.program_with_modes)
+    return tuple(switch.name for switch in switches if switch.kind == "sticking")
+
+
+def list_event_sources(derivation: Derivation) -> tuple[tuple[str, str], ...]:
+    """Return what the motion needs beyond x', by kind and name; empty where :func:`needs_events` is false."""
+    mechanism = derivation.mechanism
+    names: dict[str, Sequence[str]] = {
+        "event": [event.name for event in mechanism.events],
+        "contact": [contact.name for contact in mechanism.contacts.each] if mechanism.contacts else [],
+        "latch": [latch.name for latch in mechanism.latches.each] if mechanism.latches else [],
+        "friction that sticks": list_sticking_frictions(derivation),
+    }
+    return tuple((kind, name) for kind, found in names.items() for name in found)
 
 
 def add_discrete_modes(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Program:

@@ -12,19 +12,20 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mb2fmu.compiler.program.program import Entry, Program
+from mb2fmu.compiler.program.program import Entry, Program, read_initial_memory
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
+from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
-from mb2fmu.pipeline.derivation.event_support import has_sticking_friction, needs_events
+from mb2fmu.pipeline.derivation.event_support import list_event_sources, list_sticking_frictions, needs_events
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.targets import SOURCE_TARGETS
+from mb2fmu.targets.source_model import Quantity, SourceModel
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.interface import FmuInterface
     from mb2fmu.fmu.interface.fmu_interface import VariableSource
-    from mb2fmu.targets.matlab import NamedQuantity
     from mb2fmu.targets.modelica import SampledEventTimes
     from mb2fmu.validation import ExperimentNumbers
 
@@ -58,70 +59,62 @@ def _print_c(derivation: Derivation) -> FileTree:
     )
 
 
-def _print_matlab(derivation: Derivation) -> FileTree:
-    """Print functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
+def describe_source_model(derivation: Derivation) -> SourceModel:
+    """Return what targets write beside the equations: names, units, start values, the default experiment."""
     from mb2fmu import validation
     from mb2fmu.compiler import evaluation
-    from mb2fmu.targets import matlab
 
     program, interface = derivation.program, describe_native_interface(derivation)
     run = validation.form_experiment_numbers(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
         x0 = evaluation.make_evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
-    facts = matlab.MatlabModelFacts(
+
+    def quantities(source: VariableSource, values: Sequence[float]) -> tuple[Quantity, ...]:
+        found = sorted(interface.of(source), key=lambda variable: variable.index)
+        return tuple(
+            Quantity(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
+            for v, value in zip(found, values, strict=True)
+        )
+
+    return SourceModel(
         name=derivation.definition.name,
-        states=_named_quantities(interface, "state"),
-        inputs=_named_quantities(interface, "input"),
-        parameters=_named_quantities(interface, "parameter"),
-        outputs=tuple(matlab.NamedQuantity(o.name, o.unit) for o in derivation.equations.outputs),
-        x0=tuple(x0.tolist()),
-        r0=tuple(r0.tolist()),
-        p0=tuple(p0.tolist()),
+        description=derivation.definition.description,
+        origin=METHOD_TITLES[derivation.equations.method],
+        states=quantities("state", x0.tolist()),
+        inputs=quantities("input", r0.tolist()),
+        parameters=quantities("parameter", p0.tolist()),
+        outputs=tuple(Quantity(o.name, o.unit) for o in derivation.equations.outputs),
+        stop=float(run.time[-1]),
         step=run.step,
-        held=_inputs_per_step(run),
         steps=len(run.inputs),
+        held=_inputs_per_step(run),
         tolerance=run.tolerance,
+        memory=read_initial_memory(program),
     )
-    return matlab.emit_matlab_files(program, facts)
+
+
+def _print_matlab(derivation: Derivation) -> FileTree:
+    """Print functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
+    from mb2fmu.targets import matlab
+
+    return matlab.emit_matlab_files(derivation.program, describe_source_model(derivation))
 
 
 def _print_modelica(derivation: Derivation) -> FileTree:
     """Print one flat Modelica model without libraries: parameters, inputs, states with start values, equations."""
-    from mb2fmu import validation
-    from mb2fmu.compiler import evaluation
     from mb2fmu.targets import modelica
 
-    program, interface = derivation.program, describe_native_interface(derivation)
-    run = validation.form_experiment_numbers(derivation.definition)
-    x0, r0, p0 = start_values(derivation)
-    if "initialize" in program.entries and program.entries["initialize"].results:
-        x0 = evaluation.make_evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
-
-    def quantities(source: VariableSource, values: Sequence[float]) -> tuple[modelica.ModelicaVariable, ...]:
-        found = sorted(interface.of(source), key=lambda variable: variable.index)
-        return tuple(
-            modelica.ModelicaVariable(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
-            for v, value in zip(found, values, strict=True)
-        )
-
-    facts = modelica.ModelicaModelFacts(
-        name=derivation.definition.name,
-        description=derivation.definition.description,
-        states=quantities("state", x0.tolist()),
-        inputs=quantities("input", r0.tolist()),
-        parameters=quantities("parameter", p0.tolist()),
-        outputs=tuple(modelica.ModelicaVariable(o.name, o.unit) for o in derivation.equations.outputs),
-        stop=float(run.time[-1]),
-        step=run.step,
-        tolerance=run.tolerance,
-        connections=tuple(
-            modelica.FlangeConnection(terminal.name, tuple((m.name, m.variable, m.kind) for m in terminal.members))
-            for terminal in interface.terminals
-        ),
-        sampled_events=_sampled_event_times(derivation),
+    connections = tuple(
+        modelica.FlangeConnection(terminal.name, tuple((m.name, m.variable, m.kind) for m in terminal.members))
+        for terminal in describe_native_interface(derivation).terminals
     )
-    return modelica.emit_modelica_file(_add_modelica_modes(derivation), facts)
+    return modelica.emit_modelica_file(
+        _add_modelica_modes(derivation),
+        describe_source_model(derivation),
+        connections,
+        _sampled_event_times(derivation),
+    )
 
 
 def _add_modelica_modes(derivation: Derivation) -> Program:
@@ -132,7 +125,7 @@ def _add_modelica_modes(derivation: Derivation) -> Program:
     """
     program, mechanism = derivation.program, derivation.mechanism
     of_conditions = any(event.late or event.kind == "when" for event in derivation.equations.events)
-    if not (has_sticking_friction(derivation) or mechanism.contacts or mechanism.latches or of_conditions):
+    if not (list_sticking_frictions(derivation) or mechanism.contacts or mechanism.latches or of_conditions):
         return program
     frozen = derivation.program_with_modes
     staged = [frozen.entries[name] for name in ("position", "velocity", "acceleration")]
@@ -158,20 +151,7 @@ def _print_casadi(derivation: Derivation) -> FileTree:
     from mb2fmu.fmu import toolchain
     from mb2fmu.targets import casadi
 
-    interface = describe_native_interface(derivation)
-    x0, r0, p0 = start_values(derivation)
-
-    def quantities(source: VariableSource, values: Sequence[float]) -> tuple[tuple[str, str, float], ...]:
-        return tuple((v.name, v.unit, x) for v, x in zip(_named_quantities(interface, source), values, strict=True))
-
-    facts = casadi.CasadiModelFacts(
-        name=interface.model_identifier,
-        states=quantities("state", x0.tolist()),
-        inputs=quantities("input", r0.tolist()),
-        parameters=quantities("parameter", p0.tolist()),
-        outputs=tuple((o.name, o.unit) for o in derivation.equations.outputs),
-    )
-    files = casadi.emit_casadi_files(derivation.program, facts)
+    files = casadi.emit_casadi_files(derivation.program, describe_source_model(derivation))
     sources = {path.removeprefix("runtime/"): content for path, content in files.files.items()}
     machine = toolchain.host_platform()
     for path in [path for path in files if "/" not in path]:
@@ -182,16 +162,37 @@ def _print_casadi(derivation: Derivation) -> FileTree:
     return files
 
 
-def _named_quantities(interface: FmuInterface, source: VariableSource) -> tuple[NamedQuantity, ...]:
-    """Return names and units of x, r or p, in order."""
-    from mb2fmu.targets.matlab import NamedQuantity
+def _print_fortran(derivation: Derivation) -> FileTree:
+    """Print one module of Fortran 2008, and a program with the default experiment."""
+    from mb2fmu.targets import fortran
 
-    found = sorted(interface.of(source), key=lambda variable: variable.index)
-    return tuple(NamedQuantity(variable.name, variable.unit) for variable in found)
+    return fortran.emit_fortran_files(derivation.program, describe_source_model(derivation))
+
+
+def _print_csharp(derivation: Derivation) -> FileTree:
+    """Print one static class of C#, and a program with the default experiment."""
+    from mb2fmu.targets import csharp
+
+    return csharp.emit_csharp_files(derivation.program, describe_source_model(derivation))
+
+
+def _print_julia(derivation: Derivation) -> FileTree:
+    """Print one module of Julia."""
+    from mb2fmu.targets import julia
+
+    return julia.emit_julia_file(derivation.program, describe_source_model(derivation))
 
 
 TARGET_PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
-    {"c": _print_c, "matlab": _print_matlab, "modelica": _print_modelica, "casadi": _print_casadi}
+    {
+        "c": _print_c,
+        "matlab": _print_matlab,
+        "modelica": _print_modelica,
+        "casadi": _print_casadi,
+        "fortran": _print_fortran,
+        "csharp": _print_csharp,
+        "julia": _print_julia,
+    }
 )
 """Name of a target, as ``mb2fmu equations --format`` takes it → derivation to files."""
 
@@ -224,11 +225,14 @@ def list_source_files(derivation: Derivation, target: str) -> FileTree:
     Raises:
         EmitError: If the target cannot express the equations.
     """
-    if target != "modelica" and needs_events(derivation):
-        name = derivation.definition.name
-        what = f"{name} has events or friction that sticks, which source code of this kind does not have"
-        remedy = "export an FMU, whose sources have them; or write tanh(v/v0) for friction"
-        raise EmitError("the equations cannot be printed:", [Fault(what, "events", remedy)])
+    if not SOURCE_TARGETS[target].has_events and needs_events(derivation):
+        others = " or ".join(f"--format {row.name}" for row in SOURCE_TARGETS.values() if row.has_events)
+        remedy = f"export an FMU, whose sources have it, or take {others}; for friction write tanh(v/v0)"
+        faults = [
+            Fault(f"x' alone does not describe it, and --format {target} has nothing else", f"{kind} {name}", remedy)
+            for kind, name in list_event_sources(derivation)
+        ]
+        raise EmitError(f"the equations of {derivation.definition.name} cannot be printed:", faults)
     return TARGET_PRINTERS[target](derivation)
 
 

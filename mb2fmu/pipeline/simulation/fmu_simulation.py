@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +16,7 @@ from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S,
 from mb2fmu.model.value_overrides import OverrideValue, parse_number
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import choose_stop_and_step
-from mb2fmu.pipeline.simulation.trajectories import FmuSimulation
+from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, SimulationStoppedError
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
@@ -62,11 +62,14 @@ def simulate_fmu_file(
 
     Raises:
         ValidationError: For all names and values that do not fit.
-        ToolError: If the FMU fails while it runs.
+        ToolError: If the FMU fails before the first communication step is done.
+        SimulationStoppedError: If it fails later, or returns a value that is no number: the error has the trajectories
+            up to there.
     """
     from mb2fmu import validation
     from mb2fmu.fmu import package
     from mb2fmu.validation.runs.fmu_description import read_fmu_description
+    from mb2fmu.validation.runs.fmu_run import run_fmu_process
 
     files = package.read_archive(path)
     description = read_fmu_description(files)
@@ -87,16 +90,28 @@ def simulate_fmu_file(
         raise ValidationError(
             f"{path.name} cannot be shown:", [Fault("it has no continuous variable", remedy="is it the right FMU?")]
         )
-    found = validation.simulate_fmu(path, run, shown, kind=used)
-    _refuse_not_finite(found.values, shown, time, path.name)
-    return FmuSimulation(
+    process = run_fmu_process(path, [run], shown, kind=used, keep_partial=True)
+    found = process.simulations[0]
+    finite_rows = np.isfinite(found.values).all(axis=1)
+    count = len(time) if finite_rows.all() else int(np.argmin(finite_rows))
+    if not count:
+        first = int(np.flatnonzero(~np.isfinite(found.values[0]))[0])
+        fault = Fault(f"{shown[first]} is {found.values[0, first]} at t = {time[0]:g} s", path.name)
+        raise ToolError("the FMU returns a value that is no number:", [fault])
+    time, held = time[:count], held[:count]
+    simulation = FmuSimulation(
         name=described.attributes.get("modelName", path.stem), path=path, files=files, kind=used, time=time,
-        signals=visualization.PlotSignals(shown, tuple(_variable_unit(reals[name]) for name in shown), found.values),
-        inputs=np.concatenate([held, held[-1:]]), input_names=run.input_names,
+        signals=visualization.PlotSignals(
+            shown, tuple(_variable_unit(reals[name]) for name in shown), found.values[:count]
+        ),
+        inputs=np.concatenate([held, held[-1:]])[:count], input_names=run.input_names,
         parameters={name: starts.get(name, v.number("start") or 0.0) for name, v in reals.items()
                     if v.causality in {"parameter", "input"} or v.start},
         ranges={name: _variable_range(reals[name]) for name in shown},
     )  # fmt: skip
+    if process.refusal:
+        raise SimulationStoppedError(process.refusal, simulation)
+    return simulation
 
 
 def _parse_interface_type(kind: InterfaceTypeName) -> InterfaceType:
@@ -105,15 +120,6 @@ def _parse_interface_type(kind: InterfaceTypeName) -> InterfaceType:
         fault = Fault(f"{kind!r} is no kind of unit", "kind", f"take one of {', '.join(INTERFACE_TYPES)}")
         raise ValidationError("the FMU cannot be run as asked:", [fault])
     return INTERFACE_TYPES[kind]
-
-
-def _refuse_not_finite(values: Floats, names: Sequence[str], time: Floats, where: str) -> None:
-    """Raise at the first value that is no finite number; shape (n_t, n)."""
-    wrong = np.argwhere(~np.isfinite(values))
-    if len(wrong):
-        row, column = wrong[0]
-        fault = Fault(f"{names[column]} is {values[row, column]} at t = {time[row]:g} s", where)
-        raise ToolError("the FMU returns a value that is no number:", [fault])
 
 
 def _communication_points(described: DescribedModel, stop: float | None, step: float | None) -> Floats:

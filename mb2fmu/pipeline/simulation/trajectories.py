@@ -152,15 +152,14 @@ class SimulationTrajectories(ABC):
 
         Numbers read back to the same bits. ``mb2fmu validate --data`` reads it.
         """
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
+        head = io.StringIO()
         heads = (f"{name} [{unit}]" if unit != "1" else name for name, unit in self.units.items())
-        writer.writerow(["time", *heads])
-        for t, row in zip(self.time.tolist(), self._table.tolist(), strict=True):
-            writer.writerow([repr(t), *map(repr, row)])
+        csv.writer(head, lineterminator="\n").writerow(["time", *heads])
+        rows = np.column_stack([self.time, self._table]).tolist()
+        text = head.getvalue() + "".join(",".join(map(repr, row)) + "\n" for row in rows)
         if path is not None:
-            write_file_atomically(Path(path), text.getvalue().encode())
-        return text.getvalue()
+            write_file_atomically(Path(path), text.encode())
+        return text
 
     def to_parquet(self, path: Path | str) -> None:
         """Write a Parquet file: columns as of :meth:`to_pandas`, each with its unit in its metadata.
@@ -345,6 +344,19 @@ class FmuSimulation(SimulationTrajectories):
         inputs = np.array([column(v.name, v.start) for v in scene.inputs]).reshape(len(scene.inputs), n).T
         parameters = np.array([self.parameters.get(v.name, v.start) for v in scene.parameters])
         return visualization.draw_motion(scene, visualization.StateTrajectory(self.time, states, inputs, parameters))
+
+
+class SimulationStoppedError(ToolError):
+    """An FMU failed, or returned a value that is no number, after its first communication steps.
+
+    Attributes:
+        simulation: The trajectories up to there.
+    """
+
+    def __init__(self, reason: str, simulation: FmuSimulation) -> None:
+        reached = f"the trajectories up to t = {simulation.time[-1]:.9g} s are kept"
+        super().__init__("the FMU did not run to the end:", [Fault(reason, simulation.path.name, reached)])
+        self.simulation = simulation
 
 
 def format_parquet(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:

@@ -13,18 +13,20 @@ from mb2fmu.compiler.derivatives.second_derivatives import (
     TwiceDifferentiatedEntry,
     differentiate_twice,
 )
-from mb2fmu.compiler.program.program import Op, Program, read_initial_memory
+from mb2fmu.compiler.program.program import Op, Program, find_required_nodes, read_initial_memory
 from mb2fmu.compiler.program.pruning import find_needed_nodes
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double
-from mb2fmu.fmu.emit_c.equations_source import find_required_nodes, print_lookup_tables, print_newton_bodies
-from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files, read_packaged_file
+from mb2fmu.fmu.emit_c.equations_source import print_lookup_tables, print_newton_bodies
+from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
 from mb2fmu.fmu.emit_c.operation_code import list_operation_files
 from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
-from mb2fmu.fmu.emit_c.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.template_environment import read_packaged_file
+from mb2fmu.targets.source_model import SourceModel
 
 _RUNTIME_FILES = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),
@@ -52,25 +54,6 @@ MAX_HESSIAN_OPERATIONS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class CasadiModelFacts:
-    """Facts for the files beside the equations.
-
-    Attributes:
-        name: Of the model; a C identifier.
-        states: x: name, unit and start value of each; likewise the following.
-        inputs: r.
-        parameters: p.
-        outputs: y: name and unit.
-    """
-
-    name: str
-    states: tuple[tuple[str, str, float], ...]
-    inputs: tuple[tuple[str, str, float], ...]
-    parameters: tuple[tuple[str, str, float], ...]
-    outputs: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _PrintedExternalFunction:
     """One external function with the two C functions behind it.
 
@@ -89,12 +72,12 @@ class _PrintedExternalFunction:
     first: tuple[int, ...]
 
 
-def emit_casadi_files(program: Program, facts: CasadiModelFacts) -> FileTree:
+def emit_casadi_files(program: Program, model: SourceModel) -> FileTree:
     """Print the files.
 
     Args:
         program: With the entry points ``rhs`` and ``outputs``.
-        facts: Of its model.
+        model: Names, units, start values.
 
     Returns:
         ``<name>_rhs.c``, ``<name>_outputs.c`` and ``runtime/…``.
@@ -106,14 +89,14 @@ def emit_casadi_files(program: Program, facts: CasadiModelFacts) -> FileTree:
     runtime = {name: read_packaged_file("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in _RUNTIME_FILES}
     for entry in [name for name in PRINTED_ENTRIES if program.entries[name].results]:
         twice = differentiate_twice(program, entry, INPUT_GROUPS)
-        files[f"{facts.name}_{entry}.c"] = _print_function_file(twice, facts, entry, read_initial_memory(program))
+        files[f"{model.name}_{entry}.c"] = _print_function_file(twice, model, entry, read_initial_memory(program))
         runtime |= read_operation_files(twice.program)
     runtime["external.h"] = read_packaged_file("mb2fmu.targets.casadi", "runtime/external.h")
     return FileTree(files).joined(FileTree(runtime).move_under("runtime"))
 
 
 def _print_function_file(
-    twice: TwiceDifferentiatedEntry, facts: CasadiModelFacts, entry: str, memory: Sequence[float]
+    twice: TwiceDifferentiatedEntry, model: SourceModel, entry: str, memory: Sequence[float]
 ) -> bytes:
     """Print one function with its derivatives."""
     program = twice.program
@@ -133,9 +116,9 @@ def _print_function_file(
         _make_template_environment()
         .get_template("external.c.jinja")
         .render(
-            facts=facts,
+            model=model,
             gives=PRINTED_ENTRIES[entry],
-            name=f"{facts.name}_{entry}",
+            name=f"{model.name}_{entry}",
             entry=entry,
             files=list_operation_files(program),
             tables=print_lookup_tables(program, names, inner),

@@ -1,6 +1,6 @@
 """Matlab target: equations as functions for MATLAB and GNU Octave, without toolboxes and packages.
 
-Input: ``Program`` and ``MatlabModelFacts`` (names, start values, experiment). Output: ``FileTree`` with ``<name>.m``,
+Input: ``Program`` and ``SourceModel``. Output: ``FileTree`` with ``<name>.m``,
 which hands out the functions, and ``<name>_experiment.m``, which integrates the default experiment by ``ode45``.
 
 Promises: what is evaluated is the graph, operation by operation; numbers read back to the same bits; functions that
@@ -8,6 +8,6 @@ leave their real domain give NaN, never complex numbers. Must not decide anythin
 the equations.
 """
 
-from mb2fmu.targets.matlab.matlab_files import MatlabModelFacts, NamedQuantity, emit_matlab_files
+from mb2fmu.targets.matlab.matlab_files import emit_matlab_files
 
-__all__ = ["MatlabModelFacts", "NamedQuantity", "emit_matlab_files"]
+__all__ = ["emit_matlab_files"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
@@ -18,6 +18,7 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection, form_flange_model
 from mb2fmu.targets.modelica.modelica_mode_clauses import form_modes_and_events, make_mode_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames, format_modelica_number
+from mb2fmu.targets.source_model import Quantity, SourceModel
 
 _RESERVED_WORDS = frozenset(
     [
@@ -62,29 +63,6 @@ _GENERATED_NAME_PATTERN = re.compile(
 """Names that the file itself gives."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelicaVariable:
-    """One variable.
-
-    Attributes:
-        name: In the FMU, as ``bob.x``.
-        unit: In Modelica's notation.
-        value: Start value, or the parameter's value.
-        nominal: None: not said.
-        minimum: None: not said.
-        maximum: None: not said.
-        description: One line.
-    """
-
-    name: str
-    unit: str
-    value: float = 0.0
-    nominal: float | None = None
-    minimum: float | None = None
-    maximum: float | None = None
-    description: str = ""
-
-
 NO_REPEAT_PERIOD_S = 1e9
 """A period in s, of 31 years: compilers want one that they can write as a fraction."""
 
@@ -105,53 +83,29 @@ class SampledEventTimes:
         return f"sample({format_modelica_number(self.offset)}, {format_modelica_number(period)})"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelicaModelFacts:
-    """Facts for the file beside the equations.
-
-    Attributes:
-        name: Of the model.
-        description: One line.
-        states: x, in its order; likewise the following.
-        inputs: r.
-        parameters: p.
-        outputs: y.
-        stop: Of the experiment in s.
-        step: Communication step in s.
-        tolerance: Relative.
-        connections: Terminals.
-        sampled_events: Number of an event of the model's own that comes at set times → when; the others have
-            conditions.
-    """
-
-    name: str
-    description: str
-    states: tuple[ModelicaVariable, ...]
-    inputs: tuple[ModelicaVariable, ...]
-    parameters: tuple[ModelicaVariable, ...]
-    outputs: tuple[ModelicaVariable, ...]
-    stop: float
-    step: float
-    tolerance: float
-    connections: tuple[FlangeConnection, ...] = ()
-    sampled_events: Mapping[int, SampledEventTimes] = field(default_factory=dict)
-
-
-def emit_modelica_file(program: Program, facts: ModelicaModelFacts) -> FileTree:
+def emit_modelica_file(
+    program: Program,
+    model: SourceModel,
+    connections: Sequence[FlangeConnection] = (),
+    sampled_events: Mapping[int, SampledEventTimes] = MappingProxyType({}),
+) -> FileTree:
     """Print the file.
 
     Args:
         program: With the entry points ``rhs`` and ``outputs``; frozen if friction sticks, without events of its own.
-        facts: Of its model.
+        model: Names, units, start values, experiment.
+        connections: Terminals.
+        sampled_events: Number of an event of the model's own that comes at set times → when; the others have
+            conditions.
 
     Raises:
         EmitError: If something in the equations cannot be said in Modelica; all of it is named.
     """
     frozen = "indicators" in program.entries
     if len(program.layout.memory) > (len(list_switches(program)) if frozen else 0):
-        fault = Fault("it has discrete memory", facts.name, "use the C or MATLAB target, or other constraints")
+        fault = Fault("it has discrete memory", model.name, "use the C or MATLAB target, or other constraints")
         raise EmitError("the model cannot be written in Modelica:", [fault])
-    groups = (facts.states, facts.inputs, facts.parameters, facts.outputs)
+    groups = (model.states, model.inputs, model.parameters, model.outputs)
     names = make_identifiers([each.name for group in groups for each in group])
     ends = [sum(map(len, groups[: k + 1])) for k in range(len(groups))]
     states, inputs, parameters, outputs = (
@@ -162,11 +116,11 @@ def emit_modelica_file(program: Program, facts: ModelicaModelFacts) -> FileTree:
     events = [name for name in ("conditions", "resets", "indicators", "surfaces", "event") if name in program.entries]
     results = printer.print_entries(("rhs", "outputs", *events))
     context = {
-        "facts": facts,
-        "states": list(zip(states, facts.states, strict=True)),
-        "inputs": list(zip(inputs, facts.inputs, strict=True)),
-        "parameters": list(zip(parameters, facts.parameters, strict=True)),
-        "outputs": list(zip(outputs, facts.outputs, strict=True)),
+        "model": model,
+        "states": list(zip(states, model.states, strict=True)),
+        "inputs": list(zip(inputs, model.inputs, strict=True)),
+        "parameters": list(zip(parameters, model.parameters, strict=True)),
+        "outputs": list(zip(outputs, model.outputs, strict=True)),
         "functions": [_table_function(name, table) for table, name in printer.tables.items()],
         "unknowns": printer.unknowns,
         "equations": [
@@ -175,20 +129,25 @@ def emit_modelica_file(program: Program, facts: ModelicaModelFacts) -> FileTree:
             *(f"{name} = {text}" for name, text in zip(outputs, results["outputs"], strict=True)),
         ],
         "events": form_modes_and_events(program, states, results) if frozen else None,
-        "clauses": _event_clauses(program, facts, printer, dict(zip(program.layout.states, states, strict=True))),
-        "held": list(zip(inputs, (each.value for each in facts.inputs), strict=True)),
+        "clauses": _event_clauses(
+            program, sampled_events, printer, dict(zip(program.layout.states, states, strict=True))
+        ),
+        "held": list(zip(inputs, (each.value for each in model.inputs), strict=True)),
     }
-    files = {f"{facts.name}.mo": _make_template_environment().get_template("model.mo.jinja").render(**context).encode()}
-    taken = {q.name: name for name, q in zip(inputs, facts.inputs, strict=True)}
-    given = {q.name: name for name, q in zip((*states, *outputs), (*facts.states, *facts.outputs), strict=True)}
-    if flanges := form_flange_model(facts.connections, taken, given):
-        text = _make_template_environment().get_template("flanges.mo.jinja").render(**context, model=flanges)
-        files[f"{facts.name}Flanges.mo"] = text.encode()
+    files = {f"{model.name}.mo": _make_template_environment().get_template("model.mo.jinja").render(**context).encode()}
+    taken = {q.name: name for name, q in zip(inputs, model.inputs, strict=True)}
+    given = {q.name: name for name, q in zip((*states, *outputs), (*model.states, *model.outputs), strict=True)}
+    if flanges := form_flange_model(connections, taken, given):
+        text = _make_template_environment().get_template("flanges.mo.jinja").render(**context, flanges=flanges)
+        files[f"{model.name}Flanges.mo"] = text.encode()
     return FileTree(files)
 
 
 def _event_clauses(
-    program: Program, facts: ModelicaModelFacts, printer: ModelicaEquationPrinter, shown: Mapping[str, str]
+    program: Program,
+    sampled_events: Mapping[int, SampledEventTimes],
+    printer: ModelicaEquationPrinter,
+    shown: Mapping[str, str],
 ) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Return the model's events: name, condition, and settings (state, value); values are those before the event."""
     if "conditions" not in program.entries:
@@ -196,7 +155,7 @@ def _event_clauses(
     entry, resets = program.entries["conditions"], program.entries.get("resets")
     clauses = []
     for k, (label, node) in enumerate(zip(entry.labels, entry.results, strict=True)):
-        again = facts.sampled_events.get(k)
+        again = sampled_events.get(k)
         condition = again.condition if again else printer.condition(node)
         settings = [
             (shown[target], printer.read(value))
@@ -240,7 +199,7 @@ def _format_string(value: str) -> str:
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _format_attributes(quantity: ModelicaVariable, start: str = "") -> str:
+def _format_attributes(quantity: Quantity, start: str = "") -> str:
     """Return ``(unit = "m", start = 1.0, …)``."""
     return (
         f"({', '.join(_list_attributes(quantity, start))})"
@@ -249,7 +208,7 @@ def _format_attributes(quantity: ModelicaVariable, start: str = "") -> str:
     )
 
 
-def _list_attributes(quantity: ModelicaVariable, start: str) -> Iterator[str]:
+def _list_attributes(quantity: Quantity, start: str) -> Iterator[str]:
     """Yield the attributes of a variable: quantity, unit, start, bounds, nominal; those it has."""
     if quantity.unit in _SI_TYPES_BY_UNIT:
         yield f"quantity = {_format_string(_SI_TYPES_BY_UNIT[quantity.unit])}"

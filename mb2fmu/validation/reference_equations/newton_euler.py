@@ -78,7 +78,7 @@ class NewtonEulerEquations(NumericEquations):
         assert self.mechanism
         return NumericMechanism(self.mechanism)
 
-    def _observed(self) -> ObservedQuantities:
+    def _form_observed_quantities(self) -> ObservedQuantities:
         """Return energies and outputs, computed from the mechanism; only a closed-form potential is of the equations.
 
         It is written in the equations' intermediates, of which those are evaluated that it needs.

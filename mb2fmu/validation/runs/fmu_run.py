@@ -120,12 +120,14 @@ def run_fmu_process(
     watched: Sequence[str] = (),
     tolerance: float | None = None,
     time_limit: float = TIME_LIMIT,
+    keep_partial: bool = False,
 ) -> FmuProcessResult:
     """Run an FMU through experiments (an instance each), then through sessions, in one process.
 
     ``tolerance`` is what the FMU promises; None: as the strictest experiment says. ``watched``: variables that are
-    read before and after events in Model Exchange. Other arguments and errors as for
-    :func:`simulate_fmu`; the time limit is for each experiment, and for all sessions together.
+    read before and after events in Model Exchange. ``keep_partial``: a run ends at the first value that is no finite
+    number, and what it had reached by then, or by the step that failed, is returned and not raised. Other arguments and
+    errors as for :func:`simulate_fmu`; the time limit is for each experiment, and for all sessions together.
     """
     tree = read_archive(fmu)
     description = read_fmu_description(tree)
@@ -144,6 +146,8 @@ def run_fmu_process(
             "unzipped": str(folder / "unit"),
             **description.driver_request(interface_type, fmu_tolerance),
             "variables": [description.variables[v].reference for v in variables],
+            "names": list(variables),
+            "stops_at_not_finite": keep_partial,
             "watched": [description.variables[v].reference for v in watched],
             "experiments": [
                 _form_experiment_record(folder, description, k, each) for k, each in enumerate(experiments)
@@ -152,7 +156,9 @@ def run_fmu_process(
         }
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         total_time_limit = time_limit * (len(experiments) + bool(sessions))
-        return _run_driver(fmu, folder, experiments, tuple(variables), interface_type, total_time_limit)
+        return _run_driver(
+            fmu, folder, experiments, tuple(variables), interface_type, total_time_limit, keep_partial=keep_partial
+        )
 
 
 def _form_experiment_record(
@@ -217,6 +223,8 @@ def _run_driver(
     variables: tuple[str, ...],
     kind: InterfaceType,
     time_limit: float,
+    *,
+    keep_partial: bool,
 ) -> FmuProcessResult:
     """Run the driver and read its results; every failure becomes a ToolError with the FMU's messages."""
     command = [
@@ -246,7 +254,8 @@ def _run_driver(
     outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
     failures = [run["failure"] for run in outcome["experiments"]]
     refusal = next(filter(None, failures), "")
-    if refusal and (failures[0] or len(failures) < len(experiments)):
+    has_begun = keep_partial and outcome["experiments"][0]["reached"] > 0
+    if refusal and not has_begun and (failures[0] or len(failures) < len(experiments)):
         raise ToolError(headline, [Fault(refusal, fmu.name), *messages])
     if refusal and messages:
         refusal += f" ({messages[-1].what})"

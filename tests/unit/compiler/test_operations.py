@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import shutil
@@ -13,17 +14,19 @@ import pytest
 import sympy as sm
 from compiled_c import compile_motion, missing
 from markupsafe import escape
+from source_programs import TARGETS, run_program
+from source_programs import missing as missing_target
 
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_walker import LOWERING_RULES
-from mb2fmu.compiler.program.program import Layout, Program
+from mb2fmu.compiler.program.program import Entry, Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.emit_c.operation_code import list_operation_files
+from mb2fmu.fmu.template_environment import read_packaged_file
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
 from mb2fmu.model.scalar_operations import OPERATIONS, Op
 from mb2fmu.report.equation_display.mathml import MathMLPrinter
-from mb2fmu.targets.matlab import matlab_files
-from mb2fmu.targets.matlab.matlab_files import MatlabFunctionPrinter
+from mb2fmu.targets.matlab.matlab_files import FIXED_FILES, MatlabFunctionPrinter
 
 ROWS = [row for row in OPERATIONS.values() if row.op not in {Op.NEG, Op.FROZEN}]
 POINTS = [
@@ -95,9 +98,27 @@ def test_python_is_the_operation(batch) -> None:
         np.testing.assert_allclose(found, expected, rtol=2e-15, atol=1e-300, err_msg=f"{point}")
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_code_of_targets_is_the_operation(target, tmp_path) -> None:
+    if reason := missing_target(target):
+        pytest.skip(reason)
+    built, _ = program()
+    operations = built.entries["rhs"]
+    entries = {
+        "rhs": Entry("rhs", built.layout.states, operations.results[:3]),
+        "outputs": dataclasses.replace(operations, name="outputs"),
+    }
+    points = [np.array(padded(point)) for point in POINTS]
+    found = run_program(target, dataclasses.replace(built, entries=entries), points, tmp_path)
+    for point, values in zip(POINTS, found, strict=True):
+        known = defined(point)
+        expected = [truth(row, point) if known[i] else values[i] for i, row in enumerate(ROWS)]
+        np.testing.assert_allclose(values, expected, rtol=2e-15, atol=1e-300, err_msg=f"{point}")
+
+
 @pytest.mark.skipif(shutil.which("octave-cli") is None, reason="octave-cli is not installed")
 def test_matlab_is_the_operation(tmp_path) -> None:
-    fixed = "\n".join(matlab_files._read_fixed_file(f"runtime/{name}") for name in matlab_files._FIXED_FILES)
+    fixed = "\n".join(read_packaged_file("mb2fmu.targets.matlab", path).decode() for path in FIXED_FILES)
     printed = MatlabFunctionPrinter(program()[0], "values").function("rhs")
     rows = "; ".join(" ".join(map(repr, padded(point))) for point in POINTS)
     loop = (

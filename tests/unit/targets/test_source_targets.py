@@ -15,18 +15,21 @@ import numpy as np
 import pytest
 import sympy.physics.mechanics as me
 from click.testing import CliRunner
+from source_programs import compile_c
 
 from mb2fmu import Latch, Model, pipeline, validation
 from mb2fmu.cli import commands
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import read_initial_memory
+from mb2fmu.compiler.program.program import Layout, Table, read_initial_memory
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.package import write_archive
+from mb2fmu.fmu.template_environment import read_packaged_file
 from mb2fmu.targets import SOURCE_TARGETS
+from mb2fmu.targets.matlab.matlab_files import FIXED_FILES, MatlabFunctionPrinter
 
 MODELS = Path(__file__).parents[3] / "models"
-OPTIONS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fno-math-errno", "-Iruntime"]
 
 # A plain chain with inputs, projected loops, remembered loops, stiff muscles with tables of states, quaternions.
 CASES = [
@@ -38,17 +41,20 @@ CASES = [
 ]
 
 
+EVENT_SOURCES = {
+    "stick_slip_belt": "friction that sticks",
+    "bouncing_ball": "event impact",
+    "latched": "latch catch",
+}
+"""Models whose motion is more than x', and what the refusal names."""
+
+WITHOUT_EVENTS = [row.name for row in SOURCE_TARGETS.values() if not row.has_events]
+
+
 @cache
 def derived(name: str, constraints: str = "auto") -> pipeline.Derivation:
     """One of the models, or the mass that is caught."""
     return pipeline.derive(latched() if name == "latched" else MODELS / f"{name}.py", constraints=constraints)
-
-
-def compiled(folder: Path, output: str, *more: str) -> Path:
-    sources = sorted(path.name for path in folder.glob("*.c"))
-    command = [sys.executable, "-m", "ziglang", "cc", *OPTIONS, *more, *sources, "-lm", "-o", output]
-    subprocess.run(command, cwd=folder, check=True, timeout=300)
-    return folder / output
 
 
 @pytest.mark.parametrize(
@@ -62,7 +68,7 @@ def compiled(folder: Path, output: str, *more: str) -> Path:
 def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path) -> None:
     derivation = derived(name, constraints)
     pipeline.export_source_code(derivation, "c", tmp_path / "c")
-    printed = subprocess.run([compiled(tmp_path / "c", "experiment")], capture_output=True, check=True, text=True)
+    printed = subprocess.run([compile_c(tmp_path / "c", "experiment")], capture_output=True, check=True, text=True)
     names, *rows = csv.reader(io.StringIO(printed.stdout))
     table = np.array(rows, dtype=float)
 
@@ -79,7 +85,7 @@ def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path)
 def test_c_functions_are_those_of_the_program(tmp_path: Path) -> None:
     derivation = derived("cart_pole")
     pipeline.export_source_code(derivation, "c", tmp_path)
-    library = ctypes.CDLL(str(compiled(tmp_path, "cart_pole.so", "-shared", "-fPIC")))
+    library = ctypes.CDLL(str(compile_c(tmp_path, "cart_pole.so", "-shared", "-fPIC")))
     name = derivation.definition.name
     create = library[f"{name}_create"]
     create.restype = ctypes.c_void_p
@@ -152,6 +158,21 @@ def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path)
 
 
 @pytest.mark.skipif(OCTAVE is None, reason="octave-cli is not installed")
+def test_matlab_tables_are_those_of_the_program(tmp_path: Path) -> None:
+    b = ProgramBuilder(Layout(states=("x",)))
+    curve = Table("curve", (-1.0, 0.5, 1.0, 2.0), ((1.0, -2.0, 0.5), (0.3, 0.1, -0.7), (2.0, 0.0, 1.5)))
+    b.entry("outputs", ("y", "slope"), [b.table(curve, order, b.state(0)) for order in (0, 1)])
+    program, points = b.build(), (-1.5, -0.2, 0.5, 0.8, 1.0, 3.0)
+    fixed = "\n".join(read_packaged_file("mb2fmu.targets.matlab", path).decode() for path in FIXED_FILES)
+    code = f"1;\n{MatlabFunctionPrinter(program, 'values').function('outputs')}\n{fixed}"
+    (tmp_path / "check.m").write_text(code, encoding="utf-8")
+    calls = [f"printf('%.17g\\n', values(0, {x!r}, [], [], []));" for x in points]
+    found = np.array(octave(tmp_path, "\n".join(["source check.m", *calls])).split(), dtype=float)
+    wanted = np.ravel([make_evaluator(program, "outputs")(0.0, [x], (), ()) for x in points])
+    np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+@pytest.mark.skipif(OCTAVE is None, reason="octave-cli is not installed")
 def test_matlab_experiment_moves_as_the_unit_does(tmp_path: Path) -> None:
     derivation = derived("cart_pole")
     pipeline.export_source_code(derivation, "matlab", tmp_path)
@@ -179,12 +200,12 @@ def test_the_command_writes_files_and_refuses_a_folder_for_text(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("name", "target"),
-    [(name, target) for name in ("stick_slip_belt", "latched") for target in SOURCE_TARGETS if target != "modelica"],
+    [(name, target) for name in EVENT_SOURCES for target in WITHOUT_EVENTS],
 )
 def test_what_equations_alone_do_not_tell_is_not_printed(name, target, tmp_path):
-    """Friction that sticks and latches that hold are modes, which x' alone lacks; Modelica has them."""
+    """Events, and modes of friction that sticks and of latches, are more than x'; Modelica has them."""
     derivation = derived(name)
-    with pytest.raises(EmitError, match=r"stick|latch"):
+    with pytest.raises(EmitError, match=EVENT_SOURCES[name]):
         pipeline.export_source_code(derivation, target, tmp_path)
     assert not any(tmp_path.iterdir())
 

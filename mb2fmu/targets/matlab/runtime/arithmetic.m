@@ -29,11 +29,11 @@ function y = real_power(a, b)
   if ~isreal(y), y = NaN; end
 end
 
-function y = smaller(a, b)
+function y = minimum(a, b)
   if a < b || isnan(a), y = a; else, y = b; end
 end
 
-function y = larger(a, b)
+function y = maximum(a, b)
   if a > b || isnan(a), y = a; else, y = b; end
 end
 
@@ -61,9 +61,16 @@ function y = select(condition, a, b)
   if condition ~= 0, y = a; else, y = b; end
 end
 
-function y = inside(value, clause)
+function y = logical_or(a, b)
+  y = maximum(a, b);
+end
+
+function require_positive(value, clause)
   if ~(value > 0 && value < Inf), error('mb2fmu:outside', '%s', clause); end
-  y = value;
+end
+
+function require_nonzero(value, clause)
+  if ~(abs(value) > 0 && abs(value) < Inf), error('mb2fmu:outside', '%s', clause); end
 end
 
 % Piecewise polynomial: coefficients of one power a row, the highest first; a column per piece.

@@ -177,7 +177,7 @@ NOT_ELEMENTWISE |= {f"{kind}_{part}" for kind in ("ldlt", "lu", "least_norm") fo
 @pytest.mark.parametrize("name", sorted(python_runtime.ARRAY.keys() - NOT_ELEMENTWISE))
 def test_scalars_as_ieee_has_them_agree_with_arrays(name):
     function = python_runtime.IEEE[name]
-    pairs = name in {row.python for row in OPERATIONS.values() if row.arity == 2}
+    pairs = name in {row.function for row in OPERATIONS.values() if row.arity == 2}
     edges = [0.0, 1.0] if name.startswith("logical") else EDGES
     if name in {"sin", "cos", "tan"}:
         edges = [edge for edge in edges if abs(edge) <= 1e5]

@@ -13,9 +13,9 @@ from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Layout, Op, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames
 from mb2fmu.fmu.emit_c.split_functions import print_c_function
-from mb2fmu.fmu.emit_c.statement_schedule import ScheduledGraph
 
 SMOOTH = (Op.EXP, Op.SIN, Op.COS, Op.TANH, Op.ATAN, Op.ASINH, Op.ERF, Op.COSH, Op.SINH)
 KINKED = (Op.ABS, Op.SIGN, Op.FLOOR, Op.CEIL, Op.NOT)

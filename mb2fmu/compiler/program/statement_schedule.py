@@ -291,6 +291,35 @@ class ScheduledGraph:
         return [FactorizationStatement(block.factor, self.program.blocks[block.factor].operands), solve]
 
 
+def group_statements(statements: Iterable[Statement], size: int) -> list[list[Statement]]:
+    """Group statements so that each group computes at most so many values."""
+    parts: list[list[Statement]] = [[]]
+    weight = 0
+    for statement in statements:
+        added = count_values([statement])
+        if parts[-1] and weight + added > size:
+            parts.append([])
+            weight = 0
+        parts[-1].append(statement)
+        weight += added
+    return parts
+
+
+def count_values(statements: Sequence[Statement]) -> int:
+    """Count the values that statements define; a statement without any counts as one."""
+    return sum(max(1, len(statement.defines)) for statement in statements)
+
+
+def factor_storage_size(kind: str, n: int) -> int:
+    """Return the number of doubles in the factors of an n × n matrix where they stand in one array.
+
+    L D Lᵀ: the lower triangle row by row, with D on the diagonal; P A = L U: the matrix row by row, then the row with
+    which each was exchanged; least norm: n n places to work with, eigenvectors as rows, factors of their eigenvalues.
+    """
+    sizes = {"ldlt_factor": n * (n + 1) // 2, "least_norm_factor": 2 * n * n + n}
+    return sizes.get(kind, n * (n + 1))
+
+
 def _form_operand_matrix(program: Program) -> NodeArray:
     """Return the operands of each operation, shape (n, 3), -1 where there is none; those of blocks are not in it."""
     columns = [program.a, program.b, program.c]

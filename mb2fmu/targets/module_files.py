@@ -1,0 +1,126 @@
+"""``emit_module``: the files of a target that is one module, from printed functions, fixed routines and templates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import jinja2
+
+from mb2fmu.compiler.program.program import Program, Table
+from mb2fmu.errors import EmitError, Fault
+from mb2fmu.fmu import template_environment
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.targets.source_model import SourceModel
+from mb2fmu.targets.work_array_printing import WorkArrayPrinter, print_module
+
+_PLACEHOLDER = "NameOfTheModel"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleLanguage:
+    """A language whose target is one module, and files around it.
+
+    Attributes:
+        title: Of the language, for messages.
+        package: Of the target; its folder ``runtime`` has fixed routines, ``templates`` the templates.
+        suffix: Of its files, without a dot.
+        printer: Of functions.
+        filters: Of templates.
+        files: Template of each file by what follows the model's name in the file's name; the first is the module.
+        strings: Pattern of a character string.
+        comment: Beginning of a comment, which ends with its line.
+        max_name_length: Number of characters of a name.
+        keywords: Words that are no names, besides those in the files.
+        ignores_case: In names.
+    """
+
+    title: str
+    package: str
+    suffix: str
+    printer: type[WorkArrayPrinter]
+    filters: Mapping[str, Callable[..., Any]]
+    files: Mapping[str, str]
+    strings: str
+    comment: str
+    max_name_length: int
+    keywords: frozenset[str] = frozenset()
+    ignores_case: bool = False
+
+
+def emit_module(program: Program, model: SourceModel, language: ModuleLanguage) -> FileTree:
+    """Print the files.
+
+    Args:
+        program: With the entry points ``rhs`` and ``outputs``, and ``remember`` where there is discrete memory.
+        model: Names, units, start values, experiment.
+        language: Of the target.
+
+    Raises:
+        EmitError: If the model's name cannot be that of a module, with what stands in the way.
+    """
+    contents = print_module(program, language.printer)
+    context = {
+        "contents": contents,
+        "tables": list(_list_table_arrays(contents.tables)),
+        "fixed": [
+            template_environment.read_packaged_file(language.package, f"runtime/{name}.{language.suffix}").decode()
+            for name in ("arithmetic", *sorted(contents.routines))
+        ],
+    }
+
+    def render(named: SourceModel) -> dict[str, str]:
+        """Return the text of each file."""
+        environment = _make_template_environment(language)
+        return {
+            f"{named.name}{end}": environment.get_template(template).render(model=named, **context)
+            for end, template in language.files.items()
+        }
+
+    _require_name(model.name, language, render(replace(model, name=_PLACEHOLDER)))
+    return FileTree({name: text.encode() for name, text in render(model).items()})
+
+
+def _require_name(name: str, language: ModuleLanguage, texts: Mapping[str, str]) -> None:
+    """Refuse a model's name that the language cannot have, or that something else has in the files already."""
+    longest = language.max_name_length - max(len(end.partition(".")[0]) for end in language.files)
+    words = _find_words("\n".join(texts.values()), language) | language.keywords
+    fold = str.lower if language.ignores_case else str
+    faults = []
+    if len(name) > longest:
+        faults.append(Fault(f"it has {len(name)} characters", name, f"{language.title} allows {longest}"))
+    if fold(name) in {fold(word) for word in words}:
+        wrong = f"{language.title} needs this name for something else"
+        faults.append(Fault(wrong, name, "give the model another name"))
+    if name.startswith("_") and language.ignores_case:
+        faults.append(Fault(f"a name of {language.title} begins with a letter", name, "give the model another name"))
+    if faults:
+        raise EmitError(f"the code in {language.title} cannot be printed:", faults)
+
+
+def _find_words(text: str, language: ModuleLanguage) -> set[str]:
+    """Return the names in a text; those in character strings and comments are none."""
+    code = re.sub(rf"{language.strings}|{re.escape(language.comment)}[^\n]*", " ", text)
+    return set(re.findall(r"(?<!\w)[A-Za-z_]\w*", code))
+
+
+def _list_table_arrays(tables: Mapping[Table, str]) -> Iterator[tuple[str, str, tuple[float, ...]]]:
+    """Yield the two arrays of each lookup table: name, ``breaks`` or ``coefficients``, numbers.
+
+    The coefficients stand piece by piece, the highest power first.
+    """
+    for table, name in tables.items():
+        yield name, "breaks", table.breaks
+        pieces = range(len(table.breaks) - 1)
+        yield name, "coefficients", tuple(row[i] for i in pieces for row in reversed(table.coefficients))
+
+
+@cache
+def _make_template_environment(language: ModuleLanguage) -> jinja2.Environment:
+    """Return the template environment of a target."""
+    environment = template_environment.make_template_environment(language.package)
+    environment.filters |= dict(language.filters)
+    return environment

@@ -1,0 +1,89 @@
+"""Simulating an FMU that does not come to its end: what it had reached is kept."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sm
+from click.testing import CliRunner
+from sympy.physics import mechanics as me
+
+from mb2fmu import Model, pipeline
+from mb2fmu.cli import commands
+from mb2fmu.fmu.runner import fmu_driver
+from mb2fmu.fmu.runner.fmpy_instances import MessageLog
+from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
+from mb2fmu.pipeline.simulation.trajectories import SimulationStoppedError
+
+
+class NotANumberAfterTwoSteps:  # its methods are called as those of an instance
+    """Stands in for an instance whose second variable is NaN from its third step on."""
+
+    def __init__(self, *_: object) -> None:
+        self.steps = 0
+
+    def initialize(self, *_: object) -> None: ...
+
+    def change(self, *_: object) -> None: ...
+
+    def get(self, _: list[int]) -> list[float]:
+        return [float(self.steps), math.nan if self.steps > 2 else 1.0]
+
+    def step(self, *_: float) -> str:
+        self.steps += 1
+        return ""
+
+    def close(self) -> None: ...
+
+    def recorded_events(self) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_run_ends_at_the_first_value_that_is_no_number(
+    stops: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fmu_driver, "INSTANCE_CLASSES", {("CoSimulation", 2): NotANumberAfterTwoSteps})
+    np.save(tmp_path / "held.npy", np.zeros((10, 0)))
+    experiment = {"held": str(tmp_path / "held.npy"), "values": str(tmp_path / "values.npy"), "step": 0.1, "inputs": []}
+    request = {"kind": "CoSimulation", "version": 2, "variables": [0, 1], "names": ["x", "y"]}
+    outcome = fmu_driver.run_experiment(
+        {**request, "stops_at_not_finite": stops}, experiment, MessageLog(io.StringIO())
+    )
+    assert outcome["reached"] == (2 if stops else 10)
+    assert outcome["failure"] == ("y is nan at t = 0.3 s" if stops else "")
+
+
+def falling_into_a_root() -> Model:
+    """x = 1 − t: the root of x has no value after 1 s."""
+    (x, v), m = me.dynamicsymbols("x v"), sm.Symbol("m")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    loads = [(P, 1e-9 * m * sm.sqrt(x) * N.x)]
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("b", P, m)], forcelist=loads)
+    model = Model("Root", kane)
+    model.parameter(m, 2.0, "kg")
+    model.coordinate(x, 1.0, "m")
+    model.speed(v, -1.0, "m/s")
+    model.experiment(stop=2.0, step=0.1)
+    return model
+
+
+def test_what_was_reached_before_a_failure_is_kept_and_written(tmp_path: Path) -> None:
+    fmu = pipeline.export(falling_into_a_root(), tmp_path).path
+    with pytest.raises(SimulationStoppedError, match="the trajectories up to t = ") as error:
+        simulate_fmu_file(fmu)
+    kept = error.value.simulation
+    assert 0.8 <= kept.time[-1] <= 1.0
+    assert kept["x"] == pytest.approx(1.0 - kept.time, abs=1e-6)
+    table = tmp_path / "root.csv"
+    done = CliRunner().invoke(commands, ["simulate", str(fmu), "--csv", str(table)], prog_name="mb2fmu")
+    assert done.exit_code == 3
+    assert len(table.read_text(encoding="utf-8").splitlines()) == 1 + len(kept.time)
