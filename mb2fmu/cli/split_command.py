@@ -21,7 +21,7 @@ from mb2fmu.cli.progress import StageProgress
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.system_runs.split_run import SplitResult
-    from mb2fmu.systems.splitting import MechanismPart, SplittingSettings, Way
+    from mb2fmu.systems.splitting import CutMethod, MechanismPart, SplittingSettings
 
 _positive_number = click.FloatRange(min=0.0, min_open=True)
 _DEFAULT_STIFFNESS_HELP = "  [default: such that steps of --step or --delay follow the lightest part on it]"
@@ -71,7 +71,7 @@ _DEFAULT_STIFFNESS_HELP = "  [default: such that steps of --step or --delay foll
 def split(
     model: Path,
     places: tuple[str, ...],
-    way: Way | None,
+    way: CutMethod | None,
     folder: Path,
     step: float,
     bandwidth: float,
@@ -107,7 +107,7 @@ def _form_split_facts(done: SplitResult, places: tuple[str, ...]) -> dict[str, A
     """Return what was cut and written, for ``--json``."""
     return {
         "at": list(places),
-        "by": done.cut.way,
+        "by": done.cut.method,
         "units": [
             {
                 "part": part.name,
@@ -138,12 +138,12 @@ def _list_coupled_inputs(part: MechanismPart) -> list[str]:
 
 def _list_missing_outputs(done: SplitResult) -> list[str]:
     """Return outputs that no part has."""
-    return sorted(set.intersection(*(set(part.left_out) for part in done.parts)))
+    return sorted(set.intersection(*(set(part.omitted_outputs) for part in done.parts)))
 
 
 def _print_split(done: SplitResult, places: tuple[str, ...], settings: SplittingSettings) -> None:
     """Say what was cut and written."""
-    print_unless_quiet(f"Cut at {', '.join(places)} by {done.cut.way}")
+    print_unless_quiet(f"Cut at {', '.join(places)} by {done.cut.method}")
     for part, unit in zip(done.parts, done.units, strict=True):
         print_unless_quiet(
             f"  {part.name}: {unit}; states {', '.join(_list_part_states(part))}; "
@@ -151,12 +151,12 @@ def _print_split(done: SplitResult, places: tuple[str, ...], settings: Splitting
         )
     if lost := _list_missing_outputs(done):
         print_unless_quiet(f"Note: in no part are the outputs {', '.join(lost)}")
-    if done.cut.way == "bushing":
+    if done.cut.method == "bushing":
         k, damping = done.settings.stiffness, done.settings.damping
         print_unless_quiet(
             f"Each bushing: stiffness {k:.3g} N/m (compliance {1.0 / k:.3g} m/N), damping {damping:.3g} N.s/m"
         )
-    if done.cut.way == "line":
+    if done.cut.method == "line":
         k, late = done.settings.stiffness, settings.delay
         print_unless_quiet(
             f"Each line: compliance {1.0 / k:.3g} m/N, parasitic inertia {k * late**2:.3g} kg along each axis"

@@ -49,7 +49,7 @@ def system(
     json_file: Path | None,
     arguments: dict[str, str],
 ) -> None:
-    """Couples FMUs as a system file says, runs them, and holds them against the whole model if one is given.
+    """Couples FMUs as a system file says, runs them, and compares them with the monolithic model if one is given.
 
     Writes DIR/NAME.ssp, DIR/NAME/OspSystemStructure.xml with the FMUs (libcosim), DIR/NAME_fmpy.py,
     a picture, results and a report. A system file is Python with one function annotated "-> CoupledSystem".
@@ -84,8 +84,8 @@ def _print_system_result(done: SystemRunResult, *, asked: bool) -> None:
     from mb2fmu.systems.exports.foreign_masters import find_largest_difference
     from mb2fmu.systems.resolved_system import find_stale_reads
 
-    tally = done.motion.tally
-    print_unless_quiet(f"{done.joined.system.name}: {tally['steps']} steps, {tally['all_passes']} passes")
+    tally = done.motion.statistics
+    print_unless_quiet(f"{done.joined.system.name}: {tally['steps']} steps, {tally['total_passes']} passes")
     for note in (*done.joined.notes, *tally["notes"]):
         print_unless_quiet(f"Note: {note}")
     for note in find_stale_reads(done.joined.wiring).values() if asked else ():
@@ -93,18 +93,19 @@ def _print_system_result(done: SystemRunResult, *, asked: bool) -> None:
     width = max((len(each.name) for each in done.deviations), default=0)
     for each in done.deviations:
         print_unless_quiet(
-            f"  {each.name:{width}}  largest error {each.error:.3e} {each.unit}, {each.relative:.2e} of its size"
+            f"  {each.name:{width}}  largest error {each.max_error:.3e} {each.unit}, "
+            f"{each.relative_error:.2e} of its size"
         )
     for k, bond in enumerate(done.motion.bonds):
-        print_unless_quiet(f"  bond {bond}: energy defect {done.motion.defects[-1, k]:.3e} J")
+        print_unless_quiet(f"  bond {bond}: energy defect {done.motion.energy_defects[-1, k]:.3e} J")
     for answer in done.answers:
-        values = ", ".join(f"{name} = {value:.9g}" for name, value in answer.values.items())
-        print_unless_quiet(f"  {answer.master}: {answer.failure or values}")
+        values = ", ".join(f"{name} = {value:.9g}" for name, value in answer.final_values.items())
+        print_unless_quiet(f"  {answer.master_name}: {answer.failure or values}")
         if answer.note:
             print_unless_quiet(f"    {answer.note}")
         if far := find_largest_difference(answer, done.deviations):
-            print_unless_quiet(f"    at the end {far[0]:.2e} of its size from the whole: {far[1]}")
-    bound = done.joined.system.run.bound
+            print_unless_quiet(f"    at the end {far[0]:.2e} of its size from the monolithic model: {far[1]}")
+    bound = done.joined.system.run_settings.bound
     if bound is not None and done.deviations:
         print_unless_quiet(f"{'Passed' if done.passed else 'Failed'}: the bound is {bound:g} of each variable's size")
     elif done.deviations:

@@ -1,9 +1,9 @@
 """Systems: coupled FMUs, run by mb2fmu's own master, and written for other masters.
 
-Input: a ``CoupledSystem`` and the units of its components, ours or any others. Output: ``WiredSystem`` (checked
-connections), ``SystemMotion`` (what the system did), files for other masters.
+Input: a ``CoupledSystem`` and the FMUs of its components, made by mb2fmu or others. Output: ``WiredSystem`` (checked
+connections), ``SystemMotion`` (recorded outputs), files for other masters.
 
-Promises: units of measure are checked and converted; every fault of a system is told at once, with its remedy; FMUs
+Promises: units of measure are checked and converted; all faults of a system are reported together, with remedies; FMUs
 run in a process of their own; results up to a failure are kept.
 
 This stage must not derive equations or make FMUs; the pipeline hands them in. The numerics of the master (``master``)

@@ -8,182 +8,262 @@ import math
 from mb2fmu.audit.description.description_records import TerminalMember
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredConnection
-from mb2fmu.systems.fmu_component import FmuComponent, unit_conversion
+from mb2fmu.systems.fmu_component import FmuComponent, compute_unit_conversion
 from mb2fmu.systems.power_bonds import TerminalBond
 from mb2fmu.systems.wired_system import TerminalLink, WiringDiagnostics
 
-Target = tuple[int, str]
+ComponentVariable = tuple[int, str]
 """(component, variable)."""
 
 
-class ResolvedConnections:
-    """The connections made so far.
+class ConnectionResolver:
+    """Resolves declared connections and collects the links that they make.
 
     Attributes:
         links: Input → (component, output, factor, offset, where it was declared).
         delays: Input → delay in s.
-        bonds: Of pairs of terminals.
+        terminal_bonds: Power bonds of connected terminals.
         terminal_links: Pairs of terminals.
     """
 
-    def __init__(self, told: WiringDiagnostics) -> None:
+    def __init__(self, diagnostics: WiringDiagnostics) -> None:
         """Begin without connections."""
-        self._told = told
-        self.links: dict[Target, tuple[int, str, float, float, str]] = {}
-        self.delays: dict[Target, float] = {}
-        self.bonds: list[TerminalBond] = []
+        self._diagnostics = diagnostics
+        self.links: dict[ComponentVariable, tuple[int, str, float, float, str]] = {}
+        self.delays: dict[ComponentVariable, float] = {}
+        self.terminal_bonds: list[TerminalBond] = []
         self.terminal_links: list[TerminalLink] = []
 
     def connect(self, declared: DeclaredConnection) -> None:
         """Add a connection, or a fault."""
-        before = set(self.links)
-        self._connect(declared)
-        self._delay(declared, set(self.links) - before)
+        earlier_inputs = set(self.links)
+        self._resolve_connection(declared)
+        self._record_delay(declared, set(self.links) - earlier_inputs)
 
-    def _delay(self, declared: DeclaredConnection, made: set[tuple[int, str]]) -> None:
+    def _record_delay(self, declared: DeclaredConnection, linked_inputs: set[tuple[int, str]]) -> None:
         """Note the delay of links."""
-        self.delays |= dict.fromkeys(made, declared.delay)
+        self.delays |= dict.fromkeys(linked_inputs, declared.delay)
         if declared.delay == 0.0:
             return
-        name, step = f"{declared.source} → {declared.target}", self._told.system.run.stepping.step
+        name, step = f"{declared.source} → {declared.target}", self._diagnostics.system.run_settings.stepping.step
         if not step * (1.0 - 1e-9) <= declared.delay < float("inf"):
-            what = f"{name}: its delay is {declared.delay:g} s, the communication step {step:g} s"
-            self._told.faults.append(
-                Fault(what, declared.where, "give a delay of at least one step, or a shorter step")
+            problem = f"{name}: its delay is {declared.delay:g} s, the communication step {step:g} s"
+            self._diagnostics.faults.append(
+                Fault(problem, declared.where, "give a delay of at least one step, or a shorter step")
             )
-        self._told.notes.append(
+        self._diagnostics.notes.append(
             f"{name} arrives {declared.delay:g} s late; other masters pass it on after their own step"
         )
 
-    def _connect(self, declared: DeclaredConnection) -> None:
+    def _resolve_connection(self, declared: DeclaredConnection) -> None:
         """Join two variables or two terminals; add a fault with similar names where that cannot be done."""
-        ends = [self._told.end(text, declared.where) for text in (declared.source, declared.target)]
+        ends = [
+            self._diagnostics.resolve_qualified_name(qualified_name, declared.where)
+            for qualified_name in (declared.source, declared.target)
+        ]
         if None in ends:
             return
-        (a, x), (b, y) = [end for end in ends if end is not None]
-        first, second = self._told.components[a], self._told.components[b]
-        known = (x in first.variables, y in second.variables)
-        if known == (True, True):
-            self._variables(a, x, b, y, declared.where, convert=declared.convert, after=declared.transformation)
+        (source_component, source_name), (target_component, target_name) = [
+            resolved for resolved in ends if resolved is not None
+        ]
+        source, target = self._diagnostics.components[source_component], self._diagnostics.components[target_component]
+        are_variables = (source_name in source.variables, target_name in target.variables)
+        if are_variables == (True, True):
+            self._link_variables(
+                source_component,
+                source_name,
+                target_component,
+                target_name,
+                declared.where,
+                convert=declared.convert,
+                transformation=declared.transformation,
+            )
             return
-        if x in first.terminals and y in second.terminals:
-            self._terminals(a, x, b, y, declared.where)
+        if source_name in source.terminals and target_name in target.terminals:
+            self._link_terminals(source_component, source_name, target_component, target_name, declared.where)
             if declared.transformation is not None or not declared.convert:
-                what = f"{declared.source} and {declared.target} are terminals, whose members are converted as they are"
+                problem = (
+                    f"{declared.source} and {declared.target} are terminals, whose members are converted as they are"
+                )
                 remedy = "leave transformation= and convert= out, or connect the variables one by one"
-                self._told.faults.append(Fault(what, declared.where, remedy))
+                self._diagnostics.faults.append(Fault(problem, declared.where, remedy))
             return
-        unknown = [
-            _unknown(component, name, declared.where)
-            for component, name, is_variable in ((first, x, known[0]), (second, y, known[1]))
+        unknown_name_faults = [
+            _unknown_variable_fault(component, name, declared.where)
+            for component, name, is_variable in (
+                (source, source_name, are_variables[0]),
+                (target, target_name, are_variables[1]),
+            )
             if not is_variable and name not in component.terminals
         ]
-        if unknown:
-            self._told.faults += unknown
+        if unknown_name_faults:
+            self._diagnostics.faults += unknown_name_faults
             return
+        problem = f"{declared.source} and {declared.target} do not fit"
         remedy = "connect a terminal with a terminal, or an output with an input"
-        self._told.faults.append(Fault(f"{declared.source} and {declared.target} do not fit", declared.where, remedy))
+        self._diagnostics.faults.append(Fault(problem, declared.where, remedy))
 
-    def _variables(
-        self, a: int, x: str, b: int, y: str, where: str, sign: float = 1.0, *, convert: bool = True,
-        after: tuple[float, float] | None = None,
-    ) -> None:  # fmt: skip
-        """Link an output to an input; ``after`` (factor, offset) follows the conversion of units."""
-        source, target = self._told.components[a], self._told.components[b]
-        names = f"{source.name}.{x}", f"{target.name}.{y}"
-        if x not in source.outputs:
-            kind = source.variables[x].causality
-            remedy = "the first one must be an output" + ("; turn the connection around" if kind == "input" else "")
-            self._told.faults.append(Fault(f"{names[0]} is no output, but {kind}", where, remedy))
-        if y not in target.inputs:
-            self._told.faults.append(Fault(f"{names[1]} is no input, but {target.variables[y].causality}", where,
-                                      "the second one must be an input"))  # fmt: skip
-        if x not in source.outputs or y not in target.inputs:
+    def _link_variables(
+        self,
+        source_index: int,
+        output_name: str,
+        target_index: int,
+        input_name: str,
+        where: str,
+        sign: float = 1.0,
+        *,
+        convert: bool = True,
+        transformation: tuple[float, float] | None = None,
+    ) -> None:
+        """Link an output to an input; ``transformation`` (factor, offset) follows the conversion of units."""
+        source, target = self._diagnostics.components[source_index], self._diagnostics.components[target_index]
+        names = f"{source.name}.{output_name}", f"{target.name}.{input_name}"
+        if not self._check_causalities(source, output_name, target, input_name, where):
             return
-        if (b, y) in self.links:
-            other = self.links[b, y]
-            first = f"{self._told.components[other[0]].name}.{other[1]}"
-            remedy = f"keep one of {first} (at {other[4]}) and {names[0]}; sums need an input each, or an FMU that adds"
-            self._told.faults.append(Fault(f"{names[1]} has two sources", where, remedy))
+        if (target_index, input_name) in self.links:
+            earlier_link = self.links[target_index, input_name]
+            earlier_source = f"{self._diagnostics.components[earlier_link[0]].name}.{earlier_link[1]}"
+            remedy = (
+                f"keep one of {earlier_source} (at {earlier_link[4]}) and {names[0]}; "
+                "sums need an input each, or an FMU that adds"
+            )
+            self._diagnostics.faults.append(Fault(f"{names[1]} has two sources", where, remedy))
             return
-        units = source.unit(x), target.unit(y)
+        units = source.unit(output_name), target.unit(input_name)
         try:
-            factor, offset = unit_conversion(*units) if convert else (1.0, 0.0)
+            factor, offset = compute_unit_conversion(*units) if convert else (1.0, 0.0)
         except ValueError as error:
             remedy = "connect quantities of the same kind, or put an FMU between them"
-            self._told.faults.append(Fault(f"{names[0]} → {names[1]}: {error}", where, remedy))
+            self._diagnostics.faults.append(Fault(f"{names[0]} → {names[1]}: {error}", where, remedy))
             return
         if (units[0] is None) != (units[1] is None):
-            bare = names[0] if units[0] is None else names[1]
-            self._told.notes.append(f"{names[0]} → {names[1]}: {bare} has no unit, so nothing was checked or converted")
+            bare_name = names[0] if units[0] is None else names[1]
+            self._diagnostics.notes.append(
+                f"{names[0]} → {names[1]}: {bare_name} has no unit, so nothing was checked or converted"
+            )
         if (factor, offset) != (1.0, 0.0) and units[0] and units[1]:
-            self._told.notes.append(
+            self._diagnostics.notes.append(
                 f"{names[0]} → {names[1]}: converted from {units[0].name} to {units[1].name} (× {factor:.9g}"
                 + (f" + {offset:.9g})" if offset else ")")
             )
-        if after is not None and not all(map(math.isfinite, after)):
-            what = f"{names[0]} → {names[1]}: factor and offset are {after[0]!r} and {after[1]!r}"
-            self._told.faults.append(Fault(what, where, "give finite numbers"))
+        if transformation is not None and not all(map(math.isfinite, transformation)):
+            problem = f"{names[0]} → {names[1]}: factor and offset are {transformation[0]!r} and {transformation[1]!r}"
+            self._diagnostics.faults.append(Fault(problem, where, "give finite numbers"))
             return
-        if after is not None:
-            factor, offset = after[0] * factor, after[0] * offset + after[1]
-        self.links[b, y] = (a, x, sign * factor, sign * offset, where)
+        if transformation is not None:
+            factor, offset = transformation[0] * factor, transformation[0] * offset + transformation[1]
+        self.links[target_index, input_name] = (source_index, output_name, sign * factor, sign * offset, where)
 
-    def _terminals(self, a: int, x: str, b: int, y: str, where: str) -> None:
+    def _check_causalities(
+        self, source: FmuComponent, output_name: str, target: FmuComponent, input_name: str, where: str
+    ) -> bool:
+        """Return whether the variables are an output and an input; add a fault for each that is not."""
+        if output_name not in source.outputs:
+            causality = source.variables[output_name].causality
+            hint = "; turn the connection around" if causality == "input" else ""
+            problem = f"{source.name}.{output_name} is no output, but {causality}"
+            self._diagnostics.faults.append(Fault(problem, where, f"the first one must be an output{hint}"))
+        if input_name not in target.inputs:
+            problem = f"{target.name}.{input_name} is no input, but {target.variables[input_name].causality}"
+            self._diagnostics.faults.append(Fault(problem, where, "the second one must be an input"))
+        return output_name in source.outputs and input_name in target.inputs
+
+    def _link_terminals(
+        self, first_component: int, first_terminal: str, second_component: int, second_terminal: str, where: str
+    ) -> None:
         """Link the members of two terminals."""
-        first = {m.name: m for m in self._told.components[a].terminals[x]}
-        second = {m.name: m for m in self._told.components[b].terminals[y]}
-        names = f"{self._told.components[a].name}.{x}", f"{self._told.components[b].name}.{y}"
-        before = set(self.links)
-        for name in [each for each in first if each in second]:
-            self._members((a, first[name]), (b, second[name]), f"{names[0]} and {names[1]}: member {name}", where)
-        if set(self.links) == before:
-            shared = ", ".join(first), ", ".join(second)
-            what = f"no output of {names[0]} ({shared[0]}) meets an input of {names[1]} ({shared[1]}), or the reverse"
+        first_members = {
+            member.name: member for member in self._diagnostics.components[first_component].terminals[first_terminal]
+        }
+        second_members = {
+            member.name: member for member in self._diagnostics.components[second_component].terminals[second_terminal]
+        }
+        names = (
+            f"{self._diagnostics.components[first_component].name}.{first_terminal}",
+            f"{self._diagnostics.components[second_component].name}.{second_terminal}",
+        )
+        earlier_inputs = set(self.links)
+        for shared_name in [member_name for member_name in first_members if member_name in second_members]:
+            self._link_terminal_members(
+                (first_component, first_members[shared_name]),
+                (second_component, second_members[shared_name]),
+                f"{names[0]} and {names[1]}: member {shared_name}",
+                where,
+            )
+        if set(self.links) == earlier_inputs:
+            member_lists = ", ".join(first_members), ", ".join(second_members)
+            problem = (
+                f"no output of {names[0]} ({member_lists[0]}) meets an input of {names[1]} ({member_lists[1]}), "
+                "or the reverse"
+            )
             remedy = "one side must give the motion and take the force, the other the reverse"
-            self._told.faults.append(Fault(what, where, remedy))
+            self._diagnostics.faults.append(Fault(problem, where, remedy))
             return
-        self.terminal_links.append(TerminalLink(((a, x), (b, y)), frozenset(set(self.links) - before)))
-        self.bonds.append(TerminalBond(f"{names[0]} – {names[1]}", self._told.components, ((a, first), (b, second))))
+        self.terminal_links.append(
+            TerminalLink(
+                ((first_component, first_terminal), (second_component, second_terminal)),
+                frozenset(set(self.links) - earlier_inputs),
+            )
+        )
+        self.terminal_bonds.append(
+            TerminalBond(
+                f"{names[0]} – {names[1]}",
+                self._diagnostics.components,
+                ((first_component, first_members), (second_component, second_members)),
+            )
+        )
 
-    def _members(self, one: tuple[int, TerminalMember], two: tuple[int, TerminalMember], what: str, where: str) -> None:
+    def _link_terminal_members(
+        self,
+        first_member_key: tuple[int, TerminalMember],
+        second_member_key: tuple[int, TerminalMember],
+        description: str,
+        where: str,
+    ) -> None:
         """Join two members of terminals; flows into both sides sum to zero, so one gets the sign −1."""
-        (a, m), (b, n) = one, two
-        roles = [self._role(a, m.variable), self._role(b, n.variable)]
-        flows = m.kind != "signal", n.kind != "signal"
-        if flows[0] != flows[1]:
+        (first_component, first_member), (second_component, second_member) = first_member_key, second_member_key
+        causalities = [
+            self._causality(first_component, first_member.variable),
+            self._causality(second_component, second_member.variable),
+        ]
+        are_flows = first_member.kind != "signal", second_member.kind != "signal"
+        if are_flows[0] != are_flows[1]:
             remedy = "declare it as a flow on both sides, or on none"
-            self._told.faults.append(Fault(f"{what} is a flow on one side only", where, remedy))
+            self._diagnostics.faults.append(Fault(f"{description} is a flow on one side only", where, remedy))
             return
         # Flows into both sides sum to zero: what one gives is minus what the other takes.
-        sign = -1.0 if flows[0] and m.kind == n.kind else 1.0
-        if roles == ["output", "input"]:
-            self._variables(a, m.variable, b, n.variable, where, sign)
-        elif roles == ["input", "output"]:
-            self._variables(b, n.variable, a, m.variable, where, sign)
-        elif roles == ["input", "input"]:
+        sign = -1.0 if are_flows[0] and first_member.kind == second_member.kind else 1.0
+        if causalities == ["output", "input"]:
+            self._link_variables(
+                first_component, first_member.variable, second_component, second_member.variable, where, sign
+            )
+        elif causalities == ["input", "output"]:
+            self._link_variables(
+                second_component, second_member.variable, first_component, first_member.variable, where, sign
+            )
+        elif causalities == ["input", "input"]:
             remedy = "one side must give it: cut the mechanism so that one takes motion and gives force"
-            self._told.faults.append(Fault(f"{what} is an input on both sides", where, remedy))
+            self._diagnostics.faults.append(Fault(f"{description} is an input on both sides", where, remedy))
         # Two outputs of motion are redundant if the other one of the pair is connected; nothing to link.
 
-    def _role(self, component: int, variable: str) -> str:
+    def _causality(self, component_index: int, variable: str) -> str:
         """Return the causality of a component's variable; empty if it has none of that name."""
-        each = self._told.components[component]
-        return each.variables[variable].causality if variable in each.variables else ""
+        component = self._diagnostics.components[component_index]
+        return component.variables[variable].causality if variable in component.variables else ""
 
 
-def _unknown(component: FmuComponent, name: str, where: str) -> Fault:
+def _unknown_variable_fault(component: FmuComponent, name: str, where: str) -> Fault:
     """Return the fault of an unknown variable, or of one that is no scalar of doubles."""
-    for each in component.description.variables:
-        if each.name == name:
-            shape = "an array" if each.dimensions else f"of type {each.type}"
-            what = f"{component.name}.{name} is {shape}: only scalars of doubles can be connected"
-            return Fault(what, where, "put the conversion into an FMU, or leave the connection out")
-    names = list(dict.fromkeys((*component.inputs, *component.outputs, *component.terminals)))
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names[:8]
+    for variable in component.description.variables:
+        if variable.name == name:
+            shape = "an array" if variable.dimensions else f"of type {variable.type}"
+            problem = f"{component.name}.{name} is {shape}: only scalars of doubles can be connected"
+            return Fault(problem, where, "put the conversion into an FMU, or leave the connection out")
+    connectable_names = list(dict.fromkeys((*component.inputs, *component.outputs, *component.terminals)))
+    similar_names = difflib.get_close_matches(name, connectable_names, n=3, cutoff=0.4) or connectable_names[:8]
     remedy = (
-        f"did you mean {', '.join(f'{component.name}.{each}' for each in near)}?"
-        if near
+        f"did you mean {', '.join(f'{component.name}.{name}' for name in similar_names)}?"
+        if similar_names
         else ("it has none that can be connected")
     )
     return Fault(f"{component.name} has no variable or terminal {name}", where, remedy)

@@ -1,4 +1,4 @@
-"""``CoupledSystem``: the user's declaration of several connected units."""
+"""``CoupledSystem``: the user's declaration of several connected FMUs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from mb2fmu.model.experiment_defaults import DEFAULT_COMPONENT_TOLERANCE, DEFAULT_STEP_S, DEFAULT_STOP_S
 from mb2fmu.model.source_location import find_user_line
-from mb2fmu.systems.resolved_system import Method, SteppingSettings
+from mb2fmu.systems.resolved_system import SteppingMethod, SteppingSettings
 
-Value = float | tuple[float, str]
+DeclaredValue = float | tuple[float, str]
 """A number in the variable's own unit, or a number and its unit."""
 
 
@@ -22,7 +22,7 @@ class DeclaredComponent:
     name: str
     source: Any
     arguments: Mapping[str, Any]
-    values: Mapping[str, Value]
+    values: Mapping[str, DeclaredValue]
     fmi: Literal["2", "3"]
     where: str
 
@@ -40,14 +40,14 @@ class DeclaredConnection:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredTarget:
+class ParameterTarget:
     """A variable of a component that follows a parameter of the system.
 
     Attributes:
         variable: ``component.variable``.
-        factor: Of the value, after units of measure are converted.
-        offset: Of the value, in the variable's unit.
-        convert: False: numbers are passed as they are, whatever the units.
+        factor: Multiplies the value after its unit of measure is converted.
+        offset: Is added to the value, in the variable's unit.
+        convert: If false, numbers are passed without conversion of units.
     """
 
     variable: str
@@ -61,8 +61,8 @@ class DeclaredParameter:
     """A parameter of the system as the user wrote it; see :meth:`CoupledSystem.parameter`."""
 
     name: str
-    value: Value
-    targets: tuple[DeclaredTarget, ...]
+    value: DeclaredValue
+    targets: tuple[ParameterTarget, ...]
     where: str
 
 
@@ -77,10 +77,10 @@ class DeclaredBond:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredMonolith:
-    """The whole as one model."""
+    """The reference: the whole system as one model."""
 
     source: Any
-    same: Mapping[str, str]
+    reference_names: Mapping[str, str]
     arguments: Mapping[str, Any]
     where: str
 
@@ -90,9 +90,9 @@ class SystemExperiment:
     """Run time of a system, and tolerance of its components.
 
     Attributes:
-        stop: In s; the start time is 0.
-        tolerance: Relative, of the components' own solvers.
-        stepping: Of the master.
+        stop: Stop time in s; the start time is 0.
+        tolerance: Relative tolerance of the components' own solvers.
+        stepping: Settings of the master.
         bound: Largest error against the monolith that is accepted, of each variable's own size; None: none is stated.
     """
 
@@ -105,7 +105,7 @@ class SystemExperiment:
 class SteppingOptions(TypedDict, total=False):
     """Options of :meth:`CoupledSystem.experiment` for :class:`~mb2fmu.systems.resolved_system.SteppingSettings`."""
 
-    method: Method
+    method: SteppingMethod
     order: int
     passes: int
     converged: float
@@ -121,10 +121,10 @@ class SteppingOptions(TypedDict, total=False):
 class CoupledSystem:
     """Several connected FMUs, and the settings of their run; docs/systems.md shows how.
 
-    Declarations are collected, each with the line it stands in, and judged together when the system is joined.
+    Declarations are collected, each with the line it stands in, and checked together when the system is wired.
 
     Args:
-        name: Of the system, an identifier.
+        name: Name of the system, an identifier.
         description: One line.
 
     Example:
@@ -142,8 +142,8 @@ class CoupledSystem:
         self.connections: list[DeclaredConnection] = []
         self.parameters: list[DeclaredParameter] = []
         self.bonds: list[DeclaredBond] = []
-        self.whole: DeclaredMonolith | None = None
-        self.run = SystemExperiment()
+        self.reference_model: DeclaredMonolith | None = None
+        self.run_settings = SystemExperiment()
         self.source: Path | None = None
         self.where = find_user_line()
 
@@ -153,34 +153,37 @@ class CoupledSystem:
         source: Any,
         *,
         arguments: Mapping[str, Any] | None = None,
-        values: Mapping[str, Value] | None = None,
+        values: Mapping[str, DeclaredValue] | None = None,
         fmi: Literal["2", "3"] = "2",
     ) -> None:
         """Add an FMU.
 
         Args:
-            name: In the system, an identifier.
-            source: A ``Model``, the file that has its function (``.py``), or any unit (``.fmu``); paths count from the
+            name: Name in the system, an identifier.
+            source: A ``Model``, the file that has its function (``.py``), or any FMU (``.fmu``); paths count from the
                 folder of the system's file.
-            arguments: Of the model file's function.
+            arguments: Arguments of the model file's function.
             values: Variable → parameter or start value in the variable's unit, or ``(value, unit)``.
-            fmi: Version that an FMU of a model gets. FMI 2 is what SSP tools and libcosim read.
+            fmi: FMI version of FMUs that are made of models. SSP tools and libcosim import FMI 2.
         """
         self.components.append(
             DeclaredComponent(name, source, dict(arguments or {}), dict(values or {}), fmi, find_user_line())
         )
 
-    def parameter(self, name: str, value: Value, to: Sequence[str] | Mapping[str, tuple[float, float]]) -> None:
+    def parameter(self, name: str, value: DeclaredValue, to: Sequence[str] | Mapping[str, tuple[float, float]]) -> None:
         """Set one value for parameters and start values of several components; ``.ssp`` files map it (SSM).
 
         Args:
-            name: Of the parameter in the system.
-            value: In each variable's own unit, or ``(value, unit)``, which is converted to each.
+            name: Name of the parameter in the system.
+            value: Number in each variable's own unit, or ``(value, unit)``, which is converted to each.
             to: ``component.variable`` of each, or a mapping of them to (factor, offset), which follow the conversion:
                 ``{"drive.ratio": (1.0, 0.0), "arm.load": (-0.5, 2.0)}``.
         """
-        given = to if isinstance(to, Mapping) else dict.fromkeys(to, (1.0, 0.0))
-        targets = tuple(DeclaredTarget(each, float(a), float(b)) for each, (a, b) in given.items())
+        transformations = to if isinstance(to, Mapping) else dict.fromkeys(to, (1.0, 0.0))
+        targets = tuple(
+            ParameterTarget(variable, float(factor), float(offset))
+            for variable, (factor, offset) in transformations.items()
+        )
         self.parameters.append(DeclaredParameter(name, value, targets, find_user_line()))
 
     def connect(
@@ -198,9 +201,9 @@ class CoupledSystem:
             source: ``component.output``, or ``component.terminal``.
             target: ``component.input``, or ``component.terminal``. Of two terminals each member is connected with that
                 of its name: flows sum to zero, the others are equal; on each pair one side is an output.
-            transformation: (factor, offset) of a variable, after units of measure are converted.
-            convert: False: numbers are passed as they are, whatever the units.
-            delay: In s, not shorter than a communication step: what arrives was given so long ago; at first it is the
+            transformation: (factor, offset) that is applied after units of measure are converted.
+            convert: If false, numbers are passed without conversion of units.
+            delay: Delay in s, at least a communication step: the input is the output of that time ago, at first the
                 input's start value. A line's waves are passed so.
         """
         self.connections.append(
@@ -213,21 +216,21 @@ class CoupledSystem:
         Connected terminals are bonds by themselves; this is for variables that are connected one by one.
 
         Args:
-            name: For the report.
+            name: Name in the report.
             sides: Power into each component, effort times flow: ``"left.F * left.v"``,
                 ``"-right.force * der(right.s)"``.
         """
         self.bonds.append(DeclaredBond(name, sides, find_user_line()))
 
     def monolith(self, source: Any, same: Mapping[str, str], *, arguments: Mapping[str, Any] | None = None) -> None:
-        """Set the whole as one model, the truth that the system is compared with.
+        """Set the reference: the whole as one model, with which the system is compared.
 
         Args:
             source: A ``Model`` or the file that has its function.
-            same: ``component.variable`` → the variable of the whole that is the same.
-            arguments: Of the model file's function.
+            same: ``component.variable`` → the same variable of the reference.
+            arguments: Arguments of the model file's function.
         """
-        self.whole = DeclaredMonolith(source, dict(same), dict(arguments or {}), find_user_line())
+        self.reference_model = DeclaredMonolith(source, dict(same), dict(arguments or {}), find_user_line())
 
     def experiment(
         self,
@@ -241,33 +244,33 @@ class CoupledSystem:
         """Set the length of the run, and how the system is stepped.
 
         Args:
-            stop: In s.
+            stop: Stop time in s.
             step: Communication step in s.
-            tolerance: Relative, of the components' own solvers.
+            tolerance: Relative tolerance of the components' own solvers.
             bound: Largest error against the monolith that is accepted, of each variable's own size.
-            stepping: As the attributes of :class:`~mb2fmu.systems.resolved_system.SteppingSettings`.
+            stepping: See the attributes of :class:`~mb2fmu.systems.resolved_system.SteppingSettings`.
         """
-        self.run = SystemExperiment(
+        self.run_settings = SystemExperiment(
             stop=float(stop),
             tolerance=float(tolerance),
             bound=bound,
             stepping=SteppingSettings(step=float(step), **stepping),
         )
 
-    def source_of(self, name: str) -> Any:
+    def component_source(self, name: str) -> Any:
         """Return a component's source, with its path from the folder of the system's file."""
-        declared = next(each for each in self.components if each.name == name)
+        declared = next(component for component in self.components if component.name == name)
         return resolve_path(declared.source, self.source)
 
     @property
-    def names(self) -> Sequence[str]:
+    def component_names(self) -> Sequence[str]:
         """Names of the components."""
-        return tuple(each.name for each in self.components)
+        return tuple(component.name for component in self.components)
 
 
-def resolve_path(source: Any, file: Path | None) -> Any:
+def resolve_path(source: Any, system_file: Path | None) -> Any:
     """Return a path relative to the folder of the system's file; models stay unchanged."""
     if not isinstance(source, str | Path):
         return source
     path = Path(source)
-    return path if path.is_absolute() or file is None else file.parent / path
+    return path if path.is_absolute() or system_file is None else system_file.parent / path

@@ -1,4 +1,4 @@
-"""Properties of one FMU that a system needs: variables, units, feedthrough, terminals, abilities; of any FMU."""
+"""Properties of one FMU that a system needs: variables, units, feedthrough, terminals, capabilities."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
 @dataclass(frozen=True, slots=True)
 class UnitOfMeasure:
-    """An FMU as an FMU declares it: a value v is ``factor * v + offset`` in base units.
+    """A unit of measure as an FMU declares it: a value v is ``factor * v + offset`` in base units.
 
     Attributes:
-        name: As written.
-        exponents: Of FMI's base units, in their order; None: only the name is declared.
+        name: Name as written.
+        exponents: Exponents of FMI's base units, in their order; None: only the name is declared.
         factor: Base units per unit.
-        offset: In base units.
+        offset: Offset in base units.
     """
 
     name: str
@@ -40,10 +40,10 @@ class UnitOfMeasure:
     offset: float = 0.0
 
 
-def unit_conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tuple[float, float]:
-    """Return (factor, offset) from one FMU to another: target value = factor * source value + offset.
+def compute_unit_conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tuple[float, float]:
+    """Return (factor, offset) from one unit to another: target value = factor * source value + offset.
 
-    Angles may be left out of an FMU (N.m for N.m/rad): as a pure number a radian is 1.
+    Angles may be left out of a unit (N.m for N.m/rad): as a pure number a radian is 1.
 
     Raises:
         ValueError: If they measure different quantities.
@@ -62,40 +62,40 @@ class FmuComponent:
     """One FMU of a system.
 
     Attributes:
-        name: In the system.
-        path: Of its archive.
-        content: Its archive.
-        tree: The files in it.
+        name: Name in the system.
+        path: Path of its archive.
+        content: Bytes of its archive.
+        file_tree: The files in it.
         description: All of ``modelDescription.xml``.
-        variables: By name; scalars of doubles only.
-        units: By name.
+        variables: Scalar variables of type double, by name.
+        units: Units of measure, by name.
         terminals: Name → members.
-        abilities: What the master may ask of it.
-        identifier: Of its Co-Simulation library.
-        troubles: Log categories of failed calls.
+        capabilities: Optional functions that the master may use.
+        model_identifier: Model identifier of its Co-Simulation library.
+        trouble_log_categories: Log categories of failed calls.
     """
 
     name: str
     path: Path
     content: bytes
-    tree: FileTree
+    file_tree: FileTree
     description: DescribedModel
     variables: Mapping[str, DescribedVariable]
     units: Mapping[str, UnitOfMeasure]
     terminals: Mapping[str, tuple[TerminalMember, ...]]
-    abilities: SlaveCapabilities
-    identifier: str
-    troubles: tuple[str, ...]
+    capabilities: SlaveCapabilities
+    model_identifier: str
+    trouble_log_categories: tuple[str, ...]
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """Names of scalar inputs."""
-        return tuple(name for name, each in self.variables.items() if each.causality == "input")
+        return tuple(name for name, variable in self.variables.items() if variable.causality == "input")
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """Names of scalar outputs."""
-        return tuple(name for name, each in self.variables.items() if each.causality == "output")
+        return tuple(name for name, variable in self.variables.items() if variable.causality == "output")
 
     def unit(self, variable: str) -> UnitOfMeasure | None:
         """Return the unit of a variable; None if it has none."""
@@ -109,17 +109,17 @@ class FmuComponent:
                 if unknown.dependencies is None:
                     return frozenset(self.inputs)
                 return frozenset(
-                    each.name for each in unknown.targets if each is not None and each.causality == "input"
+                    target.name for target in unknown.targets if target is not None and target.causality == "input"
                 )
         return frozenset(self.inputs)
 
 
 def read_component(name: str, path: Path) -> FmuComponent:
-    """Read an FMU that is to be a component.
+    """Read an FMU as a component.
 
     Args:
-        name: In the system.
-        path: Of the archive.
+        name: Name in the system.
+        path: Path of the archive.
 
     Raises:
         PackageError: If it is no sound archive.
@@ -129,55 +129,60 @@ def read_component(name: str, path: Path) -> FmuComponent:
     try:
         description = read_fmu_description(tree)
     except ValidationError as error:
-        faults = [Fault(each.what, f"{name} ({path.name})", each.remedy) for each in error.faults]
-        raise ValidationError(f"{name} cannot be a component:", faults) from error
+        relocated_faults = [Fault(fault.what, f"{name} ({path.name})", fault.remedy) for fault in error.faults]
+        raise ValidationError(f"{name} cannot be a component:", relocated_faults) from error
     if "CoSimulation" not in description.identifiers:
         fault = Fault("offers Model Exchange only", f"{name} ({path.name})", "export it for Co-Simulation")
         raise ValidationError(f"{name} cannot be a component:", [fault])
-    variables = {each.name: each for each in description.model.variables if each.type in {"Real", "Float64"}}
-    scalars = {key: each for key, each in variables.items() if not each.dimensions and each.reference is not None}
+    model = description.model
+    variables = {variable.name: variable for variable in model.variables if variable.type in {"Real", "Float64"}}
+    scalars = {
+        scalar_name: variable
+        for scalar_name, variable in variables.items()
+        if not variable.dimensions and variable.reference is not None
+    }
     return FmuComponent(
         name,
         path,
         content,
         tree,
-        description.model,
+        model,
         MappingProxyType(scalars),
-        MappingProxyType({each.name: _unit(each.name, each.base) for each in description.model.units}),
+        MappingProxyType({unit.name: _make_unit_of_measure(unit.name, unit.base) for unit in model.units}),
         MappingProxyType(dict(read_terminals(tree[TERMINALS]) if TERMINALS in tree else {})),
-        _abilities(description.model),
+        _read_capabilities(model),
         description.identifiers["CoSimulation"],
         description.trouble_log_categories,
     )
 
 
-def _unit(name: str, base: Mapping[str, str] | None) -> UnitOfMeasure:
+def _make_unit_of_measure(name: str, base: Mapping[str, str] | None) -> UnitOfMeasure:
     """Return a unit of measure; without a base unit its exponents are unknown (None)."""
     if base is None:
         return UnitOfMeasure(name, None)
-    exponents = tuple(int(parse_number(base.get(each)) or 0) for each in BASE_UNITS)
+    exponents = tuple(int(parse_number(base.get(base_unit)) or 0) for base_unit in BASE_UNITS)
     factor, offset = parse_number(base.get("factor")), parse_number(base.get("offset"))
     return UnitOfMeasure(name, exponents, 1.0 if factor is None else factor, offset or 0.0)
 
 
-def _abilities(description: DescribedModel) -> SlaveCapabilities:
-    """Return what an FMU can do in Co-Simulation, by its flags; FMI 2 has no events and no early return."""
+def _read_capabilities(description: DescribedModel) -> SlaveCapabilities:
+    """Return the capabilities that an FMU declares for Co-Simulation; FMI 2 has no events and no early return."""
 
-    def flag(name: str) -> bool:
+    def read_flag(name: str) -> bool:
         return description.flag("CoSimulation", name)
 
     if description.version == 2:
         return SlaveCapabilities(
-            lines=flag("canInterpolateInputs"),
-            back=flag("canGetAndSetFMUstate"),
-            any_step=flag("canHandleVariableCommunicationStepSize"),
-            directional=flag("providesDirectionalDerivative"),
+            interpolates_inputs=read_flag("canInterpolateInputs"),
+            saves_state=read_flag("canGetAndSetFMUstate"),
+            variable_step=read_flag("canHandleVariableCommunicationStepSize"),
+            directional_derivatives=read_flag("providesDirectionalDerivative"),
         )
     return SlaveCapabilities(
-        updates=flag("providesIntermediateUpdate"),
-        back=flag("canGetAndSetFMUState"),
-        any_step=flag("canHandleVariableCommunicationStepSize"),
-        directional=flag("providesDirectionalDerivatives"),
-        events=flag("hasEventMode"),
-        early=flag("hasEventMode") or flag("mightReturnEarlyFromDoStep"),
+        intermediate_updates=read_flag("providesIntermediateUpdate"),
+        saves_state=read_flag("canGetAndSetFMUState"),
+        variable_step=read_flag("canHandleVariableCommunicationStepSize"),
+        directional_derivatives=read_flag("providesDirectionalDerivatives"),
+        event_mode=read_flag("hasEventMode"),
+        early_return=read_flag("hasEventMode") or read_flag("mightReturnEarlyFromDoStep"),
     )

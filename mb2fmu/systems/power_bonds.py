@@ -13,49 +13,57 @@ from mb2fmu.systems.fmu_component import FmuComponent
 from mb2fmu.systems.resolved_system import BondSide, BondVariable, PowerBond
 from mb2fmu.systems.wired_system import WiringDiagnostics
 
-Ports = Mapping[tuple[int, str], int]
+PortIndices = Mapping[tuple[int, str], int]
 """(component, variable) → index of the port."""
 
 
-class DeclaredBonds:
+class DeclaredBondResolver:
     """Bonds that a system declares, once ports are numbered."""
 
-    def __init__(self, told: WiringDiagnostics, ins: Ports, outs: Ports) -> None:
+    def __init__(self, diagnostics: WiringDiagnostics, input_ports: PortIndices, output_ports: PortIndices) -> None:
         """Begin with the system that is checked."""
-        self._told, self._ins, self._outs = told, ins, outs
+        self._diagnostics, self._input_ports, self._output_ports = diagnostics, input_ports, output_ports
 
-    def bond(self, declared: DeclaredBond) -> PowerBond | None:
+    def resolve_bond(self, declared: DeclaredBond) -> PowerBond | None:
         """Return a bond that the system declares; None, with a fault, if a side is no effort * flow."""
         sides = []
-        for text in declared.sides:
-            match = re.fullmatch(r"\s*(-?)\s*(\S+)\s*\*\s*(\S+)\s*", text)
-            signals = [self._signal(part) for part in match.groups()[1:]] if match else [None]
+        for side_text in declared.sides:
+            match = re.fullmatch(r"\s*(-?)\s*(\S+)\s*\*\s*(\S+)\s*", side_text)
+            signals = (
+                [self._resolve_bond_variable(variable_text) for variable_text in match.groups()[1:]]
+                if match
+                else [None]
+            )
             if match is None or None in signals:
                 remedy = "write effort * flow of connected inputs and outputs: left.F * der(left.x)"
-                self._told.faults.append(
-                    Fault(f"{text!r} is no power of the bond {declared.name}", declared.where, remedy)
+                self._diagnostics.faults.append(
+                    Fault(f"{side_text!r} is no power of the bond {declared.name}", declared.where, remedy)
                 )
                 return None
-            (component, effort), (_, flow) = [each for each in signals if each is not None]
+            (component, effort), (_, flow) = [signal for signal in signals if signal is not None]
             sides.append(BondSide(component, effort, flow, -1.0 if match[1] else 1.0))
         return PowerBond(declared.name, tuple(sides))
 
-    def _signal(self, text: str) -> tuple[int, BondVariable] | None:
+    def _resolve_bond_variable(self, text: str) -> tuple[int, BondVariable] | None:
         """Return component and signal of a connected variable, or of der(variable); None if it is not connected."""
-        match = re.fullmatch(r"der\((.+)\)", text)
-        inner = match[1] if match else text
-        name, _, variable = inner.partition(".")
-        component = self._told.place.get(name, -1)
+        derivative_match = re.fullmatch(r"der\((.+)\)", text)
+        qualified_name = derivative_match[1] if derivative_match else text
+        name, _, variable = qualified_name.partition(".")
+        component = self._diagnostics.component_index.get(name, -1)
         unit = (
-            self._told.components[component].unit(variable)
-            if (component, variable) in {*self._ins, *self._outs}
+            self._diagnostics.components[component].unit(variable)
+            if (component, variable) in {*self._input_ports, *self._output_ports}
             else None
         )
         factor = unit.factor if unit else 1.0
-        if (component, variable) in self._ins:
-            return component, BondVariable("input", self._ins[component, variable], factor, bool(match))
-        if (component, variable) in self._outs:
-            return component, BondVariable("output", self._outs[component, variable], factor, bool(match))
+        if (component, variable) in self._input_ports:
+            return component, BondVariable(
+                "input", self._input_ports[component, variable], factor, bool(derivative_match)
+            )
+        if (component, variable) in self._output_ports:
+            return component, BondVariable(
+                "output", self._output_ports[component, variable], factor, bool(derivative_match)
+            )
         return None
 
 
@@ -67,38 +75,44 @@ class TerminalBond:
     components: tuple[FmuComponent, ...]
     sides: tuple[tuple[int, Mapping[str, TerminalMember]], ...]
 
-    def __call__(self, ins: Ports, outs: Ports) -> Iterator[PowerBond]:
+    def __call__(self, input_ports: PortIndices, output_ports: PortIndices) -> Iterator[PowerBond]:
         """Yield the bond, if both sides have a flow and a motion."""
-        made = []
+        sides = []
         for component, members in self.sides:
-            side = self._side(component, members, ins, outs)
+            side = self._resolve_side(component, members, input_ports, output_ports)
             if side is None:
                 return
-            made.append(side)
-        yield PowerBond(self.name, tuple(made))
+            sides.append(side)
+        yield PowerBond(self.name, tuple(sides))
 
-    def _side(
-        self, k: int, members: Mapping[str, TerminalMember], ins: Ports,
-        outs: Ports,
+    def _resolve_side(
+        self, component: int, members: Mapping[str, TerminalMember], input_ports: PortIndices,
+        output_ports: PortIndices,
     ) -> BondSide | None:  # fmt: skip
         """Return effort and flow of one side: its one flow member and a rate; None if it has not both."""
 
-        def signal(variable: str, *, rate: bool) -> BondVariable | None:
-            """Return a variable of component ``k`` as an input or output of the master; None if it is neither."""
-            unit = self.components[k].unit(variable) if variable in self.components[k].variables else None
+        def find_variable(variable: str, *, rate: bool) -> BondVariable | None:
+            """Find a variable of the component among the master's inputs and outputs; None if it is neither."""
+            unit = (
+                self.components[component].unit(variable) if variable in self.components[component].variables else None
+            )
             factor = unit.factor if unit else 1.0
-            if (k, variable) in ins:
-                return BondVariable("input", ins[k, variable], factor, rate)
-            return BondVariable("output", outs[k, variable], factor, rate) if (k, variable) in outs else None
+            if (component, variable) in input_ports:
+                return BondVariable("input", input_ports[component, variable], factor, rate)
+            return (
+                BondVariable("output", output_ports[component, variable], factor, rate)
+                if (component, variable) in output_ports
+                else None
+            )
 
-        flows = [each for each in members.values() if each.kind != "signal"]
-        rates = [members[each] for each in ("v", "w") if each in members]
-        places = [members[each] for each in ("s", "phi") if each in members]
+        flows = [member for member in members.values() if member.kind != "signal"]
+        rates = [members[name] for name in ("v", "w") if name in members]
+        positions = [members[name] for name in ("s", "phi") if name in members]
         if len(flows) != 1:
             return None
-        effort = signal(flows[0].variable, rate=False)
-        found = [each for m in rates if (each := signal(m.variable, rate=False))]
-        found += [each for m in places if (each := signal(m.variable, rate=True))]
-        if effort is None or not found:
+        effort = find_variable(flows[0].variable, rate=False)
+        flow_variables = [found for member in rates if (found := find_variable(member.variable, rate=False))]
+        flow_variables += [found for member in positions if (found := find_variable(member.variable, rate=True))]
+        if effort is None or not flow_variables:
             return None
-        return BondSide(k, effort, found[0], 1.0 if flows[0].kind == "inflow" else -1.0)
+        return BondSide(component, effort, flow_variables[0], 1.0 if flows[0].kind == "inflow" else -1.0)

@@ -15,52 +15,54 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariableDeviation:
-    """Error of one variable of a system against the whole model.
+    """Deviation of one variable of a system from the reference.
 
     Attributes:
         name: ``component.variable``.
-        whole: Name in the whole model.
-        unit: As the system's FMU says.
-        time: In s, shape (n_t,).
-        found: Of the system, shape (n_t,).
-        truth: Of the whole, shape (n_t,).
+        reference_name: Name in the monolithic model.
+        unit: Unit of measure by the system's FMU.
+        time: Times in s, shape (n_t,).
+        system_values: Values of the system, shape (n_t,).
+        reference_values: Values of the monolithic model, shape (n_t,).
     """
 
     name: str
-    whole: str
+    reference_name: str
     unit: str
     time: Floats
-    found: Floats
-    truth: Floats
+    system_values: Floats
+    reference_values: Floats
 
     @property
-    def error(self) -> float:
-        """Largest, in its unit."""
-        return float(np.max(np.abs(self.found - self.truth)))
+    def max_error(self) -> float:
+        """Largest absolute error, in its unit."""
+        return float(np.max(np.abs(self.system_values - self.reference_values)))
 
     @property
-    def scale(self) -> float:
-        """Largest value of the truth, in its unit."""
-        return float(np.max(np.abs(self.truth)))
+    def reference_magnitude(self) -> float:
+        """Largest absolute reference value, in its unit."""
+        return float(np.max(np.abs(self.reference_values)))
 
     @property
-    def relative(self) -> float:
-        """Largest error relative to the scale; the error itself if the truth is zero."""
-        return self.error / self.scale if self.scale else self.error
+    def relative_error(self) -> float:
+        """Largest error divided by the reference's magnitude; the error itself if the reference is zero."""
+        return self.max_error / self.reference_magnitude if self.reference_magnitude else self.max_error
 
 
 def compute_deviations(
-    motion: SystemMotion, same: Mapping[str, str], truth: Mapping[str, Floats]
+    motion: SystemMotion, reference_names: Mapping[str, str], reference_values: Mapping[str, Floats]
 ) -> tuple[VariableDeviation, ...]:
     """Return the errors of a system.
 
     Args:
-        motion: What the system did.
-        same: ``component.variable`` → name in the whole.
-        truth: Name in the whole → values at the motion's times.
+        motion: Recorded outputs of the system.
+        reference_names: ``component.variable`` → name in the monolithic model.
+        reference_values: Name in the monolithic model → values at the motion's times.
     """
     units = dict(zip(motion.names, motion.units, strict=True))
     return tuple(
-        VariableDeviation(name, whole, units[name], motion.time, motion[name], truth[whole])
-        for name, whole in same.items()
+        VariableDeviation(
+            name, reference_name, units[name], motion.time, motion[name], reference_values[reference_name]
+        )
+        for name, reference_name in reference_names.items()
     )

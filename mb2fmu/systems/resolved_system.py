@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Method = Literal["jacobi", "gauss-seidel"]
-ORDERS = (0, 1, 2)
+SteppingMethod = Literal["jacobi", "gauss-seidel"]
+EXTRAPOLATION_ORDERS = (0, 1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +15,9 @@ class ComponentPort:
 
     Attributes:
         component: Index into the components.
-        name: Of the variable in its unit.
-        reference: Its value reference.
-        unit: As the FMU says; empty if it says none.
+        name: Name of the variable in its FMU.
+        reference: Value reference.
+        unit: Unit of measure by the FMU; empty without one.
     """
 
     component: int
@@ -33,10 +33,10 @@ class PortLink:
     Attributes:
         source: Index of an output.
         target: Index of an input.
-        factor: Of the value.
-        offset: Of the value.
-        delay: In s; 0: none.
-        start: What arrives before anything that was given does.
+        factor: Factor of the value.
+        offset: Offset of the value.
+        delay: Delay in s; 0: none.
+        start: Value that arrives before the first sent value.
     """
 
     source: int
@@ -49,13 +49,13 @@ class PortLink:
 
 @dataclass(frozen=True, slots=True)
 class BondVariable:
-    """A variable of a bond: an input's course or an output, in SI units after ``factor``.
+    """A variable of a power bond: an input or an output, in SI units after ``factor``.
 
     Attributes:
         kind: ``input`` or ``output``.
         index: Into the coupling's inputs or outputs.
         factor: SI units per unit of the variable.
-        rate: True: its derivative by time is meant (a position stands for its velocity).
+        rate: True: the time derivative of the variable is used (a position stands for its velocity).
     """
 
     kind: Literal["input", "output"]
@@ -109,7 +109,10 @@ class SystemWiring:
         targets = [link.target for link in self.links]
         if len(set(targets)) != len(targets):
             raise ValueError("an input has two sources")
-        if any(self.inputs[i].component != self.outputs[j].component for i, j in self.feedthrough):
+        if any(
+            self.inputs[input_index].component != self.outputs[output_index].component
+            for input_index, output_index in self.feedthrough
+        ):
             raise ValueError("feedthrough is within one component")
 
     def input_name(self, index: int) -> str:
@@ -124,37 +127,41 @@ class SystemWiring:
 
     def inputs_of(self, component: int) -> tuple[int, ...]:
         """Return indices of a component's inputs."""
-        return tuple(k for k, port in enumerate(self.inputs) if port.component == component)
+        return tuple(index for index, port in enumerate(self.inputs) if port.component == component)
 
     def outputs_of(self, component: int) -> tuple[int, ...]:
         """Return indices of a component's outputs."""
-        return tuple(k for k, port in enumerate(self.outputs) if port.component == component)
+        return tuple(index for index, port in enumerate(self.outputs) if port.component == component)
 
 
-def find_direct_inputs(wiring: SystemWiring, output: int) -> tuple[str, ...]:
+def find_feedthrough_inputs(wiring: SystemWiring, output: int) -> tuple[str, ...]:
     """Return connected inputs on which a connected output depends at the same instant, as ``component.variable``.
 
-    A master that passes the output on before it sets them passes an old value on.
+    A master that passes the output on before it sets these inputs passes on an old value.
     """
-    fed = {link.target for link in wiring.links if not link.delay}
-    return tuple(wiring.input_name(i) for i, j in sorted(wiring.feedthrough) if j == output and i in fed)
+    linked_inputs = {link.target for link in wiring.links if not link.delay}
+    return tuple(
+        wiring.input_name(input_index)
+        for input_index, output_index in sorted(wiring.feedthrough)
+        if output_index == output and input_index in linked_inputs
+    )
 
 
 def list_converted_inputs(wiring: SystemWiring) -> tuple[str, ...]:
     """Return the inputs whose links have a factor or an offset, as ``component.variable``."""
-    return tuple(wiring.input_name(k.target) for k in wiring.links if (k.factor, k.offset) != (1.0, 0.0))
+    return tuple(wiring.input_name(link.target) for link in wiring.links if (link.factor, link.offset) != (1.0, 0.0))
 
 
 def find_stale_reads(wiring: SystemWiring) -> dict[int, str]:
-    """Return source of a link → the error of a master that reads outputs before their inputs are updated."""
-    found = {}
+    """Return output index → warning for masters that read this output before its inputs are set."""
+    warnings = {}
     for source in sorted({link.source for link in wiring.links if not link.delay}):
-        if inputs := find_direct_inputs(wiring, source):
-            found[source] = (
-                f"{wiring.output_name(source)} depends on {', '.join(inputs)} at the same moment: "
+        if input_names := find_feedthrough_inputs(wiring, source):
+            warnings[source] = (
+                f"{wiring.output_name(source)} depends on {', '.join(input_names)} at the same moment: "
                 "read it after they are set, else an old value is passed on"
             )
-    return found
+    return warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,10 +172,10 @@ class SteppingSettings:
         step: Communication step in s; the first one if ``accuracy`` is given.
         method: ``jacobi``: all components with inputs from the past; ``gauss-seidel``: one after another, later ones
             with what earlier ones have just given.
-        order: Of the polynomials that inputs follow over a step: 0 held, 1 lines, 2 parabolas.
-        passes: Most passes over one step; more than one needs components that can go back.
-        converged: Passes end where inputs at the step's end change by less than this, of their own size.
-        jacobian: Passes are Newton steps with the interface Jacobian, not repeated substitution.
+        order: Order of the polynomials that inputs follow over a step: 0 held, 1 lines, 2 parabolas.
+        passes: Largest number of iterations of one step; more than one needs components that can restore a state.
+        converged: Iterations end when inputs at the step's end change by less than this, relative to their size.
+        jacobian: Iterations are Newton steps with the interface Jacobian, not repeated substitution.
         accuracy: None: steps of one size. Else steps are chosen so that the inputs' error over one step stays below
             this, of their own size; needs components that can go back and step by any size.
         longest: Longest communication step in s with ``accuracy``; None: a hundred times ``step``.
@@ -179,7 +186,7 @@ class SteppingSettings:
     """
 
     step: float
-    method: Method = "gauss-seidel"
+    method: SteppingMethod = "gauss-seidel"
     order: int = 1
     passes: int = 1
     converged: float = 1e-9
@@ -192,6 +199,6 @@ class SteppingSettings:
     sequence: tuple[str, ...] = ()
 
     @property
-    def goes_back(self) -> bool:
+    def needs_rollback(self) -> bool:
         """Whether components must be able to return to an earlier state."""
         return self.passes != 1 or self.accuracy is not None

@@ -1,4 +1,4 @@
-"""Places of a system's boxes: columns in the direction of the values."""
+"""Positions of a system's component boxes: columns in the direction of data flow."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from mb2fmu.systems.master.evaluation_order import find_strongly_connected_components
 from mb2fmu.systems.resolved_system import SystemWiring
 
-LEAST_WIDTH, ROW, HEAD, GAP = 190.0, 19.0, 30.0, 130.0
-MARGIN = 40.0
-LETTER = 7.0
+MIN_BOX_WIDTH, ROW_HEIGHT, HEADER_HEIGHT, COLUMN_GAP = 190.0, 19.0, 30.0, 130.0
+BOX_MARGIN = 40.0
+LETTER_WIDTH = 7.0
 """Room for a letter of a connector's name, as wide as fonts of its size have on average at most."""
 
-BETWEEN = 40.0
+LABEL_PADDING = 40.0
 """From a box's edges to the names, and between an input's name and an output's."""
 
-MOST_SHOWN = 8
+MAX_DRAWN_OUTPUTS = 8
 """Connectors drawn at one side of a box; further ones that nothing is connected with are counted."""
 
 
@@ -24,10 +24,10 @@ class ComponentBox:
     """One component in the picture, y downward.
 
     Attributes:
-        left: Edges, in units of the drawing.
-        top: …
-        right: …
-        bottom: …
+        left: Left edge, in units of the drawing.
+        top: Top edge.
+        right: Right edge.
+        bottom: Bottom edge.
         inputs: Connected inputs (indices into the wiring's), from top to bottom.
         outputs: Outputs drawn, connected ones first.
     """
@@ -41,51 +41,73 @@ class ComponentBox:
 
     def input_height(self, index: int) -> float:
         """Return y of an input's connector."""
-        return self.top + HEAD + ROW * (self.inputs.index(index) + 0.5)
+        return self.top + HEADER_HEIGHT + ROW_HEIGHT * (self.inputs.index(index) + 0.5)
 
     def output_height(self, index: int) -> float:
         """Return y of an output's connector."""
-        return self.top + HEAD + ROW * (self.outputs.index(index) + 0.5)
+        return self.top + HEADER_HEIGHT + ROW_HEIGHT * (self.outputs.index(index) + 0.5)
 
 
 def place_component_boxes(wiring: SystemWiring) -> tuple[ComponentBox, ...]:
-    """Return the places of all components."""
+    """Return the boxes of all components."""
     count = range(len(wiring.components))
-    feeds: dict[int, set[int]] = {k: set() for k in count}
+    feeding_components: dict[int, set[int]] = {component: set() for component in count}
     for link in wiring.links:
-        feeds[wiring.inputs[link.target].component].add(wiring.outputs[link.source].component)
+        feeding_components[wiring.inputs[link.target].component].add(wiring.outputs[link.source].component)
     column: dict[int, int] = {}
-    drawn = {k: (wiring.inputs_of(k), _drawn_outputs(wiring, k)) for k in count}
-    for part in find_strongly_connected_components(count, feeds):
-        start = 1 + max((column[k] for each in part for k in feeds[each] if k in column), default=-1)
-        for step, each in enumerate(part):
-            column[each] = start + step
-    lefts, right = {}, MARGIN
-    for number in range(1 + max(column.values(), default=0)):
-        lefts[number] = right
-        right += GAP + max((_width(wiring, *drawn[k]) for k in count if column[k] == number), default=LEAST_WIDTH)
-    heights: dict[int, float] = {}
-    found = {}
-    for k in sorted(count, key=lambda each: (column[each], each)):
-        inputs, outputs = drawn[k]
-        left = lefts[column[k]]
-        top = heights.get(column[k], MARGIN)
-        bottom = top + HEAD + ROW * max(len(inputs), len(outputs), 1) + 8.0
-        heights[column[k]] = bottom + MARGIN
-        found[k] = ComponentBox(left, top, left + _width(wiring, inputs, outputs), bottom, inputs, outputs)
-    return tuple(found[k] for k in count)
+    drawn_ports = {
+        component: (wiring.inputs_of(component), _select_drawn_outputs(wiring, component)) for component in count
+    }
+    for loop_components in find_strongly_connected_components(count, feeding_components):
+        first_column = 1 + max(
+            (
+                column[component]
+                for member in loop_components
+                for component in feeding_components[member]
+                if component in column
+            ),
+            default=-1,
+        )
+        for offset, member in enumerate(loop_components):
+            column[member] = first_column + offset
+    column_left, next_left = {}, BOX_MARGIN
+    for column_number in range(1 + max(column.values(), default=0)):
+        column_left[column_number] = next_left
+        next_left += COLUMN_GAP + max(
+            (
+                _compute_box_width(wiring, *drawn_ports[component])
+                for component in count
+                if column[component] == column_number
+            ),
+            default=MIN_BOX_WIDTH,
+        )
+    column_bottom: dict[int, float] = {}
+    boxes = {}
+    for component in sorted(count, key=lambda each: (column[each], each)):
+        inputs, outputs = drawn_ports[component]
+        left = column_left[column[component]]
+        top = column_bottom.get(column[component], BOX_MARGIN)
+        bottom = top + HEADER_HEIGHT + ROW_HEIGHT * max(len(inputs), len(outputs), 1) + 8.0
+        column_bottom[column[component]] = bottom + BOX_MARGIN
+        boxes[component] = ComponentBox(
+            left, top, left + _compute_box_width(wiring, inputs, outputs), bottom, inputs, outputs
+        )
+    return tuple(boxes[component] for component in count)
 
 
-def _drawn_outputs(wiring: SystemWiring, component: int) -> tuple[int, ...]:
+def _select_drawn_outputs(wiring: SystemWiring, component: int) -> tuple[int, ...]:
     """Return the outputs drawn at a component: connected ones first, then others as far as there is room."""
-    every = wiring.outputs_of(component)
-    used = tuple(dict.fromkeys(link.source for link in wiring.links if link.source in every))
-    others = tuple(j for j in every if j not in used)
-    return (*used, *others[: max(0, MOST_SHOWN - len(used))])
+    all_outputs = wiring.outputs_of(component)
+    linked_outputs = tuple(dict.fromkeys(link.source for link in wiring.links if link.source in all_outputs))
+    others = tuple(output for output in all_outputs if output not in linked_outputs)
+    return (*linked_outputs, *others[: max(0, MAX_DRAWN_OUTPUTS - len(linked_outputs))])
 
 
-def _width(wiring: SystemWiring, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float:
-    """Return a width at which no input's name meets an output's in any row."""
-    sides = ([wiring.inputs[i] for i in inputs], [wiring.outputs[j] for j in outputs])
-    letters = sum(max((len(f"{port.name} {port.unit}") for port in ports), default=0) for ports in sides)
-    return max(LEAST_WIDTH, BETWEEN + LETTER * letters)
+def _compute_box_width(wiring: SystemWiring, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float:
+    """Return a width at which names of inputs and outputs do not overlap."""
+    port_sides = (
+        [wiring.inputs[input_index] for input_index in inputs],
+        [wiring.outputs[output_index] for output_index in outputs],
+    )
+    letter_count = sum(max((len(f"{port.name} {port.unit}") for port in ports), default=0) for ports in port_sides)
+    return max(MIN_BOX_WIDTH, LABEL_PADDING + LETTER_WIDTH * letter_count)

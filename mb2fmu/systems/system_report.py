@@ -1,4 +1,4 @@
-"""The report of a system: picture, stepping, errors against the whole, bonds, other masters."""
+"""Report of a system: picture, settings, errors against the reference, bonds, other masters."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mb2fmu.systems.system_picture import draw_system_picture
 from mb2fmu.systems.system_simulation import SystemMotion
 from mb2fmu.systems.wired_system import WiredSystem
 
-_STYLES: tuple[LineStyle, ...] = ("first", "second", "third", "fourth", "fifth")
-_MOST_LINES = 5
+_LINE_STYLES: tuple[LineStyle, ...] = ("first", "second", "third", "fourth", "fifth")
+_MAX_LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,109 +33,128 @@ class VerdictTile:
 
 
 def render_system_page(
-    joined: WiredSystem,
+    wired_system: WiredSystem,
     motion: SystemMotion,
-    truth: Sequence[VariableDeviation],
-    answers: Sequence[ForeignMasterResult],
+    deviations: Sequence[VariableDeviation],
+    foreign_results: Sequence[ForeignMasterResult],
 ) -> bytes:
     """Return one self-contained HTML document.
 
     Args:
-        joined: The system.
-        motion: What it did.
-        truth: Against the whole model; may be empty.
-        answers: Of other masters; may be empty.
+        wired_system: The system.
+        motion: Recorded outputs.
+        deviations: Deviations from the reference; may be empty.
+        foreign_results: Results of other masters; may be empty.
     """
-    own = Environment(
+    environment = Environment(
         loader=PackageLoader("mb2fmu.systems"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    picture = Markup(draw_system_picture(joined.wiring, f"{joined.system.name}: FMUs and what flows between them"))  # noqa: S704
-    bound = joined.system.run.bound
+    title = f"{wired_system.system.name}: FMUs and their connections"
+    picture = Markup(draw_system_picture(wired_system.wiring, title))  # noqa: S704  our own SVG
+    error_bound = wired_system.system.run_settings.bound
     return render_document(
-        own.get_template("system.html.jinja"),
-        system=joined.system,
-        joined=joined,
+        environment.get_template("system.html.jinja"),
+        system=wired_system.system,
+        wired_system=wired_system,
         picture=picture,
-        passed=bound is None or all(each.relative <= bound for each in truth),
-        judged=bound is not None and bool(truth),
-        headline=_headline(truth, bound),
-        tiles=list(_tiles(motion, truth, bound)),
-        links=list(_links(joined)),
-        stepping=list(_stepping(joined, motion)),
-        truth=truth,
-        bound=bound,
-        charts=list(_charts(motion, truth)),
-        bonds=list(_bonds(motion)),
-        answers=answers,
-        ends={each.name: (each.truth[-1], each.found[-1]) for each in truth},
-        shown=[each.name for each in truth] or list(motion.names[:_MOST_LINES]),
-        number=_number,
+        passed=error_bound is None or all(deviation.relative_error <= error_bound for deviation in deviations),
+        compared=error_bound is not None and bool(deviations),
+        headline=_format_headline(deviations, error_bound),
+        tiles=list(_list_tiles(motion, deviations, error_bound)),
+        links=list(_list_links(wired_system)),
+        stepping=list(_list_stepping_settings(wired_system, motion)),
+        deviations=deviations,
+        bound=error_bound,
+        charts=list(_draw_charts(motion, deviations)),
+        bonds=list(_list_bond_energies(motion)),
+        foreign_results=foreign_results,
+        final_values={
+            deviation.name: (deviation.reference_values[-1], deviation.system_values[-1]) for deviation in deviations
+        },
+        shown_variables=[deviation.name for deviation in deviations] or list(motion.names[:_MAX_LINES]),
+        number=_format_number,
     )
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     """Return a number with nine digits."""
     return f"{value:.9g}"
 
 
-def _headline(truth: Sequence[VariableDeviation], bound: float | None) -> str:
+def _format_headline(deviations: Sequence[VariableDeviation], error_bound: float | None) -> str:
     """Return the first sentence of the report: the largest error, or that there is nothing to compare with."""
-    if not truth:
-        return "The system was run; no whole model is given to hold it against."
-    worst = max(truth, key=lambda each: each.relative)
-    said = f"Largest error against the whole: {worst.relative:.2e} of {worst.name}'s size"
-    return f"{said}." if bound is None else f"{said}; the bound is {bound:.1e}."
+    if not deviations:
+        return "The system was run; no monolithic model is given to compare it with."
+    worst_deviation = max(deviations, key=lambda each: each.relative_error)
+    error, name = worst_deviation.relative_error, worst_deviation.name
+    sentence = f"Largest deviation from the monolithic model: {error:.2e} of the size of {name}"
+    return f"{sentence}." if error_bound is None else f"{sentence}; the bound is {error_bound:.1e}."
 
 
-def _tiles(motion: SystemMotion, truth: Sequence[VariableDeviation], bound: float | None) -> Iterator[VerdictTile]:
+def _list_tiles(
+    motion: SystemMotion, deviations: Sequence[VariableDeviation], error_bound: float | None
+) -> Iterator[VerdictTile]:
     """Yield the figures at the top: error, steps, unsettled steps, stability, energy defect."""
-    tally = motion.tally
-    if truth:
-        worst = max(each.relative for each in truth)
+    statistics = motion.statistics
+    if deviations:
+        worst_error = max(deviation.relative_error for deviation in deviations)
         yield VerdictTile(
-            "Largest error", f"{worst:.2e}", "of a variable's own size", bound is not None and worst > bound
+            "Largest error",
+            f"{worst_error:.2e}",
+            "of a variable's own size",
+            error_bound is not None and worst_error > error_bound,
         )
-    passes = tally["all_passes"] / max(tally["steps"], 1)
-    yield VerdictTile("Steps", str(tally["steps"]), f"{passes:.2f} passes each, {tally['rejected']} made again")
-    if tally["unsettled"]:
-        note = f"up to {tally['largest_change']:.1e} of the inputs' size"
+    mean_passes = statistics["total_passes"] / max(statistics["steps"], 1)
+    yield VerdictTile(
+        "Steps", str(statistics["steps"]), f"{mean_passes:.2f} passes each, {statistics['rejected_steps']} made again"
+    )
+    if statistics["unconverged_steps"]:
+        note = f"up to {statistics['largest_change']:.1e} of the inputs' size"
         yield VerdictTile(
-            "Not settled", str(tally["unsettled"]), f"steps whose inputs still changed by {note}", bad=True
+            "Not settled", str(statistics["unconverged_steps"]), f"steps whose inputs still changed by {note}", bad=True
         )
-    if tally["forecast"]:
-        foretold = tally["forecast"]
-        note = f"errors' growth over the experiment is foretold as a factor {_factor(foretold['growth'])}"
-        yield VerdictTile("Stability", "unstable" if foretold["growth"] > math.log(1e3) else "stable", note)
+    if statistics["forecast"]:
+        forecast = statistics["forecast"]
+        factor = _format_growth_factor(forecast["log_growth"])
+        note = f"errors are forecast to grow over the experiment by a factor of {factor}"
+        yield VerdictTile("Stability", "unstable" if forecast["log_growth"] > math.log(1e3) else "stable", note)
     if motion.bonds:
-        yield VerdictTile("Energy defect", f"{np.max(np.abs(motion.defects)):.2e} J", "the largest of all bonds")
+        yield VerdictTile("Energy defect", f"{np.max(np.abs(motion.energy_defects)):.2e} J", "the largest of all bonds")
 
 
-def _factor(growth: float) -> str:
+def _format_growth_factor(growth: float) -> str:
     """Return e^growth as a number, or as a power where it would overflow."""
     return f"{math.exp(growth):.4g}" if abs(growth) < 700.0 else f"e^{growth:.3g}"
 
 
-def _links(joined: WiredSystem) -> Iterator[tuple[str, str, str, bool]]:
+def _list_links(wired_system: WiredSystem) -> Iterator[tuple[str, str, str, bool]]:
     """Yield source, target, conversion, and direct feedthrough of each link."""
-    wiring = joined.wiring
-    through = {j for _, j in wiring.feedthrough}
+    wiring = wired_system.wiring
+    feedthrough_outputs = {output for _, output in wiring.feedthrough}
     for link in wiring.links:
         source_unit, target_unit = wiring.outputs[link.source].unit, wiring.inputs[link.target].unit
-        way = f"{source_unit or 'no unit'} → {target_unit or 'no unit'}" if source_unit != target_unit else source_unit
+        conversion = (
+            f"{source_unit or 'no unit'} → {target_unit or 'no unit'}" if source_unit != target_unit else source_unit
+        )
         if (link.factor, link.offset) != (1.0, 0.0):
-            way += f", × {link.factor:.9g}" + (f" + {link.offset:.9g}" if link.offset else "")
-        yield wiring.output_name(link.source), wiring.input_name(link.target), way, link.source in through
+            conversion += f", × {link.factor:.9g}" + (f" + {link.offset:.9g}" if link.offset else "")
+        yield (
+            wiring.output_name(link.source),
+            wiring.input_name(link.target),
+            conversion,
+            link.source in feedthrough_outputs,
+        )
 
 
-def _stepping(joined: WiredSystem, motion: SystemMotion) -> Iterator[tuple[str, str]]:
+def _list_stepping_settings(wired_system: WiredSystem, motion: SystemMotion) -> Iterator[tuple[str, str]]:
     """Yield how the system was stepped, as rows of name and value."""
-    stepping, run = joined.system.run.stepping, joined.system.run
-    orders = ("held", "lines", "parabolas")
+    stepping, run_settings = wired_system.system.run_settings.stepping, wired_system.system.run_settings
+    order_names = ("held", "lines", "parabolas")
     yield (
         "Method",
         {"jacobi": "Jacobi: all FMUs with inputs from the past", "gauss-seidel": "Gauss–Seidel"}[stepping.method],
     )
-    yield "Inputs", f"{orders[stepping.order]} (order {stepping.order})"
+    yield "Inputs", f"{order_names[stepping.order]} (order {stepping.order})"
     yield (
         "Communication step",
         f"{stepping.step:g} s"
@@ -145,44 +164,57 @@ def _stepping(joined: WiredSystem, motion: SystemMotion) -> Iterator[tuple[str, 
             f"{np.max(np.diff(motion.time)):.3g} s"
         ),
     )
-    kind = "Newton steps with the interface Jacobian" if stepping.jacobian else "repeated substitution"
-    yield "Passes", "one" if stepping.passes == 1 else f"up to {stepping.passes}, {kind}, until {stepping.converged:g}"
-    yield "Units' own tolerance", f"{run.tolerance:g}"
-    yield "Time", f"0 to {run.stop:g} s"
+    iteration_kind = "Newton steps with the interface Jacobian" if stepping.jacobian else "repeated substitution"
+    yield (
+        "Passes",
+        "one" if stepping.passes == 1 else f"up to {stepping.passes}, {iteration_kind}, until {stepping.converged:g}",
+    )
+    yield "Tolerance of the FMUs", f"{run_settings.tolerance:g}"
+    yield "Time", f"0 to {run_settings.stop:g} s"
 
 
-def _charts(
-    motion: SystemMotion, truth: Sequence[VariableDeviation]
+def _draw_charts(
+    motion: SystemMotion, deviations: Sequence[VariableDeviation]
 ) -> Iterator[tuple[str, Markup, list[tuple[str, str]]]]:
     """Yield title, picture, legend of each chart."""
-    for k, each in enumerate(truth):
-        error = ChartLine("error", "error", each.time, np.abs(each.found - each.truth))
+    for index, deviation in enumerate(deviations):
+        error_line = ChartLine(
+            "error", "error", deviation.time, np.abs(deviation.system_values - deviation.reference_values)
+        )
         lines = (
-            ChartLine("whole", "reference", each.time, each.truth),
-            ChartLine("system", "fmu", each.time, each.found),
+            ChartLine("whole", "reference", deviation.time, deviation.reference_values),
+            ChartLine("system", "fmu", deviation.time, deviation.system_values),
         )
         panels = (
-            ChartPanel(each.name, each.unit or "1", lines),
-            ChartPanel("error", each.unit or "1", (error,), "log"),
+            ChartPanel(deviation.name, deviation.unit or "1", lines),
+            ChartPanel("error", deviation.unit or "1", (error_line,), "log"),
         )
-        chart = Chart(f"variable-{k}", f"{each.name} of the system over {each.whole} of the whole", panels)
-        yield each.name, draw_chart(chart), list(chart.legend)
-    if not truth:
-        for k, name in enumerate(motion.names[:_MOST_LINES]):
-            panel = ChartPanel(name, motion.units[k] or "1", (ChartLine(name, "fmu", motion.time, motion[name]),))
-            chart = Chart(f"variable-{k}", name, (panel,))
+        chart = Chart(
+            f"variable-{index}", f"{deviation.name} of the system over {deviation.reference_name} of the whole", panels
+        )
+        yield deviation.name, draw_chart(chart), list(chart.legend)
+    if not deviations:
+        for index, name in enumerate(motion.names[:_MAX_LINES]):
+            panel = ChartPanel(name, motion.units[index] or "1", (ChartLine(name, "fmu", motion.time, motion[name]),))
+            chart = Chart(f"variable-{index}", name, (panel,))
             yield name, draw_chart(chart), list(chart.legend)
-    shown = motion.bonds[:_MOST_LINES]
-    if shown:
-        defects = tuple(
-            ChartLine(name, _STYLES[k], motion.time, np.abs(motion.defects[:, k])) for k, name in enumerate(shown)
+    shown_bonds = motion.bonds[:_MAX_LINES]
+    if shown_bonds:
+        defect_lines = tuple(
+            ChartLine(name, _LINE_STYLES[index], motion.time, np.abs(motion.energy_defects[:, index]))
+            for index, name in enumerate(shown_bonds)
         )
-        chart = Chart("bonds", "energy defects of the bonds", (ChartPanel("energy defect", "J", defects, "log"),))
+        chart = Chart("bonds", "energy defects of the bonds", (ChartPanel("energy defect", "J", defect_lines, "log"),))
         yield "Energy defects", draw_chart(chart), list(chart.legend)
 
 
-def _bonds(motion: SystemMotion) -> Iterator[tuple[str, float, float, float]]:
+def _list_bond_energies(motion: SystemMotion) -> Iterator[tuple[str, float, float, float]]:
     """Yield name, largest exchanged energy, defect at the end, largest defect, in J."""
-    for k, name in enumerate(motion.bonds):
-        exchanged, defect = motion.energies[:, k], motion.defects[:, k]
-        yield name, float(np.max(np.abs(exchanged))), float(defect[-1]), float(np.max(np.abs(defect)))
+    for index, name in enumerate(motion.bonds):
+        exchanged_energy, energy_defect = motion.exchanged_energies[:, index], motion.energy_defects[:, index]
+        yield (
+            name,
+            float(np.max(np.abs(exchanged_energy))),
+            float(energy_defect[-1]),
+            float(np.max(np.abs(energy_defect))),
+        )

@@ -1,4 +1,4 @@
-"""``simulate_system``: run a joined system by the master, in a process of its own."""
+"""``simulate_system``: run a wired system by the master, in a process of its own."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from mb2fmu.systems.wired_system import CouplingError, WiredSystem
 from mb2fmu.temporary_files import make_work_folder
 
 Floats = npt.NDArray[np.float64]
-Progress = Callable[[float], None]
-"""Is told the part of the experiment that is done, 0 to 1."""
+ProgressCallback = Callable[[float], None]
+"""Receives the part of the experiment that is done, 0 to 1."""
 
 TIME_LIMIT = 3600.0
-_PULSE = 0.2
-_SHOWN = 20
+_POLL_INTERVAL = 0.2
+_MAX_MESSAGES = 20
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class SystemMotion:
 
     Attributes:
         names: ``component.variable`` of every output.
-        units: As the FMUs of the system say; empty where they say none.
+        units: Units of measure by the FMUs; empty where they declare none.
         time: Communication points in s, shape (n_t,).
         values: Shape (n_t, n).
         bonds: Names of bonds.
-        defects: Energy that each bond took out of the system in J, shape (n_t, n_bonds).
-        energies: Energy that the first side of each bond has taken up in J, shape (n_t, n_bonds).
-        tally: Steps, passes, forecast, as ``master.simulation_run.RunStatistics`` says.
+        energy_defects: Energy that each bond took out of the system in J, shape (n_t, n_bonds).
+        exchanged_energies: Energy that the first side of each bond has received in J, shape (n_t, n_bonds).
+        statistics: Fields of ``master.simulation_run.RunStatistics``.
         log: Messages of the FMUs.
     """
 
@@ -53,9 +53,9 @@ class SystemMotion:
     time: Floats
     values: Floats
     bonds: tuple[str, ...]
-    defects: Floats
-    energies: Floats
-    tally: Mapping[str, Any]
+    energy_defects: Floats
+    exchanged_energies: Floats
+    statistics: Mapping[str, Any]
     log: tuple[str, ...]
 
     def __getitem__(self, name: str) -> Floats:
@@ -67,7 +67,7 @@ class SystemRunError(ToolError):
     """A component failed while the system ran.
 
     Attributes:
-        motion: What was recorded up to the last good communication point.
+        motion: Recorded outputs up to the last valid communication point.
     """
 
     def __init__(self, headline: str, faults: list[Fault], motion: SystemMotion) -> None:
@@ -76,171 +76,203 @@ class SystemRunError(ToolError):
 
 
 def simulate_system(
-    joined: WiredSystem, progress: Progress | None = None, time_limit: float = TIME_LIMIT
+    wired_system: WiredSystem, progress: ProgressCallback | None = None, time_limit: float = TIME_LIMIT
 ) -> SystemMotion:
     """Run a system to its end.
 
     Args:
-        joined: The system.
-        progress: Is told how far it is.
-        time_limit: In s.
+        wired_system: The system.
+        progress: Receives the completed part of the experiment.
+        time_limit: Limit of wall-clock time in s.
 
     Raises:
-        CouplingError: If the coupling is foretold to explode.
-        SystemRunError: If a component fails, with all that was recorded before.
+        CouplingError: If the coupling is forecast to diverge.
+        SystemRunError: If a component fails, with the outputs recorded before.
     """
     with make_work_folder("run the system") as folder:
-        request = _request(joined, folder)
+        request = _make_request(wired_system, folder)
         (folder / "request.pickle").write_bytes(pickle.dumps(request))
-        code, said = _watched(joined, folder, progress, time_limit)
+        exit_code, output = _run_master_process(wired_system, folder, progress, time_limit)
         outcome_file = folder / "outcome.json"
         outcome = json.loads(outcome_file.read_text(encoding="utf-8")) if outcome_file.is_file() else None
-        motion = _motion(joined, folder, outcome or {})
+        motion = _read_motion(wired_system, folder, outcome or {})
         if outcome is None:
-            raise _crashed(joined, folder, code, said, motion)
+            raise _crash_error(wired_system, folder, exit_code, output, motion)
     failure = outcome.get("failure")
     if failure and failure.get("unstable"):
-        raise _unstable(joined, outcome["forecast"])
+        raise _instability_error(wired_system, outcome["forecast"])
     if failure:
-        raise _failed(joined, failure, motion)
+        raise _component_failure_error(wired_system, failure, motion)
     return motion
 
 
-def _request(joined: WiredSystem, folder: Path) -> SystemRequest:
-    """Unpack the FMUs into a folder and return what the master's process needs of them."""
-    units = []
-    for component, values in zip(joined.components, joined.values, strict=True):
+def _make_request(wired_system: WiredSystem, folder: Path) -> SystemRequest:
+    """Unpack the FMUs into a folder and return the request for the master's process."""
+    component_requests = []
+    for component, values in zip(wired_system.components, wired_system.values, strict=True):
         unzipped = folder / "units" / component.name
-        for path in component.tree:
-            target = unzipped / path
+        for member in component.file_tree:
+            target = unzipped / member
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(component.tree[path])
+            target.write_bytes(component.file_tree[member])
         (unzipped / "resources").mkdir(exist_ok=True)
         references = tuple(component.variables[name].reference or 0 for name in values)
-        request = {
+        instance_request = {
             "name": component.name,
             "token": component.description.token,
-            "identifier": component.identifier,
+            "identifier": component.model_identifier,
             "unzipped": str(unzipped),
-            "troubles": component.troubles,
+            "troubles": component.trouble_log_categories,
         }
-        units.append(
-            ComponentRequest(component.description.version, request, component.abilities,
-                        (references, tuple(values.values())), _states(component))
+        component_requests.append(
+            ComponentRequest(component.description.version, instance_request, component.capabilities,
+                        (references, tuple(values.values())), _list_state_references(component))
         )  # fmt: skip
-    run = joined.system.run
-    return SystemRequest(str(folder), joined.wiring, run.stepping, run.stop, run.tolerance, tuple(units))
+    run_settings = wired_system.system.run_settings
+    return SystemRequest(
+        str(folder),
+        wired_system.wiring,
+        run_settings.stepping,
+        run_settings.stop,
+        run_settings.tolerance,
+        tuple(component_requests),
+    )
 
 
-def _states(component: FmuComponent) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _list_state_references(component: FmuComponent) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the value references of states and of their derivatives; both empty where they do not match."""
-    rates = [each.variable for each in component.description.listed("Derivatives") if each.variable]
+    derivatives = [entry.variable for entry in component.description.listed("Derivatives") if entry.variable]
     states = component.description.states
-    if len(rates) != len(states):
+    if len(derivatives) != len(states):
         return (), ()
-    return tuple(each.reference or 0 for each in states), tuple(each.reference or 0 for each in rates)
+    return tuple(entry.reference or 0 for entry in states), tuple(entry.reference or 0 for entry in derivatives)
 
 
-def _watched(joined: WiredSystem, folder: Path, progress: Progress | None, limit: float) -> tuple[int, str]:
+def _run_master_process(
+    wired_system: WiredSystem, folder: Path, report_progress: ProgressCallback | None, limit: float
+) -> tuple[int, str]:
     """Run the process and report its progress; return its exit code and last messages."""
     command = [sys.executable, "-P", "-m", "mb2fmu.systems.master.master_process", str(folder / "request.pickle")]
-    row = 8 * _width(joined)
-    steps = joined.system.run.stop / joined.system.run.stepping.step
-    rows = folder / "rows.f64"
-    with (folder / "said").open("w+", encoding="utf-8", errors="replace") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)  # noqa: S603
-        begin = time.monotonic()
+    row_bytes = 8 * _compute_row_length(wired_system)
+    steps = wired_system.system.run_settings.stop / wired_system.system.run_settings.stepping.step
+    rows_file = folder / "rows.f64"
+    with (folder / "said").open("w+", encoding="utf-8", errors="replace") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)  # noqa: S603
+        start_time = time.monotonic()
         try:
             while True:
                 try:
-                    process.wait(timeout=_PULSE)
+                    process.wait(timeout=_POLL_INTERVAL)
                     break
                 except subprocess.TimeoutExpired:
-                    if progress is not None and rows.is_file():
-                        progress(min(1.0, rows.stat().st_size / row / steps))
-                    if time.monotonic() - begin > limit:
+                    if report_progress is not None and rows_file.is_file():
+                        report_progress(min(1.0, rows_file.stat().st_size / row_bytes / steps))
+                    if time.monotonic() - start_time > limit:
                         break
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
-        said.seek(0)
-        return process.returncode, said.read()
+        output.seek(0)
+        return process.returncode, output.read()
 
 
-def _width(joined: WiredSystem) -> int:
+def _compute_row_length(wired_system: WiredSystem) -> int:
     """Return the numbers in a recorded row: time, outputs, defect and exchanged energy of each bond."""
-    return 1 + len(joined.wiring.outputs) + 2 * len(joined.wiring.bonds)
+    return 1 + len(wired_system.wiring.outputs) + 2 * len(wired_system.wiring.bonds)
 
 
-def _motion(joined: WiredSystem, folder: Path, outcome: Mapping[str, Any]) -> SystemMotion:
+def _read_motion(wired_system: WiredSystem, folder: Path, outcome: Mapping[str, Any]) -> SystemMotion:
     """Read the master's records, also of a run that ended early; an incomplete row is dropped."""
-    wiring, width = joined.wiring, _width(joined)
-    rows = folder / "rows.f64"
-    content = rows.read_bytes() if rows.is_file() else b""
-    table = np.frombuffer(content[: len(content) // (8 * width) * 8 * width]).reshape(-1, width)
-    count, bonds = len(wiring.outputs), len(wiring.bonds)
-    log = folder / "log.jsonl"
-    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines()) if log.is_file() else ()
+    wiring, row_length = wired_system.wiring, _compute_row_length(wired_system)
+    rows_file = folder / "rows.f64"
+    row_bytes = rows_file.read_bytes() if rows_file.is_file() else b""
+    table = np.frombuffer(row_bytes[: len(row_bytes) // (8 * row_length) * 8 * row_length]).reshape(-1, row_length)
+    output_count, bond_count = len(wiring.outputs), len(wiring.bonds)
+    log_file = folder / "log.jsonl"
+    messages = map(json.loads, log_file.read_text(encoding="utf-8").splitlines()) if log_file.is_file() else ()
     return SystemMotion(
-        tuple(wiring.output_name(k) for k in range(count)),
+        tuple(wiring.output_name(output) for output in range(output_count)),
         tuple(port.unit for port in wiring.outputs),
         table[:, 0].copy(),
-        table[:, 1 : 1 + count].copy(),
+        table[:, 1 : 1 + output_count].copy(),
         tuple(bond.name for bond in wiring.bonds),
-        table[:, 1 + count : 1 + count + bonds].copy(),
-        table[:, 1 + count + bonds :].copy(),
+        table[:, 1 + output_count : 1 + output_count + bond_count].copy(),
+        table[:, 1 + output_count + bond_count :].copy(),
         outcome,
-        tuple(f"{component}: {text}" for _, _, text, component in lines),
+        tuple(f"{component}: {text}" for _, _, text, component in messages),
     )
 
 
-def _last_good(motion: SystemMotion) -> str:
+def _describe_last_point(motion: SystemMotion) -> str:
     """Return the time up to which results are valid, in words."""
     if not len(motion.time):
         return "it had not begun"
-    last = len(motion.time) - 1
-    return f"the last good point is t = {motion.time[-1]:.9g} s, point {last}; results up to there are kept"
+    last_index = len(motion.time) - 1
+    return f"the last good point is t = {motion.time[-1]:.9g} s, point {last_index}; results up to there are kept"
 
 
-def _failed(joined: WiredSystem, failure: Mapping[str, Any], motion: SystemMotion) -> SystemRunError:
+def _component_failure_error(
+    wired_system: WiredSystem, failure: Mapping[str, Any], motion: SystemMotion
+) -> SystemRunError:
     """Return the error of a component that refused or ended the run, with its last messages."""
-    who = failure["component"] or joined.system.name
-    said = [Fault(line, "log") for line in motion.log[-_SHOWN:]]
-    what = f"{failure['what']} in the step from t = {failure['time']:.9g} s; {_last_good(motion)}"
+    failed_name = failure["component"] or wired_system.system.name
+    log_faults = [Fault(line, "log") for line in motion.log[-_MAX_MESSAGES:]]
+    problem = f"{failure['what']} in the step from t = {failure['time']:.9g} s; {_describe_last_point(motion)}"
     remedy = "a smaller step, or a tighter coupling (order, passes), may avoid this"
-    return SystemRunError(f"{who} failed while {joined.system.name} ran:", [Fault(what, who, remedy), *said], motion)
+    return SystemRunError(
+        f"{failed_name} failed while {wired_system.system.name} ran:",
+        [Fault(problem, failed_name, remedy), *log_faults],
+        motion,
+    )
 
 
-def _crashed(joined: WiredSystem, folder: Path, code: int, said: str, motion: SystemMotion) -> SystemRunError:
+def _crash_error(
+    wired_system: WiredSystem, folder: Path, exit_code: int, output: str, motion: SystemMotion
+) -> SystemRunError:
     """Return the error of a process that died, with the component that was being called."""
-    at = folder / "at.i64"
-    number = int(np.frombuffer(at.read_bytes(), dtype=np.int64)[0]) if at.is_file() else 0
-    who = joined.components[number - 1].name if number else joined.system.name
-    names = {member.value: member.name for member in signal.Signals}
-    how = names.get(-code, f"signal {-code}") if code < 0 else f"exit code {code}"
-    lines = [Fault(line, "output") for line in said.splitlines()[-_SHOWN:]]
-    fault = Fault(f"the process ended with {how}; {_last_good(motion)}", who, "run the FMU alone: mb2fmu audit")
-    return SystemRunError(f"{who} crashed while {joined.system.name} ran:", [fault, *lines], motion)
+    current_component_file = folder / "at.i64"
+    component_number = (
+        int(np.frombuffer(current_component_file.read_bytes(), dtype=np.int64)[0])
+        if current_component_file.is_file()
+        else 0
+    )
+    crashed_name = wired_system.components[component_number - 1].name if component_number else wired_system.system.name
+    signal_names = {member.value: member.name for member in signal.Signals}
+    exit_description = (
+        signal_names.get(-exit_code, f"signal {-exit_code}") if exit_code < 0 else f"exit code {exit_code}"
+    )
+    output_faults = [Fault(line, "output") for line in output.splitlines()[-_MAX_MESSAGES:]]
+    fault = Fault(
+        f"the process ended with {exit_description}; {_describe_last_point(motion)}",
+        crashed_name,
+        "run the FMU alone: mb2fmu audit",
+    )
+    return SystemRunError(
+        f"{crashed_name} crashed while {wired_system.system.name} ran:", [fault, *output_faults], motion
+    )
 
 
-def _unstable(joined: WiredSystem, foretold: Mapping[str, Any]) -> CouplingError:
-    """Return the error of a coupling that is forecast to diverge, with what would make it stable."""
-    stepping = joined.system.run.stepping
+def _instability_error(wired_system: WiredSystem, forecast: Mapping[str, Any]) -> CouplingError:
+    """Return the error of a coupling that is forecast to diverge; its remedy names stable settings."""
+    stepping = wired_system.system.run_settings.stepping
     remedies = []
-    stable = foretold["stable_step"]
-    if stable is not None and not math.isnan(stable):
-        remedies.append(f"steps of {stable:.3g} s")
+    stable_step = forecast["stable_step"]
+    if stable_step is not None and not math.isnan(stable_step):
+        remedies.append(f"steps of {stable_step:.3g} s")
     if stepping.method == "jacobi":
         remedies.append('method="gauss-seidel"')
     if stepping.passes == 1:
         remedies.append("passes=20")
     if not stepping.jacobian:
         remedies.append("passes=20 with jacobian=True")
-    factor = foretold["radius"]
-    what = (
-        f"errors are multiplied by {factor:.6g} per step of {foretold['size']:.6g} s, by the exact system's motion by "
-        f"{foretold['exact']:.6g}" + (": no smaller step helps" if stable is not None and math.isnan(stable) else "")
+    spectral_radius = forecast["spectral_radius"]
+    problem = (
+        f"errors are multiplied by {spectral_radius:.6g} per step of {forecast['step_size']:.6g} s, "
+        f"in the exact system by {forecast['exact_spectral_radius']:.6g}"
+        + (": no smaller step helps" if stable_step is not None and math.isnan(stable_step) else "")
     )
     remedy = f'{", or ".join(remedies)}; unstable="run" runs it anyway'
-    return CouplingError(f"{joined.system.name} would be unstable:", [Fault(what, joined.system.where, remedy)])
+    return CouplingError(
+        f"{wired_system.system.name} would be unstable:", [Fault(problem, wired_system.system.where, remedy)]
+    )

@@ -13,7 +13,7 @@ from mb2fmu.systems.resolved_system import SystemWiring
 
 
 class CouplingError(Mb2FmuError):
-    """FMUs cannot be coupled as asked, or their coupling cannot work."""
+    """FMUs cannot be coupled as declared, or their coupling cannot work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class MappedParameter:
 
     Attributes:
         parameter: Index into the system's declared parameters.
-        component: Index.
-        variable: Of the component.
-        factor: Conversion of FMUs included.
-        offset: In the variable's unit.
+        component: Index of the component.
+        variable: Variable of the component.
+        factor: Factor, with the conversion of units.
+        offset: Offset in the variable's unit.
     """
 
     parameter: int
@@ -53,13 +53,13 @@ class WiredSystem:
     """A system whose connections were checked.
 
     Attributes:
-        system: As declared.
-        components: Its units, in order.
-        wiring: For the master.
+        system: Declared system.
+        components: FMUs, in order.
+        wiring: Ports, links and bonds for the master.
         values: Per component: variable → value in its own unit; those of mapped parameters are among them.
-        notes: What a user should know, though nothing is wrong.
-        mapped: Variables that follow parameters of the system.
-        terminals: Connections that were made of terminals, not of variables.
+        notes: Remarks for the user that are no faults.
+        mapped_parameters: Variables that follow parameters of the system.
+        terminal_links: Connections that were made of terminals, not of variables.
     """
 
     system: CoupledSystem
@@ -67,34 +67,34 @@ class WiredSystem:
     wiring: SystemWiring
     values: tuple[Mapping[str, float], ...]
     notes: tuple[str, ...]
-    mapped: tuple[MappedParameter, ...] = ()
-    terminals: tuple[TerminalLink, ...] = ()
+    mapped_parameters: tuple[MappedParameter, ...] = ()
+    terminal_links: tuple[TerminalLink, ...] = ()
 
 
 class WiringDiagnostics:
-    """A system during its checks: components by name, and the faults and notes so far.
+    """Faults and notes that the checks of a system collect, and its components by name.
 
     Attributes:
-        system: As declared.
-        components: Its units, in the order of declaration.
-        place: Name of a component → its index.
-        faults: What is wrong so far.
-        notes: What a user should know, though nothing is wrong.
+        system: Declared system.
+        components: FMUs, in the order of declaration.
+        component_index: Name of a component → its index.
+        faults: Faults found so far.
+        notes: Remarks for the user that are no faults.
     """
 
     def __init__(self, system: CoupledSystem, components: Iterable[FmuComponent], faults: Iterable[Fault]) -> None:
-        """Begin with the faults that need no unit."""
+        """Begin with the faults that need no FMU."""
         self.system, self.components = system, tuple(components)
-        self.place = {each.name: k for k, each in enumerate(self.components)}
+        self.component_index = {component.name: index for index, component in enumerate(self.components)}
         self.faults: list[Fault] = list(faults)
         self.notes: list[str] = []
 
-    def end(self, text: str, where: str) -> tuple[int, str] | None:
+    def resolve_qualified_name(self, qualified_name: str, where: str) -> tuple[int, str] | None:
         """Return the parts of component.variable; None, with a fault, if there is no such component."""
-        name, dot, variable = text.partition(".")
-        if not dot or name not in self.place:
-            near = difflib.get_close_matches(name, self.place, n=2) or list(self.place)
-            remedy = f"write component.variable; components are {', '.join(near)}"
-            self.faults.append(Fault(f"{text!r} names no component", where, remedy))
+        name, dot, variable = qualified_name.partition(".")
+        if not dot or name not in self.component_index:
+            similar_names = difflib.get_close_matches(name, self.component_index, n=2) or list(self.component_index)
+            remedy = f"write component.variable; components are {', '.join(similar_names)}"
+            self.faults.append(Fault(f"{qualified_name!r} names no component", where, remedy))
             return None
-        return self.place[name], variable
+        return self.component_index[name], variable

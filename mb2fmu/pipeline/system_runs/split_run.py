@@ -18,10 +18,10 @@ from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.fmu_build.core_fmu import build
 from mb2fmu.pipeline.run_and_report import report_pages
 from mb2fmu.systems.splitting import (
+    CutMethod,
     MechanismCut,
     MechanismPart,
     SplittingSettings,
-    Way,
     choose_cut_method,
     cut_mechanism,
     find_joint_names,
@@ -58,7 +58,7 @@ def split_model(
     at: Sequence[str],
     folder: Path | str,
     *,
-    way: Way | None = None,
+    way: CutMethod | None = None,
     arguments: Mapping[str, Any] | None = None,
     settings: SplittingSettings | None = None,
     step: float = 0.001,
@@ -85,8 +85,8 @@ def split_model(
     finished = make_part_mechanisms(made, known)
     files = {f"{part.definition.name}.fmu": _build_part_fmu(part, observer) for part in finished}
     experiment = whole.definition.experiment
-    loop = made.kind == "joint" and made.way == "force"
-    delay = known.delay if made.way == "line" else 0.0
+    loop = made.kind == "joint" and made.method == "force"
+    delay = known.delay if made.method == "line" else 0.0
     run = SystemRunSettings(
         experiment.stop, step, min(experiment.tolerance, MAX_SYSTEM_TOLERANCE), loop, delay, _list_power_bonds(made)
     )
@@ -110,23 +110,23 @@ def _build_part_fmu(part: MechanismPart, observer: StageObserver | None) -> byte
 
 
 def simulate_split_start(
-    whole: Derivation, at: Sequence[str], way: Way | None, settings: SplittingSettings, step: float = 0.001
+    whole: Derivation, at: Sequence[str], way: CutMethod | None, settings: SplittingSettings, step: float = 0.001
 ) -> SplittingSettings:
     """Return the settings with start values of the whole, and with choices for unspecified elements."""
     rates, starts = _compute_start_derivatives(whole)
-    known = replace(settings, accelerations=rates, starts=starts)
+    known = replace(settings, initial_accelerations=rates, state_starts=starts)
     if (way or choose_cut_method(whole.mechanism, at)) not in {"bushing", "line"}:
         return known
     period = known.delay if way == "line" else step
     known = choose_bushing_stiffness(known, whole.mechanism, _number_body_parts(whole, at), period)
-    return replace(known, reactions=_compute_joint_reactions(whole, at, known))
+    return replace(known, initial_reactions=_compute_joint_reactions(whole, at, known))
 
 
 def _number_body_parts(whole: Derivation, at: Sequence[str]) -> list[int]:
     """Return the number of the part of each body, joints cut."""
     joints = find_joint_names(whole.mechanism, at)
-    cuts = [cut_mechanism(whole.mechanism, [name]).bodies for name in joints] or [
-        cut_mechanism(whole.mechanism, at, "bushing").bodies
+    cuts = [cut_mechanism(whole.mechanism, [name]).part_of_body for name in joints] or [
+        cut_mechanism(whole.mechanism, at, "bushing").part_of_body
     ]
     numbers: dict[tuple[int, ...], int] = {}
     return [numbers.setdefault(sides, len(numbers)) for sides in zip(*cuts, strict=True)]
@@ -134,10 +134,10 @@ def _number_body_parts(whole: Derivation, at: Sequence[str]) -> list[int]:
 
 def _list_power_bonds(made: MechanismCut) -> tuple[tuple[str, str, str], ...]:
     """Return powers over opened joints, by the names of parts and outputs."""
-    part = {output: made.names[made.owners[state]] for output, state in made.told.items()}
+    part = {output: made.part_names[made.part_of_state[state]] for output, state in made.output_states.items()}
     return tuple(
         (name, f"{part[f1]}.{f1} * {part[v1]}.{v1}", f"{part[f2]}.{f2} * {part[v2]}.{v2}")
-        for name, f1, v1, f2, v2 in made.powers
+        for name, f1, v1, f2, v2 in made.joint_powers
     )
 
 

@@ -31,7 +31,7 @@ from mb2fmu.pipeline.simulation.model_simulation import describe_variables, simu
 from mb2fmu.pipeline.simulation.trajectories import format_parquet
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolve_path
 from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
-from mb2fmu.systems.exports.foreign_masters import MASTERS, ForeignMasterResult, run_foreign_masters
+from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMasterResult, run_foreign_masters
 from mb2fmu.systems.exports.osp_files import write_osp_files
 from mb2fmu.systems.fmu_component import FmuComponent, read_component
 from mb2fmu.systems.reference_comparison import VariableDeviation, compute_deviations
@@ -80,12 +80,12 @@ class SystemRunResult:
     @property
     def passed(self) -> bool:
         """True if every variable is within the stated bound of the whole model, or no bound is stated."""
-        bound = self.joined.system.run.bound
-        return bound is None or all(each.relative <= bound for each in self.deviations)
+        bound = self.joined.system.run_settings.bound
+        return bound is None or all(each.relative_error <= bound for each in self.deviations)
 
     def to_json(self) -> str:
         """Return the verdict in numbers: errors in their variables' units and relative, energy defects in J."""
-        motion, bound = self.motion, self.joined.system.run.bound
+        motion, bound = self.motion, self.joined.system.run_settings.bound
         whole: dict[str, Any] = {
             "system": self.joined.system.name,
             "passed": self.passed if bound is not None and self.deviations else None,
@@ -93,21 +93,26 @@ class SystemRunResult:
             "deviations": [
                 {
                     "name": each.name,
-                    "whole": each.whole,
+                    "whole": each.reference_name,
                     "unit": each.unit,
-                    "error": each.error,
-                    "relative": each.relative,
+                    "error": each.max_error,
+                    "relative": each.relative_error,
                 }
                 for each in self.deviations
             ],
-            "energy_defects": {name: float(motion.defects[-1, k]) for k, name in enumerate(motion.bonds)},
+            "energy_defects": {name: float(motion.energy_defects[-1, k]) for k, name in enumerate(motion.bonds)},
             "masters": [
-                {"master": each.master, "values": dict(each.values), "failure": each.failure, "note": each.note}
+                {
+                    "master": each.master_name,
+                    "values": dict(each.final_values),
+                    "failure": each.failure,
+                    "note": each.note,
+                }
                 for each in self.answers
             ],
-            "steps": motion.tally["steps"],
-            "passes": motion.tally["all_passes"],
-            "notes": [*self.joined.notes, *motion.tally["notes"]],
+            "steps": motion.statistics["steps"],
+            "passes": motion.statistics["total_passes"],
+            "notes": [*self.joined.notes, *motion.statistics["notes"]],
             "files": [str(path) for path in self.files],
             "seconds": {each.stage: round(each.seconds, 3) for each in self.timings},
         }
@@ -201,11 +206,11 @@ def _load_component(
 
 def _check_request(masters: Sequence[str], *, parquet: bool) -> None:
     """Raise before any run for unknown masters, and for Parquet without pyarrow."""
-    unknown = [name for name in masters if name not in MASTERS]
+    unknown = [name for name in masters if name not in FOREIGN_MASTERS]
     if unknown:
         raise CouplingError(
             "no such master:",
-            [Fault(f"{n!r} is not known", "--masters", f"name {', '.join(MASTERS)}") for n in unknown],
+            [Fault(f"{n!r} is not known", "--masters", f"name {', '.join(FOREIGN_MASTERS)}") for n in unknown],
         )
     if parquet:
         format_parquet(np.zeros(0), {}, np.zeros((0, 0)))
@@ -255,12 +260,12 @@ def run_coupled_system(
     with stage("write the system"):  # kept, whatever the whole says
         written = list(package.write_file_tree(files.joined(_form_result_files(name, motion, parquet=parquet)), target))
     truth: tuple[VariableDeviation, ...] = ()
-    if joined.system.whole is not None:
+    if joined.system.reference_model is not None:
         with stage("run the whole"):
             truth = _compare_with_monolithic_model(joined, motion, observer)
     answers: tuple[ForeignMasterResult, ...] = ()
     if masters:
-        run = joined.system.run
+        run = joined.system.run_settings
         with stage("ask other masters"):
             wanted = [each.name for each in truth] or list(motion.names)
             answers = run_foreign_masters(
@@ -290,7 +295,7 @@ def _form_publication_files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
     return FileTree(
         {
             f"{name}.ssp": package.make_archive(write_ssp_files(joined, ssp)),
-            f"{name}.svg": draw_system_picture(joined.wiring, f"{name}: FMUs and what flows between them").encode(),
+            f"{name}.svg": draw_system_picture(joined.wiring, f"{name}: FMUs and their connections").encode(),
             f"{name}_fmpy.py": write_fmpy_script(joined, f"{name}/").encode(),
         }
     ).joined(write_osp_files(joined).move_under(name))
@@ -301,7 +306,7 @@ def _form_result_files(name: str, motion: SystemMotion, *, parquet: bool) -> Fil
     files = {f"{name}.csv": format_system_results(motion)}
     if parquet:
         units = dict(zip(motion.names, motion.units, strict=True)) | dict.fromkeys(_energy_defect_headings(motion), "J")
-        values = np.concatenate([motion.values, motion.defects], axis=1)
+        values = np.concatenate([motion.values, motion.energy_defects], axis=1)
         files[f"{name}.parquet"] = format_parquet(motion.time, units, values)
     return FileTree(files)
 
@@ -316,7 +321,7 @@ def format_system_results(motion: SystemMotion) -> bytes:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["time", *motion.names, *_energy_defect_headings(motion)])
-    for time, values, defects in zip(motion.time, motion.values, motion.defects, strict=True):
+    for time, values, defects in zip(motion.time, motion.values, motion.energy_defects, strict=True):
         writer.writerow([repr(float(each)) for each in (time, *values, *defects)])
     return stream.getvalue().encode()
 
@@ -329,27 +334,27 @@ def _compare_with_monolithic_model(
     Where the whole has events only those that are multiples of the step count: others are where an FMU ended a step by
     an event, which the whole has at another instant, before or after, and just there all that jumps would differ.
     """
-    declared = joined.system.whole
+    declared = joined.system.reference_model
     assert declared is not None
     source = resolve_path(declared.source, joined.system.source)
     derivation = derive(source, arguments=declared.arguments, observer=observer)
-    stepping = joined.system.run.stepping
+    stepping = joined.system.run_settings.stepping
     if needs_events(derivation) and stepping.accuracy is None:
         motion = _select_communication_points(motion, stepping.step)
     found = simulate_monolithic_model(derivation, motion.time, where=declared.where)
     faults = [
         Fault(f"the whole has no variable {whole}", declared.where, f"it has {', '.join(sorted(found))}")
-        for whole in declared.same.values()
+        for whole in declared.reference_names.values()
         if whole not in found
     ]
     faults += [
         Fault(f"the system has no output {own}", declared.where, f"it has {', '.join(motion.names)}")
-        for own in declared.same
+        for own in declared.reference_names
         if own not in motion.names
     ]
     if faults:
         raise CouplingError(f"{joined.system.name} cannot be compared with its whole:", faults)
-    return compute_deviations(motion, declared.same, found)
+    return compute_deviations(motion, declared.reference_names, found)
 
 
 def _select_communication_points(motion: SystemMotion, step: float) -> SystemMotion:
@@ -358,8 +363,8 @@ def _select_communication_points(motion: SystemMotion, step: float) -> SystemMot
     rows = np.flatnonzero(np.abs(steps - np.round(steps)) < _GRID_TOLERANCE)
     rows = rows[np.diff(np.round(steps[rows]), append=np.inf) > 0]  # of an event just there the last point counts
     return replace(
-        motion, time=motion.time[rows], values=motion.values[rows], defects=motion.defects[rows],
-        energies=motion.energies[rows],
+        motion, time=motion.time[rows], values=motion.values[rows], energy_defects=motion.energy_defects[rows],
+        exchanged_energies=motion.exchanged_energies[rows],
     )  # fmt: skip
 
 

@@ -8,20 +8,20 @@ from mb2fmu.systems.master.evaluation_order import order_components, order_input
 from mb2fmu.systems.wired_system import WiredSystem
 
 
-def write_fmpy_script(joined: WiredSystem, folder: str) -> str:
+def write_fmpy_script(wired_system: WiredSystem, folder: str) -> str:
     """Return a script that runs the system by fmpy.
 
     Args:
-        joined: The system.
-        folder: Of the FMUs, from the script's.
+        wired_system: The system.
+        folder: Folder of the FMUs, relative to the script's.
     """
-    wiring, run = joined.wiring, joined.system.run
-    order = order_components(wiring, run.stepping.sequence)
-    by_target = {link.target: link for link in wiring.links}
+    wiring, run_settings = wired_system.wiring, wired_system.system.run_settings
+    component_order = order_components(wiring, run_settings.stepping.sequence)
+    link_of_target = {link.target: link for link in wiring.links}
     links = []
     for group in order_inputs_by_level(wiring).groups:
         for target in group:
-            link = by_target[target]
+            link = link_of_target[target]
             source = wiring.outputs[link.source]
             links.append(
                 (wiring.components[source.component], source.name, wiring.components[wiring.inputs[target].component],
@@ -34,13 +34,14 @@ def write_fmpy_script(joined: WiredSystem, folder: str) -> str:
         autoescape=False,  # noqa: S701  a Python file
     ).get_template("fmpy_script.py.jinja")
     return template.render(
-        name=joined.system.name,
+        name=wired_system.system.name,
         components=[
-            (wiring.components[k], f"{folder}{wiring.components[k]}.fmu", dict(joined.values[k])) for k in order
+            (wiring.components[index], f"{folder}{wiring.components[index]}.fmu", dict(wired_system.values[index]))
+            for index in component_order
         ],
         links=links,
         recorded=[(wiring.components[port.component], port.name) for port in wiring.outputs],
-        step=repr(run.stepping.step),
-        stop=repr(run.stop),
-        tolerance=repr(run.tolerance),
+        step=repr(run_settings.stepping.step),
+        stop=repr(run_settings.stop),
+        tolerance=repr(run_settings.tolerance),
     )

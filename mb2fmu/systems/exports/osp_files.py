@@ -1,4 +1,4 @@
-"""The system as libcosim reads it: ``OspSystemStructure.xml`` of the Open Simulation Platform (MSMI 0.1)."""
+"""Write a system for libcosim: ``OspSystemStructure.xml`` of the Open Simulation Platform (MSMI 0.1)."""
 
 from __future__ import annotations
 
@@ -9,67 +9,75 @@ from mb2fmu.systems.resolved_system import ComponentPort, find_stale_reads
 from mb2fmu.systems.wired_system import WiredSystem
 
 NAMESPACE = "http://opensimulationplatform.com/MSMI/OSPSystemStructure"
-FILE = "OspSystemStructure.xml"
+OSP_STRUCTURE_FILE = "OspSystemStructure.xml"
 
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
-def write_osp_files(joined: WiredSystem) -> FileTree:
+def write_osp_files(wired_system: WiredSystem) -> FileTree:
     """Return the configuration and the FMUs, for one folder."""
-    files = {f"{component.name}.fmu": component.content for component in joined.components}
-    files[FILE] = etree.tostring(_structure(joined), xml_declaration=True, encoding="UTF-8", pretty_print=True)
+    files = {f"{component.name}.fmu": component.content for component in wired_system.components}
+    files[OSP_STRUCTURE_FILE] = etree.tostring(
+        _make_structure(wired_system), xml_declaration=True, encoding="UTF-8", pretty_print=True
+    )
     return FileTree(files)
 
 
-def _structure(joined: WiredSystem) -> Element:
-    """Return the XML of a system; comments tell where libcosim deviates from the declared coupling."""
-    run, wiring = joined.system.run, joined.wiring
+def _make_structure(wired_system: WiredSystem) -> Element:
+    """Return the XML of a system; comments say where libcosim deviates from the declared coupling."""
+    run_settings, wiring = wired_system.system.run_settings, wired_system.wiring
     root = etree.Element(f"{{{NAMESPACE}}}OspSystemStructure", nsmap={None: NAMESPACE}, version="0.1")
-    for name, text in (("StartTime", "0.0"), ("BaseStepSize", repr(run.stepping.step)), ("Algorithm", "fixedStep")):
-        _child(root, name).text = text
-    simulators = _child(root, "Simulators")
-    for component, values in zip(joined.components, joined.values, strict=True):
-        made = _child(simulators, "Simulator", name=component.name, source=f"{component.name}.fmu",
-                      stepSize=repr(run.stepping.step))  # fmt: skip
+    for name, text in (
+        ("StartTime", "0.0"),
+        ("BaseStepSize", repr(run_settings.stepping.step)),
+        ("Algorithm", "fixedStep"),
+    ):
+        _add_child(root, name).text = text
+    simulators = _add_child(root, "Simulators")
+    for component, values in zip(wired_system.components, wired_system.values, strict=True):
+        element = _add_child(simulators, "Simulator", name=component.name, source=f"{component.name}.fmu",
+                      stepSize=repr(run_settings.stepping.step))  # fmt: skip
         if values:
-            given = _child(made, "InitialValues")
+            initial_values = _add_child(element, "InitialValues")
             for name, value in values.items():
-                _child(_child(given, "InitialValue", variable=name), "Real", value=repr(value))
-    changed = {k: link for k, link in enumerate(wiring.links) if (link.factor, link.offset) != (1.0, 0.0)}
-    if changed:
-        functions = _child(root, "Functions")
-        for k, link in changed.items():
+                _add_child(_add_child(initial_values, "InitialValue", variable=name), "Real", value=repr(value))
+    transformed_links = {
+        index: link for index, link in enumerate(wiring.links) if (link.factor, link.offset) != (1.0, 0.0)
+    }
+    if transformed_links:
+        functions = _add_child(root, "Functions")
+        for index, link in transformed_links.items():
             factor, offset = repr(link.factor), repr(link.offset)
-            _child(functions, "LinearTransformation", name=f"link{k}", factor=factor, offset=offset)
-    connections, stale = _child(root, "Connections"), find_stale_reads(wiring)
-    late = {f"{wiring.output_name(link.source)} should arrive {link.delay:g} s late: it arrives after a step"
+            _add_child(functions, "LinearTransformation", name=f"link{index}", factor=factor, offset=offset)
+    connections, stale_reads = _add_child(root, "Connections"), find_stale_reads(wiring)
+    delay_notes = {f"{wiring.output_name(link.source)} should arrive {link.delay:g} s late: it arrives after a step"
             for link in wiring.links if link.delay}  # fmt: skip
-    for text in (*stale.values(), *sorted(late)):
+    for text in (*stale_reads.values(), *sorted(delay_notes)):
         connections.append(etree.Comment(f" {text.replace('--', '- -')} "))
-    for k, link in enumerate(wiring.links):
+    for index, link in enumerate(wiring.links):
         source, target = wiring.outputs[link.source], wiring.inputs[link.target]
-        if k not in changed:
-            made = _child(connections, "VariableConnection")
-            _variable(made, joined, source)
-            _variable(made, joined, target)
+        if index not in transformed_links:
+            element = _add_child(connections, "VariableConnection")
+            _add_variable(element, wired_system, source)
+            _add_variable(element, wired_system, target)
             continue
-        before = _child(connections, "SignalConnection")
-        _variable(before, joined, source)
-        _child(before, "Signal", function=f"link{k}", name="in")
-        after = _child(connections, "SignalConnection")
-        _child(after, "Signal", function=f"link{k}", name="out")
-        _variable(after, joined, target)
+        source_connection = _add_child(connections, "SignalConnection")
+        _add_variable(source_connection, wired_system, source)
+        _add_child(source_connection, "Signal", function=f"link{index}", name="in")
+        target_connection = _add_child(connections, "SignalConnection")
+        _add_child(target_connection, "Signal", function=f"link{index}", name="out")
+        _add_variable(target_connection, wired_system, target)
     return root
 
 
-def _variable(parent: Element, joined: WiredSystem, port: ComponentPort) -> None:
+def _add_variable(parent: Element, wired_system: WiredSystem, port: ComponentPort) -> None:
     """Add a reference to an FMU's variable."""
-    _child(parent, "Variable", simulator=joined.wiring.components[port.component], name=port.name)
+    _add_child(parent, "Variable", simulator=wired_system.wiring.components[port.component], name=port.name)
 
 
-def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
+def _add_child(parent: Element, tag: str, /, **attributes: str) -> Element:
     """Add an element with these attributes and return it."""
-    made = etree.SubElement(parent, f"{{{NAMESPACE}}}{tag}")
+    child = etree.SubElement(parent, f"{{{NAMESPACE}}}{tag}")
     for key, value in attributes.items():
-        made.set(key, value)
-    return made
+        child.set(key, value)
+    return child

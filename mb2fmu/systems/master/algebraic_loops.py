@@ -1,8 +1,8 @@
-"""Closing: make inputs and outputs agree at one instant; solve algebraic loops by Newton's method.
+"""Make inputs and outputs agree at one instant; solve algebraic loops by Newton's method.
 
-At one moment inputs are u = L y(u) + e: an output may depend on inputs of its own unit (feedthrough). Where that makes
-no loop, values are passed on level by level. A loop is solved by Newton's method with a Jacobian of differences, which
-is kept as long as it serves.
+At one instant inputs are u = L y(u) + e: an output may depend on inputs of its own FMU (feedthrough). Where that makes
+no loop, values are passed on level by level. A loop is solved by Newton's method; its Jacobian is made of differences
+and used again as long as the iteration converges.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError
 from mb2fmu.systems.resolved_system import SystemWiring
 
 Floats = npt.NDArray[np.float64]
-KeptValues = tuple[Floats, Floats, dict[tuple[int, ...], Floats]]
+SavedPortValues = tuple[Floats, Floats, dict[tuple[int, ...], Floats]]
 """Inputs, outputs, and Jacobians of loops."""
 
-MOST = 30
+MAX_NEWTON_STEPS = 30
 """Newton steps over one loop."""
-EXACT = 1e-12
-"""Of a loop's inputs, relative to their size: where round-off begins."""
-_SHIFT = 1e-6
-_SLOW = 0.2
+NEWTON_TOLERANCE = 1e-12
+"""Relative residual of a loop's inputs at which round-off begins."""
+_RELATIVE_INCREMENT = 1e-6
+_SLOW_CONVERGENCE_RATIO = 0.2
 
 
 class AlgebraicLoopSolver:
@@ -33,7 +33,7 @@ class AlgebraicLoopSolver:
 
     Args:
         wiring: The system.
-        slaves: Its components.
+        slaves: The components.
 
     Attributes:
         u: Inputs, shape (n_inputs,); at first their start values: at zeros, outputs may not exist.
@@ -43,58 +43,61 @@ class AlgebraicLoopSolver:
     def __init__(self, wiring: SystemWiring, slaves: Sequence[Slave]) -> None:
         self._wiring, self._slaves = wiring, slaves
         self._levels = order_inputs_by_level(wiring)
-        self._ins = [np.array(wiring.inputs_of(k), dtype=int) for k in range(len(slaves))]
-        self._outs = [np.array(wiring.outputs_of(k), dtype=int) for k in range(len(slaves))]
-        self._source = np.full(len(wiring.inputs), -1)
-        self._factor, self._offset = np.ones(len(wiring.inputs)), np.zeros(len(wiring.inputs))
+        self._inputs_of = [np.array(wiring.inputs_of(component), dtype=int) for component in range(len(slaves))]
+        self._outputs_of = [np.array(wiring.outputs_of(component), dtype=int) for component in range(len(slaves))]
+        self._link_source = np.full(len(wiring.inputs), -1)
+        self._link_factor, self._link_offset = np.ones(len(wiring.inputs)), np.zeros(len(wiring.inputs))
         self.u, self.y = np.zeros(len(wiring.inputs)), np.zeros(len(wiring.outputs))
         for link in wiring.links:
             self.u[link.target] = link.start
             if link.delay:  # arrives by itself: see ``delays``
                 continue
-            self._source[link.target] = link.source
-            self._factor[link.target], self._offset[link.target] = link.factor, link.offset
+            self._link_source[link.target] = link.source
+            self._link_factor[link.target], self._link_offset[link.target] = link.factor, link.offset
         self._jacobians: dict[tuple[int, ...], Floats] = {}
 
-    def kept(self) -> KeptValues:
+    def save(self) -> SavedPortValues:
         """Return the argument for :meth:`restore`."""
         return self.u.copy(), self.y.copy(), dict(self._jacobians)
 
-    def restore(self, kept: KeptValues) -> None:
-        """Take up earlier inputs and outputs, and the Jacobians of loops that were there."""
-        self.u, self.y, self._jacobians = kept[0].copy(), kept[1].copy(), dict(kept[2])
+    def restore(self, saved: SavedPortValues) -> None:
+        """Restore earlier inputs and outputs, and the Jacobians of loops."""
+        self.u, self.y, self._jacobians = saved[0].copy(), saved[1].copy(), dict(saved[2])
 
-    def ins(self, component: int) -> npt.NDArray[np.int64]:
+    def input_indices(self, component: int) -> npt.NDArray[np.int64]:
         """Return indices of a component's inputs."""
-        return self._ins[component]
+        return self._inputs_of[component]
 
-    def outs(self, component: int) -> npt.NDArray[np.int64]:
+    def output_indices(self, component: int) -> npt.NDArray[np.int64]:
         """Return indices of a component's outputs."""
-        return self._outs[component]
+        return self._outputs_of[component]
 
-    def linked(self, inputs: npt.NDArray[np.int64]) -> Floats:
+    def evaluate_links(self, inputs: npt.NDArray[np.int64]) -> Floats:
         """Return the values that links give to some inputs with the present outputs."""
-        source = self._source[inputs]
-        given = self._factor[inputs] * self.y[source] + self._offset[inputs]
-        return np.where(source >= 0, given, self.u[inputs])
+        source = self._link_source[inputs]
+        linked_values = self._link_factor[inputs] * self.y[source] + self._link_offset[inputs]
+        return np.where(source >= 0, linked_values, self.u[inputs])
 
-    def fed_by(self, component: int) -> npt.NDArray[np.int64]:
+    def inputs_fed_by(self, component: int) -> npt.NDArray[np.int64]:
         """Return the inputs that a component feeds."""
-        outs = set(self._outs[component].tolist())
-        return np.array([k for k, source in enumerate(self._source) if source in outs], dtype=int)
+        component_outputs = set(self._outputs_of[component].tolist())
+        return np.array(
+            [input_index for input_index, source in enumerate(self._link_source) if source in component_outputs],
+            dtype=int,
+        )
 
-    def read(self, component: int) -> None:
+    def read_outputs(self, component: int) -> None:
         """Read a component's outputs."""
-        self.y[self._outs[component]] = self._slaves[component].read()
+        self.y[self._outputs_of[component]] = self._slaves[component].read_outputs()
 
-    def _give(self, inputs: npt.NDArray[np.int64], values: Floats) -> None:
+    def _set_inputs(self, inputs: npt.NDArray[np.int64], values: Floats) -> None:
         """Set some inputs, and read their components again."""
         self.u[inputs] = values
-        for k in sorted({self._wiring.inputs[i].component for i in inputs.tolist()}):
-            self._slaves[k].write(self.u[self._ins[k]])
-            self.read(k)
+        for component in sorted({self._wiring.inputs[input_index].component for input_index in inputs.tolist()}):
+            self._slaves[component].write_inputs(self.u[self._inputs_of[component]])
+            self.read_outputs(component)
 
-    def slopes(self, pairs: Sequence[tuple[int, int]]) -> Floats:
+    def feedthrough_derivatives(self, pairs: Sequence[tuple[int, int]]) -> Floats:
         """Return ∂output/∂input at this instant, by differences.
 
         Args:
@@ -103,84 +106,95 @@ class AlgebraicLoopSolver:
         Returns:
             Shape (len(pairs),).
         """
-        found = np.zeros(len(pairs))
-        for moved in sorted({i for i, _ in pairs}):
-            component = self._wiring.inputs[moved].component
-            slave, ins, present = self._slaves[component], self._ins[component], self.y.copy()
-            shifted = self.u.copy()
-            shifted[moved] += _SHIFT * max(1.0, abs(shifted[moved]))
-            slave.write(shifted[ins])
-            self.read(component)
-            change = (self.y - present) / (shifted[moved] - self.u[moved])
-            slave.write(self.u[ins])
-            self.y[:] = present  # who asked may hold the array
-            for k, (i, j) in enumerate(pairs):
-                found[k] = change[j] if i == moved else found[k]
-        return found
+        derivatives = np.zeros(len(pairs))
+        for perturbed_input in sorted({input_index for input_index, _ in pairs}):
+            component = self._wiring.inputs[perturbed_input].component
+            slave, component_inputs, present_outputs = (
+                self._slaves[component],
+                self._inputs_of[component],
+                self.y.copy(),
+            )
+            perturbed_inputs = self.u.copy()
+            perturbed_inputs[perturbed_input] += _RELATIVE_INCREMENT * max(1.0, abs(perturbed_inputs[perturbed_input]))
+            slave.write_inputs(perturbed_inputs[component_inputs])
+            self.read_outputs(component)
+            change = (self.y - present_outputs) / (perturbed_inputs[perturbed_input] - self.u[perturbed_input])
+            slave.write_inputs(self.u[component_inputs])
+            self.y[:] = present_outputs  # the caller may hold the array
+            for pair_index, (input_index, output_index) in enumerate(pairs):
+                derivatives[pair_index] = (
+                    change[output_index] if input_index == perturbed_input else derivatives[pair_index]
+                )
+        return derivatives
 
-    def close(self) -> None:
+    def make_consistent(self) -> None:
         """Make all inputs and outputs agree at this instant.
 
         Raises:
             SlaveError: If a loop has no solution near the present values.
         """
-        for k in range(len(self._slaves)):
-            self._slaves[k].write(self.u[self._ins[k]])
-            self.read(k)
-        for group, loop in zip(self._levels.groups, self._levels.loops, strict=True):
+        for component in range(len(self._slaves)):
+            self._slaves[component].write_inputs(self.u[self._inputs_of[component]])
+            self.read_outputs(component)
+        for group, is_loop in zip(self._levels.groups, self._levels.loops, strict=True):
             inputs = np.array(group, dtype=int)
-            if loop:
-                self._solve(inputs)
+            if is_loop:
+                self._solve_loop(inputs)
             else:
-                self._give(inputs, self.linked(inputs))
+                self._set_inputs(inputs, self.evaluate_links(inputs))
 
-    def close_wholly(self) -> None:
-        """Close as :meth:`close` does; then solve remaining differences (start values that depend on inputs) together.
+    def make_initially_consistent(self) -> None:
+        """Do :meth:`make_consistent`; then solve remaining differences (start values that depend on inputs) together.
 
         Raises:
             SlaveError: If there is no consistent start near the present values.
         """
-        self.close()
-        everything = np.flatnonzero(self._source >= 0)
-        defect = self.linked(everything) - self.u[everything]
-        if everything.size and np.any(np.abs(defect) > 1e-9 * (1.0 + np.abs(self.u[everything]))):
-            self._solve(everything)
+        self.make_consistent()
+        linked_inputs = np.flatnonzero(self._link_source >= 0)
+        defect = self.evaluate_links(linked_inputs) - self.u[linked_inputs]
+        if linked_inputs.size and np.any(np.abs(defect) > 1e-9 * (1.0 + np.abs(self.u[linked_inputs]))):
+            self._solve_loop(linked_inputs)
 
-    def _solve(self, inputs: npt.NDArray[np.int64]) -> None:
+    def _solve_loop(self, inputs: npt.NDArray[np.int64]) -> None:
         """Solve an algebraic loop of these inputs by Newton's method; raise if there is no solution nearby."""
         key = tuple(inputs.tolist())
-        before = np.inf
+        previous_size = np.inf
         defect = np.zeros(len(inputs))
-        for _ in range(MOST):
-            defect = self.linked(inputs) - self.u[inputs]
-            size = float(np.max(np.abs(defect) / (np.abs(self.u[inputs]) + np.max(np.abs(self.u[inputs])) + 1e-30)))
+        for _ in range(MAX_NEWTON_STEPS):
+            defect = self.evaluate_links(inputs) - self.u[inputs]
+            relative_defect = float(
+                np.max(np.abs(defect) / (np.abs(self.u[inputs]) + np.max(np.abs(self.u[inputs])) + 1e-30))
+            )
             if not np.all(np.isfinite(defect)):
                 break
-            if size <= EXACT or (size >= 0.5 * before and size <= 1e-9):
+            if relative_defect <= NEWTON_TOLERANCE or (
+                relative_defect >= 0.5 * previous_size and relative_defect <= 1e-9
+            ):
                 self._jacobians.setdefault(key, np.eye(len(inputs)))
                 return
-            if key not in self._jacobians or size > _SLOW * before:
-                self._jacobians[key] = self._jacobian(inputs, defect)
-            before = size
+            if key not in self._jacobians or relative_defect > _SLOW_CONVERGENCE_RATIO * previous_size:
+                self._jacobians[key] = self._compute_jacobian(inputs, defect)
+            previous_size = relative_defect
             try:
                 change = np.linalg.solve(self._jacobians[key], -defect)
             except np.linalg.LinAlgError:
                 break
-            self._give(inputs, self.u[inputs] + change)
-        names = format_algebraic_loop(self._wiring, key)
+            self._set_inputs(inputs, self.u[inputs] + change)
+        loop_names = format_algebraic_loop(self._wiring, key)
         raise SlaveError(
-            f"the algebraic loop {names} has no solution near the present values (defects {np.abs(defect).max():.3g})"
+            f"the algebraic loop {loop_names} has no solution near the present values "
+            f"(defects {np.abs(defect).max():.3g})"
         )
 
-    def _jacobian(self, inputs: npt.NDArray[np.int64], defect: Floats) -> Floats:
+    def _compute_jacobian(self, inputs: npt.NDArray[np.int64], defect: Floats) -> Floats:
         """Return the derivatives of the defects by the inputs, by differences."""
-        present = self.u[inputs].copy()
+        present_inputs = self.u[inputs].copy()
         columns = []
-        for k in range(len(inputs)):
-            shift = _SHIFT * max(1.0, abs(present[k]))
-            moved = present.copy()
-            moved[k] += shift
-            self._give(inputs, moved)
-            columns.append((self.linked(inputs) - self.u[inputs] - defect) / shift)
-        self._give(inputs, present)
+        for position in range(len(inputs)):
+            increment = _RELATIVE_INCREMENT * max(1.0, abs(present_inputs[position]))
+            perturbed = present_inputs.copy()
+            perturbed[position] += increment
+            self._set_inputs(inputs, perturbed)
+            columns.append((self.evaluate_links(inputs) - self.u[inputs] - defect) / increment)
+        self._set_inputs(inputs, present_inputs)
         return np.stack(columns, axis=1)

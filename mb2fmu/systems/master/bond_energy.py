@@ -1,12 +1,12 @@
-"""Energy over bonds: the sum over the sides of a connection; zero for an exact coupling.
+"""Energy over power bonds: the sum over the sides of a connection is zero for an exact coupling.
 
-Over a step each signal is a polynomial: an input its course, an output one of a degree more, through its values at the
-step's ends and at the communication points before; of two degrees more where inputs are iterated, since what they err
-by is of a higher order then. With the same degree, inputs that were iterated would go through the same points as the
-outputs they come from, and no defect could be seen. Where inputs jump at each point, outputs bend there, and more
-points make it worse. The integral of effort times flow, of degree eight at most, is exact by Gauss's rule of five
-points. At the end of a step an input jumps from its course to what the outputs give; a held one may also jump at the
-beginning. A position that jumps does work: the mean effort before and after, times the jump.
+Over a step each signal is a polynomial. An input is its extrapolation polynomial. An output is a polynomial of one
+degree more, through its values at the step's ends and at earlier communication points; of two degrees more where inputs
+are iterated, since their error is of a higher order. With the same degree, iterated inputs would pass through the same
+points as the outputs that feed them, and the energy defect would always be zero. Where inputs jump at each point,
+outputs have kinks there, and more points increase the error. Gauss's rule of five points integrates effort times flow
+(degree eight at most) exactly. At the end of a step an input jumps from its polynomial to the value that the outputs
+give; a held input may also jump at the beginning. A position that jumps does work: mean effort times the jump.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mb2fmu.systems.resolved_system import BondSide, BondVariable, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
-_POINTS, _WEIGHTS = (np.polynomial.legendre.leggauss(5) + np.array([[1.0], [0.0]])) / 2.0
+_GAUSS_POINTS, _GAUSS_WEIGHTS = (np.polynomial.legendre.leggauss(5) + np.array([[1.0], [0.0]])) / 2.0
 
 
 class BondEnergyAccount:
@@ -28,104 +28,123 @@ class BondEnergyAccount:
 
     Args:
         wiring: The system.
-        order: Of the inputs' courses.
+        order: Order of the inputs' polynomials.
         iterated: Inputs agree with outputs at the ends of steps, so that nothing jumps there.
-        time: Of the first communication point, in s.
-        inputs: There, shape (n_inputs,).
-        outputs: There, shape (n_outputs,).
+        time: Time of the first communication point, in s.
+        inputs: Inputs there, shape (n_inputs,).
+        outputs: Outputs there, shape (n_outputs,).
 
     Attributes:
-        energy: Taken up by each side of each bond since the beginning, in J: one array of shape (n_sides,) per bond.
-        pairs: (input, output) of bonds whose outputs depend on the input at the same moment.
+        energies: Energy that each side of each bond has received, in J: one array of shape (n_sides,) per bond.
+        feedthrough_pairs: (input, output) of bonds whose outputs depend on the input at the same moment.
     """
 
     def __init__(
         self, wiring: SystemWiring, order: int, time: float, inputs: Floats, outputs: Floats, *, iterated: bool = False
     ) -> None:
         self._bonds = wiring.bonds
-        self._known = order + 1 + iterated
-        self._past = [(time, np.concatenate([outputs, inputs]))]
+        self._point_count = order + 1 + iterated
+        self._past_points = [(time, np.concatenate([outputs, inputs]))]
         self._inputs = inputs.copy()
-        signals = [s for bond in wiring.bonds for side in bond.sides for s in (side.effort, side.flow)]
-        seen = {signal.index for signal in signals if signal.kind == "output"}
-        self.pairs = sorted((i, j) for i, j in wiring.feedthrough if j in seen) if order else []
-        self.energy = [np.zeros(len(bond.sides)) for bond in wiring.bonds]
+        signals = [
+            bond_variable for bond in wiring.bonds for side in bond.sides for bond_variable in (side.effort, side.flow)
+        ]
+        bond_outputs = {signal.index for signal in signals if signal.kind == "output"}
+        self.feedthrough_pairs = (
+            sorted(
+                (input_index, output_index)
+                for input_index, output_index in wiring.feedthrough
+                if output_index in bond_outputs
+            )
+            if order
+            else []
+        )
+        self.energies = [np.zeros(len(bond.sides)) for bond in wiring.bonds]
 
-    def add(self, done: AcceptedStep, inputs: Floats, outputs: Floats, slopes: Floats) -> None:
+    def add_step(self, step: AcceptedStep, inputs: Floats, outputs: Floats, derivatives: Floats) -> None:
         """Add an accepted step.
 
         Args:
-            done: The step.
-            inputs: As the outputs give them at its end, shape (n_inputs,).
-            outputs: There, shape (n_outputs,).
-            slopes: ∂output/∂input there of ``pairs``, shape (n_pairs,).
+            step: The step.
+            inputs: Inputs at its end that agree with the outputs, shape (n_inputs,).
+            outputs: Outputs there, shape (n_outputs,).
+            derivatives: ∂output/∂input there of ``pairs``, shape (n_pairs,).
         """
-        end = done.begin + done.size
+        end_time = step.start_time + step.size
         if self._bonds:
-            begun, ended = (
-                input_extrapolation.evaluate_polynomials(done.courses, 0.0),
-                input_extrapolation.evaluate_polynomials(done.courses, done.size),
+            first_inputs, last_inputs = (
+                input_extrapolation.evaluate_polynomials(step.input_polynomials, 0.0),
+                input_extrapolation.evaluate_polynomials(step.input_polynomials, step.size),
             )
-            before = self._past[-1][1][: len(outputs)]
-            fitted = self._fitted(done, begun, ended, slopes)
-            for energy, bond in zip(self.energy, self._bonds, strict=True):
-                for k, side in enumerate(bond.sides):
-                    work = _work(side, done, fitted)
-                    work += _jump(side, (self._inputs, begun), (before, done.starts))
-                    work += _jump(side, (ended, inputs), (done.ends, outputs))
-                    energy[k] += side.sign * work
-        past = [*self._past, (end, np.concatenate([outputs, inputs]))]
-        self._past = past[-1:] if done.event else past[-self._known :]
+            previous_outputs = self._past_points[-1][1][: len(outputs)]
+            output_polynomials = self._fit_outputs(step, first_inputs, last_inputs, derivatives)
+            for energy, bond in zip(self.energies, self._bonds, strict=True):
+                for side_index, side in enumerate(bond.sides):
+                    work = _integrate_power(side, step, output_polynomials)
+                    work += _compute_jump_work(
+                        side, (self._inputs, first_inputs), (previous_outputs, step.initial_outputs)
+                    )
+                    work += _compute_jump_work(side, (last_inputs, inputs), (step.final_outputs, outputs))
+                    energy[side_index] += side.sign * work
+        past_points = [*self._past_points, (end_time, np.concatenate([outputs, inputs]))]
+        self._past_points = past_points[-1:] if step.event else past_points[-self._point_count :]
         self._inputs = inputs.copy()
 
-    def _fitted(self, done: AcceptedStep, begun: Floats, ended: Floats, slopes: Floats) -> Floats:
-        """Return the outputs over a step: through their points, and by feedthrough with the inputs' courses.
+    def _fit_outputs(
+        self, step: AcceptedStep, first_inputs: Floats, last_inputs: Floats, derivatives: Floats
+    ) -> Floats:
+        """Return the outputs over a step as polynomials, shape (n_outputs, n_coefficients).
 
-        Between the points a course differs from the smooth signal that it stands for; an output that depends on the
-        input at once differs with it.
+        They pass through the outputs' points. Between these, an input's polynomial differs from the smooth signal that
+        it approximates; an output with feedthrough of this input gets the difference too.
         """
-        first = self._past[-1][0], np.concatenate([done.starts, begun])
-        last = done.begin + done.size, np.concatenate([done.ends, ended])
-        known = input_extrapolation.select_distant_points(
-            [*([] if done.anew else self._past[:-1]), first, last], done.size
+        first_point = self._past_points[-1][0], np.concatenate([step.initial_outputs, first_inputs])
+        last_point = step.start_time + step.size, np.concatenate([step.final_outputs, last_inputs])
+        points = input_extrapolation.select_distant_points(
+            [*([] if step.after_event else self._past_points[:-1]), first_point, last_point], step.size
         )
         all_fitted = input_extrapolation.fit_polynomials(
-            [t - done.begin for t, _ in known], np.array([y for _, y in known])
+            [time - step.start_time for time, _ in points], np.array([values for _, values in points])
         )
-        fitted, smooth = np.split(all_fitted, [len(done.ends)])
-        bent = np.pad(done.courses, ((0, 0), (0, smooth.shape[1] - 3))) - smooth
-        for (i, j), slope in zip(self.pairs, slopes, strict=True):
-            fitted[j] += slope * bent[i]
-        return fitted
+        output_polynomials, smooth_inputs = np.split(all_fitted, [len(step.final_outputs)])
+        input_differences = np.pad(step.input_polynomials, ((0, 0), (0, smooth_inputs.shape[1] - 3))) - smooth_inputs
+        for (input_index, output_index), derivative in zip(self.feedthrough_pairs, derivatives, strict=True):
+            output_polynomials[output_index] += derivative * input_differences[input_index]
+        return output_polynomials
 
-    def defects(self) -> Floats:
-        """Return energy that each connection has taken out of the system (made, if negative) in J, shape (n_bonds,)."""
-        return -np.array([energy.sum() for energy in self.energy])
+    def energy_defects(self) -> Floats:
+        """Return the energy in J that each connection has removed (added, if negative), shape (n_bonds,)."""
+        return -np.array([energy.sum() for energy in self.energies])
 
-    def exchanged(self) -> Floats:
-        """Return the energy in J that the first side of each bond has taken up, shape (n_bonds,)."""
-        return np.array([energy[0] for energy in self.energy])
+    def exchanged_energies(self) -> Floats:
+        """Return the energy in J that the first side of each bond has received, shape (n_bonds,)."""
+        return np.array([energy[0] for energy in self.energies])
 
 
-def _work(side: BondSide, done: AcceptedStep, fitted: Floats) -> float:
+def _integrate_power(side: BondSide, step: AcceptedStep, output_polynomials: Floats) -> float:
     """Return the integral of effort × flow of one side over a step, in J, by Gauss's quadrature."""
-    points = _POINTS * done.size
-    effort, flow = (_values(each, done.courses, fitted, points) for each in (side.effort, side.flow))
-    return done.size * float(_WEIGHTS @ (effort * flow))
+    points = _GAUSS_POINTS * step.size
+    effort, flow = (
+        _evaluate_signal(signal, step.input_polynomials, output_polynomials, points)
+        for signal in (side.effort, side.flow)
+    )
+    return step.size * float(_GAUSS_WEIGHTS @ (effort * flow))
 
 
-def _jump(side: BondSide, inputs: tuple[Floats, Floats], outputs: tuple[Floats, Floats]) -> float:
+def _compute_jump_work(side: BondSide, inputs: tuple[Floats, Floats], outputs: tuple[Floats, Floats]) -> float:
     """Return the work of a position that jumps; inputs and outputs before and after."""
     flow, effort = side.flow, side.effort
     if flow.kind != "input" or not flow.rate:
         return 0.0
     before, after = inputs if effort.kind == "input" else outputs
-    mean = effort.factor * (before[effort.index] + after[effort.index]) / 2.0
-    return float(mean * flow.factor * (inputs[1][flow.index] - inputs[0][flow.index]))
+    mean_effort = effort.factor * (before[effort.index] + after[effort.index]) / 2.0
+    return float(mean_effort * flow.factor * (inputs[1][flow.index] - inputs[0][flow.index]))
 
 
-def _values(signal: BondVariable, inputs: Floats, outputs: Floats, points: Floats) -> Floats:
+def _evaluate_signal(signal: BondVariable, inputs: Floats, outputs: Floats, points: Floats) -> Floats:
     """Return a signal, or its rate, at points of a step (s from its start), in base units."""
-    course = (inputs if signal.kind == "input" else outputs)[signal.index : signal.index + 1]
-    take = input_extrapolation.differentiate_polynomials if signal.rate else input_extrapolation.evaluate_polynomials
-    return np.array([signal.factor * take(course, float(s))[0] for s in points])
+    polynomials = (inputs if signal.kind == "input" else outputs)[signal.index : signal.index + 1]
+    evaluate = (
+        input_extrapolation.differentiate_polynomials if signal.rate else input_extrapolation.evaluate_polynomials
+    )
+    return np.array([signal.factor * evaluate(polynomials, float(point))[0] for point in points])

@@ -1,11 +1,11 @@
-"""Marching: communication steps of a whole system, Jacobi or Gauss–Seidel, once or until inputs agree.
+"""Communication steps of a whole system: Jacobi or Gauss–Seidel, once or until inputs agree.
 
 One step from t_n to t_n + H:
 
 1. Inputs get courses: polynomials of order k through the last k + 1 communication points, extrapolated; where the value
    at the end is known (Gauss–Seidel: from components that have stepped already; repeated passes: from the pass before)
    the newest k of these points and the end.
-2. Every component steps along its inputs' courses.
+2. Every component steps along its inputs' input_extrapolation.
 3. Inputs and outputs are made to agree at the end (``algebraic_loops``), so that no output is read of an input that is
 old. 4. If inputs at the end are others than those of the courses, and passes are left: back to t_n, and again.
 
@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.master import input_extrapolation as courses
-from mb2fmu.systems.master.algebraic_loops import AlgebraicLoopSolver, KeptValues
+from mb2fmu.systems.master import input_extrapolation
+from mb2fmu.systems.master.algebraic_loops import AlgebraicLoopSolver, SavedPortValues
 from mb2fmu.systems.master.connection_delays import DelayedConnections
 from mb2fmu.systems.master.evaluation_order import order_components
 from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError, SlaveStepResult
@@ -32,14 +32,14 @@ from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
-_SHIFT = 1e-6
+_RELATIVE_INCREMENT = 1e-6
 _ROUND_OFF = 8.0 * np.finfo(float).eps
-_SLACK = 1e-9
+_TIME_TOLERANCE = 1e-9
 """Times are compared with this, relative to the step."""
 
 
-MOST_MEETINGS = 50
-"""Shorter and shorter steps to an instant at which all components can meet: other inputs move another's event."""
+MAX_STEP_REPEATS = 50
+"""Repetitions of one step, each to the earliest event: a shorter step changes inputs, and with them other events."""
 
 
 class CommunicationStepError(Exception):
@@ -48,12 +48,12 @@ class CommunicationStepError(Exception):
     Args:
         component: Name of the component that failed; empty if it is the coupling itself.
         time: The last communication point that was reached, in s.
-        what: Happened.
+        reason: Happened.
     """
 
-    def __init__(self, component: str, time: float, what: str) -> None:
-        self.component, self.time, self.what = component, time, what
-        super().__init__(f"{component or 'the coupling'} at t = {time:.9g} s: {what}")
+    def __init__(self, component: str, time: float, reason: str) -> None:
+        self.component, self.time, self.reason = component, time, reason
+        super().__init__(f"{component or 'the coupling'} at t = {time:.9g} s: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,51 +61,51 @@ class AcceptedStep:
     """One accepted communication step.
 
     Attributes:
-        begin: In s.
-        size: In s.
-        courses: Of the inputs, from ``begin``; shape (n_inputs, 3).
-        passes: How many there were.
-        change: Of the inputs at the end in the last pass, relative to their size.
-        error: Of the extrapolated inputs at the end, relative to their size.
-        event: At the end.
-        starts: Outputs at the beginning once the inputs are those of the courses, shape (n_outputs,).
-        ends: Outputs at the end while the inputs are still those of the courses, shape (n_outputs,).
-        anew: There was an event at the beginning.
+        start_time: Start of the step in s.
+        size: Step size in s.
+        input_polynomials: Coefficients of the inputs from ``start_time``, shape (n_inputs, 3).
+        iterations: Number of iterations.
+        last_change: Change of the inputs at the end in the last iteration, relative to their size.
+        extrapolation_error: Error of the extrapolated inputs at the end, relative to their size.
+        event: Whether there is an event at the end.
+        initial_outputs: Outputs at the beginning with the inputs of the polynomials, shape (n_outputs,).
+        final_outputs: Outputs at the end with the inputs of the polynomials, shape (n_outputs,).
+        after_event: Whether there was an event at the beginning.
     """
 
-    begin: float
+    start_time: float
     size: float
-    courses: Floats
-    passes: int
-    change: float
-    error: float
+    input_polynomials: Floats
+    iterations: int
+    last_change: float
+    extrapolation_error: float
     event: bool
-    starts: Floats
-    ends: Floats
-    anew: bool = False
+    initial_outputs: Floats
+    final_outputs: Floats
+    after_event: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SavedSystemState:
-    """All that a system is at a communication point, to go back to.
+    """State of a system at a communication point, to return to.
 
     Attributes:
-        states: Of the components.
-        time: Of the point, in s.
-        past: Points and inputs that courses are fitted to.
-        values: Of :class:`AlgebraicLoopSolver`.
-        scale: Largest inputs so far.
-        jacobian: Of the interface, with what it belongs to.
-        next: Instant of the next event that is known beforehand, in s.
+        states: States of the components.
+        time: Time of the point, in s.
+        past_points: Times and inputs through which input polynomials pass.
+        port_values: Inputs and outputs, from :class:`AlgebraicLoopSolver`.
+        input_scale: Largest magnitude of each input so far.
+        jacobian: Interface Jacobian, with the step size and order that it is valid for.
+        next_event_time: Instant of the next event that is known beforehand, in s.
     """
 
     states: list[Any]
     time: float
-    past: list[tuple[float, Floats]]
-    values: KeptValues
-    scale: Floats
+    past_points: list[tuple[float, Floats]]
+    port_values: SavedPortValues
+    input_scale: Floats
     jacobian: tuple[tuple[float, int], Floats] | None
-    next: float
+    next_event_time: float
 
 
 class SystemStepper:
@@ -113,45 +113,48 @@ class SystemStepper:
 
     Args:
         wiring: The system.
-        slaves: Its components, in order, ready to step.
-        stepping: How.
+        slaves: The components, in order, in Step Mode.
+        stepping: Settings of the master.
 
     Attributes:
         time: The last communication point, s.
-        closing: Inputs and outputs there.
+        loop_solver: Inputs and outputs there.
     """
 
     def __init__(
         self, wiring: SystemWiring, slaves: Sequence[Slave], stepping: SteppingSettings, time: float = 0.0
     ) -> None:
         self._wiring, self._slaves, self._stepping = wiring, slaves, stepping
-        self.closing = AlgebraicLoopSolver(wiring, slaves)
+        self.loop_solver = AlgebraicLoopSolver(wiring, slaves)
         self._sequence = order_components(wiring, stepping.sequence)
-        self._fed = [self.closing.fed_by(k) for k in range(len(slaves))]
-        self._past: list[tuple[float, Floats]] = []
+        self._fed_inputs = [self.loop_solver.inputs_fed_by(component) for component in range(len(slaves))]
+        self._past_points: list[tuple[float, Floats]] = []
         self._delays = DelayedConnections(wiring)
-        self._scale = np.zeros(len(wiring.inputs))
+        self._input_scale = np.zeros(len(wiring.inputs))
         self._jacobian: tuple[tuple[float, int], Floats] | None = None
-        self._next: float = np.inf
-        self._starts = self.closing.y
-        self._stopped = 0
+        self._next_event_time: float = np.inf
+        self._initial_outputs = self.loop_solver.y
+        self._early_component = 0
         self.time = time
 
-    def begin(self) -> None:
+    def initialize(self) -> None:
         """Make inputs and outputs agree at the first communication point."""
-        self.closing.u[self._delays.targets] = self._delays.arriving(self.time)
-        self._guarded(self.closing.close_wholly)
-        self._remember(anew=True)
+        self.loop_solver.u[self._delays.target_inputs] = self._delays.arriving_values(self.time)
+        self._call(self.loop_solver.make_initially_consistent)
+        self._record_point(after_event=True)
 
-    def place(self, past: Sequence[Floats], size: float) -> None:
+    def set_past_inputs(self, past_inputs: Sequence[Floats], step_size: float) -> None:
         """Set the known past of the inputs: one row per communication point, the newest last."""
-        self._past = [(self.time - size * (len(past) - 1 - k), np.array(u)) for k, u in enumerate(past)]
-        self._scale = np.maximum(self._scale, np.max(np.abs(np.array(past)), axis=0))
+        self._past_points = [
+            (self.time - step_size * (len(past_inputs) - 1 - index), np.array(inputs))
+            for index, inputs in enumerate(past_inputs)
+        ]
+        self._input_scale = np.maximum(self._input_scale, np.max(np.abs(np.array(past_inputs)), axis=0))
 
     @property
-    def newest(self) -> tuple[Floats, ...]:
-        """Inputs at the communication points that courses are fitted to, the newest last."""
-        return tuple(u for _, u in self._past[-(self._stepping.order + 1) :])
+    def recent_inputs(self) -> tuple[Floats, ...]:
+        """Inputs at the communication points from which inputs are extrapolated, the newest last."""
+        return tuple(inputs for _, inputs in self._past_points[-(self._stepping.order + 1) :])
 
     def step(self, size: float) -> AcceptedStep:
         """Do one communication step; a shorter one if a component returned early.
@@ -159,228 +162,273 @@ class SystemStepper:
         Raises:
             MarchError: If a component fails; time and past are still those of the last communication point.
         """
-        for made in range(MOST_MEETINGS):
-            size = min(size, self._next - self.time) if self._next > self.time + _SLACK * size else size
-            size = min(size, self._delays.shortest)
-            states = self._saved() if self._stepping.goes_back or self._may_return_early() else None
+        for repeats in range(MAX_STEP_REPEATS):
+            size = (
+                min(size, self._next_event_time - self.time)
+                if self._next_event_time > self.time + _TIME_TOLERANCE * size
+                else size
+            )
+            size = min(size, self._delays.shortest_delay)
+            states = self._save_components() if self._stepping.needs_rollback or self._may_return_early() else None
             try:
-                done = self._met(size, states)
+                accepted = self._step_to_common_time(size, states)
             finally:
-                self.forget(states)
-            if done is not None:
-                done = replace(done, anew=made > 0)
+                self.free_states(states)
+            if accepted is not None:
+                accepted = replace(accepted, after_event=repeats > 0)
                 break
-            self._events()
-            self._remember(anew=True)
+            self._handle_events()
+            self._record_point(after_event=True)
         else:
-            raise CommunicationStepError("", self.time, f"{MOST_MEETINGS} events follow one another at this instant")
-        self.time = done.begin + done.size
-        if done.event or self.time >= self._next - _SLACK * size:
-            self._events()
-        self._remember(anew=done.event)
-        return done
+            raise CommunicationStepError("", self.time, f"{MAX_STEP_REPEATS} events follow one another at this instant")
+        self.time = accepted.start_time + accepted.size
+        if accepted.event or self.time >= self._next_event_time - _TIME_TOLERANCE * size:
+            self._handle_events()
+        self._record_point(after_event=accepted.event)
+        return accepted
 
-    def _met(self, size: float, states: list[Any] | None) -> AcceptedStep | None:
-        """Step to where all components can meet; None if one has an event at once, before it has moved.
+    def _step_to_common_time(self, size: float, states: list[Any] | None) -> AcceptedStep | None:
+        """Step to the earliest time at which a component stopped; None if one has an event before it has moved.
 
-        Then it stays where it is, since its inputs' courses may have begun a little beside the values of the inputs
-        there, and all others go back. Where one of them stopped there is an event, though it may not see it again when
-        it comes to that instant with slightly other inputs: left to itself it would handle it unseen in the next step.
+        Then it stays where it is, since its inputs' polynomials may begin at slightly other values than its inputs had,
+        and all others return. Where a component stopped there is an event, also if it does not detect it again when it
+        comes to that instant with slightly other inputs: else it would handle it unnoticed in the next step.
         """
-        values = self.closing.kept()
-        done = self._passes(size, states)
+        port_values = self.loop_solver.save()
+        attempt = self._iterate_step(size, states)
         event = False
-        for _ in range(MOST_MEETINGS):
-            event = event or done.event
-            if not self._fell_short(done.size, size):
-                return replace(done, event=event)
-            size = done.size
+        for _ in range(MAX_STEP_REPEATS):
+            event = event or attempt.event
+            if not self._ended_early(attempt.size, size):
+                return replace(attempt, event=event)
+            size = attempt.size
             at_once = size <= _ROUND_OFF * abs(self.time)
-            self._back(states, but=self._stopped if at_once else None)
-            self.closing.restore(values)
-            if at_once and done.event:
+            self._restore_components(states, except_component=self._early_component if at_once else None)
+            self.loop_solver.restore(port_values)
+            if at_once and attempt.event:
                 return None
             if at_once:
                 raise CommunicationStepError(
-                    self._wiring.components[self._stopped], self.time, "it stops without an event"
+                    self._wiring.components[self._early_component], self.time, "it stops without an event"
                 )
-            done = self._passes(size, states)  # all go again, to where the first of them stopped
+            attempt = self._iterate_step(size, states)  # all go again, to where the first of them stopped
         raise CommunicationStepError(
-            "", self.time, f"events recede from pass to pass, {MOST_MEETINGS} times in one step"
+            "", self.time, f"events recede from pass to pass, {MAX_STEP_REPEATS} times in one step"
         )
 
-    def undo(self, kept: SavedSystemState) -> None:
-        """Go back to an earlier communication point: all that follows has the bits of a run that never went on."""
-        self._back(kept.states)
-        self.time, self._past = kept.time, list(kept.past)
-        self._scale, self._jacobian, self._next = kept.scale.copy(), kept.jacobian, kept.next
-        self.closing.restore(kept.values)
-        self._delays.forget_after(kept.time)
+    def restore(self, saved: SavedSystemState) -> None:
+        """Return to an earlier communication point; what follows is bitwise equal to a run that never went further."""
+        self._restore_components(saved.states)
+        self.time, self._past_points = saved.time, list(saved.past_points)
+        self._input_scale, self._jacobian, self._next_event_time = (
+            saved.input_scale.copy(),
+            saved.jacobian,
+            saved.next_event_time,
+        )
+        self.loop_solver.restore(saved.port_values)
+        self._delays.drop_after(saved.time)
 
-    def kept(self) -> SavedSystemState:
+    def save(self) -> SavedSystemState:
         """Return the argument for :meth:`undo`."""
         return SavedSystemState(
-            self._saved(), self.time, list(self._past), self.closing.kept(), self._scale.copy(), self._jacobian,
-            self._next,
-        )  # fmt: skip
+            self._save_components(),
+            self.time,
+            list(self._past_points),
+            self.loop_solver.save(),
+            self._input_scale.copy(),
+            self._jacobian,
+            self._next_event_time,
+        )
 
-    def slopes(self, pairs: Sequence[tuple[int, int]]) -> Floats:
+    def feedthrough_derivatives(self, pairs: Sequence[tuple[int, int]]) -> Floats:
         """Return ∂output/∂input of (input, output) at the last communication point, shape (len(pairs),)."""
-        return np.asarray(self._guarded(self.closing.slopes, pairs))
+        return np.asarray(self._call(self.loop_solver.feedthrough_derivatives, pairs))
 
     # --- one step
 
-    def _passes(self, size: float, states: list[Any] | None) -> AcceptedStep:
+    def _iterate_step(self, size: float, states: list[Any] | None) -> AcceptedStep:
         """Step all components, and repeat until the inputs at the end agree; stop early where a component did."""
-        predicted = courses.evaluate_polynomials(self._courses(size, None, None), size)
-        end: Floats | None = None
-        change, made, ends = np.inf, 0, self.closing.y
-        self._starts = self.closing.y.copy()
-        newton = self._stepping.jacobian and states is not None
-        for made in range(1, self._stepping.passes + 1):
-            if made > 1:
-                self._back(states)
-            used, shortest, event = self._pass(size, end)
-            if self._fell_short(shortest, size):
+        predicted = input_extrapolation.evaluate_polynomials(self._extrapolate_inputs(size, None, None), size)
+        end_inputs: Floats | None = None
+        last_change, iteration, final_outputs = np.inf, 0, self.loop_solver.y
+        self._initial_outputs = self.loop_solver.y.copy()
+        uses_newton = self._stepping.jacobian and states is not None
+        for iteration in range(1, self._stepping.passes + 1):
+            if iteration > 1:
+                self._restore_components(states)
+            polynomials, reached_size, event = self._step_components(size, end_inputs)
+            if self._ended_early(reached_size, size):
+                final_outputs = self.loop_solver.y.copy()
                 return AcceptedStep(
-                    self.time, shortest, used, made, 0.0, 0.0, event, self._starts, self.closing.y.copy()
-                )
-            found = self.closing.linked(np.arange(len(self._scale))) if newton else None
-            ends = self.closing.y.copy()
-            self._guarded(self.closing.close)
-            self._scale = np.maximum(self._scale, np.abs(self.closing.u))
-            given = courses.evaluate_polynomials(used, size)
-            change = self._relative(self.closing.u - given)
-            if change <= self._stepping.converged or made == self._stepping.passes:
+                    self.time, reached_size, polynomials, iteration, 0.0, 0.0, event, self._initial_outputs,
+                    final_outputs,
+                )  # fmt: skip
+            linked_inputs = self.loop_solver.evaluate_links(np.arange(len(self._input_scale))) if uses_newton else None
+            final_outputs = self.loop_solver.y.copy()
+            self._call(self.loop_solver.make_consistent)
+            self._input_scale = np.maximum(self._input_scale, np.abs(self.loop_solver.u))
+            assumed_inputs = input_extrapolation.evaluate_polynomials(polynomials, size)
+            last_change = self._relative_change(self.loop_solver.u - assumed_inputs)
+            if last_change <= self._stepping.converged or iteration == self._stepping.passes:
                 break
-            end = self.closing.u.copy()
-            if found is not None:
-                end = given + self._newton(size, given, found, states)
-        error = self._relative(self.closing.u - predicted)
-        return AcceptedStep(self.time, size, used, made, change, error, event, self._starts, ends)
+            end_inputs = self.loop_solver.u.copy()
+            if linked_inputs is not None:
+                end_inputs = assumed_inputs + self._compute_newton_correction(
+                    size, assumed_inputs, linked_inputs, states
+                )
+        extrapolation_error = self._relative_change(self.loop_solver.u - predicted)
+        return AcceptedStep(
+            self.time, size, polynomials, iteration, last_change, extrapolation_error, event, self._initial_outputs,
+            final_outputs,
+        )  # fmt: skip
 
-    def _pass(self, size: float, end: Floats | None) -> tuple[Floats, float, bool]:
-        """Step all components once; return their courses, the shortest step, and any event."""
-        known = np.full(len(self._scale), end is not None)
-        target = np.zeros(len(self._scale)) if end is None else end.copy()
-        used = self._courses(size, target, known)
-        shortest, event = size, False
-        for k in self._sequence:
-            ins = self.closing.ins(k)
+    def _step_components(self, size: float, end_inputs: Floats | None) -> tuple[Floats, float, bool]:
+        """Step all components once; return the input polynomials, the shortest step, and whether there is an event."""
+        known_ends = np.full(len(self._input_scale), end_inputs is not None)
+        target_inputs = np.zeros(len(self._input_scale)) if end_inputs is None else end_inputs.copy()
+        polynomials = self._extrapolate_inputs(size, target_inputs, known_ends)
+        reached_size, event = size, False
+        for component in self._sequence:
+            component_inputs = self.loop_solver.input_indices(component)
             if self._stepping.method == "gauss-seidel" and not self._stepping.jacobian:
-                used[ins] = self._courses(size, target, known)[ins]
+                polynomials[component_inputs] = self._extrapolate_inputs(size, target_inputs, known_ends)[
+                    component_inputs
+                ]
             if self._wiring.bonds and not self._stepping.order:  # a held input may jump at the beginning
-                self._guarded(self._slaves[k].write, used[ins, 0], component=k)
-                self._starts[self.closing.outs(k)] = self._guarded(self._slaves[k].read, component=k)
-            done: SlaveStepResult = self._guarded(self._slaves[k].advance, self.time, size, used[ins], component=k)
-            shortest = min(shortest, done.reached - self.time)
-            event = event or done.event
-            if self._fell_short(shortest, size):
-                self._stopped = k
-                return used, shortest, event
-            self.closing.u[ins] = courses.evaluate_polynomials(used[ins], size)
-            self._guarded(self.closing.read, k, component=k)
+                self._call(self._slaves[component].write_inputs, polynomials[component_inputs, 0], component=component)
+                self._initial_outputs[self.loop_solver.output_indices(component)] = self._call(
+                    self._slaves[component].read_outputs, component=component
+                )
+            result: SlaveStepResult = self._call(
+                self._slaves[component].do_step, self.time, size, polynomials[component_inputs], component=component
+            )
+            reached_size = min(reached_size, result.end_time - self.time)
+            event = event or result.needs_event_mode
+            if self._ended_early(reached_size, size):
+                self._early_component = component
+                return polynomials, reached_size, event
+            self.loop_solver.u[component_inputs] = input_extrapolation.evaluate_polynomials(
+                polynomials[component_inputs], size
+            )
+            self._call(self.loop_solver.read_outputs, component, component=component)
             if self._stepping.method == "gauss-seidel":
-                fed = self._fed[k]
-                target[fed], known[fed] = self.closing.linked(fed), True
-        return used, shortest, event
+                fed_inputs = self._fed_inputs[component]
+                target_inputs[fed_inputs], known_ends[fed_inputs] = self.loop_solver.evaluate_links(fed_inputs), True
+        return polynomials, reached_size, event
 
-    def _courses(self, size: float, end: Floats | None, known: npt.NDArray[np.bool_] | None) -> Floats:
-        """Return the inputs' courses: through the past, or through the last past point and the known end."""
+    def _extrapolate_inputs(
+        self, size: float, end_inputs: Floats | None, known_ends: npt.NDArray[np.bool_] | None
+    ) -> Floats:
+        """Return the inputs' polynomials: through past points, or through past points and the known end."""
         order = self._stepping.order
-        past = courses.select_distant_points(self._past, size)[-(order + 1) :]
-        times = [time - self.time for time, _ in past]
-        found = courses.fit_polynomials(times, np.array([u for _, u in past]))
-        if self._delays.targets.size:
-            found[self._delays.targets] = self._delays.courses(self.time, size)
-        if end is None or known is None or not known.any():
-            return found
-        known = known & ~np.isin(np.arange(len(known)), self._delays.targets)
-        past = past[len(past) - order :] if order else []
-        times = [*(time - self.time for time, _ in past), size]
-        ended = courses.fit_polynomials(times, np.array([*(u for _, u in past), end]))
-        return np.where(known[:, None], ended, found)
+        past_points = input_extrapolation.select_distant_points(self._past_points, size)[-(order + 1) :]
+        times = [time - self.time for time, _ in past_points]
+        extrapolated = input_extrapolation.fit_polynomials(times, np.array([inputs for _, inputs in past_points]))
+        if self._delays.target_inputs.size:
+            extrapolated[self._delays.target_inputs] = self._delays.input_polynomials(self.time, size)
+        if end_inputs is None or known_ends is None or not known_ends.any():
+            return extrapolated
+        known_ends = known_ends & ~np.isin(np.arange(len(known_ends)), self._delays.target_inputs)
+        past_points = past_points[len(past_points) - order :] if order else []
+        times = [*(time - self.time for time, _ in past_points), size]
+        interpolated = input_extrapolation.fit_polynomials(
+            times, np.array([*(inputs for _, inputs in past_points), end_inputs])
+        )
+        return np.where(known_ends[:, None], interpolated, extrapolated)
 
-    def _newton(self, size: float, given: Floats, found: Floats, states: list[Any] | None) -> Floats:
+    def _compute_newton_correction(
+        self, size: float, assumed_inputs: Floats, linked_inputs: Floats, states: list[Any] | None
+    ) -> Floats:
         """Return the change of inputs at the end for u = L y(u), by the interface Jacobian from differences."""
-        kind = (size, min(len(courses.select_distant_points(self._past, size)), self._stepping.order))
-        if self._jacobian is None or self._jacobian[0] != kind:
-            self._jacobian = kind, self._differences(size, given, states)
-        return np.asarray(np.linalg.solve(np.eye(len(given)) - self._jacobian[1], found - given))
+        jacobian_key = (
+            size,
+            min(len(input_extrapolation.select_distant_points(self._past_points, size)), self._stepping.order),
+        )
+        if self._jacobian is None or self._jacobian[0] != jacobian_key:
+            self._jacobian = jacobian_key, self._compute_interface_jacobian(size, assumed_inputs, states)
+        return np.asarray(
+            np.linalg.solve(np.eye(len(assumed_inputs)) - self._jacobian[1], linked_inputs - assumed_inputs)
+        )
 
-    def _differences(self, size: float, given: Floats, states: list[Any] | None) -> Floats:
+    def _compute_interface_jacobian(self, size: float, assumed_inputs: Floats, states: list[Any] | None) -> Floats:
         """Return d(L y at the end)/d(u at the end); each component steps from t_n once per input, and once more."""
-        count = len(given)
-        jacobian = np.zeros((count, count))
+        input_count = len(assumed_inputs)
+        jacobian = np.zeros((input_count, input_count))
         assert states is not None
-        for k, slave in enumerate(self._slaves):
-            ins = self.closing.ins(k)
-            rows = []
-            for moved in [None, *ins.tolist()]:
-                end = given.copy()
-                if moved is not None:
-                    end[moved] += _SHIFT * max(1.0, self._scale[moved])
-                course = self._courses(size, end, np.ones(count, dtype=bool))[ins]
-                self._guarded(slave.restore, states[k], component=k)
-                self._guarded(slave.advance, self.time, size, course, component=k)
-                self._guarded(self.closing.read, k, component=k)
-                rows.append(self.closing.linked(self._fed[k]))
-            for moved, row in zip(ins.tolist(), rows[1:], strict=True):
-                jacobian[self._fed[k], moved] = (row - rows[0]) / (_SHIFT * max(1.0, self._scale[moved]))
+        for component, slave in enumerate(self._slaves):
+            component_inputs = self.loop_solver.input_indices(component)
+            end_values = []
+            for perturbed_input in [None, *component_inputs.tolist()]:
+                end_inputs = assumed_inputs.copy()
+                if perturbed_input is not None:
+                    end_inputs[perturbed_input] += _RELATIVE_INCREMENT * max(1.0, self._input_scale[perturbed_input])
+                polynomials = self._extrapolate_inputs(size, end_inputs, np.ones(input_count, dtype=bool))[
+                    component_inputs
+                ]
+                self._call(slave.restore_state, states[component], component=component)
+                self._call(slave.do_step, self.time, size, polynomials, component=component)
+                self._call(self.loop_solver.read_outputs, component, component=component)
+                end_values.append(self.loop_solver.evaluate_links(self._fed_inputs[component]))
+            for perturbed_input, changed_values in zip(component_inputs.tolist(), end_values[1:], strict=True):
+                jacobian[self._fed_inputs[component], perturbed_input] = (changed_values - end_values[0]) / (
+                    _RELATIVE_INCREMENT * max(1.0, self._input_scale[perturbed_input])
+                )
         return jacobian
 
-    def _relative(self, difference: Floats) -> float:
+    def _relative_change(self, difference: Floats) -> float:
         """Return the largest change of an input, relative to its largest value so far."""
-        scale = np.where(self._scale > 0.0, self._scale, 1.0)
-        return float(np.max(np.abs(difference) / scale, initial=0.0))
+        input_scale = np.where(self._input_scale > 0.0, self._input_scale, 1.0)
+        return float(np.max(np.abs(difference) / input_scale, initial=0.0))
 
     # --- states, events
 
-    def _fell_short(self, reached: float, size: float) -> bool:
+    def _ended_early(self, reached: float, size: float) -> bool:
         """Return whether a step ended early by more than round-off, so that a component would be left behind."""
         return bool(size - reached > _ROUND_OFF * (abs(self.time) + size))
 
     def _may_return_early(self) -> bool:
-        """Return whether a component may stop inside a step and all can go back to meet it there."""
-        return any(slave.abilities.early or slave.abilities.events for slave in self._slaves) and all(
-            slave.abilities.back for slave in self._slaves
+        """Return whether a component may stop inside a step and all components can restore a saved state."""
+        return any(slave.capabilities.early_return or slave.capabilities.event_mode for slave in self._slaves) and all(
+            slave.capabilities.saves_state for slave in self._slaves
         )
 
-    def _saved(self) -> list[Any]:
+    def _save_components(self) -> list[Any]:
         """Save the state of every component."""
-        return [self._guarded(slave.save, component=k) for k, slave in enumerate(self._slaves)]
+        return [self._call(slave.save_state, component=component) for component, slave in enumerate(self._slaves)]
 
-    def _back(self, states: list[Any] | None, but: int | None = None) -> None:
-        """Restore every component, ``but`` one, to saved states; raise if they could not be saved."""
+    def _restore_components(self, states: list[Any] | None, except_component: int | None = None) -> None:
+        """Restore every component, ``except_component`` one, to saved states; raise if they could not be saved."""
         if states is None:
             raise CommunicationStepError(
                 "", self.time, "a component returned early, and others cannot go back to meet it there"
             )
-        for k, slave in enumerate(self._slaves):
-            if k != but:
-                self._guarded(slave.restore, states[k], component=k)
+        for component, slave in enumerate(self._slaves):
+            if component != except_component:
+                self._call(slave.restore_state, states[component], component=component)
 
-    def forget(self, states: list[Any] | None) -> None:
+    def free_states(self, states: list[Any] | None) -> None:
         """Free saved states."""
         for slave, state in zip(self._slaves, states or (), strict=False):
-            slave.forget(state)
+            slave.free_state(state)
 
-    def _events(self) -> None:
+    def _handle_events(self) -> None:
         """Handle events of all components that have Event Mode, until none has another one at this instant."""
-        times = [self._guarded(slave.settle, component=k) for k, slave in enumerate(self._slaves)]
-        self._next = min((time for time in times if time is not None), default=np.inf)
-        self._guarded(self.closing.close)
+        event_times = [
+            self._call(slave.handle_events, component=component) for component, slave in enumerate(self._slaves)
+        ]
+        self._next_event_time = min((time for time in event_times if time is not None), default=np.inf)
+        self._call(self.loop_solver.make_consistent)
 
-    def _remember(self, *, anew: bool) -> None:
-        """Keep time and inputs of the last three points, from which courses are extrapolated; `anew` after an event."""
-        if anew:
-            self._past.clear()
-        self._delays.remember(self.time, self.closing.y)
-        self._past.append((self.time, self.closing.u.copy()))
-        del self._past[:-3]
-        self._scale = np.maximum(self._scale, np.abs(self.closing.u))
+    def _record_point(self, *, after_event: bool) -> None:
+        """Record time and inputs of the last three points; after an event, drop earlier ones."""
+        if after_event:
+            self._past_points.clear()
+        self._delays.record_outputs(self.time, self.loop_solver.y)
+        self._past_points.append((self.time, self.loop_solver.u.copy()))
+        del self._past_points[:-3]
+        self._input_scale = np.maximum(self._input_scale, np.abs(self.loop_solver.u))
 
-    def _guarded(self, function: Any, *arguments: Any, component: int | None = None) -> Any:
+    def _call(self, function: Any, *arguments: Any, component: int | None = None) -> Any:
         """Call a function; an error of an FMU becomes one that names component and time."""
         try:
             return function(*arguments)

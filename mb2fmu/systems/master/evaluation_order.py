@@ -13,7 +13,7 @@ class EvaluationLevels:
     """Inputs in the order in which they become known at one instant.
 
     Attributes:
-        groups: Of inputs; those of one group need only what groups before it have set. A group that is a loop needs
+        groups: Groups of inputs; those of one group need only inputs of groups before it. A group that is a loop needs
             itself.
         loops: Which groups are algebraic loops.
     """
@@ -24,126 +24,147 @@ class EvaluationLevels:
 
 def order_inputs_by_level(wiring: SystemWiring) -> EvaluationLevels:
     """Return the order in which inputs become known."""
-    needs = find_needed_inputs(wiring)
-    parts = find_strongly_connected_components(range(len(wiring.inputs)), needs)
+    needed_inputs = find_needed_inputs(wiring)
+    components = find_strongly_connected_components(range(len(wiring.inputs)), needed_inputs)
     groups: list[tuple[int, ...]] = []
     loops: list[bool] = []
-    depth: dict[int, int] = {}
-    flat: dict[int, list[int]] = {}
-    rings: list[tuple[int, tuple[int, ...]]] = []
-    for part in parts:
-        ring = len(part) > 1 or part[0] in needs[part[0]]
-        level = 1 + max((depth[k] for each in part for k in needs[each] if k not in part), default=-1)
-        depth.update(dict.fromkeys(part, level))
-        if ring:
-            rings.append((level, part))
+    level_of_input: dict[int, int] = {}
+    direct_inputs_by_level: dict[int, list[int]] = {}
+    loops_by_level: list[tuple[int, tuple[int, ...]]] = []
+    for component in components:
+        is_loop = len(component) > 1 or component[0] in needed_inputs[component[0]]
+        level = 1 + max(
+            (
+                level_of_input[needed]
+                for input_index in component
+                for needed in needed_inputs[input_index]
+                if needed not in component
+            ),
+            default=-1,
+        )
+        level_of_input.update(dict.fromkeys(component, level))
+        if is_loop:
+            loops_by_level.append((level, component))
         else:
-            flat.setdefault(level, []).append(part[0])
-    for level in sorted({*flat, *(level for level, _ in rings)}):
-        for group, ring in [(tuple(flat.get(level, ())), False), *((p, True) for at, p in rings if at == level)]:
+            direct_inputs_by_level.setdefault(level, []).append(component[0])
+    for level in sorted({*direct_inputs_by_level, *(level for level, _ in loops_by_level)}):
+        for group, is_loop in [
+            (tuple(direct_inputs_by_level.get(level, ())), False),
+            *((loop, True) for loop_level, loop in loops_by_level if loop_level == level),
+        ]:
             if group:
                 groups.append(group)
-                loops.append(ring)
+                loops.append(is_loop)
     return EvaluationLevels(tuple(groups), tuple(loops))
 
 
 def find_needed_inputs(wiring: SystemWiring) -> Mapping[int, frozenset[int]]:
     """Return input → inputs (of the component that feeds it) on which it depends at the same instant."""
-    source = {link.target: link.source for link in wiring.links if not link.delay}
+    source_of_input = {link.target: link.source for link in wiring.links if not link.delay}
     return {
-        k: frozenset(i for i, j in wiring.feedthrough if k in source and j == source[k])
-        for k in range(len(wiring.inputs))
+        target: frozenset(
+            input_index
+            for input_index, output_index in wiring.feedthrough
+            if target in source_of_input and output_index == source_of_input[target]
+        )
+        for target in range(len(wiring.inputs))
     }
 
 
 def find_strongly_connected_components(
-    nodes: Iterable[int], needs: Mapping[int, Iterable[int]]
+    nodes: Iterable[int], predecessors: Mapping[int, Iterable[int]]
 ) -> list[tuple[int, ...]]:
     """Return strongly connected components, dependencies first (Tarjan 1972, SIAM J. Comput. 1, 146-160)."""
     index: dict[int, int] = {}
-    low: dict[int, int] = {}
+    lowest_link: dict[int, int] = {}
     stack: list[int] = []
-    found: list[tuple[int, ...]] = []
+    components: list[tuple[int, ...]] = []
 
     for root in nodes:
         if root in index:
             continue
-        work = [(root, iter(sorted(needs[root])))]
-        index[root] = low[root] = len(index)
+        work = [(root, iter(sorted(predecessors[root])))]
+        index[root] = lowest_link[root] = len(index)
         stack.append(root)
         while work:
-            node, rest = work[-1]
-            for other in rest:
-                if other not in index:
-                    index[other] = low[other] = len(index)
-                    stack.append(other)
-                    work.append((other, iter(sorted(needs[other]))))
+            node, remaining = work[-1]
+            for predecessor in remaining:
+                if predecessor not in index:
+                    index[predecessor] = lowest_link[predecessor] = len(index)
+                    stack.append(predecessor)
+                    work.append((predecessor, iter(sorted(predecessors[predecessor]))))
                     break
-                if other in stack:
-                    low[node] = min(low[node], index[other])
+                if predecessor in stack:
+                    lowest_link[node] = min(lowest_link[node], index[predecessor])
             else:
                 work.pop()
                 if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    part = stack[stack.index(node) :]
+                    lowest_link[work[-1][0]] = min(lowest_link[work[-1][0]], lowest_link[node])
+                if lowest_link[node] == index[node]:
+                    component = stack[stack.index(node) :]
                     del stack[stack.index(node) :]
-                    found.append(tuple(sorted(part)))
-    return found
+                    components.append(tuple(sorted(component)))
+    return components
 
 
 def format_algebraic_loop(wiring: SystemWiring, group: Sequence[int]) -> str:
     """Return an algebraic loop by the names along it: ``a.F → a.acceleration → b.acceleration → b.F → a.F``."""
-    needs = find_needed_inputs(wiring)
-    source = {link.target: link.source for link in wiring.links}
+    needed_inputs = find_needed_inputs(wiring)
+    source_of_input = {link.target: link.source for link in wiring.links}
     # One way round: from an input back to itself by inputs of the group.
-    way = _way_round(needs, group)
-    names = [wiring.input_name(way[0])]
-    for k in way[1:]:
-        names += [wiring.output_name(source[k]), wiring.input_name(k)]
+    cycle = _find_shortest_cycle(needed_inputs, group)
+    names = [wiring.input_name(cycle[0])]
+    for input_index in cycle[1:]:
+        names += [wiring.output_name(source_of_input[input_index]), wiring.input_name(input_index)]
     return " → ".join(names)
 
 
-def _way_round(needs: Mapping[int, frozenset[int]], group: Sequence[int]) -> list[int]:
+def _find_shortest_cycle(needed_inputs: Mapping[int, frozenset[int]], group: Sequence[int]) -> list[int]:
     """Return a shortest cycle through the first input of a loop, in the direction of the values."""
-    start, inside = group[0], set(group)
-    ways: list[list[int]] = [[start]]
-    seen: set[int] = set()
-    while ways:
-        way = ways.pop(0)
-        for other in sorted(needs[way[0]] & inside):
-            if other == start:
-                return [start, *way]
-            if other not in seen:
-                seen.add(other)
-                ways.append([other, *way])
+    start, members = group[0], set(group)
+    paths: list[list[int]] = [[start]]
+    visited: set[int] = set()
+    while paths:
+        path = paths.pop(0)
+        for predecessor in sorted(needed_inputs[path[0]] & members):
+            if predecessor == start:
+                return [start, *path]
+            if predecessor not in visited:
+                visited.add(predecessor)
+                paths.append([predecessor, *path])
     return [start]
 
 
-def order_components(wiring: SystemWiring, wanted: Sequence[str] = ()) -> tuple[int, ...]:
+def order_components(wiring: SystemWiring, sequence: Sequence[str] = ()) -> tuple[int, ...]:
     """Return the order of components for Gauss–Seidel passes.
 
     Args:
         wiring: The system.
-        wanted: Names in the user's order; (): by dependencies. Components come after those that feed them; in a ring
-            of components those come last whose outputs depend on inputs at the same moment, since they can use what is
-            new at once, then in the order of declaration.
+        sequence: Names in the user's order; (): by dependencies. Components come after those that feed them; in a ring
+            of components those with feedthrough come last, since they can use new values at
+            once; then in the order of declaration.
 
     Raises:
-        ValueError: If ``wanted`` does not name every component once.
+        ValueError: If ``sequence`` does not name every component once.
     """
-    if wanted:
-        if sorted(wanted) != sorted(wiring.components):
+    if sequence:
+        if sorted(sequence) != sorted(wiring.components):
             raise ValueError(f"the sequence must name each of {', '.join(wiring.components)} once")
-        return tuple(wiring.components.index(name) for name in wanted)
-    count = range(len(wiring.components))
-    feeds: dict[int, set[int]] = {k: set() for k in count}
+        return tuple(wiring.components.index(name) for name in sequence)
+    indices = range(len(wiring.components))
+    feeding_components: dict[int, set[int]] = {component: set() for component in indices}
     for link in wiring.links:
         if not link.delay:
-            feeds[wiring.inputs[link.target].component].add(wiring.outputs[link.source].component)
-    linked = {link.source for link in wiring.links}
-    through = [sum(j in linked and wiring.outputs[j].component == k for _, j in wiring.feedthrough) for k in count]
+            feeding_components[wiring.inputs[link.target].component].add(wiring.outputs[link.source].component)
+    linked_outputs = {link.source for link in wiring.links}
+    feedthrough_counts = [
+        sum(
+            output_index in linked_outputs and wiring.outputs[output_index].component == component
+            for _, output_index in wiring.feedthrough
+        )
+        for component in indices
+    ]
     order: list[int] = []
-    for part in find_strongly_connected_components(count, feeds):
-        order += sorted(part, key=lambda k: (through[k] > 0, k))
+    for members in find_strongly_connected_components(indices, feeding_components):
+        order += sorted(members, key=lambda k: (feedthrough_counts[k] > 0, k))
     return tuple(order)

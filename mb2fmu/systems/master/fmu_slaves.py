@@ -1,14 +1,14 @@
 """Slaves: components as the master steps them, FMI 2.0 and 3.0, by fmpy's classes.
 
-A slave has its connected inputs and its recorded outputs in a fixed order. ``advance`` lets its inputs follow courses:
+A slave has its connected inputs and its recorded outputs in a fixed order. In ``do_step`` inputs follow polynomials:
 
 - FMI 2 with ``canInterpolateInputs``: value and first derivative (``fmi2SetRealInputDerivatives``), so lines; parabolas
-  become the lines of the same moments (``courses``), one per substep.
+  become the lines of the same moments (``input_extrapolation``), one per substep.
 - FMI 3 with ``providesIntermediateUpdate``: values at each internal step (2.3.8 of FMI 3.0.2). An FMU that makes lines
-  of them needs two values for a line: the first substep is ``RUN_IN`` of the step.
-- others: held means over substeps.
+  of them needs two values for a line: the first substep is ``FIRST_SUBSTEP_FRACTION`` of the step.
+- other FMUs: each input is its mean over a substep.
 
-After ``advance`` the inputs have the values at the end of their courses, so that outputs are read of these.
+After ``do_step`` the inputs have the values at the end of their polynomials, so that outputs belong to these.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from mb2fmu.systems.master import input_extrapolation
 
 Floats = npt.NDArray[np.float64]
 
-RUN_IN = 1e-4
-"""Part of a communication step in which an FMI 3 unit finds the slopes of its inputs; it errs by half its square."""
-MOST_UPDATES = 100
+FIRST_SUBSTEP_FRACTION = 1e-4
+"""First part of a communication step, in which an FMI 3 FMU finds the slopes of its inputs (error: half its square)."""
+MAX_EVENT_ITERATIONS = 100
 """Iterations over discrete states at one event."""
 
 
@@ -40,15 +40,15 @@ class SlaveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SlaveStepResult:
-    """Result of a step: how far it went.
+    """Result of one step of a slave.
 
     Attributes:
-        reached: Time in s.
-        event: It needs Event Mode there (FMI 3).
+        end_time: Time that was reached, in s.
+        needs_event_mode: It needs Event Mode there (FMI 3).
     """
 
-    reached: float
-    event: bool = False
+    end_time: float
+    needs_event_mode: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,58 +56,63 @@ class SlaveCapabilities:
     """Abilities of a slave that the master uses.
 
     Attributes:
-        lines: Inputs can follow lines by derivatives (FMI 2).
-        updates: Intermediate updates take inputs (FMI 3).
-        back: It can be set back to an earlier state.
-        any_step: Steps of any size.
-        directional: Directional derivatives.
-        events: Event Mode (FMI 3).
-        early: It may return early (FMI 3).
+        interpolates_inputs: Inputs can follow lines by derivatives (FMI 2).
+        intermediate_updates: Intermediate updates take inputs (FMI 3).
+        saves_state: It can be set back to an earlier state.
+        variable_step: Steps of any size.
+        directional_derivatives: Directional derivatives.
+        event_mode: Event Mode (FMI 3).
+        early_return: It may return early (FMI 3).
     """
 
-    lines: bool = False
-    updates: bool = False
-    back: bool = False
-    any_step: bool = True
-    directional: bool = False
-    events: bool = False
-    early: bool = False
+    interpolates_inputs: bool = False
+    intermediate_updates: bool = False
+    saves_state: bool = False
+    variable_step: bool = True
+    directional_derivatives: bool = False
+    event_mode: bool = False
+    early_return: bool = False
 
 
 class Slave(Protocol):
     """Protocol of a component that the master steps."""
 
-    abilities: SlaveCapabilities
+    capabilities: SlaveCapabilities
 
-    def write(self, values: Floats) -> None:
+    def write_inputs(self, values: Floats) -> None:
         """Set its inputs, shape (n_inputs,)."""
 
-    def read(self) -> Floats:
+    def read_outputs(self) -> Floats:
         """Return its outputs, shape (n_outputs,)."""
 
-    def advance(self, time: float, size: float, course: Floats) -> SlaveStepResult:
-        """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
+    def do_step(self, time: float, size: float, input_polynomials: Floats) -> SlaveStepResult:
+        """Do one communication step with inputs along ``input_polynomials``, shape (n_inputs, 3)."""
 
-    def save(self) -> Any:
-        """Return its whole state."""
+    def save_state(self) -> Any:
+        """Return its saved state."""
 
-    def restore(self, state: Any) -> None:
-        """Go back to a state."""
+    def restore_state(self, state: Any) -> None:
+        """Restore a saved state."""
 
-    def forget(self, state: Any) -> None:
-        """Free a state."""
+    def free_state(self, state: Any) -> None:
+        """Free a saved state."""
 
-    def settle(self) -> float | None:
+    def handle_events(self) -> float | None:
         """Handle an event; return the time of the next one in s, if known."""
 
 
 class _FmuSlave:
-    """Common part of slaves of both versions; ``unit`` is an instance of ``driving``."""
+    """Common part of slaves of FMI 2 and 3; ``instance`` is one of ``fmpy_instances``."""
 
     def __init__(
-        self, unit: Any, inputs: Sequence[int], outputs: Sequence[int], abilities: SlaveCapabilities, substeps: int
+        self,
+        instance: Any,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        capabilities: SlaveCapabilities,
+        substeps: int,
     ) -> None:
-        self.unit, self.abilities = unit, abilities
+        self.instance, self.capabilities = instance, capabilities
         self._inputs, self._outputs = list(inputs), list(outputs)
         self._substeps = substeps
         self._stepping = False
@@ -119,169 +124,179 @@ class _FmuSlave:
         except FMICallException as error:
             raise SlaveError(f"{error.function} returned {FMI_STATUS_NAMES[error.status]}") from error
 
-    def write(self, values: Floats) -> None:
+    def write_inputs(self, values: Floats) -> None:
         """Set its inputs, shape (n_inputs,)."""
         if self._inputs:
-            self._call(self.unit.set, self._inputs, values.tolist())
+            self._call(self.instance.set, self._inputs, values.tolist())
 
-    def read(self) -> Floats:
+    def read_outputs(self) -> Floats:
         """Return its outputs, shape (n_outputs,)."""
         if not self._outputs:
             return np.zeros(0)
-        return np.array(self._call(self.unit.get, self._outputs))
+        return np.array(self._call(self.instance.get, self._outputs))
 
-    def start(self, references: Sequence[int], values: Sequence[float]) -> None:
+    def set_start_values(self, references: Sequence[int], values: Sequence[float]) -> None:
         """Set start values and parameters before initialization."""
         if references:
-            self._call(self.unit.set, list(references), list(values))
+            self._call(self.instance.set, list(references), list(values))
 
-    def save(self) -> Any:
-        """Return its whole state."""
-        return self._call(self.unit.save)
+    def save_state(self) -> Any:
+        """Return its saved state."""
+        return self._call(self.instance.save)
 
-    def restore(self, state: Any) -> None:
-        """Go back to a state."""
-        self._call(self.unit.restore, state, 0.0)
+    def restore_state(self, state: Any) -> None:
+        """Restore a saved state."""
+        self._call(self.instance.restore, state, 0.0)
 
-    def forget(self, state: Any) -> None:
-        """Free a state."""
-        self._call(self.unit.forget, state)
+    def free_state(self, state: Any) -> None:
+        """Free a saved state."""
+        self._call(self.instance.forget, state)
 
-    def directional(self, unknowns: Sequence[int], knowns: Sequence[int], seed: Sequence[float]) -> list[float]:
+    def directional_derivatives(
+        self, unknowns: Sequence[int], knowns: Sequence[int], seed: Sequence[float]
+    ) -> list[float]:
         """Return changes of unknowns per change ``seed`` of knowns, by value references."""
-        found: list[float] = self._call(self.unit.directional, list(unknowns), list(knowns), list(seed))
-        return found
+        changes: list[float] = self._call(self.instance.directional, list(unknowns), list(knowns), list(seed))
+        return changes
 
-    def close(self) -> None:
+    def terminate(self) -> None:
         """End and free it."""
-        self._call(self.unit.close)
+        self._call(self.instance.close)
 
 
 class Fmi2Slave(_FmuSlave):
-    """An FMI 2.0 unit."""
+    """A slave of FMI 2.0."""
 
-    def begin(self, start: float, stop: float, tolerance: float | None) -> None:
+    def enter_initialization_mode(self, start: float, stop: float, tolerance: float | None) -> None:
         """Enter Initialization Mode."""
-        fmu = self.unit._fmu  # noqa: SLF001
+        fmu = self.instance._fmu  # noqa: SLF001
         self._call(lambda: fmu.setupExperiment(tolerance=tolerance, startTime=start, stopTime=stop))
         self._call(fmu.enterInitializationMode)
 
-    def ready(self) -> None:
+    def enter_step_mode(self) -> None:
         """Enter Step Mode."""
-        self._call(self.unit._fmu.exitInitializationMode)  # noqa: SLF001
+        self._call(self.instance._fmu.exitInitializationMode)  # noqa: SLF001
 
-    def advance(self, time: float, size: float, course: Floats) -> SlaveStepResult:
-        """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
-        part = size / self._substeps
-        for k in range(self._substeps):
-            ahead = input_extrapolation.shift_polynomials(course, k * part)
-            if self._inputs and self.abilities.lines:
-                followed = input_extrapolation.fit_line_of_equal_moments(ahead, part)
-                self.write(followed[:, 0])
-                slopes = followed[:, 1].tolist()
-                fmu = self.unit._fmu  # noqa: SLF001
+    def do_step(self, time: float, size: float, input_polynomials: Floats) -> SlaveStepResult:
+        """Do one communication step with inputs along ``input_polynomials``, shape (n_inputs, 3)."""
+        substep = size / self._substeps
+        for index in range(self._substeps):
+            shifted = input_extrapolation.shift_polynomials(input_polynomials, index * substep)
+            if self._inputs and self.capabilities.interpolates_inputs:
+                followed_lines = input_extrapolation.fit_line_of_equal_moments(shifted, substep)
+                self.write_inputs(followed_lines[:, 0])
+                slopes = followed_lines[:, 1].tolist()
+                fmu = self.instance._fmu  # noqa: SLF001
                 self._call(fmu.setRealInputDerivatives, self._inputs, [1] * len(slopes), slopes)
             elif self._inputs:
-                self.write(input_extrapolation.average_polynomials(ahead, part))
-            self._call(self.unit.step, time + k * part, part)
-        self.write(input_extrapolation.evaluate_polynomials(course, size))
+                self.write_inputs(input_extrapolation.average_polynomials(shifted, substep))
+            self._call(self.instance.step, time + index * substep, substep)
+        self.write_inputs(input_extrapolation.evaluate_polynomials(input_polynomials, size))
         return SlaveStepResult(time + size)
 
-    def settle(self) -> float | None:
+    def handle_events(self) -> float | None:
         """Do nothing: FMI 2 has no events in Co-Simulation."""
         return None
 
 
 class Fmi3Slave(_FmuSlave):
-    """An FMI 3.0 unit."""
+    """A slave of FMI 3.0."""
 
     def __init__(
         self,
-        unit: IntermediateUpdateInstance,
+        instance: IntermediateUpdateInstance,
         inputs: Sequence[int],
         outputs: Sequence[int],
-        abilities: SlaveCapabilities,
+        capabilities: SlaveCapabilities,
         substeps: int,
     ) -> None:
-        super().__init__(unit, inputs, outputs, abilities, substeps)
-        unit.provide = self._provided
-        self._begin, self._course = 0.0, np.zeros((len(inputs), 3))
+        super().__init__(instance, inputs, outputs, capabilities, substeps)
+        instance.provide_inputs = self._provide_inputs
+        self._start_time, self._polynomials = 0.0, np.zeros((len(inputs), 3))
 
-    def begin(self, start: float, stop: float, tolerance: float | None) -> None:
+    def enter_initialization_mode(self, start: float, stop: float, tolerance: float | None) -> None:
         """Enter Initialization Mode."""
-        fmu = self.unit._fmu  # noqa: SLF001
+        fmu = self.instance._fmu  # noqa: SLF001
         self._call(lambda: fmu.enterInitializationMode(tolerance=tolerance, startTime=start, stopTime=stop))
 
-    def ready(self) -> None:
+    def enter_step_mode(self) -> None:
         """Enter Step Mode, by way of Event Mode if the FMU has one."""
-        self._call(self.unit._fmu.exitInitializationMode)  # noqa: SLF001
-        if self.abilities.events:
-            self._discrete()
+        self._call(self.instance._fmu.exitInitializationMode)  # noqa: SLF001
+        if self.capabilities.event_mode:
+            self._iterate_discrete_states()
 
-    def _provided(self, time: float) -> tuple[list[int], list[float]]:
+    def _provide_inputs(self, time: float) -> tuple[list[int], list[float]]:
         """Return inputs at an intermediate update."""
-        return self._inputs, input_extrapolation.evaluate_polynomials(self._course, time - self._begin).tolist()
+        return self._inputs, input_extrapolation.evaluate_polynomials(
+            self._polynomials, time - self._start_time
+        ).tolist()
 
-    def advance(self, time: float, size: float, course: Floats) -> SlaveStepResult:
-        """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
-        if not self.abilities.updates or not self._inputs or not course[:, 1:].any():
-            return self._held(time, size, course)
-        part = size / self._substeps
-        for k in range(self._substeps):
-            self._begin = time + k * part
-            self._course = input_extrapolation.fit_line_of_equal_moments(
-                input_extrapolation.shift_polynomials(course, k * part), part
+    def do_step(self, time: float, size: float, input_polynomials: Floats) -> SlaveStepResult:
+        """Do one communication step with inputs along ``input_polynomials``, shape (n_inputs, 3)."""
+        if not self.capabilities.intermediate_updates or not self._inputs or not input_polynomials[:, 1:].any():
+            return self._step_with_held_inputs(time, size, input_polynomials)
+        substep = size / self._substeps
+        for index in range(self._substeps):
+            self._start_time = time + index * substep
+            self._polynomials = input_extrapolation.fit_line_of_equal_moments(
+                input_extrapolation.shift_polynomials(input_polynomials, index * substep), substep
             )
-            for begin, end in ((0.0, RUN_IN * part), (RUN_IN * part, part)):
-                self.write(input_extrapolation.evaluate_polynomials(self._course, begin))
-                done = self._step(self._begin + begin, end - begin)
-                if done.event or done.reached < self._begin + end:
-                    return done
-        self.write(input_extrapolation.evaluate_polynomials(course, size))
+            for substep_start, substep_end in (
+                (0.0, FIRST_SUBSTEP_FRACTION * substep),
+                (FIRST_SUBSTEP_FRACTION * substep, substep),
+            ):
+                self.write_inputs(input_extrapolation.evaluate_polynomials(self._polynomials, substep_start))
+                result = self._do_internal_step(self._start_time + substep_start, substep_end - substep_start)
+                if result.needs_event_mode or result.end_time < self._start_time + substep_end:
+                    return result
+        self.write_inputs(input_extrapolation.evaluate_polynomials(input_polynomials, size))
         return SlaveStepResult(time + size)
 
-    def _held(self, time: float, size: float, course: Floats) -> SlaveStepResult:
-        """Step in substeps, each with the mean of the inputs' course held; stop at the first event."""
-        part = size / self._substeps
-        for k in range(self._substeps):
-            held = input_extrapolation.average_polynomials(
-                input_extrapolation.shift_polynomials(course, k * part), part
+    def _step_with_held_inputs(self, time: float, size: float, input_polynomials: Floats) -> SlaveStepResult:
+        """Step in substeps with inputs held at their means; stop at the first event."""
+        substep = size / self._substeps
+        for index in range(self._substeps):
+            held_inputs = input_extrapolation.average_polynomials(
+                input_extrapolation.shift_polynomials(input_polynomials, index * substep), substep
             )
-            self._begin, self._course = time, np.stack([held, 0.0 * held, 0.0 * held], axis=1)
-            self.write(held)
-            done = self._step(time + k * part, part)
-            if done.event or done.reached < time + (k + 1) * part:
-                return done
-        self.write(input_extrapolation.evaluate_polynomials(course, size))
+            self._start_time, self._polynomials = (
+                time,
+                np.stack([held_inputs, 0.0 * held_inputs, 0.0 * held_inputs], axis=1),
+            )
+            self.write_inputs(held_inputs)
+            result = self._do_internal_step(time + index * substep, substep)
+            if result.needs_event_mode or result.end_time < time + (index + 1) * substep:
+                return result
+        self.write_inputs(input_extrapolation.evaluate_polynomials(input_polynomials, size))
         return SlaveStepResult(time + size)
 
-    def _step(self, time: float, size: float) -> SlaveStepResult:
+    def _do_internal_step(self, time: float, size: float) -> SlaveStepResult:
         """Do one communication step; return where it ended and whether there is an event."""
-        events, terminate, early, last = self._call(self.unit._fmu.doStep, time, size)  # noqa: SLF001
-        if terminate:
-            raise SlaveError(f"it asked to end the simulation at t = {last:.9g} s")
-        if early and not self.abilities.early:
-            raise SlaveError(f"it returned early at t = {last:.9g} s without being allowed to")
-        return SlaveStepResult(last if early else time + size, bool(events))
+        has_event, wants_termination, returned_early, last_time = self._call(self.instance._fmu.doStep, time, size)  # noqa: SLF001
+        if wants_termination:
+            raise SlaveError(f"it asked to end the simulation at t = {last_time:.9g} s")
+        if returned_early and not self.capabilities.early_return:
+            raise SlaveError(f"it returned early at t = {last_time:.9g} s without being allowed to")
+        return SlaveStepResult(last_time if returned_early else time + size, bool(has_event))
 
-    def settle(self) -> float | None:
+    def handle_events(self) -> float | None:
         """Handle an event; return the time of the next one in s, if known."""
-        if not self.abilities.events:
+        if not self.capabilities.event_mode:
             return None
-        self._call(self.unit._fmu.enterEventMode)  # noqa: SLF001
-        return self._discrete()
+        self._call(self.instance._fmu.enterEventMode)  # noqa: SLF001
+        return self._iterate_discrete_states()
 
-    def _discrete(self) -> float | None:
+    def _iterate_discrete_states(self) -> float | None:
         """Iterate the discrete states until they settle; return the next time event in s, None without one."""
-        fmu = self.unit._fmu  # noqa: SLF001
-        for _ in range(MOST_UPDATES):
-            needed, terminate, _, _, defined, time = self._call(fmu.updateDiscreteStates)
-            if terminate:
+        fmu = self.instance._fmu  # noqa: SLF001
+        for _ in range(MAX_EVENT_ITERATIONS):
+            update_needed, wants_termination, _, _, next_time_defined, next_time = self._call(fmu.updateDiscreteStates)
+            if wants_termination:
                 raise SlaveError("it asked to end the simulation at an event")
-            if not needed:
+            if not update_needed:
                 self._call(fmu.enterStepMode)
-                return float(time) if defined else None
-        raise SlaveError(f"its discrete states do not settle in {MOST_UPDATES} iterations")
+                return float(next_time) if next_time_defined else None
+        raise SlaveError(f"its discrete states do not settle in {MAX_EVENT_ITERATIONS} iterations")
 
 
 class IntermediateUpdateInstance(Fmi3CoSimulation):
@@ -289,14 +304,18 @@ class IntermediateUpdateInstance(Fmi3CoSimulation):
 
     Args:
         request: As :class:`mb2fmu.fmu.runner.fmpy_instances.Fmi3CoSimulation` reads it.
-        log: Of the FMU's messages.
-        abilities: Whether updates, events and early return are used.
+        log: Log of the FMU's messages.
+        capabilities: Whether updates, events and early return are used.
     """
 
-    provide: Callable[[float], tuple[list[int], list[float]]]
+    provide_inputs: Callable[[float], tuple[list[int], list[float]]]
 
     def __init__(
-        self, request: dict[str, Any], log: MessageLog, abilities: SlaveCapabilities, required: Sequence[int]
+        self,
+        request: dict[str, Any],
+        log: MessageLog,
+        capabilities: SlaveCapabilities,
+        required_variables: Sequence[int],
     ) -> None:
         self._request = request
         self._fmu = FMU3Slave(
@@ -307,21 +326,21 @@ class IntermediateUpdateInstance(Fmi3CoSimulation):
         )
         self._fmu.instantiate(
             loggingOn=False,
-            eventModeUsed=abilities.events,
-            earlyReturnAllowed=abilities.early,
+            eventModeUsed=capabilities.event_mode,
+            earlyReturnAllowed=capabilities.early_return,
             logMessage=lambda _environment, status, category, text: log.write(status, category, text),
-            intermediateUpdate=self._update if abilities.updates else None,
-            requiredIntermediateVariables=list(required) if abilities.updates else None,
+            intermediateUpdate=self._handle_intermediate_update if capabilities.intermediate_updates else None,
+            requiredIntermediateVariables=list(required_variables) if capabilities.intermediate_updates else None,
         )
         if request["troubles"]:
             self._fmu.setDebugLogging(loggingOn=True, categories=request["troubles"])
 
-    def _update(
+    def _handle_intermediate_update(
         self, _environment: Any, time: float, may_set: bool, _may_get: bool, _finished: bool, _may_return: bool,
         early_return: Any, _early_time: Any,
     ) -> None:  # fmt: skip
-        """Set the inputs to their course at an intermediate time; never ask for an early return."""
+        """Set the inputs by their polynomials at an intermediate time; never request an early return."""
         if early_return:
             ctypes.cast(early_return, ctypes.POINTER(ctypes.c_bool))[0] = False
         if may_set:
-            self.set(*self.provide(time))
+            self.set(*self.provide_inputs(time))

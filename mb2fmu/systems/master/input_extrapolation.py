@@ -1,11 +1,11 @@
-"""Courses: polynomials that inputs follow during one communication step.
+"""Polynomials that inputs follow during one communication step.
 
-A course is (c0, c1, c2): u(t_n + s) = c0 + c1 s + c2 s². Shapes are (n, 3) for n inputs; s is in seconds.
+Coefficients are (c0, c1, c2): u(t_n + s) = c0 + c1 s + c2 s². Shapes are (n, 3) for n inputs; s is in seconds.
 
 A component that takes a value and a slope cannot follow a parabola. The line with the same first two moments over the
-step (the Legendre projection; Abramowitz & Stegun, Handbook of Mathematical Functions, 22.2.10) is then given instead:
-what is left out is orthogonal to constants and lines, so that a smooth component's state differs by O(H^5) per step,
-which is less than what an extrapolation of order 2 itself errs by.
+step (the Legendre projection; Abramowitz & Stegun, Handbook of Mathematical Functions, 22.2.10) is used instead:
+the difference is orthogonal to constants and lines, so that a smooth component's state differs by O(H^5) per step,
+less than the error of an extrapolation of order 2.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Point = tuple[float, Floats]
+TimedValues = tuple[float, Floats]
 """A time in s, and values there."""
 
-_NEAREST = 1e-3
-"""Points nearer to each other than this part of a step tell no slope over it: at an event all components meet after a
-step of 1e-9 s, say, and what the passes left open, divided by that, would be a slope."""
+_MIN_POINT_DISTANCE = 1e-3
+"""Points nearer to each other than this part of a step give no slope: after an event a step may be 1e-9 s long, and the
+residual of the iteration divided by that would be taken for a slope."""
 
 
-def select_distant_points(points: Sequence[Point], size: float) -> list[Point]:
-    """Return the points of a row that are far enough apart to fit a course over a step.
+def select_distant_points(points: Sequence[TimedValues], step_size: float) -> list[TimedValues]:
+    """Return the points that are far enough apart to fit a polynomial over a step.
 
     Args:
         points: From the earliest to the newest, which is kept.
-        size: Of the step, in s.
+        step_size: Size of the step, in s.
     """
-    kept = list(points[-1:])
+    selected = list(points[-1:])
     for point in reversed(points[:-1]):
-        if kept[0][0] - point[0] >= _NEAREST * size:
-            kept.insert(0, point)
-    return kept
+        if selected[0][0] - point[0] >= _MIN_POINT_DISTANCE * step_size:
+            selected.insert(0, point)
+    return selected
 
 
 def fit_polynomials(times: Sequence[float], values: Floats) -> Floats:
@@ -52,39 +52,49 @@ def fit_polynomials(times: Sequence[float], values: Floats) -> Floats:
     scale = max(map(abs, times)) or 1.0
     powers = np.vander(np.asarray(times) / scale, len(times), increasing=True)
     coefficients = np.linalg.solve(powers, values)
-    found = np.zeros((values.shape[1], max(3, len(times))))
-    found[:, : len(times)] = (coefficients / scale ** np.arange(len(times))[:, None]).T
-    return found
+    polynomials = np.zeros((values.shape[1], max(3, len(times))))
+    polynomials[:, : len(times)] = (coefficients / scale ** np.arange(len(times))[:, None]).T
+    return polynomials
 
 
-def evaluate_polynomials(course: Floats, s: float) -> Floats:
+def evaluate_polynomials(polynomials: Floats, time: float) -> Floats:
     """Return values at s, shape (n,)."""
-    found = course[:, -1]
-    for k in range(course.shape[1] - 2, -1, -1):
-        found = course[:, k] + s * found
-    return np.asarray(found)
+    values = polynomials[:, -1]
+    for power in range(polynomials.shape[1] - 2, -1, -1):
+        values = polynomials[:, power] + time * values
+    return np.asarray(values)
 
 
-def differentiate_polynomials(course: Floats, s: float) -> Floats:
+def differentiate_polynomials(polynomials: Floats, time: float) -> Floats:
     """Return derivatives by time at s, shape (n,)."""
-    degree = course.shape[1] - 1
-    found = degree * course[:, degree]
-    for k in range(degree - 1, 0, -1):
-        found = k * course[:, k] + s * found
-    return np.asarray(found)
+    degree = polynomials.shape[1] - 1
+    derivatives = degree * polynomials[:, degree]
+    for power in range(degree - 1, 0, -1):
+        derivatives = power * polynomials[:, power] + time * derivatives
+    return np.asarray(derivatives)
 
 
-def shift_polynomials(course: Floats, s: float) -> Floats:
+def shift_polynomials(polynomials: Floats, time: float) -> Floats:
     """Return the polynomials counted from s."""
-    return np.stack([evaluate_polynomials(course, s), differentiate_polynomials(course, s), course[:, 2]], axis=1)
+    return np.stack(
+        [evaluate_polynomials(polynomials, time), differentiate_polynomials(polynomials, time), polynomials[:, 2]],
+        axis=1,
+    )
 
 
-def fit_line_of_equal_moments(course: Floats, size: float) -> Floats:
+def fit_line_of_equal_moments(polynomials: Floats, size: float) -> Floats:
     """Return the lines with the same moments of order 0 and 1 over [0, size]; shape (n, 3), the last column zero."""
-    bend = course[:, 2]
-    return np.stack([course[:, 0] - bend * size**2 / 6.0, course[:, 1] + bend * size, np.zeros_like(bend)], axis=1)
+    quadratic_coefficients = polynomials[:, 2]
+    return np.stack(
+        [
+            polynomials[:, 0] - quadratic_coefficients * size**2 / 6.0,
+            polynomials[:, 1] + quadratic_coefficients * size,
+            np.zeros_like(quadratic_coefficients),
+        ],
+        axis=1,
+    )
 
 
-def average_polynomials(course: Floats, size: float) -> Floats:
+def average_polynomials(polynomials: Floats, size: float) -> Floats:
     """Return means over [0, size], shape (n,)."""
-    return np.asarray(course[:, 0] + size * (course[:, 1] / 2.0 + size * course[:, 2] / 3.0))
+    return np.asarray(polynomials[:, 0] + size * (polynomials[:, 1] / 2.0 + size * polynomials[:, 2] / 3.0))

@@ -20,8 +20,14 @@ import numpy.typing as npt
 from fmpy.fmi2 import FMU2Slave
 
 from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, MessageLog
-from mb2fmu.systems.master.fmu_slaves import Fmi2Slave, Fmi3Slave, SlaveCapabilities, SlaveError, SlaveStepResult
-from mb2fmu.systems.master.fmu_slaves import IntermediateUpdateInstance as Unit3
+from mb2fmu.systems.master.fmu_slaves import (
+    Fmi2Slave,
+    Fmi3Slave,
+    IntermediateUpdateInstance,
+    SlaveCapabilities,
+    SlaveError,
+    SlaveStepResult,
+)
 from mb2fmu.systems.master.simulation_run import run_coupled_system
 from mb2fmu.systems.master.stability_forecast import LinearModel
 from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
@@ -35,17 +41,17 @@ class ComponentRequest:
 
     Attributes:
         version: 2 or 3.
-        request: What ``driving.instances`` reads.
-        abilities: What may be asked of it.
-        values: Start values: value references and values.
-        states: Value references of continuous states, and of their derivatives; () if they are not known.
+        instance_request: Arguments of an instance, see ``fmu.runner.fmpy_instances``.
+        capabilities: Optional functions that the master may use.
+        start_values: Start values: value references and values.
+        state_references: Value references of continuous states, and of their derivatives; () if they are not known.
     """
 
     version: int
-    request: Mapping[str, Any]
-    abilities: SlaveCapabilities
-    values: tuple[tuple[int, ...], tuple[float, ...]]
-    states: tuple[tuple[int, ...], tuple[int, ...]]
+    instance_request: Mapping[str, Any]
+    capabilities: SlaveCapabilities
+    start_values: tuple[tuple[int, ...], tuple[float, ...]]
+    state_references: tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -57,17 +63,17 @@ class SystemRequest:
     stepping: SteppingSettings
     stop: float
     tolerance: float
-    units: tuple[ComponentRequest, ...]
+    components: tuple[ComponentRequest, ...]
 
 
 class _ComponentMessageLog(MessageLog):
     """A log that names the component of each message.
 
     Args:
-        stream: To write to.
-        component: That the log is of.
-        components: All of the system. fmpy's logger of FMI 2 is that of the FMU that was made last, for all FMUs, so
-            the name that the message has counts.
+        stream: File that messages are written to.
+        component: Name of the component.
+        components: Names of all components. In FMI 2 fmpy's logger is that of the last instance, for all FMUs, so the
+            name in the message counts.
     """
 
     def __init__(self, stream: IO[str], component: str, components: Sequence[str]) -> None:
@@ -102,95 +108,113 @@ class _NamedFmi2Instance(Fmi2CoSimulation):
 class _CallRecordingSlave:
     """A slave whose calls are noted, so that a crash can be attributed."""
 
-    def __init__(self, slave: Fmi2Slave | Fmi3Slave, number: int, at: npt.NDArray[np.int64]) -> None:
-        self._slave, self._number, self._at = slave, number, at
-        self.abilities = slave.abilities
-        self.read, self.write = slave.read, slave.write
-        self.save, self.restore, self.forget, self.settle = slave.save, slave.restore, slave.forget, slave.settle
+    def __init__(self, slave: Fmi2Slave | Fmi3Slave, number: int, current_component: npt.NDArray[np.int64]) -> None:
+        self._slave, self._number, self._current_component = slave, number, current_component
+        self.capabilities = slave.capabilities
+        self.read_outputs, self.write_inputs = slave.read_outputs, slave.write_inputs
+        self.save_state, self.restore_state, self.free_state, self.handle_events = (
+            slave.save_state,
+            slave.restore_state,
+            slave.free_state,
+            slave.handle_events,
+        )
 
-    def advance(self, time: float, size: float, course: Floats) -> SlaveStepResult:
+    def do_step(self, time: float, size: float, input_polynomials: Floats) -> SlaveStepResult:
         """Do one communication step, and note it."""
-        self._at[0] = self._number + 1
-        done = self._slave.advance(time, size, course)
-        self._at[0] = 0
-        return done
+        self._current_component[0] = self._number + 1
+        result = self._slave.do_step(time, size, input_polynomials)
+        self._current_component[0] = 0
+        return result
 
 
-def make_component_slave(request: SystemRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
+def make_component_slaves(request: SystemRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
     """Return all components, in Initialization Mode with their start values."""
     slaves: list[Fmi2Slave | Fmi3Slave] = []
     wiring = request.wiring
-    for k, unit in enumerate(request.units):
-        said = _ComponentMessageLog(log, wiring.components[k], wiring.components)
-        inputs = [wiring.inputs[i].reference for i in wiring.inputs_of(k)]
-        outputs = [wiring.outputs[i].reference for i in wiring.outputs_of(k)]
+    for index, component in enumerate(request.components):
+        message_log = _ComponentMessageLog(log, wiring.components[index], wiring.components)
+        inputs = [wiring.inputs[port].reference for port in wiring.inputs_of(index)]
+        outputs = [wiring.outputs[port].reference for port in wiring.outputs_of(index)]
         slave: Fmi2Slave | Fmi3Slave
-        if unit.version == 2:
+        if component.version == 2:
             slave = Fmi2Slave(
-                _NamedFmi2Instance(dict(unit.request), said), inputs, outputs, unit.abilities, request.stepping.substeps
+                _NamedFmi2Instance(dict(component.instance_request), message_log),
+                inputs,
+                outputs,
+                component.capabilities,
+                request.stepping.substeps,
             )
         else:
-            instance = Unit3(dict(unit.request), said, unit.abilities, inputs)
-            slave = Fmi3Slave(instance, inputs, outputs, unit.abilities, request.stepping.substeps)
-        slave.start(*unit.values)
-        slave.begin(0.0, request.stop, request.tolerance)
+            instance = IntermediateUpdateInstance(
+                dict(component.instance_request), message_log, component.capabilities, inputs
+            )
+            slave = Fmi3Slave(instance, inputs, outputs, component.capabilities, request.stepping.substeps)
+        slave.set_start_values(*component.start_values)
+        slave.enter_initialization_mode(0.0, request.stop, request.tolerance)
         slaves.append(slave)
     return slaves
 
 
 def linearize_components(request: SystemRequest, slaves: Sequence[Fmi2Slave | Fmi3Slave]) -> list[LinearModel] | None:
     """Return linear models of the components at their states; None if one has none."""
-    found = []
+    models = []
     wiring = request.wiring
-    for k, (unit, slave) in enumerate(zip(request.units, slaves, strict=True)):
-        states, rates = unit.states
-        inputs = [wiring.inputs[i].reference for i in wiring.inputs_of(k)]
-        outputs = [wiring.outputs[i].reference for i in wiring.outputs_of(k)]
-        if not unit.abilities.directional:
+    for index, (component, slave) in enumerate(zip(request.components, slaves, strict=True)):
+        states, derivatives = component.state_references
+        inputs = [wiring.inputs[port].reference for port in wiring.inputs_of(index)]
+        outputs = [wiring.outputs[port].reference for port in wiring.outputs_of(index)]
+        if not component.capabilities.directional_derivatives:
             return None
-        unknowns, knowns = [*rates, *outputs], [*states, *inputs]
+        unknowns, knowns = [*derivatives, *outputs], [*states, *inputs]
         try:
-            columns = [slave.directional(unknowns, [each], [1.0]) for each in knowns]
+            columns = [slave.directional_derivatives(unknowns, [reference], [1.0]) for reference in knowns]
         except SlaveError:
             return None
-        n, m = len(states), len(inputs)
-        whole = np.array(columns, dtype=float).reshape(len(knowns), len(unknowns)).T
-        found.append(LinearModel(whole[:n, :n], whole[:n, n : n + m], whole[n:, :n], whole[n:, n : n + m]))
-    return found
+        state_count, input_count = len(states), len(inputs)
+        system_matrix = np.array(columns, dtype=float).reshape(len(knowns), len(unknowns)).T
+        models.append(
+            LinearModel(
+                system_matrix[:state_count, :state_count],
+                system_matrix[:state_count, state_count : state_count + input_count],
+                system_matrix[state_count:, :state_count],
+                system_matrix[state_count:, state_count : state_count + input_count],
+            )
+        )
+    return models
 
 
 def main() -> None:
     """Read the request, run the system, write the outcome."""
     request: SystemRequest = pickle.loads(Path(sys.argv[1]).read_bytes())  # noqa: S301  our own file
     folder = Path(request.folder)
-    at = np.memmap(folder / "at.i64", dtype=np.int64, mode="w+", shape=(1,))
+    current_component = np.memmap(folder / "at.i64", dtype=np.int64, mode="w+", shape=(1,))
     with (
         (folder / "log.jsonl").open("w", encoding="utf-8") as log,
         (folder / "rows.f64").open("wb", buffering=0) as rows,
     ):
         try:
-            slaves = make_component_slave(request, log)
+            slaves = make_component_slaves(request, log)
         except (SlaveError, Exception) as error:  # noqa: BLE001  an FMU that cannot be made: fmpy raises bare exceptions
             failure = {"component": "", "time": 0.0, "what": f"instantiating failed: {error}"}
             (folder / "outcome.json").write_text(json.dumps({"failure": failure, "notes": []}), encoding="utf-8")
             return
-        watched = [_CallRecordingSlave(slave, k, at) for k, slave in enumerate(slaves)]
+        recording_slaves = [_CallRecordingSlave(slave, index, current_component) for index, slave in enumerate(slaves)]
 
         def record(time: float, outputs: Floats, defects: Floats, energies: Floats) -> None:
             rows.write(np.concatenate([[time], outputs, defects, energies]).tobytes())
 
         def ready() -> None:
             for slave in slaves:
-                slave.ready()
+                slave.enter_step_mode()
 
-        tally = run_coupled_system(
-            request.wiring, watched, request.stepping, request.stop, record,
+        statistics = run_coupled_system(
+            request.wiring, recording_slaves, request.stepping, request.stop, record,
             lambda: linearize_components(request, slaves), ready,
         )  # fmt: skip
-        (folder / "outcome.json").write_text(json.dumps(asdict(tally)), encoding="utf-8")
-        if tally.failure is None:
+        (folder / "outcome.json").write_text(json.dumps(asdict(statistics)), encoding="utf-8")
+        if statistics.failure is None:
             for slave in slaves:
-                slave.close()
+                slave.terminate()
 
 
 if __name__ == "__main__":

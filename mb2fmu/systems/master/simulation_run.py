@@ -16,12 +16,12 @@ from mb2fmu.systems.master.stability_forecast import LinearModel, StabilityForec
 from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
-Record = Callable[[float, Floats, Floats, Floats], None]
-"""Is told of each communication point: time, outputs, energy defects of bonds, energies over bonds."""
+RecordPoint = Callable[[float, Floats, Floats, Floats], None]
+"""Receives each communication point: time, outputs, energy defects of bonds, energies over bonds."""
 
-_SLACK = 1e-9
-_SMALLEST = 1e-6
-"""Of the first step: no adapted step is smaller."""
+_TIME_TOLERANCE = 1e-9
+_MIN_STEP_RATIO = 1e-6
+"""Smallest adapted step, relative to the first one."""
 
 
 @dataclass
@@ -30,25 +30,25 @@ class RunStatistics:
 
     Attributes:
         steps: Accepted communication steps.
-        rejected: Steps that were made again, smaller.
-        passes: Most passes over one step.
-        all_passes: Sum over all steps.
-        unsettled: Steps whose passes ended before the inputs agreed.
-        largest_change: Of the inputs in the last pass of such a step, relative.
+        rejected_steps: Steps that were repeated with a smaller size.
+        max_passes: Largest number of iterations of one step.
+        total_passes: Iterations of all steps.
+        unconverged_steps: Steps whose iterations ended before the inputs agreed.
+        largest_change: Largest relative change of the inputs in the last iteration of such a step.
         events: Events that components had.
-        early: Steps that a component ended early.
-        forecast: What was foretold; None if the components cannot be linearized.
+        early_returns: Steps that a component ended early.
+        forecast: Forecast of stability; None if the components cannot be linearized.
         failure: Component, time and reason, if it ended early.
     """
 
     steps: int = 0
-    rejected: int = 0
-    passes: int = 0
-    all_passes: int = 0
-    unsettled: int = 0
+    rejected_steps: int = 0
+    max_passes: int = 0
+    total_passes: int = 0
+    unconverged_steps: int = 0
     largest_change: float = 0.0
     events: int = 0
-    early: int = 0
+    early_returns: int = 0
     forecast: dict[str, Any] | None = None
     failure: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
@@ -57,9 +57,9 @@ class RunStatistics:
 class UnstableCouplingError(Exception):
     """The coupling is forecast to be unstable."""
 
-    def __init__(self, foretold: StabilityForecast) -> None:
-        self.foretold = foretold
-        super().__init__(f"errors grow by {foretold.radius:.6g} per step")
+    def __init__(self, forecast: StabilityForecast) -> None:
+        self.forecast = forecast
+        super().__init__(f"errors grow by {forecast.spectral_radius:.6g} per step")
 
 
 def run_coupled_system(
@@ -67,46 +67,46 @@ def run_coupled_system(
     slaves: Sequence[Slave],
     stepping: SteppingSettings,
     stop: float,
-    record: Record,
-    models: Callable[[], Sequence[LinearModel] | None] = lambda: None,
-    ready: Callable[[], None] = lambda: None,
+    record: RecordPoint,
+    linearize: Callable[[], Sequence[LinearModel] | None] = lambda: None,
+    enter_step_mode: Callable[[], None] = lambda: None,
 ) -> RunStatistics:
     """Run a system whose components are in Initialization Mode.
 
     Args:
         wiring: The system.
-        slaves: Its components.
-        stepping: How.
-        stop: End in s; it begins at 0.
-        record: Is told of each communication point.
-        models: Linearizes the components where they are; None if they cannot be.
-        ready: Takes the components to Step Mode.
+        slaves: The components.
+        stepping: Settings of the master.
+        stop: Stop time in s; the run begins at 0.
+        record: Receives each communication point.
+        linearize: Returns linear models of the components at their states; None if they cannot be linearized.
+        enter_step_mode: Brings the components to Step Mode.
 
     Returns:
         How it went; ``failure`` is set if it ended early.
     """
-    tally = RunStatistics()
-    march = SystemStepper(wiring, slaves, stepping)
+    statistics = RunStatistics()
+    stepper = SystemStepper(wiring, slaves, stepping)
     try:
-        march.begin()  # inputs and outputs agree while start values may still follow from them
-        ready()
-        march = SystemStepper(wiring, slaves, stepping)
-        march.begin()
-        _foretell(tally, wiring, models(), stepping, stop)
-        account = BondEnergyAccount(
-            wiring, stepping.order, 0.0, march.closing.u, march.closing.y, iterated=stepping.passes > 1
+        stepper.initialize()  # inputs and outputs agree while start values may still follow from them
+        enter_step_mode()
+        stepper = SystemStepper(wiring, slaves, stepping)
+        stepper.initialize()
+        _forecast_stability(statistics, wiring, linearize(), stepping, stop)
+        energy_account = BondEnergyAccount(
+            wiring, stepping.order, 0.0, stepper.loop_solver.u, stepper.loop_solver.y, iterated=stepping.passes > 1
         )
-        record(0.0, march.closing.y, account.defects(), account.exchanged())
-        _march(tally, march, stepping, stop, account, record)
+        record(0.0, stepper.loop_solver.y, energy_account.energy_defects(), energy_account.exchanged_energies())
+        _step_to_end(statistics, stepper, stepping, stop, energy_account, record)
     except CommunicationStepError as error:
-        tally.failure = {"component": error.component, "time": error.time, "what": error.what}
+        statistics.failure = {"component": error.component, "time": error.time, "what": error.reason}
     except UnstableCouplingError as error:
-        tally.failure = {"component": "", "time": 0.0, "what": str(error), "unstable": True}
-    return tally
+        statistics.failure = {"component": "", "time": 0.0, "what": str(error), "unstable": True}
+    return statistics
 
 
-def _foretell(
-    tally: RunStatistics,
+def _forecast_stability(
+    statistics: RunStatistics,
     wiring: SystemWiring,
     models: Sequence[LinearModel] | None,
     stepping: SteppingSettings,
@@ -114,72 +114,86 @@ def _foretell(
 ) -> None:
     """Note the forecast of stability, or why there is none; raise if it is unstable and the user wants that refused."""
     if any(link.delay for link in wiring.links):
-        tally.notes.append("no forecast of stability: connections have delays")
+        statistics.notes.append("no forecast of stability: connections have delays")
         return
     if models is None:
-        tally.notes.append("no forecast of stability: not all components offer directional derivatives of their states")
+        statistics.notes.append(
+            "no forecast of stability: not all components offer directional derivatives of their states"
+        )
         return
-    foretold = forecast_stability(wiring, models, stepping, stop)
-    tally.forecast = asdict(foretold)
-    if foretold.unstable and stepping.unstable == "refuse":
-        raise UnstableCouplingError(foretold)
+    forecast = forecast_stability(wiring, models, stepping, stop)
+    statistics.forecast = asdict(forecast)
+    if forecast.unstable and stepping.unstable == "refuse":
+        raise UnstableCouplingError(forecast)
 
 
-def _march(
-    tally: RunStatistics,
-    march: SystemStepper,
+def _step_to_end(
+    statistics: RunStatistics,
+    stepper: SystemStepper,
     stepping: SteppingSettings,
     stop: float,
-    account: BondEnergyAccount,
-    record: Record,
+    energy_account: BondEnergyAccount,
+    record: RecordPoint,
 ) -> None:
     """Step the system to the end, with steps as given or adapted to the accuracy, and record every point."""
-    count, size = round(stop / stepping.step), stepping.step
-    steady = stepping.accuracy is None
-    while march.time < stop * (1.0 - _SLACK):
-        if steady:
+    step_count, step_size = round(stop / stepping.step), stepping.step
+    fixed_step = stepping.accuracy is None
+    while stepper.time < stop * (1.0 - _TIME_TOLERANCE):
+        if fixed_step:
             # Points are multiples of the step, so that round-off does not add up.
-            wanted = min((np.floor(march.time / size + 1e-6) + 1.0) * size, stop)
-            size_now = (stop if count and wanted > stop * (1.0 - _SLACK) else wanted) - march.time
+            next_time = min((np.floor(stepper.time / step_size + 1e-6) + 1.0) * step_size, stop)
+            present_size = (
+                stop if step_count and next_time > stop * (1.0 - _TIME_TOLERANCE) else next_time
+            ) - stepper.time
         else:
-            size_now = min(size, stop - march.time)
-        if steady:
-            done = march.step(size_now)
+            present_size = min(step_size, stop - stepper.time)
+        if fixed_step:
+            step = stepper.step(present_size)
         else:
-            attempt = _adapted(tally, march, stepping, size_now)
+            attempt = _try_adapted_step(statistics, stepper, stepping, present_size)
             if attempt is None:
-                size = max(0.3 * size_now, _SMALLEST * stepping.step)
+                step_size = max(0.3 * present_size, _MIN_STEP_RATIO * stepping.step)
                 continue
-            done, size = attempt
-        tally.steps += 1
-        tally.passes, tally.all_passes = max(tally.passes, done.passes), tally.all_passes + done.passes
-        tally.events += bool(done.event)
-        tally.early += bool(done.size < size_now * (1.0 - _SLACK))
-        if stepping.passes > 1 and done.change > stepping.converged:
-            tally.unsettled += 1
-            tally.largest_change = max(tally.largest_change, done.change)
-        account.add(done, march.closing.u, march.closing.y, march.slopes(account.pairs))
-        record(march.time, march.closing.y, account.defects(), account.exchanged())
-        if not np.all(np.isfinite(march.closing.y)):
-            raise CommunicationStepError("", march.time, "an output is no finite number")
+            step, step_size = attempt
+        statistics.steps += 1
+        statistics.max_passes, statistics.total_passes = (
+            max(statistics.max_passes, step.iterations),
+            statistics.total_passes + step.iterations,
+        )
+        statistics.events += bool(step.event)
+        statistics.early_returns += bool(step.size < present_size * (1.0 - _TIME_TOLERANCE))
+        if stepping.passes > 1 and step.last_change > stepping.converged:
+            statistics.unconverged_steps += 1
+            statistics.largest_change = max(statistics.largest_change, step.last_change)
+        energy_account.add_step(
+            step,
+            stepper.loop_solver.u,
+            stepper.loop_solver.y,
+            stepper.feedthrough_derivatives(energy_account.feedthrough_pairs),
+        )
+        record(
+            stepper.time, stepper.loop_solver.y, energy_account.energy_defects(), energy_account.exchanged_energies()
+        )
+        if not np.all(np.isfinite(stepper.loop_solver.y)):
+            raise CommunicationStepError("", stepper.time, "an output is no finite number")
 
 
-def _adapted(
-    tally: RunStatistics, march: SystemStepper, stepping: SteppingSettings, size: float
+def _try_adapted_step(
+    statistics: RunStatistics, stepper: SystemStepper, stepping: SteppingSettings, step_size: float
 ) -> tuple[AcceptedStep, float] | None:
     """Do one step and return it with the next size; None if its error was too large and the step was undone."""
     assert stepping.accuracy is not None
-    kept = march.kept()
-    order = min(len(kept.past) - 1, stepping.order)
-    done = march.step(size)
-    error = done.error / stepping.accuracy if order == stepping.order else 0.5
-    again = error > 1.0 and not done.event and size > 2.0 * _SMALLEST * stepping.step
-    if again:
-        march.undo(kept)
-        tally.rejected += 1
-    march.forget(kept.states)
-    if again:
+    saved = stepper.save()
+    order = min(len(saved.past_points) - 1, stepping.order)
+    step = stepper.step(step_size)
+    relative_error = step.extrapolation_error / stepping.accuracy if order == stepping.order else 0.5
+    rejected = relative_error > 1.0 and not step.event and step_size > 2.0 * _MIN_STEP_RATIO * stepping.step
+    if rejected:
+        stepper.restore(saved)
+        statistics.rejected_steps += 1
+    stepper.free_states(saved.states)
+    if rejected:
         return None
-    longest = 100.0 * stepping.step if stepping.longest is None else stepping.longest
-    factor = min(2.0, max(0.3, 0.8 * max(error, 1e-9) ** (-1.0 / (stepping.order + 1))))
-    return done, min(longest, size * factor)
+    longest_step = 100.0 * stepping.step if stepping.longest is None else stepping.longest
+    size_factor = min(2.0, max(0.3, 0.8 * max(relative_error, 1e-9) ** (-1.0 / (stepping.order + 1))))
+    return step, min(longest_step, step_size * size_factor)

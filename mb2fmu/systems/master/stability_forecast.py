@@ -1,11 +1,11 @@
 """Forecast the growth of errors under a coupling, before any step, with linear components stepped exactly.
 
-The components are linearized where they are (directional derivatives), and the master's own passes are applied to these
+The components are linearized at their states (directional derivatives). The master's own step is applied to these
 linear components and to the past of their inputs, one unit vector after another. That gives the matrix by which a
 communication step multiplies errors; its spectral radius is compared with that of the exactly coupled system.
 
-A pass that grows without bound as steps get smaller (feedthrough around a ring with a gain above one: the mass ratio)
-shows here as well as one that grows because the step is too long.
+This finds couplings that diverge for small steps (feedthrough around a loop with a gain above one: the mass ratio) and
+couplings that diverge because the step is too long.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
-EXPLODES = 1e3
+MAX_ERROR_GROWTH = 1e3
 """Growth over the experiment, relative to the exact one's, above which a coupling is called unstable."""
-_LONGEST = 700.0
+_MAX_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class LinearModel:
     C: Floats
     D: Floats
 
-    def slave(self) -> LinearComponent:
+    def make_component(self) -> LinearComponent:
         """Return a slave that steps the model, at rest."""
         return LinearComponent(self.A, self.B, self.C, self.D)
 
@@ -47,105 +47,124 @@ class StabilityForecast:
     """Result of a forecast.
 
     Attributes:
-        size: Communication step in s.
-        radius: Largest factor by which one step multiplies errors.
-        exact: The same of the exactly coupled system.
-        growth: Logarithm of the factor over the experiment, beyond the exact one's.
-        stable_step: With these settings the longest of the halved steps that is stable, in s; None if the present one
-            is, nan if none is.
+        step_size: Communication step in s.
+        spectral_radius: Largest factor by which one step multiplies errors.
+        exact_spectral_radius: The same factor of the exactly coupled system.
+        log_growth: Logarithm of the factor over the experiment, beyond the exact one's.
+        stable_step: Longest halved step that is stable with these settings, in s; None if the present step is stable,
+            nan if no halved step is.
     """
 
-    size: float
-    radius: float
-    exact: float
-    growth: float
+    step_size: float
+    spectral_radius: float
+    exact_spectral_radius: float
+    log_growth: float
     stable_step: float | None = None
 
     @property
     def unstable(self) -> bool:
         """Whether errors grow beyond bounds within the experiment."""
-        return bool(self.growth > np.log(EXPLODES))
+        return bool(self.log_growth > np.log(MAX_ERROR_GROWTH))
 
 
 def forecast_stability(
-    wiring: SystemWiring, models: Sequence[LinearModel], stepping: SteppingSettings, stop: float, *, deeper: int = 12
+    wiring: SystemWiring,
+    models: Sequence[LinearModel],
+    stepping: SteppingSettings,
+    stop: float,
+    *,
+    max_halvings: int = 12,
 ) -> StabilityForecast:
     """Forecast the growth of errors.
 
     Args:
         wiring: The system.
-        models: Its components, linearized.
-        stepping: How it is stepped.
+        models: The components, linearized.
+        stepping: Settings of the master.
         stop: Length of the experiment in s.
-        deeper: How often the step is halved in the search of a stable one.
+        max_halvings: Largest number of halvings in the search for a stable step.
     """
-    own = replace(stepping, accuracy=None)
-    size = stepping.step
-    radius, exact = _radius(wiring, models, own, size), _exact(wiring, models, size)
-    found = StabilityForecast(size, radius, exact, _growth(radius, exact, stop / size))
-    if not found.unstable:
-        return found
-    for halved in range(1, deeper + 1):
-        small = size / 2.0**halved
-        grown = _growth(_radius(wiring, models, own, small), _exact(wiring, models, small), stop / small)
-        if grown <= np.log(EXPLODES):
-            return replace(found, stable_step=small)
-    return replace(found, stable_step=np.nan)
+    fixed_stepping = replace(stepping, accuracy=None)
+    step_size = stepping.step
+    spectral_radius, exact_radius = (
+        _compute_spectral_radius(wiring, models, fixed_stepping, step_size),
+        _compute_exact_spectral_radius(wiring, models, step_size),
+    )
+    forecast = StabilityForecast(
+        step_size, spectral_radius, exact_radius, _compute_log_growth(spectral_radius, exact_radius, stop / step_size)
+    )
+    if not forecast.unstable:
+        return forecast
+    for halvings in range(1, max_halvings + 1):
+        smaller_step = step_size / 2.0**halvings
+        log_growth = _compute_log_growth(
+            _compute_spectral_radius(wiring, models, fixed_stepping, smaller_step),
+            _compute_exact_spectral_radius(wiring, models, smaller_step),
+            stop / smaller_step,
+        )
+        if log_growth <= np.log(MAX_ERROR_GROWTH):
+            return replace(forecast, stable_step=smaller_step)
+    return replace(forecast, stable_step=np.nan)
 
 
-def _growth(radius: float, exact: float, steps: float) -> float:
+def _compute_log_growth(spectral_radius: float, exact_radius: float, step_count: float) -> float:
     """Return ln of the growth of errors in so many steps, beyond that of the exact motion."""
-    if not np.isfinite(radius):
+    if not np.isfinite(spectral_radius):
         return float("inf")
-    return float(steps * (np.log(max(radius, 1e-300)) - np.log(max(exact, 1.0))))
+    return float(step_count * (np.log(max(spectral_radius, 1e-300)) - np.log(max(exact_radius, 1.0))))
 
 
-def _radius(wiring: SystemWiring, models: Sequence[LinearModel], stepping: SteppingSettings, size: float) -> float:
+def _compute_spectral_radius(
+    wiring: SystemWiring, models: Sequence[LinearModel], stepping: SteppingSettings, step_size: float
+) -> float:
     """Return the spectral radius of one step of the master, over states and past inputs."""
-    counts = [len(model.A) for model in models]
-    inputs, order = len(wiring.inputs), stepping.order
-    plain = replace(wiring, links=tuple(replace(link, offset=0.0) for link in wiring.links), bonds=())
-    slaves = [model.slave() for model in models]
-    total = sum(counts) + (order + 1) * inputs
+    state_counts = [len(model.A) for model in models]
+    input_count, order = len(wiring.inputs), stepping.order
+    linear_wiring = replace(wiring, links=tuple(replace(link, offset=0.0) for link in wiring.links), bonds=())
+    slaves = [model.make_component() for model in models]
+    dimension = sum(state_counts) + (order + 1) * input_count
     columns = []
-    for k in range(total):
-        start = np.zeros(total)
-        start[k] = 1.0
-        states, past = start[: sum(counts)], start[sum(counts) :].reshape(order + 1, inputs)
-        for slave, x in zip(slaves, np.split(states, np.cumsum(counts)[:-1]), strict=True):
-            slave.restore(x)
-        march = SystemStepper(plain, slaves, replace(stepping, step=size))
-        march.place(list(past), size)
-        march.closing.u = past[-1].copy()
+    for column in range(dimension):
+        unit_vector = np.zeros(dimension)
+        unit_vector[column] = 1.0
+        states, past_inputs = (
+            unit_vector[: sum(state_counts)],
+            unit_vector[sum(state_counts) :].reshape(order + 1, input_count),
+        )
+        for slave, slave_state in zip(slaves, np.split(states, np.cumsum(state_counts)[:-1]), strict=True):
+            slave.restore_state(slave_state)
+        stepper = SystemStepper(linear_wiring, slaves, replace(stepping, step=step_size))
+        stepper.set_past_inputs(list(past_inputs), step_size)
+        stepper.loop_solver.u = past_inputs[-1].copy()
         try:
-            march.step(size)
+            stepper.step(step_size)
         except (CommunicationStepError, np.linalg.LinAlgError):
             return float("inf")
-        kept = [*past[1:], march.newest[-1]]
-        columns.append(np.concatenate([*(slave.x for slave in slaves), *kept]))
+        new_past_inputs = [*past_inputs[1:], stepper.recent_inputs[-1]]
+        columns.append(np.concatenate([*(slave.x for slave in slaves), *new_past_inputs]))
     matrix = np.array(columns).T
     if not np.all(np.isfinite(matrix)):
         return float("inf")
     return float(np.max(np.abs(np.linalg.eigvals(matrix)), initial=0.0))
 
 
-def _exact(wiring: SystemWiring, models: Sequence[LinearModel], size: float) -> float:
+def _compute_exact_spectral_radius(wiring: SystemWiring, models: Sequence[LinearModel], step_size: float) -> float:
     """Return the spectral radius of the exactly coupled system over the same time."""
-    A, B, C, D = (_diagonal([getattr(model, name) for model in models]) for name in "ABCD")
+    A, B, C, D = (_make_block_diagonal([getattr(model, name) for model in models]) for name in "ABCD")
     L = np.zeros((len(wiring.inputs), len(wiring.outputs)))
-    place_in = [k for c in range(len(models)) for k in wiring.inputs_of(c)]
-    place_out = [k for c in range(len(models)) for k in wiring.outputs_of(c)]
+    input_order = [port for component in range(len(models)) for port in wiring.inputs_of(component)]
+    output_order = [port for component in range(len(models)) for port in wiring.outputs_of(component)]
     for link in wiring.links:
-        L[place_in.index(link.target), place_out.index(link.source)] = link.factor
+        L[input_order.index(link.target), output_order.index(link.source)] = link.factor
     try:
-        closed = A + B @ np.linalg.solve(np.eye(len(L)) - L @ D, L @ C)
+        coupled_matrix = A + B @ np.linalg.solve(np.eye(len(L)) - L @ D, L @ C)
     except np.linalg.LinAlgError:
         return 1.0
-    slopes = np.linalg.eigvals(closed).real if len(closed) else np.zeros(1)
-    return float(np.exp(min(max(slopes) * size, _LONGEST)))
+    real_parts = np.linalg.eigvals(coupled_matrix).real if len(coupled_matrix) else np.zeros(1)
+    return float(np.exp(min(max(real_parts) * step_size, _MAX_EXPONENT)))
 
 
-def _diagonal(blocks: Sequence[Floats]) -> Floats:
+def _make_block_diagonal(blocks: Sequence[Floats]) -> Floats:
     """Return the block-diagonal matrix."""
     from scipy.linalg import block_diag
 
@@ -163,47 +182,54 @@ class LinearComponent:
         x: State at the beginning, shape (n_x,); zero if left out.
     """
 
-    abilities = SlaveCapabilities(lines=True, back=True)
+    capabilities = SlaveCapabilities(interpolates_inputs=True, saves_state=True)
 
     def __init__(self, A: Floats, B: Floats, C: Floats, D: Floats, x: Floats | None = None) -> None:
         self.A, self.B, self.C, self.D = A, B, C, D
         self.x = np.zeros(len(A)) if x is None else np.array(x, dtype=float)
         self.u = np.zeros(B.shape[1])
-        self._maps: dict[float, Floats] = {}
+        self._transition_matrices: dict[float, Floats] = {}
 
-    def write(self, values: Floats) -> None:
+    def write_inputs(self, values: Floats) -> None:
         """Set its inputs, shape (n_u,)."""
         self.u = np.array(values)
 
-    def read(self) -> Floats:
+    def read_outputs(self) -> Floats:
         """Return its outputs, shape (n_y,)."""
         return np.asarray(self.C @ self.x + self.D @ self.u)
 
-    def advance(self, time: float, size: float, course: Floats) -> SlaveStepResult:
-        """Do one communication step with inputs along ``course``, shape (n_u, 3)."""
-        n, m = self.B.shape
-        if size not in self._maps:
+    def do_step(self, time: float, size: float, input_polynomials: Floats) -> SlaveStepResult:
+        """Do one communication step with inputs along ``input_polynomials``, shape (n_u, 3)."""
+        state_count, input_count = self.B.shape
+        if size not in self._transition_matrices:
             # The inputs' three coefficients are states of a chain: u' = c1 + 2 c2 s.
-            chain = np.zeros((n + 3 * m, n + 3 * m))
-            chain[:n, :n], chain[:n, n : n + m] = self.A, self.B
-            chain[n : n + m, n + m : n + 2 * m] = np.eye(m)
-            chain[n + m : n + 2 * m, n + 2 * m :] = 2.0 * np.eye(m)
-            self._maps[size] = expm(chain * size)[:n]
-        self.x = self._maps[size] @ np.concatenate([self.x, course.T.ravel()])
-        self.u = course[:, 0] + size * (course[:, 1] + size * course[:, 2])
+            augmented_matrix = np.zeros((state_count + 3 * input_count, state_count + 3 * input_count))
+            (
+                augmented_matrix[:state_count, :state_count],
+                augmented_matrix[:state_count, state_count : state_count + input_count],
+            ) = self.A, self.B
+            augmented_matrix[
+                state_count : state_count + input_count, state_count + input_count : state_count + 2 * input_count
+            ] = np.eye(input_count)
+            augmented_matrix[
+                state_count + input_count : state_count + 2 * input_count, state_count + 2 * input_count :
+            ] = 2.0 * np.eye(input_count)
+            self._transition_matrices[size] = expm(augmented_matrix * size)[:state_count]
+        self.x = self._transition_matrices[size] @ np.concatenate([self.x, input_polynomials.T.ravel()])
+        self.u = input_polynomials[:, 0] + size * (input_polynomials[:, 1] + size * input_polynomials[:, 2])
         return SlaveStepResult(time + size)
 
-    def save(self) -> Floats:
+    def save_state(self) -> Floats:
         """Return the state."""
         return self.x.copy()
 
-    def restore(self, state: Floats) -> None:
-        """Go back to a state."""
+    def restore_state(self, state: Floats) -> None:
+        """Restore a saved state."""
         self.x = np.array(state)
 
-    def forget(self, state: Floats) -> None:
+    def free_state(self, state: Floats) -> None:
         """Do nothing: states need not be freed."""
 
-    def settle(self) -> float | None:
+    def handle_events(self) -> float | None:
         """Do nothing: there are no events."""
         return None

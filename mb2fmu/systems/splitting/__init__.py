@@ -1,21 +1,21 @@
 """Split one mechanism into parts: ``Mechanism`` → ``MechanismCut`` → ``MechanismPart`` (a mechanism each).
 
-A part keeps the bodies that move with its own states, and the loads on them. States of other parts that these move
-with, or that loads contain, become its inputs; what the others need of it becomes its outputs; both stand in one
+A part keeps the bodies that move with its own states, and the loads on them. States of other parts on which these
+bodies and loads depend become its inputs; quantities that other parts need become its outputs; both are members of one
 terminal.
 """
 
-from mb2fmu.systems.splitting.cut_records import MechanismCut, Way
-from mb2fmu.systems.splitting.mechanism_cut import WAYS, choose_cut_method, cut_mechanism, find_joint_names
+from mb2fmu.systems.splitting.cut_records import CutMethod, MechanismCut
+from mb2fmu.systems.splitting.mechanism_cut import CUT_METHODS, choose_cut_method, cut_mechanism, find_joint_names
 from mb2fmu.systems.splitting.part_mechanisms import MechanismPart, make_part_mechanisms
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 __all__ = [
-    "WAYS",
+    "CUT_METHODS",
+    "CutMethod",
     "MechanismCut",
     "MechanismPart",
     "SplittingSettings",
-    "Way",
     "choose_cut_method",
     "cut_mechanism",
     "find_joint_names",

@@ -1,4 +1,4 @@
-"""``list_exchanged_forces``: forces that one part of a cut mechanism gives and another takes."""
+"""``list_exchanged_forces``: forces that one part of a cut mechanism computes and another receives."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.model.declarations.declared_terminals import ConnectionKind
-from mb2fmu.systems.splitting.moving_states import list_load_points, list_turned_frames
+from mb2fmu.systems.splitting.state_dependencies import list_load_points, list_torque_frames
 
 if TYPE_CHECKING:
     from mb2fmu.systems.splitting.cut_records import MechanismCut
 
 AXES = "xyz"
-_SAMPLES = 3
+_SAMPLE_COUNT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,138 +35,169 @@ class ExchangedForce:
     """One scalar force or torque between two parts.
 
     Attributes:
-        name: Of the taker's input.
-        symbol: Of the same, in the taker's records.
-        unit: N or N.m.
-        taker: Number of the part that it acts on.
-        giver: Number of the part that computes it.
-        output: Name of the giver's output.
-        expression: Of the giver's output; None: the giver is asked for it (a pathway's force, a reaction).
-        load: Number of the load in the whole whose size it is; -1: a reaction.
-        kinds: Of the taker's and the giver's member of the terminal.
-        start: Of the taker's input.
+        name: Name of the receiver's input.
+        symbol: Symbol of that input in the receiver's records.
+        unit: Unit of measure, N or N.m.
+        receiver: Number of the part that it acts on.
+        sender: Number of the part that computes it.
+        sender_output: Name of the sender's output.
+        expression: Expression of the sender's output; None: the output is a requested quantity.
+        load_index: Number of the load in the whole mechanism whose magnitude it is; -1: a reaction.
+        terminal_kinds: Kinds of the terminal members of the receiver and of the sender.
+        start: Start value of the receiver's input.
     """
 
     name: str
     symbol: sm.Symbol
     unit: str
-    taker: int
-    giver: int
-    output: str
+    receiver: int
+    sender: int
+    sender_output: str
     expression: sm.Expr | None = None
-    load: int = -1
-    kinds: tuple[ConnectionKind, ConnectionKind] = ("inflow", "outflow")
+    load_index: int = -1
+    terminal_kinds: tuple[ConnectionKind, ConnectionKind] = ("inflow", "outflow")
     start: float = 0.0
 
 
-def make_identifier(text: str) -> str:
+def make_identifier(name: str) -> str:
     """Return letters, digits and _ of a name."""
-    return re.sub(r"\W+", "_", text).strip("_") or "cut"
+    return re.sub(r"\W+", "_", name).strip("_") or "cut"
 
 
 def list_exchanged_forces(cut: MechanismCut) -> tuple[ExchangedForce, ...]:
     """Return the exchanged forces of all cuts, in order."""
     if cut.kind == "joint":
-        return tuple(_wrench(cut))
-    if cut.way == "line":
-        owners = cut.owners
+        return tuple(_list_joint_wrench(cut))
+    if cut.method == "line":
+        part_of_state = cut.part_of_state
         return tuple(
-            ExchangedForce(w.name, w.symbol, w.unit, owners[w.taker], owners[w.giver], w.name, w.given,
-                     kinds=("signal", "signal"), start=w.start)
-            for w in cut.waves
-        )  # fmt: skip
-    if cut.way != "force":
+            ExchangedForce(
+                wave.name,
+                wave.symbol,
+                wave.unit,
+                part_of_state[wave.receiver_state],
+                part_of_state[wave.sender_state],
+                wave.name,
+                wave.expression,
+                terminal_kinds=("signal", "signal"),
+                start=wave.start,
+            )
+            for wave in cut.line_waves
+        )
+    if cut.method != "force":
         return ()
-    return tuple(each for number in cut.numbers for each in _magnitudes(cut, number))
+    return tuple(force for load_index in cut.cut_indices for force in _list_load_magnitudes(cut, load_index))
 
 
 def find_parts_acted_on(cut: MechanismCut, load: Load) -> frozenset[int]:
     """Return the numbers of the parts whose bodies a load acts on."""
-    movement = cut.movement
+    dependencies = cut.dependencies
     if cut.kind == "joint":
-        place = cut.numbers[0]
-        found = {int(_beyond(cut, place, k)) for k in list_load_points(load)}
-        return frozenset(found | {int(bool(cut.parts_of(movement.frames[k]) & {1})) for k in list_turned_frames(load)})
-    states = [movement.points[k] for k in list_load_points(load)] + [
-        movement.frames[k] for k in list_turned_frames(load)
+        joint_point = cut.cut_indices[0]
+        parts = {int(_is_beyond_joint(cut, joint_point, index)) for index in list_load_points(load)}
+        return frozenset(
+            parts
+            | {
+                int(bool(cut.parts_of_states(dependencies.frame_states[index]) & {1}))
+                for index in list_torque_frames(load)
+            }
+        )
+    state_sets = [dependencies.point_states[index] for index in list_load_points(load)] + [
+        dependencies.frame_states[index] for index in list_torque_frames(load)
     ]
-    return frozenset(part for some in states for part in cut.parts_of(some))
+    return frozenset(part for states in state_sets for part in cut.parts_of_states(states))
 
 
-def _beyond(cut: MechanismCut, place: int, point: int) -> bool:
-    """Return whether a point is located from the cut's point, or moves with the outer states."""
-    above = list(cut.movement.above(point))[1:]
-    return place in above or 1 in cut.parts_of(cut.movement.points[point])
+def _is_beyond_joint(cut: MechanismCut, joint_point: int, point: int) -> bool:
+    """Return whether a point is located relative to the cut's point, or depends on outer states."""
+    ancestors = list(cut.dependencies.ancestors(point))[1:]
+    return joint_point in ancestors or 1 in cut.parts_of_states(cut.dependencies.point_states[point])
 
 
-def _magnitudes(cut: MechanismCut, number: int) -> Iterator[ExchangedForce]:
-    """Yield the scalars of one load that the first of its parts takes from the last."""
-    load = cut.mechanism.loads[number]
-    involved = find_parts_acted_on(cut, load) | cut.parts_of(cut.movement.of_magnitude(load))
-    taker, giver = min(involved), max(involved)
-    if taker == giver or taker not in find_parts_acted_on(cut, load):
+def _list_load_magnitudes(cut: MechanismCut, load_index: int) -> Iterator[ExchangedForce]:
+    """Yield the scalars of one load that the first of its parts receives from the last."""
+    load = cut.mechanism.loads[load_index]
+    involved_parts = find_parts_acted_on(cut, load) | cut.parts_of_states(cut.dependencies.magnitude_states(load))
+    receiver, sender = min(involved_parts), max(involved_parts)
+    if receiver == sender or receiver not in find_parts_acted_on(cut, load):
         return
-    stem = make_identifier(load.name)
+    identifier = make_identifier(load.name)
 
-    def made(name: str, unit: str, expression: sm.Expr | None) -> ExchangedForce:
-        return ExchangedForce(name, sm.Symbol(name), unit, taker, giver, name, expression, number)
+    def make_force(name: str, unit: str, expression: sm.Expr | None) -> ExchangedForce:
+        return ExchangedForce(name, sm.Symbol(name), unit, receiver, sender, name, expression, load_index)
 
     match load:
         case PathwayLoad():
-            yield made(f"{stem}_tension", "N", None)
+            yield make_force(f"{identifier}_tension", "N", None)
         case TorqueActuatorLoad():
-            yield made(f"{stem}_torque", "N.m", load.torque)
+            yield make_force(f"{identifier}_torque", "N.m", load.torque)
         case ForceLoad():
-            yield from (made(f"{stem}_{axis}", "N", e) for axis, e in _components(load.force))
+            yield from (
+                make_force(f"{identifier}_{axis}", "N", component)
+                for axis, component in _list_nonzero_components(load.force)
+            )
         case TorqueLoad():
-            yield from (made(f"{stem}_{axis}", "N.m", e) for axis, e in _components(load.torque))
+            yield from (
+                make_force(f"{identifier}_{axis}", "N.m", component)
+                for axis, component in _list_nonzero_components(load.torque)
+            )
 
 
-def _components(terms: VectorTerms) -> Iterator[tuple[str, sm.Expr]]:
+def _list_nonzero_components(vector_terms: VectorTerms) -> Iterator[tuple[str, sm.Expr]]:
     """Yield the non-zero (axis, component) pairs; axes of further frames have numbers."""
-    for k, (_, components) in enumerate(terms):
+    for term_index, (_, components) in enumerate(vector_terms):
         for axis, component in zip(AXES, components, strict=True):
             if component != 0:
-                yield f"{axis}{k or ''}", component
+                yield f"{axis}{term_index or ''}", component
 
 
-def _wrench(cut: MechanismCut) -> Iterator[ExchangedForce]:
+def _list_joint_wrench(cut: MechanismCut) -> Iterator[ExchangedForce]:
     """Yield the force of the outer part on the inner one at the joint, along axes in which the inner one can move."""
-    stem, free = make_identifier(cut.name), find_free_axes(cut.mechanism, cut.numbers[0], cut.frame)
-    for kind, letter, unit, axes in zip(("force", "torque"), "fm", ("N", "N.m"), free, strict=True):
-        for axis, moves in zip(AXES, axes, strict=True):
-            if moves:
-                name = f"{stem}_{letter}{axis}"
-                symbol, output = sm.Symbol(name), f"{stem}_{kind}.{axis}"
-                yield ExchangedForce(name, symbol, unit, 0, 1, output, kinds=("inflow", "inflow"))
+    identifier, free_axes = (
+        make_identifier(cut.name),
+        find_free_axes(cut.mechanism, cut.cut_indices[0], cut.joint_frame),
+    )
+    for quantity, letter, unit, axes in zip(("force", "torque"), "fm", ("N", "N.m"), free_axes, strict=True):
+        for axis, is_free in zip(AXES, axes, strict=True):
+            if is_free:
+                name = f"{identifier}_{letter}{axis}"
+                symbol, output = sm.Symbol(name), f"{identifier}_{quantity}.{axis}"
+                yield ExchangedForce(name, symbol, unit, 0, 1, output, terminal_kinds=("inflow", "inflow"))
 
 
-def find_free_axes(m: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:
+def find_free_axes(mechanism: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:
     """Find the axes of N along which a point moves, and about which a frame turns."""
-    numeric = NumericMechanism(m)
+    numeric = NumericMechanism(mechanism)
     random = np.random.default_rng(0)
     translation, rotation = np.zeros(3), np.zeros(3)
-    for _ in range(_SAMPLES):
-        p = numeric.parameters(random.uniform(0.5, 1.5, len(m.p)))
-        q, u, z, r = (random.uniform(0.2, 1.2, len(some)) for some in (m.q, m.u_all, m.z, m.r))
-        numeric.set(0.3, q, u, z, r, p)
+    for _ in range(_SAMPLE_COUNT):
+        parameters = numeric.parameters(random.uniform(0.5, 1.5, len(mechanism.p)))
+        coordinates, speeds, auxiliary_states, inputs = (
+            random.uniform(0.2, 1.2, len(symbols))
+            for symbols in (mechanism.q, mechanism.u_all, mechanism.z, mechanism.r)
+        )
+        numeric.set(0.3, coordinates, speeds, auxiliary_states, inputs, parameters)
         translation += np.abs(numeric.points[point].partials).sum(axis=1)
         rotation += np.abs(numeric.frames[frame].partials).sum(axis=1)
-    return [bool(each > 1e-12) for each in translation], [bool(each > 1e-12) for each in rotation]
+    return [bool(sum_of_partials > 1e-12) for sum_of_partials in translation], [
+        bool(sum_of_partials > 1e-12) for sum_of_partials in rotation
+    ]
 
 
 def replace_magnitude_by_input(load: Load, symbols: dict[sm.Expr, sm.Symbol]) -> Load:
     """Return the load with its magnitude from inputs: expression → input, in the order of exchange."""
     from dataclasses import replace
 
-    def through(terms: VectorTerms) -> VectorTerms:
-        return tuple((frame, tuple(symbols.get(c, c) for c in components)) for frame, components in terms)
+    def substitute(terms: VectorTerms) -> VectorTerms:
+        return tuple(
+            (frame, tuple(symbols.get(component, component) for component in components)) for frame, components in terms
+        )
 
     match load:
         case ForceLoad():
-            return replace(load, force=through(load.force))
+            return replace(load, force=substitute(load.force))
         case TorqueLoad():
-            return replace(load, torque=through(load.torque))
+            return replace(load, torque=substitute(load.torque))
         case PathwayLoad():
             return replace(load, force=next(iter(symbols.values())), potential=None)
     return replace(load, torque=next(iter(symbols.values())))

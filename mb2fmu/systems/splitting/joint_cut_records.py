@@ -19,22 +19,22 @@ class LineWave:
     """Wave variable that one end of a line receives from the other.
 
     Attributes:
-        name: Of the input.
-        symbol: Of it.
-        unit: N or N.m.
-        start: Its value before anything arrives.
-        given: What the other end gives, in its own symbols.
-        taker: A state of the part that takes it.
-        giver: A state of the part that gives it.
+        name: Name of the input.
+        symbol: Symbol of the input.
+        unit: Unit of measure, N or N.m.
+        start: Value before the first one arrives.
+        expression: Expression that the other end sends, in its own symbols.
+        receiver_state: A state of the part that receives it.
+        sender_state: A state of the part that sends it.
     """
 
     name: str
     symbol: sm.Symbol
     unit: str
     start: float
-    given: sm.Expr
-    taker: sm.Symbol
-    giver: sm.Symbol
+    expression: sm.Expr
+    receiver_state: sm.Symbol
+    sender_state: sm.Symbol
 
 
 @dataclass(frozen=True)
@@ -42,44 +42,56 @@ class CutJointMechanism:
     """A mechanism with an opened joint.
 
     Attributes:
-        mechanism: Of it.
-        loads: Names of the bushing's loads.
-        between: Names of loads whose size depends on states of both sides.
-        waves: Of the line.
-        told: Output of one side → a state of the part that tells it.
-        powers: (name, output of the inner force, of its velocity, the same of the outer side), one per axis.
+        mechanism: The mechanism with the flange.
+        bushing_loads: Names of the bushing's loads.
+        loads_of_both_sides: Names of loads that depend on states of both sides.
+        line_waves: Wave variables of the line.
+        output_states: Output of one side → a state of the part that computes it.
+        joint_powers: Per axis: name, outputs of force and velocity of the inner side, of the outer side.
     """
 
     mechanism: Mechanism
-    loads: frozenset[str]
-    between: frozenset[str]
-    waves: tuple[LineWave, ...]
-    told: dict[str, sm.Symbol]
-    powers: tuple[tuple[str, ...], ...]
+    bushing_loads: frozenset[str]
+    loads_of_both_sides: frozenset[str]
+    line_waves: tuple[LineWave, ...]
+    output_states: dict[str, sm.Symbol]
+    joint_powers: tuple[tuple[str, ...], ...]
 
 
 class RenumberedRecords(RecordSelection):
     """Frames and points of a mechanism, numbers raised by one except the ground's; some replaced by the flange's."""
 
     def __init__(self, mechanism: Mechanism, frames: dict[int, int], points: dict[int, int]) -> None:
-        self._m = mechanism
-        higher = {-1: -1, 0: 0}
-        self._frame = {**higher, **{k: k + 1 for k in range(1, len(mechanism.frames))}, **frames}
-        self._point = {**higher, **{k: k + 1 for k in range(1, len(mechanism.points))}, **points}
+        self._mechanism = mechanism
+        unchanged = {-1: -1, 0: 0}
+        self._new_frame_numbers = {
+            **unchanged,
+            **{number: number + 1 for number in range(1, len(mechanism.frames))},
+            **frames,
+        }
+        self._new_point_numbers = {
+            **unchanged,
+            **{number: number + 1 for number in range(1, len(mechanism.points))},
+            **points,
+        }
 
-    def a_frame(self, frame: Frame) -> Frame:
+    def renumber_frame(self, frame: Frame) -> Frame:
         """Return a frame with the new numbers."""
-        return replace(frame, parent=self._frame[frame.parent], reference=self._frame[frame.reference],
-                       angular_velocity=self.terms(frame.angular_velocity))  # fmt: skip
+        return replace(
+            frame,
+            parent=self._new_frame_numbers[frame.parent],
+            reference=self._new_frame_numbers[frame.reference],
+            angular_velocity=self.renumber_terms(frame.angular_velocity),
+        )
 
-    def a_point(self, point: KinematicPoint) -> KinematicPoint:
+    def renumber_point(self, point: KinematicPoint) -> KinematicPoint:
         """Return a point with the new numbers."""
 
-        def moved(terms: VectorTerms | None) -> VectorTerms | None:
-            return None if terms is None else self.terms(terms)
+        def renumber(terms: VectorTerms | None) -> VectorTerms | None:
+            return None if terms is None else self.renumber_terms(terms)
 
-        return replace(point, parent=self._point[point.parent], position=moved(point.position),
-                       velocity=moved(point.velocity))  # fmt: skip
+        return replace(point, parent=self._new_point_numbers[point.parent], position=renumber(point.position),
+                       velocity=renumber(point.velocity))  # fmt: skip
 
 
 def rotation_by_vector(vector: Floats) -> Floats:

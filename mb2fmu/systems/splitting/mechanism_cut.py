@@ -1,4 +1,4 @@
-"""Find the part of each state and body from the names of joints, points, loads or constraints to cut."""
+"""``cut_mechanism``: assign states and bodies to parts, by the names of joints, loads or constraints to cut."""
 
 from __future__ import annotations
 
@@ -10,280 +10,353 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.systems.splitting.cut_records import Kind, MechanismCut, Way
-from mb2fmu.systems.splitting.joint_cut import Compliance, open_joint
+from mb2fmu.systems.splitting.cut_records import CutKind, CutMethod, MechanismCut
+from mb2fmu.systems.splitting.joint_cut import JointCompliance, open_joint
 from mb2fmu.systems.splitting.joint_cut_records import LineWave
-from mb2fmu.systems.splitting.moving_states import MovingStates, Symbols
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
+from mb2fmu.systems.splitting.state_dependencies import StateDependencies, Symbols
 from mb2fmu.systems.wired_system import CouplingError
 
-WAYS: dict[Kind, tuple[Way, ...]] = {
+CUT_METHODS: dict[CutKind, tuple[CutMethod, ...]] = {
     "joint": ("force", "filter", "bushing", "line"),
     "load": ("motion", "force"),
     "constraint": ("bushing",),
 }
-"""Kind of what is cut → ways in which it can be, the usual one first."""
-_LISTED = 20
+"""Kind of element → methods by which it can be cut, the default first."""
+_MAX_LISTED_NAMES = 20
 """Most names that are offered for one that is unknown."""
-_APART = (
+_LOOP_CUT_REMEDY = (
     "a chain that is closed to a loop has no cut: measure the bodies of one side from the ground, by coordinates of "
     "their own, hold the joints between the sides by constraints, and cut at all of these by bushing"
 )
 
 
 def cut_mechanism(
-    mechanism: Mechanism, at: Sequence[str], way: Way | None = None, settings: SplittingSettings | None = None
+    mechanism: Mechanism,
+    cut_names: Sequence[str],
+    method: CutMethod | None = None,
+    settings: SplittingSettings | None = None,
 ) -> MechanismCut:
     """Find the parts of a mechanism.
 
     Args:
-        mechanism: With bodies, without events.
-        at: Names: one joint or point (several by ``bushing`` or ``line``), or loads, or constraints.
-        way: See :class:`MechanismCut`; None: the usual one of what is cut.
-        settings: Of bushings and lines at joints.
+        mechanism: A mechanism with bodies, without events.
+        cut_names: Names: one joint or point (several by ``bushing`` or ``line``), or loads, or constraints.
+        method: See :class:`MechanismCut`; None: the default of the kind of element.
+        settings: Settings of bushings and lines at joints.
 
     Raises:
         CouplingError: If a name is unknown, or the mechanism stays in one piece.
     """
     headline = f"{mechanism.declared.name} cannot be cut:"
-    if faults := [*_unfit(mechanism), *_unknown(mechanism, at)]:
+    if faults := [*_find_unsuitable_features(mechanism), *_find_unknown_names(mechanism, cut_names)]:
         raise CouplingError(headline, faults)
-    found = [_resolved(mechanism, name) for name in at]
-    kinds = {kind for kind, _ in found}
-    kind = found[0][0]
-    opens = kind == "joint" and way in {"bushing", "line"}
-    if len(kinds) > 1 or (kind == "joint" and len(at) > 1 and not opens):
-        what = f"{', '.join(at)} are not of one kind" if len(kinds) > 1 else f"{len(at)} joints at once"
+    resolved_names = [_resolve_name(mechanism, name) for name in cut_names]
+    kinds = {kind for kind, _ in resolved_names}
+    kind = resolved_names[0][0]
+    opens_joints = kind == "joint" and method in {"bushing", "line"}
+    if len(kinds) > 1 or (kind == "joint" and len(cut_names) > 1 and not opens_joints):
+        problem = (
+            f"{', '.join(cut_names)} are not of one kind" if len(kinds) > 1 else f"{len(cut_names)} joints at once"
+        )
         raise CouplingError(
             headline,
-            [Fault(what, "--at", "name one joint, or loads, or constraints; several joints by bushing or line")],
+            [Fault(problem, "--at", "name one joint, or loads, or constraints; several joints by bushing or line")],
         )
-    chosen = way or WAYS[kind][0]
-    if chosen not in WAYS[kind]:
-        fault = Fault(f"a {kind} is not cut by {chosen}", "--by", f"take {' or '.join(WAYS[kind])}")
+    chosen_method = method or CUT_METHODS[kind][0]
+    if chosen_method not in CUT_METHODS[kind]:
+        fault = Fault(f"a {kind} is not cut by {chosen_method}", "--by", f"take {' or '.join(CUT_METHODS[kind])}")
         raise CouplingError(headline, [fault])
-    if opens:
-        return _opened(mechanism, at, "line" if way == "line" else "bushing", settings or SplittingSettings(), headline)
-    numbers = tuple(number for _, number in found)
+    if opens_joints:
+        return _cut_opened_joints(
+            mechanism, cut_names, "line" if method == "line" else "bushing", settings or SplittingSettings(), headline
+        )
+    cut_indices = tuple(number for _, number in resolved_names)
     if kind == "joint":
-        return _at_joint(mechanism, numbers[0], at[0], chosen, headline)
-    return _at_ties(mechanism, kind, numbers, at, chosen, headline)
+        return _cut_at_joint(mechanism, cut_indices[0], cut_names[0], chosen_method, headline)
+    return _cut_at_connections(mechanism, kind, cut_indices, cut_names, chosen_method, headline)
 
 
-def find_joint_names(mechanism: Mechanism, at: Sequence[str]) -> tuple[str, ...]:
+def find_joint_names(mechanism: Mechanism, cut_names: Sequence[str]) -> tuple[str, ...]:
     """Return the names that are joints or points; :func:`cut_mechanism` reports unknown ones."""
-    known = _names(mechanism)
-    return tuple(name for name in at if name in known and known[name][0] == "joint")
+    cuttable_names = _list_cuttable_names(mechanism)
+    return tuple(name for name in cut_names if name in cuttable_names and cuttable_names[name][0] == "joint")
 
 
-def choose_cut_method(mechanism: Mechanism, at: Sequence[str]) -> Way | None:
-    """Return the usual way to cut the joint, row or load of the first name; None if nothing has this name."""
-    known = _names(mechanism)
-    return WAYS[known[at[0]][0]][0] if at and at[0] in known else None
+def choose_cut_method(mechanism: Mechanism, cut_names: Sequence[str]) -> CutMethod | None:
+    """Return the default method for the joint, constraint or load of the first name; None if it is unknown."""
+    cuttable_names = _list_cuttable_names(mechanism)
+    return CUT_METHODS[cuttable_names[cut_names[0]][0]][0] if cut_names and cut_names[0] in cuttable_names else None
 
 
-def _opened(
-    m: Mechanism, at: Sequence[str], way: Compliance, settings: SplittingSettings, headline: str
+def _cut_opened_joints(
+    mechanism: Mechanism, cut_names: Sequence[str], method: JointCompliance, settings: SplittingSettings, headline: str
 ) -> MechanismCut:
-    """Return the mechanism with joints opened, and the loads that hold them cut."""
-    waves: list[LineWave] = []
-    powers: list[tuple[str, ...]] = []
-    told: dict[str, sm.Symbol] = {}
-    holding: set[str] = set()
-    before = {*m.q, *m.u}
-    for name in at:
-        point = _resolved(m, name)[1]
-        bodies = _at_joint(m, point, name, "force", headline).bodies
-        done = open_joint(m, name, bodies, point, way, settings)
-        m = done.mechanism
-        waves, powers, told = [*waves, *done.waves], [*powers, *done.powers], told | done.told
-        holding |= done.loads | done.between
-    numbers = [k for k, load in enumerate(m.loads) if load.name in holding]
-    made = _at_ties(m, "load", numbers, at, "motion", headline)
-    added = frozenset({*m.q, *m.u} - before)
-    return replace(made, way=way, added=added, waves=tuple(waves), told=told, powers=tuple(powers))
+    """Return the mechanism with opened joints, cut at the loads that replace them."""
+    line_waves: list[LineWave] = []
+    joint_powers: list[tuple[str, ...]] = []
+    output_states: dict[str, sm.Symbol] = {}
+    cut_loads: set[str] = set()
+    earlier_states = {*mechanism.q, *mechanism.u}
+    for name in cut_names:
+        point = _resolve_name(mechanism, name)[1]
+        bodies = _cut_at_joint(mechanism, point, name, "force", headline).part_of_body
+        opened = open_joint(mechanism, name, bodies, point, method, settings)
+        mechanism = opened.mechanism
+        line_waves, joint_powers, output_states = (
+            [*line_waves, *opened.line_waves],
+            [*joint_powers, *opened.joint_powers],
+            output_states | opened.output_states,
+        )
+        cut_loads |= opened.bushing_loads | opened.loads_of_both_sides
+    load_indices = [index for index, load in enumerate(mechanism.loads) if load.name in cut_loads]
+    cut = _cut_at_connections(mechanism, "load", load_indices, cut_names, "motion", headline)
+    flange_states = frozenset({*mechanism.q, *mechanism.u} - earlier_states)
+    return replace(
+        cut,
+        method=method,
+        flange_states=flange_states,
+        line_waves=tuple(line_waves),
+        output_states=output_states,
+        joint_powers=tuple(joint_powers),
+    )
 
 
-def _unfit(m: Mechanism) -> Iterator[Fault]:
+def _find_unsuitable_features(mechanism: Mechanism) -> Iterator[Fault]:
     """Yield the reasons why a mechanism as a whole cannot be cut."""
     remedy = "hand over a System, a KanesMethod or Parts"
-    if not m.bodies:
+    if not mechanism.bodies:
         yield Fault("it has no bodies", remedy=remedy)
-    if m.lagrangian is not None:
+    if mechanism.lagrangian is not None:
         yield Fault("a Lagrangian does not say which body has which energy", remedy=remedy)
-    if m.has_event_sources:
+    if mechanism.has_event_sources:
         yield Fault(
             "it has events of its own, or impacts, which are not assigned to parts", remedy="cut the model without them"
         )
-    if m.sensed:
-        what = "its loads or outputs name positions and velocities of points, which are not assigned to parts"
-        yield Fault(what, remedy="cut the model without position_of and velocity_of")
-    if m.constraint_forces or m.u_auxiliary:
+    if mechanism.sensed:
+        problem = "its loads or outputs name positions and velocities of points, which are not assigned to parts"
+        yield Fault(problem, remedy="cut the model without position_of and velocity_of")
+    if mechanism.constraint_forces or mechanism.u_auxiliary:
         yield Fault("it has auxiliary speeds", remedy="leave them out; ask for reactions by output_reaction")
 
 
-def _names(m: Mechanism) -> dict[str, tuple[Kind, int]]:
-    """Return all names → kind and number; joints come before points of the same name."""
-    names: dict[str, tuple[Kind, int]] = {p.name: ("joint", k) for k, p in enumerate(m.points) if p.parent >= 0}
-    for k, load in enumerate(m.loads):
-        names[load.name] = names[load.name.split(" at ")[0]] = ("load", k)
-    if m.velocity_constraints:
-        names |= {name: ("constraint", k) for k, name in enumerate(m.velocity_constraints.names)}
-    return names | {joint.name: ("joint", joint.point) for joint in m.joints}
+def _list_cuttable_names(mechanism: Mechanism) -> dict[str, tuple[CutKind, int]]:
+    """Return name → kind and number of each cuttable element; joints take precedence over points of the same name."""
+    names: dict[str, tuple[CutKind, int]] = {
+        point.name: ("joint", index) for index, point in enumerate(mechanism.points) if point.parent >= 0
+    }
+    for index, load in enumerate(mechanism.loads):
+        names[load.name] = names[load.name.split(" at ")[0]] = ("load", index)
+    if mechanism.velocity_constraints:
+        names |= {name: ("constraint", index) for index, name in enumerate(mechanism.velocity_constraints.names)}
+    return names | {joint.name: ("joint", joint.point) for joint in mechanism.joints}
 
 
-def _unknown(m: Mechanism, at: Sequence[str]) -> Iterator[Fault]:
+def _find_unknown_names(mechanism: Mechanism, cut_names: Sequence[str]) -> Iterator[Fault]:
     """Yield a fault for each name that the mechanism does not have, with those that it has, similar ones first."""
-    known, between = _names(m), _between(m)
-    if not at:
+    cuttable_names, joints_between_bodies = _list_cuttable_names(mechanism), _list_joints_between_bodies(mechanism)
+    if not cut_names:
         yield Fault("nothing is named", "--at", "name a joint, a point, loads or constraints")
-    for name in at:
-        if name not in known:
-            listed = [each for each, (kind, _) in known.items() if kind != "joint" or each in between]
-            listed = [each for each in listed if known[each][0] != "load" or each == m.loads[known[each][1]].name]
-            listed = list(dict.fromkeys((*difflib.get_close_matches(name, listed, n=4, cutoff=0.3), *listed)))
-            more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
-            yield Fault(f"there is no {name!r}", "--at", f"there are {', '.join(listed[:_LISTED])}{more}")
+    for name in cut_names:
+        if name not in cuttable_names:
+            offered_names = [
+                offered
+                for offered, (kind, _) in cuttable_names.items()
+                if kind != "joint" or offered in joints_between_bodies
+            ]
+            offered_names = [
+                offered
+                for offered in offered_names
+                if cuttable_names[offered][0] != "load" or offered == mechanism.loads[cuttable_names[offered][1]].name
+            ]
+            offered_names = list(
+                dict.fromkeys((*difflib.get_close_matches(name, offered_names, n=4, cutoff=0.3), *offered_names))
+            )
+            remainder = (
+                f" and {len(offered_names) - _MAX_LISTED_NAMES} more" if len(offered_names) > _MAX_LISTED_NAMES else ""
+            )
+            yield Fault(
+                f"there is no {name!r}", "--at", f"there are {', '.join(offered_names[:_MAX_LISTED_NAMES])}{remainder}"
+            )
 
 
-def _resolved(m: Mechanism, name: str) -> tuple[Kind, int]:
-    """Return what a name stands for: kind and number."""
-    return _names(m)[name]
+def _resolve_name(mechanism: Mechanism, name: str) -> tuple[CutKind, int]:
+    """Return kind and number of a named element."""
+    return _list_cuttable_names(mechanism)[name]
 
 
-def _at_joint(m: Mechanism, point: int, name: str, way: Way, headline: str) -> MechanismCut:
-    """Assign to the outer part all that is located from the joint's point."""
-    movement = MovingStates(m)
-    beyond = _beyond(m, movement, point)
-    inner = frozenset().union(*(movement.of_body(b) for b, far in zip(m.bodies, beyond, strict=True) if not far))
-    outer = frozenset().union(*(movement.of_body(b) for b, far in zip(m.bodies, beyond, strict=True) if far)) - inner
-    if not any(beyond) or all(beyond) or not inner:
-        what = "no body hangs on it" if not any(beyond) else "all bodies hang on it, none is before it"
-        between = f", at {' or '.join(names)}" if (names := _between(m)) else "; it has no such joint"
-        raise CouplingError(headline, [Fault(f"{what}: {name}", "--at", f"cut between two bodies{between}")])
-    if not outer:
-        what = "the bodies that hang on it have no states of their own: others before it move with the same"
-        raise CouplingError(headline, [Fault(what, name, "cut elsewhere")])
-    while movement.points[point] & outer:
-        point = m.points[point].parent
-    owners = dict.fromkeys(movement.states, 0) | _grown(m, movement, outer)
-    made = MechanismCut(
-        m, movement, "joint", way, name, (point,), owners, tuple(map(int, beyond)), _frame(m, movement, point)
-    )
-    if rows := [row for row, states in _rows(m, movement) if len(made.parts_of(states)) > 1]:
-        what = f"{', '.join(rows)} {'hold' if len(rows) > 1 else 'holds'} both sides"
-        chain = len(_pieces(m, movement, [])) < 2
-        remedy = _APART if chain else "cut at all constraints and loads between the sides, by bushing"
-        raise CouplingError(headline, [Fault(what, name, remedy)])
-    return made
+def _cut_at_joint(mechanism: Mechanism, point: int, name: str, method: CutMethod, headline: str) -> MechanismCut:
+    """Return the cut at a joint: the outer part has all bodies that are located relative to the joint's point."""
+    dependencies = StateDependencies(mechanism)
+    is_beyond = _find_bodies_beyond(mechanism, dependencies, point)
+    states_and_sides = [(dependencies.body_states(body), is_far)
+                        for body, is_far in zip(mechanism.bodies, is_beyond, strict=True)]  # fmt: skip
+    inner_states = frozenset().union(*(states for states, is_far in states_and_sides if not is_far))
+    outer_states = frozenset().union(*(states for states, is_far in states_and_sides if is_far)) - inner_states
+    if not any(is_beyond) or all(is_beyond) or not inner_states:
+        problem = "no body hangs on it" if not any(is_beyond) else "all bodies hang on it, none is before it"
+        names = _list_joints_between_bodies(mechanism)
+        proposal = f", at {' or '.join(names)}" if names else "; it has no such joint"
+        raise CouplingError(headline, [Fault(f"{problem}: {name}", "--at", f"cut between two bodies{proposal}")])
+    if not outer_states:
+        problem = "the bodies that hang on it have no states of their own: others before it move with the same"
+        raise CouplingError(headline, [Fault(problem, name, "cut elsewhere")])
+    while dependencies.point_states[point] & outer_states:
+        point = mechanism.points[point].parent
+    part_of_state = dict.fromkeys(dependencies.states, 0) | _extend_outer_states(mechanism, dependencies, outer_states)
+    cut = MechanismCut(
+        mechanism, dependencies, "joint", method, name, (point,), part_of_state, tuple(map(int, is_beyond)),
+        _find_point_frame(mechanism, dependencies, point),
+    )  # fmt: skip
+    if constraint_names := [
+        row for row, states in _list_constraint_states(mechanism, dependencies) if len(cut.parts_of_states(states)) > 1
+    ]:
+        problem = f"{', '.join(constraint_names)} {'hold' if len(constraint_names) > 1 else 'holds'} both sides"
+        is_chain = len(_find_pieces(mechanism, dependencies, [])) < 2
+        remedy = _LOOP_CUT_REMEDY if is_chain else "cut at all constraints and loads between the sides, by bushing"
+        raise CouplingError(headline, [Fault(problem, name, remedy)])
+    return cut
 
 
-def _beyond(m: Mechanism, movement: MovingStates, point: int) -> list[bool]:
+def _find_bodies_beyond(mechanism: Mechanism, dependencies: StateDependencies, point: int) -> list[bool]:
     """Return of each body whether it is located from a point."""
-    return [point in list(movement.above(body.masscenter))[1:] for body in m.bodies]
+    return [point in list(dependencies.ancestors(body.masscenter))[1:] for body in mechanism.bodies]
 
 
-def _between(m: Mechanism) -> list[str]:
+def _list_joints_between_bodies(mechanism: Mechanism) -> list[str]:
     """Return the names of joints and points that have bodies on both sides."""
-    movement = MovingStates(m)
-    joints = [(name, number) for name, (kind, number) in _names(m).items() if kind == "joint"]
-    return [name for name, point in joints if len(set(_beyond(m, movement, point))) > 1]
+    dependencies = StateDependencies(mechanism)
+    joints = [(name, number) for name, (kind, number) in _list_cuttable_names(mechanism).items() if kind == "joint"]
+    return [name for name, point in joints if len(set(_find_bodies_beyond(mechanism, dependencies, point))) > 1]
 
 
-def _grown(m: Mechanism, movement: MovingStates, outer: Symbols) -> dict[sm.Symbol, int]:
+def _extend_outer_states(
+    mechanism: Mechanism, dependencies: StateDependencies, outer_states: Symbols
+) -> dict[sm.Symbol, int]:
     """Return the outer states, with those tied to them by q' = K u, and auxiliary states that move only with them."""
-    grown = set(outer)
-    for linked in movement.linked:
-        if linked & grown:
-            grown |= linked
-    for z, rate in zip(m.z, m.z_dot, strict=True):
-        states = movement.of(rate) - {z}
-        if states & grown:
-            grown.add(z)
-    return dict.fromkeys(grown, 1)
+    extended_states = set(outer_states)
+    for coordinate_group in dependencies.coordinate_groups:
+        if coordinate_group & extended_states:
+            extended_states |= coordinate_group
+    for auxiliary_state, rate in zip(mechanism.z, mechanism.z_dot, strict=True):
+        states = dependencies.states_in(rate) - {auxiliary_state}
+        if states & extended_states:
+            extended_states.add(auxiliary_state)
+    return dict.fromkeys(extended_states, 1)
 
 
-def _frame(m: Mechanism, movement: MovingStates, point: int) -> int:
+def _find_point_frame(mechanism: Mechanism, dependencies: StateDependencies, point: int) -> int:
     """Return the frame in which a point's place is written nearest to it; N if there is none."""
-    for each in movement.above(point):
-        for frame, components in m.points[each].position or ():
+    for ancestor in dependencies.ancestors(point):
+        for frame, components in mechanism.points[ancestor].position or ():
             if any(components):
                 return frame
     return 0
 
 
-def _rows(m: Mechanism, movement: MovingStates) -> Iterator[tuple[str, Symbols]]:
+def _list_constraint_states(mechanism: Mechanism, dependencies: StateDependencies) -> Iterator[tuple[str, Symbols]]:
     """Yield (name, states) of each constraint."""
-    constraints = m.velocity_constraints
+    constraints = mechanism.velocity_constraints
     if constraints is None:
         return
-    for k, name in enumerate(constraints.names):
-        speeds = [u for j, u in enumerate(m.u) if constraints.jacobian[k, j] != 0]
-        position = m.holonomic[k][1] if k < len(m.holonomic) else sm.S.Zero
-        yield name, movement.of(position, constraints.offset[k, 0], *constraints.jacobian[k, :]) | frozenset(speeds)
+    for row, name in enumerate(constraints.names):
+        speeds = [speed for column, speed in enumerate(mechanism.u) if constraints.jacobian[row, column] != 0]
+        position = mechanism.holonomic[row][1] if row < len(mechanism.holonomic) else sm.S.Zero
+        yield (
+            name,
+            dependencies.states_in(position, constraints.offset[row, 0], *constraints.jacobian[row, :])
+            | frozenset(speeds),
+        )
 
 
-def _at_ties(
-    m: Mechanism, kind: Kind, numbers: Sequence[int], at: Sequence[str], way: Way, headline: str
+def _cut_at_connections(
+    mechanism: Mechanism,
+    kind: CutKind,
+    cut_indices: Sequence[int],
+    cut_names: Sequence[str],
+    method: CutMethod,
+    headline: str,
 ) -> MechanismCut:
     """Return the parts that are still connected when some loads or constraints are left out."""
-    movement = MovingStates(m)
-    ties = list(_ties(m, movement))
-    bound = [states for what, number, states in ties if (what, number) not in {(kind, n) for n in numbers}]
-    groups = _pieces(m, movement, bound)
-    if len(groups) < 2:
-        raise CouplingError(headline, [_one_piece(m, movement, at)])
-    owners = {state: k for k, group in enumerate(groups) for state in group}
-    owners |= dict.fromkeys(movement.states - set(owners), 0)
-    bodies = tuple(min((owners[s] for s in movement.of_body(body)), default=0) for body in m.bodies)
-    return MechanismCut(m, movement, kind, way, "_".join(at), tuple(numbers), owners, bodies)
-
-
-def _pieces(m: Mechanism, movement: MovingStates, bound: Sequence[Symbols]) -> list[Symbols]:
-    """Return the states of each piece that has bodies, if only some ties hold pieces together."""
-    groups = _groups((*m.q, *m.u, *m.z), [*_firm(m, movement), *bound])
-    return [group for group in groups if any(movement.of_body(body) & group for body in m.bodies)]
-
-
-def _one_piece(m: Mechanism, movement: MovingStates, at: Sequence[str]) -> Fault:
-    """Return the fault of a cut that separates nothing, with the ties that do, or joints where there are none."""
-    free = _pieces(m, movement, [])
-    what = f"without {', '.join(at)} it is still one piece"
-    if len(free) < 2:
-        what += ": its bodies are a chain, in which each moves with the coordinates of the one before it"
-        closed = any(True for _ in _rows(m, movement))
-        joints = f"cut the chain at {' or '.join(names)}" if (names := _between(m)) else "it has nothing to cut"
-        return Fault(what, "--at", _APART if closed else joints)
-    holding = [
-        m.loads[number].name if kind == "load" else list(_rows(m, movement))[number][0]
-        for kind, number, states in _ties(m, movement)
-        if sum(bool(states & group) for group in free) > 1
+    dependencies = StateDependencies(mechanism)
+    connections = list(_list_connections(mechanism, dependencies))
+    remaining_connections = [
+        states
+        for connection_kind, number, states in connections
+        if (connection_kind, number) not in {(kind, cut_index) for cut_index in cut_indices}
     ]
-    return Fault(what, "--at", f"ties between bodies are {', '.join(holding)}; name all between two sides")
+    pieces = _find_pieces(mechanism, dependencies, remaining_connections)
+    if len(pieces) < 2:
+        raise CouplingError(headline, [_one_piece_fault(mechanism, dependencies, cut_names)])
+    part_of_state = {state: part for part, group in enumerate(pieces) for state in group}
+    part_of_state |= dict.fromkeys(dependencies.states - set(part_of_state), 0)
+    part_of_body = tuple(
+        min((part_of_state[body_state] for body_state in dependencies.body_states(body)), default=0)
+        for body in mechanism.bodies
+    )
+    return MechanismCut(
+        mechanism, dependencies, kind, method, "_".join(cut_names), tuple(cut_indices), part_of_state, part_of_body
+    )
 
 
-def _firm(m: Mechanism, movement: MovingStates) -> Iterator[Symbols]:
+def _find_pieces(
+    mechanism: Mechanism, dependencies: StateDependencies, connections: Sequence[Symbols]
+) -> list[Symbols]:
+    """Return the states of each piece that has bodies, if only these connections remain."""
+    groups = _merge_connected_states(
+        (*mechanism.q, *mechanism.u, *mechanism.z), [*_list_inseparable_states(mechanism, dependencies), *connections]
+    )
+    return [group for group in groups if any(dependencies.body_states(body) & group for body in mechanism.bodies)]
+
+
+def _one_piece_fault(mechanism: Mechanism, dependencies: StateDependencies, cut_names: Sequence[str]) -> Fault:
+    """Return the fault of a cut that separates nothing; its remedy names connections that would, or joints."""
+    free_pieces = _find_pieces(mechanism, dependencies, [])
+    problem = f"without {', '.join(cut_names)} it is still one piece"
+    if len(free_pieces) < 2:
+        problem += ": its bodies are a chain, in which each moves with the coordinates of the one before it"
+        has_loops = any(True for _ in _list_constraint_states(mechanism, dependencies))
+        remedy = (
+            f"cut the chain at {' or '.join(names)}"
+            if (names := _list_joints_between_bodies(mechanism))
+            else "it has nothing to cut"
+        )
+        return Fault(problem, "--at", _LOOP_CUT_REMEDY if has_loops else remedy)
+    separating_names = [
+        mechanism.loads[number].name
+        if kind == "load"
+        else list(_list_constraint_states(mechanism, dependencies))[number][0]
+        for kind, number, states in _list_connections(mechanism, dependencies)
+        if sum(bool(states & group) for group in free_pieces) > 1
+    ]
+    return Fault(problem, "--at", f"ties between bodies are {', '.join(separating_names)}; name all between two sides")
+
+
+def _list_inseparable_states(mechanism: Mechanism, dependencies: StateDependencies) -> Iterator[Symbols]:
     """Yield states that always stay together: those of a body, of q' = K u, of z'."""
-    yield from (movement.of_body(body) for body in m.bodies)
-    yield from movement.linked
-    yield from (movement.of(rate) | {z} for z, rate in zip(m.z, m.z_dot, strict=True))
+    yield from (dependencies.body_states(body) for body in mechanism.bodies)
+    yield from dependencies.coordinate_groups
+    yield from (
+        dependencies.states_in(rate) | {auxiliary_state}
+        for auxiliary_state, rate in zip(mechanism.z, mechanism.z_dot, strict=True)
+    )
 
 
-def _ties(m: Mechanism, movement: MovingStates) -> Iterator[tuple[Kind, int, Symbols]]:
+def _list_connections(mechanism: Mechanism, dependencies: StateDependencies) -> Iterator[tuple[CutKind, int, Symbols]]:
     """Yield (kind, number, states) of the cuttable connections between bodies."""
-    for number, load in enumerate(m.loads):
-        yield "load", number, movement.of_place(load) | movement.of_magnitude(load)
-    for number, (_, states) in enumerate(_rows(m, movement)):
+    for number, load in enumerate(mechanism.loads):
+        yield "load", number, dependencies.location_states(load) | dependencies.magnitude_states(load)
+    for number, (_, states) in enumerate(_list_constraint_states(mechanism, dependencies)):
         yield "constraint", number, states
 
 
-def _groups(states: Sequence[sm.Symbol], bound: Sequence[Symbols]) -> list[Symbols]:
+def _merge_connected_states(states: Sequence[sm.Symbol], connections: Sequence[Symbols]) -> list[Symbols]:
     """Return groups of states that are connected directly or through others, in order."""
     groups: list[set[sm.Symbol]] = [{state} for state in states]
-    for some in bound:
-        touched = [group for group in groups if group & some]
-        if len(touched) > 1:
-            for other in touched[1:]:
-                touched[0] |= other
+    for connected in connections:
+        touched_groups = [group for group in groups if group & connected]
+        if len(touched_groups) > 1:
+            for other in touched_groups[1:]:
+                touched_groups[0] |= other
                 groups.remove(other)
     return [frozenset(group) for group in groups]

@@ -17,51 +17,56 @@ from mb2fmu.systems.wired_system import CouplingError
 
 @dataclass(frozen=True)
 class MechanismPart:
-    """One part of a cut.
+    """One part of a cut mechanism.
 
     Attributes:
-        name: Of the component.
-        definition: Ready for the pipeline.
-        same: Its variables that the whole has too → name of the whole's symbol.
-        terminals: Name of its terminal with each other part.
-        left_out: Outputs of the whole that it does not have.
+        name: Name of the component.
+        definition: Model definition, ready for the pipeline.
+        reference_names: Variable of the part → name of the same variable in the whole mechanism.
+        terminals: Other part → name of the terminal with it.
+        omitted_outputs: Outputs of the whole mechanism that the part cannot compute.
     """
 
     name: str
     definition: ModelDefinition
-    same: Mapping[str, str]
+    reference_names: Mapping[str, str]
     terminals: Mapping[str, str]
-    left_out: tuple[str, ...]
+    omitted_outputs: tuple[str, ...]
 
 
 def make_part_mechanisms(cut: MechanismCut, settings: SplittingSettings) -> tuple[MechanismPart, ...]:
     """Return all parts of a cut mechanism.
 
     Raises:
-        CouplingError: If a part would have to take what no input can give it.
+        CouplingError: If a part needs a quantity that no input can provide.
     """
     forces = list_exchanged_forces(cut)
-    drafts = [PartDraft(cut, k, settings, forces) for k in range(len(cut.names))]
-    if faults := [fault for draft in drafts for fault in draft.faults()]:
+    drafts = [PartDraft(cut, number, settings, forces) for number in range(len(cut.part_names))]
+    if faults := [fault for draft in drafts for fault in draft.find_faults()]:
         raise CouplingError(f"{cut.mechanism.declared.name} cannot be cut there:", faults)
-    return tuple(_finish(draft, drafts) for draft in drafts)
+    return tuple(_make_part(draft, drafts) for draft in drafts)
 
 
-def _finish(draft: PartDraft, drafts: Sequence[PartDraft]) -> MechanismPart:
+def _make_part(draft: PartDraft, drafts: Sequence[PartDraft]) -> MechanismPart:
     """Return the finished part."""
     variables = PartVariables(draft, drafts)
-    mechanism = variables.mechanism()
+    mechanism = variables.make_mechanism()
     declared = mechanism.declared
-    handed = PrebuiltMechanism(
-        kind=f"{draft.m.declared.origin}, cut at {draft.cut.name}",
-        coordinates=tuple(c.symbol for c in declared.coordinates),
-        speeds=tuple(s.symbol for s in declared.speeds),
+    prebuilt = PrebuiltMechanism(
+        kind=f"{draft.mechanism.declared.origin}, cut at {draft.cut.name}",
+        coordinates=tuple(coordinate.symbol for coordinate in declared.coordinates),
+        speeds=tuple(state.symbol for state in declared.speeds),
         ground=mechanism.frames[0].name,
         frames=tuple(frame.name for frame in mechanism.frames),
         mechanism=mechanism,
     )
-    plain = {name: getattr(declared, name) for name in declared.__dataclass_fields__}
-    definition = ModelDefinition(**plain, mechanics=handed, constraint_forces=(), outputs=(), potential_energy=None)
-    same = {draft.record[s].name: s.name for s in (*draft.m.q, *draft.m.u)
-            if s in draft.own - draft.cut.added}  # fmt: skip
-    return MechanismPart(draft.name, definition, same, variables.terminal_names(), variables.left_out)
+    declared_fields = {name: getattr(declared, name) for name in declared.__dataclass_fields__}
+    definition = ModelDefinition(
+        **declared_fields, mechanics=prebuilt, constraint_forces=(), outputs=(), potential_energy=None
+    )
+    reference_names = {
+        draft.declaration_of_state[state].name: state.name
+        for state in (*draft.mechanism.q, *draft.mechanism.u)
+        if state in draft.own_states - draft.cut.flange_states
+    }
+    return MechanismPart(draft.name, definition, reference_names, variables.terminal_names(), variables.omitted_outputs)

@@ -18,26 +18,26 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.systems.splitting.moving_states import list_load_frames, list_load_points
+from mb2fmu.systems.splitting.state_dependencies import list_load_frames, list_load_points
 
 
 class RecordSelection:
     """Needed frames and points, with those they refer to; inertial frame and origin are always included.
 
     Args:
-        mechanism: The whole.
-        bodies: That are kept.
-        loads: That are kept.
-        points: Further ones.
-        frames: Further ones.
+        mechanism: The whole mechanism.
+        bodies: Bodies of the part.
+        loads: Loads of the part.
+        renumbered_points: Further ones.
+        renumbered_frames: Further ones.
     """
 
     def __init__(
         self, mechanism: Mechanism, bodies: Iterable[Body], loads: Iterable[Load], points: Iterable[int],
         frames: Iterable[int],
     ) -> None:  # fmt: skip
-        self._m = mechanism
-        self._frames, self._points = {0}, {0}
+        self._mechanism = mechanism
+        self._selected_frames, self._selected_points = {0}, {0}
         for body in bodies:
             self._add_point(body.masscenter)
             self._add_frame(body.frame)
@@ -50,83 +50,87 @@ class RecordSelection:
             self._add_point(point)
         for frame in frames:
             self._add_frame(frame)
-        self._frame = {-1: -1} | {old: new for new, old in enumerate(sorted(self._frames))}
-        self._point = {-1: -1} | {old: new for new, old in enumerate(sorted(self._points))}
+        self._new_frame_numbers = {-1: -1} | {old: new for new, old in enumerate(sorted(self._selected_frames))}
+        self._new_point_numbers = {-1: -1} | {old: new for new, old in enumerate(sorted(self._selected_points))}
 
     def _add_frame(self, number: int) -> None:
         """Select a frame and all that its orientation and angular velocity refer to."""
-        if number < 0 or number in self._frames:
+        if number < 0 or number in self._selected_frames:
             return
-        self._frames.add(number)
-        frame = self._m.frames[number]
-        for other in (frame.parent, frame.reference, *(k for k, _ in frame.angular_velocity)):
-            self._add_frame(other)
+        self._selected_frames.add(number)
+        frame = self._mechanism.frames[number]
+        for referenced in (frame.parent, frame.reference, *(other_frame for other_frame, _ in frame.angular_velocity)):
+            self._add_frame(referenced)
 
     def _add_point(self, number: int) -> None:
         """Select a point, its parents, and the frames of its position and velocity."""
-        if number < 0 or number in self._points:
+        if number < 0 or number in self._selected_points:
             return
-        self._points.add(number)
-        point = self._m.points[number]
+        self._selected_points.add(number)
+        point = self._mechanism.points[number]
         self._add_point(point.parent)
         for frame, _ in (*(point.position or ()), *(point.velocity or ())):
             self._add_frame(frame)
 
-    def frames(self) -> tuple[Frame, ...]:
+    def renumbered_frames(self) -> tuple[Frame, ...]:
         """Return the selected frames, with new numbers."""
-        chosen = [self._m.frames[k] for k in sorted(self._frames)]
+        selected = [self._mechanism.frames[number] for number in sorted(self._selected_frames)]
         return tuple(
             replace(
-                each,
-                parent=self._frame[each.parent],
-                reference=self._frame[each.reference],
-                angular_velocity=self.terms(each.angular_velocity),
+                frame,
+                parent=self._new_frame_numbers[frame.parent],
+                reference=self._new_frame_numbers[frame.reference],
+                angular_velocity=self.renumber_terms(frame.angular_velocity),
             )
-            for each in chosen
+            for frame in selected
         )
 
-    def points(self) -> tuple[KinematicPoint, ...]:
+    def renumbered_points(self) -> tuple[KinematicPoint, ...]:
         """Return the selected points, with new numbers."""
         return tuple(
             replace(
-                each,
-                parent=self._point[each.parent],
-                position=None if each.position is None else self.terms(each.position),
-                velocity=None if each.velocity is None else self.terms(each.velocity),
+                point,
+                parent=self._new_point_numbers[point.parent],
+                position=None if point.position is None else self.renumber_terms(point.position),
+                velocity=None if point.velocity is None else self.renumber_terms(point.velocity),
             )
-            for each in (self._m.points[k] for k in sorted(self._points))
+            for point in (self._mechanism.points[number] for number in sorted(self._selected_points))
         )
 
-    def terms(self, terms: VectorTerms) -> VectorTerms:
+    def renumber_terms(self, terms: VectorTerms) -> VectorTerms:
         """Return a vector with new frame numbers."""
-        return tuple((self._frame[frame], components) for frame, components in terms)
+        return tuple((self._new_frame_numbers[frame], components) for frame, components in terms)
 
-    def point(self, number: int) -> int:
+    def new_point_number(self, number: int) -> int:
         """Return the new number of a point."""
-        return self._point[number]
+        return self._new_point_numbers[number]
 
-    def frame(self, number: int) -> int:
+    def new_frame_number(self, number: int) -> int:
         """Return the new number of a frame."""
-        return self._frame[number]
+        return self._new_frame_numbers[number]
 
-    def body(self, body: Body) -> Body:
+    def renumber_body(self, body: Body) -> Body:
         """Return a body with new numbers."""
-        return replace(body, masscenter=self._point[body.masscenter], frame=self._frame[body.frame])
+        return replace(
+            body, masscenter=self._new_point_numbers[body.masscenter], frame=self._new_frame_numbers[body.frame]
+        )
 
-    def load(self, load: Load) -> Load:
+    def renumber_load(self, load: Load) -> Load:
         """Return a load with new numbers."""
         match load:
             case ForceLoad():
-                return replace(load, point=self._point[load.point], force=self.terms(load.force))
+                return replace(load, point=self._new_point_numbers[load.point], force=self.renumber_terms(load.force))
             case TorqueLoad():
-                return replace(load, frame=self._frame[load.frame], torque=self.terms(load.torque))
+                return replace(load, frame=self._new_frame_numbers[load.frame], torque=self.renumber_terms(load.torque))
             case PathwayLoad():
-                return replace(load, points=tuple(self._point[k] for k in load.points))
+                return replace(load, points=tuple(self._new_point_numbers[point] for point in load.points))
             case TorqueActuatorLoad():
-                ends = self._frame[load.frame], self._frame[load.reaction]
-                return replace(load, frame=ends[0], reaction=ends[1], axis=self.terms(load.axis))
+                new_frames = self._new_frame_numbers[load.frame], self._new_frame_numbers[load.reaction]
+                return replace(load, frame=new_frames[0], reaction=new_frames[1], axis=self.renumber_terms(load.axis))
 
-    def application(self, act: ForceApplication) -> ForceApplication:
+    def renumber_application(self, application: ForceApplication) -> ForceApplication:
         """Return the place where a constraint's force acts, without particles of bodies."""
-        at = self._frame[act.at] if act.torque else self._point[act.at]
-        return replace(act, at=at, vector=self.terms(act.vector))
+        new_place = (
+            self._new_frame_numbers[application.at] if application.torque else self._new_point_numbers[application.at]
+        )
+        return replace(application, at=new_place, vector=self.renumber_terms(application.vector))

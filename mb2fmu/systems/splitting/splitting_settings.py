@@ -1,4 +1,4 @@
-"""``SplittingSettings``: numbers of a cut, and known start values of the whole."""
+"""``SplittingSettings``: filter, stiffness, damping and delay of a cut, and known start values."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from mb2fmu.systems.wired_system import CouplingError
 
 @dataclass(frozen=True)
 class SplittingSettings:
-    """Numbers of a cut.
+    """Settings of a cut.
 
     Attributes:
-        bandwidth: Of the filter that motion passes through, rad/s.
+        bandwidth: Bandwidth of the filter that motion passes through, rad/s.
         stiffness: Of a bushing, force per violation of its constraint; at a joint along each axis (N/m). Of a line: its
             impedance divided by its delay. 0, here and in the next three: :func:`choose_bushing_stiffness` gives it.
-        damping: Of a bushing, force per rate of the violation (N·s/m).
-        angular_stiffness: Of a bushing or line at a joint, about each axis (N·m/rad).
-        angular_damping: Of a bushing at a joint, about each axis (N·m·s/rad).
-        delay: Of a line, s.
-        flange_mass: Of the flange that hangs on a bushing or line at a joint, kg.
-        flange_inertia: Of the same, kg·m².
-        accelerations: Speed → u' at the start, where it is known.
-        starts: State → its value at the start, where guesses were solved for.
-        reactions: Joint → force and torque of the inner side on the outer one at the start, in N, shape (6,).
+        damping: Damping of a bushing, force per rate of the violation (N·s/m).
+        angular_stiffness: Angular stiffness of a bushing or line at a joint, about each axis (N·m/rad).
+        angular_damping: Angular damping of a bushing at a joint, about each axis (N·m·s/rad).
+        delay: Delay of a line, s.
+        flange_mass: Mass of the flange at a bushing or line, kg.
+        flange_inertia: Moment of inertia of the flange, kg·m².
+        initial_accelerations: Speed → u' at the start, where it is known.
+        state_starts: State → its value at the start, where guesses were solved for.
+        initial_reactions: Joint → force and torque of the inner side on the outer one at the start, in N, shape (6,).
     """
 
     bandwidth: float = 400.0
@@ -41,36 +41,36 @@ class SplittingSettings:
     delay: float = 1e-3
     flange_mass: float = 0.0
     flange_inertia: float = 1e-4
-    accelerations: Mapping[str, float] = field(default_factory=dict)
-    starts: Mapping[str, float] = field(default_factory=dict)
-    reactions: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    initial_accelerations: Mapping[str, float] = field(default_factory=dict)
+    state_starts: Mapping[str, float] = field(default_factory=dict)
+    initial_reactions: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
-    def start_of(self, m: Mechanism) -> dict[sm.Symbol, sm.Expr]:
+    def start_values(self, mechanism: Mechanism) -> dict[sm.Symbol, sm.Expr]:
         """Return everything that expressions of a mechanism contain → its number at the start."""
-        d = m.declared
-        values: dict[sm.Symbol, sm.Expr] = {m.t: sm.Float(0.0)}
-        free = [each.value for each in d.parameters if not each.calculated]
-        for symbol, value in zip(m.p, free, strict=True):
+        declarations = mechanism.declared
+        values: dict[sm.Symbol, sm.Expr] = {mechanism.t: sm.Float(0.0)}
+        free_parameter_values = [parameter.value for parameter in declarations.parameters if not parameter.calculated]
+        for symbol, value in zip(mechanism.p, free_parameter_values, strict=True):
             values[symbol] = sm.Float(float(value))
-        declared: tuple[Coordinate | Speed | AuxiliaryState | Input, ...] = (
-            *d.coordinates, *d.speeds, *d.auxiliary_states, *d.inputs,
+        declared_variables: tuple[Coordinate | Speed | AuxiliaryState | Input, ...] = (
+            *declarations.coordinates, *declarations.speeds, *declarations.auxiliary_states, *declarations.inputs,
         )  # fmt: skip
-        starts: list[float] = [each.start for each in declared]
-        for symbol, start in zip((*m.q, *m.u, *m.z, *m.r), starts, strict=True):
-            values[symbol] = sm.Float(self.starts.get(symbol.name, start))
-        for assignment in m.calculated_parameters:
+        start_list: list[float] = [variable.start for variable in declared_variables]
+        for symbol, start in zip((*mechanism.q, *mechanism.u, *mechanism.z, *mechanism.r), start_list, strict=True):
+            values[symbol] = sm.Float(self.state_starts.get(symbol.name, start))
+        for assignment in mechanism.calculated_parameters:
             values[assignment.symbol] = assignment.expression.xreplace(values)
         return values
 
 
-RESOLVED = 0.1
+PHASE_PER_STEP = 0.1
 """Frequency of the lightest part on a bushing or line that nobody chose, times the communication step or the delay."""
-DAMPED = 0.1
-"""Damping ratio of the same."""
+DAMPING_RATIO = 0.1
+"""Damping ratio of that motion."""
 
 
 def choose_bushing_stiffness(
-    settings: SplittingSettings, m: Mechanism, parts: Sequence[int], period: float
+    settings: SplittingSettings, mechanism: Mechanism, part_of_body: Sequence[int], step: float
 ) -> SplittingSettings:
     """Choose stiffness for elements without one, such that the steps resolve it.
 
@@ -78,32 +78,41 @@ def choose_bushing_stiffness(
     mass as parasitic inertia, k T² = 0.01 m. Stiffer elements are nearer to the joint and worse followed.
 
     Args:
-        settings: With zeros where nothing was chosen.
-        m: The whole.
-        parts: Number of the part of each body.
-        period: Communication step or delay in s.
+        settings: Settings, with zeros where nothing was chosen.
+        mechanism: The whole mechanism.
+        part_of_body: Number of the part of each body.
+        step: Communication step or delay in s.
 
     Raises:
         CouplingError: If something must be chosen, and the bodies of a part have no mass.
     """
-    known = settings.start_of(m)
-    mass: dict[int, float] = {}
-    inertia: dict[int, float] = {}
-    for body, part in zip(m.bodies, parts, strict=True):
-        mass[part] = mass.get(part, 0.0) + float(body.mass.xreplace(known))
-        own = 0.0 if body.inertia is None else max(float(body.inertia[k, k].xreplace(known)) for k in range(3))
-        inertia[part] = inertia.get(part, 0.0) + own
-    lightest, least = min(mass.values(), default=0.0), min(inertia.values(), default=0.0)
-    if not (settings.stiffness and settings.damping) and not lightest > 0.0:
+    start_values = settings.start_values(mechanism)
+    mass_of_part: dict[int, float] = {}
+    inertia_of_part: dict[int, float] = {}
+    for body, part in zip(mechanism.bodies, part_of_body, strict=True):
+        mass_of_part[part] = mass_of_part.get(part, 0.0) + float(body.mass.xreplace(start_values))
+        largest_moment = (
+            0.0
+            if body.inertia is None
+            else max(float(body.inertia[axis, axis].xreplace(start_values)) for axis in range(3))
+        )
+        inertia_of_part[part] = inertia_of_part.get(part, 0.0) + largest_moment
+    smallest_mass, smallest_inertia = (
+        min(mass_of_part.values(), default=0.0),
+        min(inertia_of_part.values(), default=0.0),
+    )
+    if not (settings.stiffness and settings.damping) and not smallest_mass > 0.0:
         fault = Fault("a part has no mass, so no stiffness follows from it", "--stiffness", "give it, and --damping")
-        raise CouplingError(f"{m.declared.name} cannot be cut:", [fault])
-    k = settings.stiffness or RESOLVED**2 * lightest / period**2
-    turned = settings.angular_stiffness or RESOLVED**2 * max(least, settings.flange_inertia) / period**2
+        raise CouplingError(f"{mechanism.declared.name} cannot be cut:", [fault])
+    stiffness = settings.stiffness or PHASE_PER_STEP**2 * smallest_mass / step**2
+    angular_stiffness = (
+        settings.angular_stiffness or PHASE_PER_STEP**2 * max(smallest_inertia, settings.flange_inertia) / step**2
+    )
     return replace(
         settings,
-        stiffness=k,
-        damping=settings.damping or 2.0 * DAMPED * math.sqrt(k * lightest),
-        angular_stiffness=turned,
+        stiffness=stiffness,
+        damping=settings.damping or 2.0 * DAMPING_RATIO * math.sqrt(stiffness * smallest_mass),
+        angular_stiffness=angular_stiffness,
         angular_damping=settings.angular_damping
-        or 2.0 * DAMPED * math.sqrt(turned * max(least, settings.flange_inertia)),
+        or 2.0 * DAMPING_RATIO * math.sqrt(angular_stiffness * max(smallest_inertia, settings.flange_inertia)),
     )

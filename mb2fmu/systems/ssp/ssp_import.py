@@ -18,16 +18,16 @@ from mb2fmu.errors import Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_file_tree
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT
-from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredParameter, DeclaredTarget, Value
-from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, find_schema_faults
+from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredParameter, DeclaredValue, ParameterTarget
+from mb2fmu.systems.ssp.ssp_archive import SSP_STRUCTURE_FILE, find_schema_faults
 from mb2fmu.systems.wired_system import CouplingError
 
-_SILENT = ("Annotations", "ConnectionGeometry")
-_NUMBERS = (
+_IGNORED_ELEMENTS = ("Annotations", "ConnectionGeometry")
+_NUMBER_TYPES = (
     "Real", "Integer", "Enumeration",  # SSP 1.0
     "Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64",
 )  # fmt: skip
-_UNIT_TYPES = ("application/x-fmu-sharedlibrary", "")
+_FMU_COMPONENT_TYPES = ("application/x-fmu-sharedlibrary", "")
 
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
@@ -43,25 +43,25 @@ class SspExperiment:
     loops: Any = "refuse"
 
 
-def read_ssp(path: Path, folder: Path, run: SspExperiment) -> CoupledSystem:
-    """Read a system, and write its units into a folder.
+def read_ssp(path: Path, folder: Path, experiment: SspExperiment) -> CoupledSystem:
+    """Read a system, and write its FMUs into a folder.
 
     Args:
-        path: Of the archive.
-        folder: For the FMUs; must live until they are read.
-        run: How it is run.
+        path: Path of the archive.
+        folder: Folder for the FMUs; must exist until they are read.
+        experiment: Settings of the run.
 
     Raises:
         PackageError: If it is no archive, or members would land outside of a folder.
-        CouplingError: With everything that does not follow SSP, or is not read.
+        CouplingError: With everything that violates SSP or is not supported.
     """
-    tree = read_archive(path, needed=STRUCTURE, what="SSP archive")
+    tree = read_archive(path, needed=SSP_STRUCTURE_FILE, what="SSP archive")
     reader = _SspReader(tree, path.name)
-    system = reader.system(run)
+    system = reader.read_system(experiment)
     if reader.faults:
         raise CouplingError(f"{path.name} cannot be read as a system:", reader.faults)
     write_file_tree(tree, folder)
-    system.source = folder / STRUCTURE
+    system.source = folder / SSP_STRUCTURE_FILE
     return system
 
 
@@ -69,187 +69,224 @@ class _SspReader:
     """Reads one archive and collects faults.
 
     Args:
-        tree: Its files.
-        where: Its name, for messages.
+        tree: Files of the archive.
+        archive_name: Name of the archive, for messages.
     """
 
-    def __init__(self, tree: FileTree, where: str) -> None:
-        self._tree, self._where = tree, where
+    def __init__(self, tree: FileTree, archive_name: str) -> None:
+        self._tree, self._archive_name = tree, archive_name
         self.faults: list[Fault] = []
 
-    def system(self, run: SspExperiment) -> CoupledSystem:
+    def read_system(self, experiment: SspExperiment) -> CoupledSystem:
         """Return the declared system, not joined yet."""
-        root = self._parsed(STRUCTURE)
-        top = None if root is None else root.find("{*}System")
-        made = CoupledSystem(_identifier((top.get("name") if top is not None else "") or Path(self._where).stem))
-        made.where = self._where
-        if root is None or top is None:
+        root = self._parse_file(SSP_STRUCTURE_FILE)
+        system_element = None if root is None else root.find("{*}System")
+        system = CoupledSystem(
+            _make_identifier(
+                (system_element.get("name") if system_element is not None else "") or Path(self._archive_name).stem
+            )
+        )
+        system.where = self._archive_name
+        if root is None or system_element is None:
             if root is not None:
-                self._tell("the structure has no system", STRUCTURE)
-            return made
-        made.description = top.get("description", "")
-        values = self._outer_values(made, top)
-        for element in top.iterfind("{*}Elements/*"):
-            self._element(made, element, values)
-        for connection in top.iterfind("{*}Connections/{*}Connection"):
-            self._connection(made, connection)
-        self._experiment(made, root, run)
-        return made
+                self._add_fault("the structure has no system", SSP_STRUCTURE_FILE)
+            return system
+        system.description = system_element.get("description", "")
+        values = self._read_system_values(system, system_element)
+        for element in system_element.iterfind("{*}Elements/*"):
+            self._read_component(system, element, values)
+        for connection in system_element.iterfind("{*}Connections/{*}Connection"):
+            self._read_connection(system, connection)
+        self._read_experiment(system, root, experiment)
+        return system
 
-    def _tell(self, what: str, where: str, remedy: str = "") -> None:
+    def _add_fault(self, problem: str, where: str, remedy: str = "") -> None:
         """Add a fault with its place in the archive."""
-        self.faults.append(Fault(what, f"{self._where}: {where}", remedy))
+        self.faults.append(Fault(problem, f"{self._archive_name}: {where}", remedy))
 
-    def _line_of(self, element: Element) -> str:
+    def _locate_element(self, element: Element) -> str:
         """Return the place of an element, for messages: archive, member and line."""
-        return f"{self._where}: {STRUCTURE}:{element.sourceline}"
+        return f"{self._archive_name}: {SSP_STRUCTURE_FILE}:{element.sourceline}"
 
-    def _parsed(self, name: str) -> Element | None:
+    def _parse_file(self, name: str) -> Element | None:
         """Return a file of the archive as XML that follows its schema; None after a fault."""
         try:
             root = etree.fromstring(self._tree[name], etree.XMLParser(resolve_entities=False, no_network=True))
         except etree.XMLSyntaxError as error:
-            self._tell(f"is no XML: {error.msg}", name)
+            self._add_fault(f"is no XML: {error.msg}", name)
             return None
-        for each in find_schema_faults(name, self._tree[name]):
-            self.faults.append(Fault(each.what, f"{self._where}: {each.where}"))
+        for fault in find_schema_faults(name, self._tree[name]):
+            self.faults.append(Fault(fault.what, f"{self._archive_name}: {fault.where}"))
         return root
 
-    def _inside(self, source: str, place: str) -> str | None:
+    def _resolve_member(self, source: str, location: str) -> str | None:
         """Return the archive's member that a source names; None after a fault."""
         name = PurePosixPath(source.removeprefix("./"))
         if ":" in source or name.is_absolute() or ".." in name.parts or "\\" in source:
-            self._tell(f"{source!r} lies outside of the archive", place, "put it into resources/")
+            self._add_fault(f"{source!r} lies outside of the archive", location, "put it into resources/")
         elif str(name) not in self._tree:
-            self._tell(f"{source!r} is not in the archive", place)
+            self._add_fault(f"{source!r} is not in the archive", location)
         else:
             return str(name)
         return None
 
-    def _element(self, made: CoupledSystem, element: Element, values: Mapping[str, Mapping[str, Value]]) -> None:
+    def _read_component(
+        self, system: CoupledSystem, element: Element, values: Mapping[str, Mapping[str, DeclaredValue]]
+    ) -> None:
         """Read a component."""
         kind, name = etree.QName(element).localname, element.get("name", "")
-        if kind != "Component" or element.get("type", "") not in _UNIT_TYPES:
-            said = "a nested system" if kind == "System" else element.get("type") or kind
-            self._tell(f"{name} is {said}, which is not read", STRUCTURE, "put its units into the system itself")
+        if kind != "Component" or element.get("type", "") not in _FMU_COMPONENT_TYPES:
+            description = "a nested system" if kind == "System" else element.get("type") or kind
+            self._add_fault(
+                f"{name} is {description}, which is not read",
+                SSP_STRUCTURE_FILE,
+                "put its units into the system itself",
+            )
             return
-        source = self._inside(element.get("source", ""), f"component {name}")
+        source = self._resolve_member(element.get("source", ""), f"component {name}")
         if source is None:
             return
-        place, outer = f"component {name}", values.get(name, {})
-        own: dict[str, Value] = {}
+        location, system_values = f"component {name}", values.get(name, {})
+        component_values: dict[str, DeclaredValue] = {}
         for binding in element.iterfind("{*}ParameterBindings/{*}ParameterBinding"):
             if binding.find("{*}ParameterMapping") is None:
-                own |= dict(self._bound(binding, place))
+                component_values |= dict(self._read_bound_values(binding, location))
                 continue
-            given = {f"{name}.{variable}" for variable in outer} | _followers(made)
-            for each in self._mapped(binding, place, f"{name}."):
-                kept = tuple(target for target in each.targets if target.variable not in given)
-                made.parameters += [replace(each, targets=kept)] if kept else []
-        own |= outer  # what the system says has precedence
-        mapped = _followers(made)
-        made.component(name, source, values={key: own[key] for key in own if f"{name}.{key}" not in mapped})
-        made.components[-1] = replace(made.components[-1], where=self._line_of(element))
+            given_variables = {f"{name}.{variable}" for variable in system_values} | _list_mapped_variables(system)
+            for parameter in self._read_mapped_parameters(binding, location, f"{name}."):
+                kept_targets = tuple(target for target in parameter.targets if target.variable not in given_variables)
+                system.parameters += [replace(parameter, targets=kept_targets)] if kept_targets else []
+        component_values |= system_values  # what the system says has precedence
+        mapped_variables = _list_mapped_variables(system)
+        system.component(
+            name,
+            source,
+            values={key: component_values[key] for key in component_values if f"{name}.{key}" not in mapped_variables},
+        )
+        system.components[-1] = replace(system.components[-1], where=self._locate_element(element))
 
-    def _outer_values(self, made: CoupledSystem, top: Element) -> dict[str, dict[str, Value]]:
+    def _read_system_values(
+        self, system: CoupledSystem, system_element: Element
+    ) -> dict[str, dict[str, DeclaredValue]]:
         """Return values bound to the whole system: component → variable → value; mapped ones become its parameters."""
-        found: dict[str, dict[str, Value]] = {}
-        place = "the system's parameters"
-        for binding in top.iterfind("{*}ParameterBindings/{*}ParameterBinding"):
+        values_by_component: dict[str, dict[str, DeclaredValue]] = {}
+        location = "the system's parameters"
+        for binding in system_element.iterfind("{*}ParameterBindings/{*}ParameterBinding"):
             if binding.find("{*}ParameterMapping") is not None:
-                made.parameters += self._mapped(binding, place)
+                system.parameters += self._read_mapped_parameters(binding, location)
                 continue
-            for name, value in self._bound(binding, place):
+            for name, value in self._read_bound_values(binding, location):
                 component, dot, variable = name.partition(".")
                 if dot:
-                    found.setdefault(component, {})[variable] = value
+                    values_by_component.setdefault(component, {})[variable] = value
                 else:
-                    self._tell(f"{name} names no component", place, "write component.variable")
-        return found
+                    self._add_fault(f"{name} names no component", location, "write component.variable")
+        return values_by_component
 
-    def _mapped(self, binding: Element, place: str, within: str = "") -> Iterator[DeclaredParameter]:
-        """Yield parameters with their mapped variables; ``within`` is ``component.`` or empty."""
-        prefix = within + binding.get("prefix", "")
-        values = self._part(binding, "ParameterValues", "ParameterSet", place)
-        mapping = self._sourced(_found(binding, "ParameterMapping"), "ParameterMapping", place)
+    def _read_mapped_parameters(
+        self, binding: Element, location: str, component_prefix: str = ""
+    ) -> Iterator[DeclaredParameter]:
+        """Yield parameters with their mapped variables; ``component_prefix`` is ``component.`` or empty."""
+        prefix = component_prefix + binding.get("prefix", "")
+        values = self._find_values(binding, "ParameterValues", "ParameterSet", location)
+        mapping = self._load_content(_find_required_child(binding, "ParameterMapping"), "ParameterMapping", location)
         entries = [] if mapping is None else list(mapping.iterfind("{*}MappingEntry"))
         for parameter in values.iterfind("{*}Parameters/{*}Parameter") if values is not None else ():
             name = parameter.get("name", "")
             targets = tuple(
-                DeclaredTarget(prefix + entry.get("target", ""), *_line(entry), not _raw(entry))
+                ParameterTarget(
+                    prefix + entry.get("target", ""),
+                    *_read_linear_transformation(entry),
+                    not _suppresses_conversion(entry),
+                )
                 for entry in entries
                 if entry.get("source") == name
             )
-            value = self._value(parameter, place) if targets else None  # others are not applied
+            value = self._read_value(parameter, location) if targets else None  # others are not applied
             if value is not None:
-                yield DeclaredParameter(within + name, value, targets, f"{self._where}: {place}")
+                yield DeclaredParameter(component_prefix + name, value, targets, f"{self._archive_name}: {location}")
 
-    def _bound(self, binding: Element, place: str) -> Iterator[tuple[str, Value]]:
+    def _read_bound_values(self, binding: Element, location: str) -> Iterator[tuple[str, DeclaredValue]]:
         """Yield (name, value) of one binding without mapping, with its prefix."""
         prefix = binding.get("prefix", "")
-        values = self._part(binding, "ParameterValues", "ParameterSet", place)
+        values = self._find_values(binding, "ParameterValues", "ParameterSet", location)
         for parameter in values.iterfind("{*}Parameters/{*}Parameter") if values is not None else ():
-            value = self._value(parameter, place)
+            value = self._read_value(parameter, location)
             if value is not None:
                 yield prefix + parameter.get("name", ""), value
 
-    def _part(self, binding: Element, inline: str, root: str, place: str) -> Element | None:
+    def _find_values(self, binding: Element, inline_tag: str, root_tag: str, location: str) -> Element | None:
         """Return values inside the binding, or in the file that it names."""
-        holder = binding.find(f"{{*}}{inline}")
+        holder = binding.find(f"{{*}}{inline_tag}")
         if holder is not None:
-            return holder.find(f"{{*}}{root}")
-        return self._sourced(binding, root, place)
+            return holder.find(f"{{*}}{root_tag}")
+        return self._load_content(binding, root_tag, location)
 
-    def _sourced(self, holder: Element, inline: str, place: str) -> Element | None:
+    def _load_content(self, holder: Element, inline_tag: str, location: str) -> Element | None:
         """Return the content of a holder: its source, or its own elements."""
         if holder.get("source") is None:
-            return holder.find(f"{{*}}{inline}")
-        name = self._inside(holder.get("source", ""), place)
-        return None if name is None else self._parsed(name)
+            return holder.find(f"{{*}}{inline_tag}")
+        name = self._resolve_member(holder.get("source", ""), location)
+        return None if name is None else self._parse_file(name)
 
-    def _value(self, parameter: Element, place: str) -> Value | None:
-        """Return a number, with its unit if it says one; None after a fault."""
-        for kind in _NUMBERS:
-            typed = parameter.find(f"{{*}}{kind}")
-            if typed is not None:
-                number = float(typed.get("value", "nan"))
-                unit = typed.get("unit")
+    def _read_value(self, parameter: Element, location: str) -> DeclaredValue | None:
+        """Return a number, with its unit if it has one; None after a fault."""
+        for number_type in _NUMBER_TYPES:
+            number_element = parameter.find(f"{{*}}{number_type}")
+            if number_element is not None:
+                number = float(number_element.get("value", "nan"))
+                unit = number_element.get("unit")
                 return number if unit is None else (number, unit)
-        self._tell(f"{parameter.get('name')} is no number, which is not read", place)
+        self._add_fault(f"{parameter.get('name')} is no number, which is not read", location)
         return None
 
-    def _connection(self, made: CoupledSystem, connection: Element) -> None:
-        """Add a connection; tell of ends at the system's own edge and of transformations that are not read."""
-        ends = [connection.get(f"{end}Element") for end in ("start", "end")]
-        names = [connection.get(f"{end}Connector", "") for end in ("start", "end")]
-        if None in ends:
-            what = f"{names[0]} → {names[1]} goes over the system's own edge, which is not read"
-            self._tell(what, STRUCTURE, "connect an FMU there")
+    def _read_connection(self, system: CoupledSystem, connection: Element) -> None:
+        """Add a connection; add faults for ends at the system's own connectors and for unsupported transformations."""
+        component_names = [connection.get(f"{end}Element") for end in ("start", "end")]
+        connector_names = [connection.get(f"{end}Connector", "") for end in ("start", "end")]
+        if None in component_names:
+            problem = f"{connector_names[0]} → {connector_names[1]} goes over the system's own edge, which is not read"
+            self._add_fault(problem, SSP_STRUCTURE_FILE, "connect an FMU there")
             return
         transformation = connection.find("{*}LinearTransformation")
-        late = connection.find("{*}Annotations/{*}Annotation/{*}Delay")
-        given = None
+        delay_element = connection.find("{*}Annotations/{*}Annotation/{*}Delay")
+        factor_and_offset = None
         if transformation is not None:
-            given = float(transformation.get("factor", "1")), float(transformation.get("offset", "0"))
-        elif others := [each for each in connection if etree.QName(each).localname not in _SILENT]:
-            child = etree.QName(others[0]).localname
-            self._tell(f"{names[0]} → {names[1]}: {child} is not read", STRUCTURE)
-        raw = _raw(connection)
-        made.connect(f"{ends[0]}.{names[0]}", f"{ends[1]}.{names[1]}", transformation=given, convert=not raw,
-                     delay=0.0 if late is None else float(late.get("seconds", "0")))  # fmt: skip
-        made.connections[-1] = replace(made.connections[-1], where=self._line_of(connection))
+            factor_and_offset = float(transformation.get("factor", "1")), float(transformation.get("offset", "0"))
+        elif unknown_elements := [
+            child for child in connection if etree.QName(child).localname not in _IGNORED_ELEMENTS
+        ]:
+            unknown_tag = etree.QName(unknown_elements[0]).localname
+            self._add_fault(
+                f"{connector_names[0]} → {connector_names[1]}: {unknown_tag} is not read", SSP_STRUCTURE_FILE
+            )
+        suppresses_conversion = _suppresses_conversion(connection)
+        system.connect(
+            f"{component_names[0]}.{connector_names[0]}",
+            f"{component_names[1]}.{connector_names[1]}",
+            transformation=factor_and_offset,
+            convert=not suppresses_conversion,
+            delay=0.0 if delay_element is None else float(delay_element.get("seconds", "0")),
+        )
+        system.connections[-1] = replace(system.connections[-1], where=self._locate_element(connection))
 
-    def _experiment(self, made: CoupledSystem, root: Element, run: SspExperiment) -> None:
+    def _read_experiment(self, system: CoupledSystem, root: Element, experiment: SspExperiment) -> None:
         """Set stop time and step as given, else as in the archive."""
-        said = root.find("{*}DefaultExperiment")
-        stop = run.stop or float((said.get("stopTime") if said is not None else None) or 1.0)
-        steps = [each.get("stepSize") or each.get("baseStepSize") for each in root.iterfind(".//{*}FixedStepMaster")]
-        steps += [each.get("baseStepSize") for each in root.iterfind(".//{*}FixedStepAlgorithm")]
-        step = run.step or float(next((each for each in steps if each), stop / DEFAULT_STEP_COUNT))
-        made.experiment(stop=stop, step=step, order=run.order, passes=run.passes, loops=run.loops)
+        default_experiment = root.find("{*}DefaultExperiment")
+        stop = experiment.stop or float(
+            (default_experiment.get("stopTime") if default_experiment is not None else None) or 1.0
+        )
+        step_sizes = [
+            element.get("stepSize") or element.get("baseStepSize") for element in root.iterfind(".//{*}FixedStepMaster")
+        ]
+        step_sizes += [element.get("baseStepSize") for element in root.iterfind(".//{*}FixedStepAlgorithm")]
+        step = experiment.step or float(next((element for element in step_sizes if element), stop / DEFAULT_STEP_COUNT))
+        system.experiment(
+            stop=stop, step=step, order=experiment.order, passes=experiment.passes, loops=experiment.loops
+        )
 
 
-def _line(entry: Element) -> tuple[float, float]:
+def _read_linear_transformation(entry: Element) -> tuple[float, float]:
     """Return (factor, offset) of a mapping's entry."""
     transformation = entry.find("{*}LinearTransformation")
     if transformation is None:
@@ -257,24 +294,24 @@ def _line(entry: Element) -> tuple[float, float]:
     return float(transformation.get("factor", "1")), float(transformation.get("offset", "0"))
 
 
-def _raw(entry: Element) -> bool:
-    """Pass numbers unchanged, without conversion of units."""
+def _suppresses_conversion(entry: Element) -> bool:
+    """Return whether numbers are passed without conversion of units."""
     return entry.get("suppressUnitConversion") in {"true", "1"}
 
 
-def _found(parent: Element, tag: str) -> Element:
+def _find_required_child(parent: Element, tag: str) -> Element:
     """Return a child that the schema demands, in any version's namespace."""
-    found = parent.find(f"{{*}}{tag}")
-    assert found is not None
-    return found
+    child = parent.find(f"{{*}}{tag}")
+    assert child is not None
+    return child
 
 
-def _followers(made: CoupledSystem) -> set[str]:
+def _list_mapped_variables(system: CoupledSystem) -> set[str]:
     """Return variables that follow parameters of the system."""
-    return {target.variable for parameter in made.parameters for target in parameter.targets}
+    return {target.variable for parameter in system.parameters for target in parameter.targets}
 
 
-def _identifier(name: str) -> str:
+def _make_identifier(name: str) -> str:
     """Return the name as an identifier, with _ in place of other characters."""
-    text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-    return text if text[:1].isalpha() or text[:1] == "_" else f"_{text}"
+    identifier = "".join(character if character.isalnum() or character == "_" else "_" for character in name)
+    return identifier if identifier[:1].isalpha() or identifier[:1] == "_" else f"_{identifier}"

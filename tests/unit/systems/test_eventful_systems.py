@@ -83,7 +83,7 @@ def coupled(units: dict[str, Path], step: float) -> tuple[SystemMotion, float]:
     system.connect("box.force", "ball.F")
     system.experiment(stop=STOP, step=step, tolerance=1e-11, order=2, passes=20, converged=1e-11)
     motion = simulate_system(
-        wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
+        wire_system(system, [read_component(name, system.component_source(name)) for name in system.component_names])
     )
     grid = np.arange(round(STOP / step) + 1) * step
     rows = [int(np.flatnonzero(np.abs(motion.time - t) < 1e-9)[-1]) for t in grid]
@@ -105,14 +105,14 @@ def test_steps_end_at_events_of_fmi_3_so_that_the_order_stays(units: dict[str, d
     assert np.max(np.abs(motion["ball.h"][jumps + 1])) < 1e-6
     first = motion.time[jumps[0] + 1]
     assert abs(first - np.sqrt(0.6 / 9.81)) < 1e-4  # falls freely but for the spring, which is slack at first
-    assert motion.tally["early"] >= len(jumps) >= 2
+    assert motion.statistics["early_returns"] >= len(jumps) >= 2
 
 
 def test_units_of_fmi_2_bounce_within_their_steps(units: dict[str, dict[str, Path]]) -> None:
     """Nobody can be told of their events: right within less, and no order is left."""
     motion, error = coupled(units["2"], 0.005)
     assert error < 5e-4
-    assert motion.tally["events"] == motion.tally["early"] == 0
+    assert motion.statistics["events"] == motion.statistics["early_returns"] == 0
 
 
 def instance(path: Path, folder: Path, *, events: bool = False) -> Any:

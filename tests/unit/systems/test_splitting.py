@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 from mb2fmu import Model, pipeline
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.system_runs.split_run import simulate_split_start
-from mb2fmu.systems.splitting import MechanismPart, SplittingSettings, Way, cut_mechanism, make_part_mechanisms
+from mb2fmu.systems.splitting import CutMethod, MechanismPart, SplittingSettings, cut_mechanism, make_part_mechanisms
 from mb2fmu.systems.splitting.splitting_settings import choose_bushing_stiffness
 from mb2fmu.systems.wired_system import CouplingError
 
@@ -83,12 +83,20 @@ class Coupled:
         pairs = []
         for k, part in enumerate(self.parts):
             own = list(self.states(k, self.x0))
-            pairs += [(int(self.sizes[k]) + own.index(a), names.index(b)) for a, b in part.same.items() if b in names]
+            pairs += [
+                (int(self.sizes[k]) + own.index(a), names.index(b))
+                for a, b in part.reference_names.items()
+                if b in names
+            ]
         return pairs
 
 
 def split(
-    model: Any, at: Sequence[str], way: Way | None = None, arguments: Mapping[str, Any] | None = None, **settings: Any
+    model: Any,
+    at: Sequence[str],
+    way: CutMethod | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    **settings: Any,
 ) -> tuple[Derivation, Coupled]:
     whole = pipeline.derive(model, arguments=arguments)
     known = simulate_split_start(whole, at, way, SplittingSettings(**settings))
@@ -144,7 +152,7 @@ def springs(*, rigid: bool = False) -> Model:
         ("springs", ["ForceActuator[1]"], "force"),
     ],
 )
-def test_parts_have_the_accelerations_of_the_whole(model: Any, at: list[str], way: Way) -> None:
+def test_parts_have_the_accelerations_of_the_whole(model: Any, at: list[str], way: CutMethod) -> None:
     """At random states, with exact exchange: x' of the parts is x' of the whole."""
     whole, coupled = split(springs() if model == "springs" else model, at, way)
     assert len(coupled.parts) == 2
@@ -233,7 +241,7 @@ def test_a_joint_on_a_bushing_comes_near_to_the_joint_as_it_stiffens(
 
 
 @pytest.mark.parametrize(("way", "period"), [("bushing", 0.01), ("line", 0.002)])
-def test_what_nobody_chose_of_an_element_follows_from_the_lightest_part(way: Way, period: float) -> None:
+def test_what_nobody_chose_of_an_element_follows_from_the_lightest_part(way: CutMethod, period: float) -> None:
     """A hundredth of its mass is k T²; what is chosen stays, and a part without mass is told."""
     whole = pipeline.derive(PENDULUM)
     chosen = simulate_split_start(whole, ["P2"], way, SplittingSettings(delay=0.002), step=0.01)
@@ -249,7 +257,7 @@ def test_what_nobody_chose_of_an_element_follows_from_the_lightest_part(way: Way
 
 
 @pytest.mark.parametrize("way", ["bushing", "line"])
-def test_sides_of_an_opened_joint_push_each_other_alike(way: Way) -> None:
+def test_sides_of_an_opened_joint_push_each_other_alike(way: CutMethod) -> None:
     """Force on one side is minus that on the other where bushing or line have it so; the start is the whole's."""
     _, coupled = split(PENDULUM, ["P1", "P2"], way, stiffness=1e4, damping=10.0, delay=1e-3)
     assert len(coupled.parts) == 3
@@ -308,7 +316,7 @@ def tilted() -> Model:
         (FOUR_BAR, ["P3"], "bushing", "cut between two bodies, at P2"),
     ],
 )
-def test_what_cannot_be_cut_is_told(model: Path, at: list[str], way: Way | None, text: str) -> None:
+def test_what_cannot_be_cut_is_told(model: Path, at: list[str], way: CutMethod | None, text: str) -> None:
     with pytest.raises(CouplingError) as told:
         split(model, at, way)
     assert text in str(told.value)

@@ -25,7 +25,7 @@ from mb2fmu.systems import (
 from mb2fmu.systems import simulate_system as simulate
 from mb2fmu.systems.master.communication_steps import SystemStepper
 from mb2fmu.systems.master.fmu_slaves import Fmi2Slave
-from mb2fmu.systems.system_simulation import _request
+from mb2fmu.systems.system_simulation import _make_request
 
 Units = dict[str, dict[str, Path]]
 
@@ -42,7 +42,7 @@ def two_masses(units: dict[str, Path], **options: object) -> CoupledSystem:
 
 
 def joined(system: CoupledSystem) -> WiredSystem:
-    return wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
+    return wire_system(system, [read_component(name, system.component_source(name)) for name in system.component_names])
 
 
 def error(motion: SystemMotion) -> float:
@@ -66,7 +66,7 @@ def test_units_err_as_exactly_stepped_components_do(
     """Slopes (FMI 2) or intermediate updates (FMI 3) carry the courses into the units."""
     motion = simulate(joined(two_masses(mass_units[fmi], step=0.01, **options)))
     assert error(motion) == pytest.approx(wanted, rel=5e-3)
-    assert motion.tally["forecast"]["exact"] == pytest.approx(1.0, abs=1e-9)
+    assert motion.statistics["forecast"]["exact_spectral_radius"] == pytest.approx(1.0, abs=1e-9)
 
 
 def test_a_small_step_of_real_units_reaches_the_known_number(mass_units: Units) -> None:
@@ -78,7 +78,7 @@ def test_a_small_step_of_real_units_reaches_the_known_number(mass_units: Units) 
 
 def test_who_wants_to_know_is_told_how_far_it_is(mass_units: Units, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[float] = []
-    monkeypatch.setattr(system_simulation, "_PULSE", 0.001)
+    monkeypatch.setattr(system_simulation, "_POLL_INTERVAL", 0.001)
     simulate(joined(two_masses(mass_units["2"], step=0.0005, order=0)), seen.append)
     assert seen
     assert seen == sorted(seen)
@@ -91,32 +91,32 @@ def test_units_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_pat
     for detour in (False, True):
         system = joined(two_masses(mass_units["2"], step=0.01, order=2, passes=5))
         folder = tmp_path / str(detour)
-        request = _request(system, folder)
+        request = _make_request(system, folder)
         log = MessageLog(io.StringIO())
         slaves = []
-        for k, unit in enumerate(request.units):
+        for k, unit in enumerate(request.components):
             wiring = request.wiring
-            instance = Fmi2CoSimulation(dict(unit.request), log)
+            instance = Fmi2CoSimulation(dict(unit.instance_request), log)
             inputs = [wiring.inputs[i].reference for i in wiring.inputs_of(k)]
             outputs = [wiring.outputs[i].reference for i in wiring.outputs_of(k)]
-            slave = Fmi2Slave(instance, inputs, outputs, unit.abilities, 1)
-            slave.begin(0.0, 1.0, 1e-11)
+            slave = Fmi2Slave(instance, inputs, outputs, unit.capabilities, 1)
+            slave.enter_initialization_mode(0.0, 1.0, 1e-11)
             slaves.append(slave)
         march = SystemStepper(request.wiring, slaves, SteppingSettings(step=0.01, order=2, passes=5))
-        march.begin()
+        march.initialize()
         for slave in slaves:
-            slave.ready()
-        march.begin()
+            slave.enter_step_mode()
+        march.initialize()
         march.step(0.01)
         if detour:
-            kept = march.kept()
+            kept = march.save()
             march.step(0.02)
-            march.undo(kept)
+            march.restore(kept)
         march.step(0.01)
         march.step(0.01)
-        found.append(march.closing.y.tobytes())
+        found.append(march.loop_solver.y.tobytes())
         for slave in slaves:
-            slave.close()
+            slave.terminate()
     assert found[0] == found[1]
 
 
@@ -137,5 +137,5 @@ def test_a_refused_coupling_leaves_nothing(mass_units: Units, tmp_path: Path) ->
 
 def test_the_request_is_plain_data(mass_units: Units, tmp_path: Path) -> None:
     system = joined(two_masses(mass_units["2"], step=0.01))
-    request = _request(system, tmp_path)
-    assert json.dumps([dict(unit.request) for unit in request.units])
+    request = _make_request(system, tmp_path)
+    assert json.dumps([dict(unit.instance_request) for unit in request.components])

@@ -9,7 +9,7 @@ import pytest
 
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.systems import CoupledSystem, CouplingError, FmuComponent, read_component, wire_system
-from mb2fmu.systems.fmu_component import UnitOfMeasure, unit_conversion
+from mb2fmu.systems.fmu_component import UnitOfMeasure, compute_unit_conversion
 
 Units = dict[str, dict[str, Path]]
 
@@ -93,7 +93,7 @@ def _through(component: FmuComponent) -> FmuComponent:
 
 
 def test_who_cannot_go_back_is_named(components: list[FmuComponent]) -> None:
-    stuck = [replace(each, abilities=replace(each.abilities, back=False)) for each in components]
+    stuck = [replace(each, capabilities=replace(each.capabilities, saves_state=False)) for each in components]
     said = told(system(("left.x", "right.s"), passes=3), stuck)
     assert "which left cannot" in said
     assert "which right cannot" in said
@@ -188,7 +188,7 @@ def test_names_that_collide_are_named(components: list[FmuComponent]) -> None:
 def test_units_of_measure_are_converted(
     source: UnitOfMeasure, target: UnitOfMeasure, wanted: tuple[float, float]
 ) -> None:
-    assert unit_conversion(source, target) == pytest.approx(wanted)
+    assert compute_unit_conversion(source, target) == pytest.approx(wanted)
 
 
 def test_a_unit_without_a_binary_for_this_machine_is_named(mass_units: Units, tmp_path: Path) -> None:

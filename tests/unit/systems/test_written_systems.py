@@ -25,9 +25,15 @@ from mb2fmu.systems import CoupledSystem, WiredSystem, read_component, wire_syst
 from mb2fmu.systems.exports import foreign_masters
 from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import run_foreign_masters
-from mb2fmu.systems.exports.osp_files import FILE, write_osp_files
+from mb2fmu.systems.exports.osp_files import OSP_STRUCTURE_FILE, write_osp_files
 from mb2fmu.systems.resolved_system import ComponentPort, PortLink, SystemWiring
-from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, find_schema_faults, write_ssp_files
+from mb2fmu.systems.ssp.ssp_archive import (
+    SSP_STRUCTURE_FILE,
+    SSP_VERSIONS,
+    SspVersion,
+    find_schema_faults,
+    write_ssp_files,
+)
 from mb2fmu.systems.system_layout import place_component_boxes
 from mb2fmu.systems.system_picture import draw_system_picture
 
@@ -51,7 +57,7 @@ def two_masses(units: dict[str, Path]) -> CoupledSystem:
 @pytest.fixture(scope="session")
 def joined(mass_units: Units) -> WiredSystem:
     system = two_masses(mass_units["2"])
-    return wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
+    return wire_system(system, [read_component(name, system.component_source(name)) for name in system.component_names])
 
 
 @pytest.fixture(scope="session")
@@ -72,8 +78,8 @@ def foreign(script: str, source: Path) -> float:
 
 def test_the_structure_follows_the_schema_and_says_everything(joined: WiredSystem) -> None:
     files = write_ssp_files(joined)
-    assert list(find_schema_faults(STRUCTURE, files[STRUCTURE])) == []
-    root = etree.fromstring(files[STRUCTURE])
+    assert list(find_schema_faults(SSP_STRUCTURE_FILE, files[SSP_STRUCTURE_FILE])) == []
+    root = etree.fromstring(files[SSP_STRUCTURE_FILE])
     connections = root.findall(".//{*}Connection")
     assert [(c.get("startConnector"), c.get("endConnector")) for c in connections] == [("x", "s"), ("force", "F")]
     assert root.find(".//{*}FixedStepMaster").get("stepSize") == "0.001"
@@ -83,17 +89,17 @@ def test_the_structure_follows_the_schema_and_says_everything(joined: WiredSyste
 def test_a_system_has_only_parts_that_omsimulator_reads(joined: WiredSystem) -> None:
     """Its importer (System.cpp, importFromSSD) ends at any other one, as at SystemGeometry."""
     read = {"ParameterBindings", "ElementGeometry", "Connections", "Connectors", "Elements", "Annotations"}
-    root = etree.fromstring(write_ssp_files(joined)[STRUCTURE])
+    root = etree.fromstring(write_ssp_files(joined)[SSP_STRUCTURE_FILE])
     assert {etree.QName(part).localname for part in root.find("{*}System")} <= read
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", SSP_VERSIONS)
 def test_a_component_without_connectors_is_written(mass_units: Units, version: SspVersion) -> None:
     """It has none that are doubles: by the schema a list of connectors is not empty."""
     system = CoupledSystem("Alone")
     system.component("left", mass_units["2"]["left"])
     system.experiment(stop=1.0, step=0.1)
-    bare = replace(read_component("left", system.source_of("left")), variables={}, terminals={})
+    bare = replace(read_component("left", system.component_source("left")), variables={}, terminals={})
     text = write_ssp_files(wire_system(system, [bare]), version)["SystemStructure.ssd"].decode()
     assert 'name="left"' in text
     assert "Connectors" not in text
@@ -101,14 +107,14 @@ def test_a_component_without_connectors_is_written(mass_units: Units, version: S
 
 def test_files_say_where_an_old_value_would_be_read(joined: WiredSystem) -> None:
     said = "right.force depends on right.s at the same moment"
-    connections = etree.fromstring(write_ssp_files(joined)[STRUCTURE]).findall(".//{*}Connection")
+    connections = etree.fromstring(write_ssp_files(joined)[SSP_STRUCTURE_FILE]).findall(".//{*}Connection")
     assert [said in c.get("description", "") for c in connections] == [False, True]
-    assert write_osp_files(joined)[FILE].decode().count(said) == 1
+    assert write_osp_files(joined)[OSP_STRUCTURE_FILE].decode().count(said) == 1
 
 
 def test_a_broken_structure_is_noticed(joined: WiredSystem) -> None:
-    content = write_ssp_files(joined)[STRUCTURE].replace(b'kind="input"', b'kind="entrance"')
-    assert list(find_schema_faults(STRUCTURE, content))
+    content = write_ssp_files(joined)[SSP_STRUCTURE_FILE].replace(b'kind="input"', b'kind="entrance"')
+    assert list(find_schema_faults(SSP_STRUCTURE_FILE, content))
 
 
 def test_the_same_system_gives_the_same_bytes(joined: WiredSystem) -> None:
@@ -136,13 +142,15 @@ def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: U
     """FMPy applies no values, so they are those of the FMUs; ecos and libcosim do, from what stands at components."""
     system = two_masses(mass_units["2"])
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
-    joined = wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
+    joined = wire_system(
+        system, [read_component(name, system.component_source(name)) for name in system.component_names]
+    )
     package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_archive(write_ssp_files(joined))}), tmp_path)
     package.write_file_tree(write_osp_files(joined).move_under("TwoMasses"), tmp_path)
     answers = run_foreign_masters(
         ["fmpy", "libcosim", "ecos"], tmp_path / "TwoMasses.ssp", tmp_path / "TwoMasses", 0.001, 1.0, ["left.x"]
     )
-    fmpy, libcosim, ecos = (each.values["left.x"] for each in answers)
+    fmpy, libcosim, ecos = (each.final_values["left.x"] for each in answers)
     assert fmpy == pytest.approx(FMPY_SSP, abs=2e-8)
     assert ecos == pytest.approx(libcosim, abs=1e-9)
     assert abs(ecos - 1.06181193) > 1e-3  # what it is without the values
@@ -157,14 +165,19 @@ def test_a_master_that_fails_is_told_by_its_error_alone(tmp_path: Path) -> None:
 
 def test_a_factor_goes_into_both_formats(mass_units: Units) -> None:
     system = two_masses(mass_units["2"])
-    joined = wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
+    joined = wire_system(
+        system, [read_component(name, system.component_source(name)) for name in system.component_names]
+    )
     link = joined.wiring.links[1]
     turned = type(link)(link.source, link.target, -1.0, 0.5)
     from dataclasses import replace
 
     changed = replace(joined, wiring=replace(joined.wiring, links=(joined.wiring.links[0], turned)))
-    assert b'<ssc:LinearTransformation factor="-1.0" offset="0.5"/>' in write_ssp_files(changed)[STRUCTURE]
-    assert b'<LinearTransformation name="link1" factor="-1.0" offset="0.5"/>' in write_osp_files(changed)[FILE]
+    assert b'<ssc:LinearTransformation factor="-1.0" offset="0.5"/>' in write_ssp_files(changed)[SSP_STRUCTURE_FILE]
+    assert (
+        b'<LinearTransformation name="link1" factor="-1.0" offset="0.5"/>'
+        in write_osp_files(changed)[SSP_STRUCTURE_FILE]
+    )
 
 
 def test_the_picture_is_a_document_with_all_names(joined: WiredSystem) -> None:
@@ -213,7 +226,7 @@ def test_who_passes_numbers_on_without_their_factors_is_told(mass_units: Units, 
         assert ("without factor and offset" in (tmp_path / str(factor) / "TwoMasses.html").read_text()) == (
             factor != 1.0
         )
-    fmpy, ecos = ([found[factor][k].values["left.x"] for factor in (1.0, 0.5)] for k in (0, 1))
+    fmpy, ecos = ([found[factor][k].final_values["left.x"] for factor in (1.0, 0.5)] for k in (0, 1))
     assert fmpy[0] == fmpy[1]
     assert abs(ecos[0] - ecos[1]) > 1e-3
 
@@ -253,7 +266,7 @@ def test_a_system_is_coupled_written_and_held_against_the_whole(tmp_path: Path, 
         "TwoMasses.html",
         "TwoMasses.csv",
         "TwoMasses.svg",
-        FILE,
+        SSP_STRUCTURE_FILE,
     }
     assert {each.name for each in done.deviations} == {"left.x", "right.v"}
     page = (tmp_path / "TwoMasses.html").read_text()

@@ -74,15 +74,15 @@ def test_held_inputs_end_at_the_known_numbers(method: str, end: float) -> None:
 def test_an_output_of_an_old_input_gives_the_three_times_larger_error() -> None:
     """Without closing, feedthrough outputs are one step old: the number of libcosim, planted here."""
     march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.001, method="jacobi", order=0))
-    march.begin()
-    closing = march.closing
+    march.initialize()
+    closing = march.loop_solver
 
     def stale() -> None:
-        closing.u[:] = closing.linked(np.arange(2))
+        closing.u[:] = closing.evaluate_links(np.arange(2))
         for k, slave in enumerate(march._slaves):
-            slave.write(closing.u[closing.ins(k)])
+            slave.write_inputs(closing.u[closing.input_indices(k)])
 
-    closing.close = stale  # type: ignore[method-assign]
+    closing.make_consistent = stale  # type: ignore[method-assign]
     for _ in range(1000):
         march.step(0.001)
     assert closing.y[0] == pytest.approx(1.06181193, abs=5e-9)
@@ -95,8 +95,8 @@ def test_newton_passes_need_fewer_and_end_at_the_same() -> None:
     counts = []
     for jacobian in (False, True):
         march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED, jacobian=jacobian))
-        march.begin()
-        counts.append(sum(march.step(0.01).passes for _ in range(20)))
+        march.initialize()
+        counts.append(sum(march.step(0.01).iterations for _ in range(20)))
     assert counts[1] < counts[0]
 
 
@@ -119,18 +119,26 @@ def test_adapted_steps_keep_the_accuracy_and_are_as_many_as_it_needs() -> None:
 def test_back_and_again_gives_the_same_bits(newton: bool) -> None:
     """One step of 2 H, back, two steps of H: as if the long one had never been made."""
     march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED, jacobian=newton))
-    march.begin()
+    march.initialize()
     march.step(0.01)
-    kept = march.kept()
+    kept = march.save()
     march.step(0.02)
-    march.undo(kept)
+    march.restore(kept)
     done = [march.step(0.01), march.step(0.01)]
-    found = [*(each.starts for each in done), *(each.courses for each in done), march.closing.y.copy()]
+    found = [
+        *(each.initial_outputs for each in done),
+        *(each.input_polynomials for each in done),
+        march.loop_solver.y.copy(),
+    ]
     plain = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED, jacobian=newton))
-    plain.begin()
+    plain.initialize()
     plain.step(0.01)
     done = [plain.step(0.01), plain.step(0.01)]
-    wanted = [*(each.starts for each in done), *(each.courses for each in done), plain.closing.y.copy()]
+    wanted = [
+        *(each.initial_outputs for each in done),
+        *(each.input_polynomials for each in done),
+        plain.loop_solver.y.copy(),
+    ]
     assert all(a.tobytes() == b.tobytes() for a, b in zip(found, wanted, strict=True))
 
 
@@ -180,18 +188,18 @@ def test_the_defect_is_the_energy_that_the_system_has_really_gained(options: dic
     tally = run_coupled_system(WIRING, parts, SteppingSettings(step=0.0025, **options), 1.0, record)
     energy, defect = np.array(rows).T
     assert np.max(np.abs(energy - energy[0] + defect)) < within * np.max(np.abs(energy - energy[0]))
-    assert tally.rejected or "accuracy" not in options
+    assert tally.rejected_steps or "accuracy" not in options
 
 
 def test_slopes_leave_the_outputs_as_they_are() -> None:
     """The account holds the array: what was moved by 1e-6 for a slope stayed in it, as energy at any step."""
     march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED))
-    march.begin()
+    march.initialize()
     march.step(0.01)
-    held, before = march.closing.y, march.closing.y.copy()
-    assert march.slopes(sorted(WIRING.feedthrough)) == pytest.approx([-K12])
+    held, before = march.loop_solver.y, march.loop_solver.y.copy()
+    assert march.feedthrough_derivatives(sorted(WIRING.feedthrough)) == pytest.approx([-K12])
     assert held.tobytes() == before.tobytes()
-    assert march.closing.y is held
+    assert march.loop_solver.y is held
 
 
 def held_by_a_line(delay: float, mass: float = 1.0) -> tuple[SystemWiring, list[LinearComponent]]:
@@ -252,13 +260,13 @@ def test_a_line_carries_any_ratio_of_masses(mass: float) -> None:
 def test_what_arrives_late_was_given_a_delay_ago() -> None:
     wiring, sides = held_by_a_line(0.02)
     march = SystemStepper(wiring, sides, SteppingSettings(step=0.008))
-    march.begin()
-    given, seen = [march.closing.y[2]], [march.closing.u[1]]
+    march.initialize()
+    given, seen = [march.loop_solver.y[2]], [march.loop_solver.u[1]]
     for _ in range(8):
         done = march.step(0.008)
         assert done.size == pytest.approx(0.008)
-        given.append(march.closing.y[2])
-        seen.append(march.closing.u[1])
+        given.append(march.loop_solver.y[2])
+        seen.append(march.loop_solver.u[1])
     assert seen[:3] == pytest.approx([K12] * 3)
     assert seen[3:] == pytest.approx(np.interp(0.008 * np.arange(3, 9) - 0.02, 0.008 * np.arange(9), given))
     assert march.step(0.05).size == pytest.approx(0.02)
@@ -273,10 +281,10 @@ class Failing:
     def __getattr__(self, name: str) -> object:
         return getattr(self._slave, name)
 
-    def advance(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
+    def do_step(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
         if time >= self._time:
             raise SlaveError("fmi2DoStep returned discard")
-        return self._slave.advance(time, size, course)  # type: ignore[attr-defined, no-any-return]
+        return self._slave.do_step(time, size, course)  # type: ignore[attr-defined, no-any-return]
 
 
 def test_a_failure_names_component_and_time_and_keeps_what_was_recorded() -> None:
@@ -295,7 +303,7 @@ class Divides(LinearComponent):
     def __init__(self) -> None:
         super().__init__(np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), np.zeros((1, 1)))
 
-    def read(self) -> np.ndarray:
+    def read_outputs(self) -> np.ndarray:
         if self.u[0] == 0.0:
             raise SlaveError("its output is infinite")
         return 1.0 / self.u
@@ -311,10 +319,10 @@ def test_outputs_are_first_read_of_the_start_values_of_inputs(start: float, fail
     march = SystemStepper(wiring, [Divides(), other], SteppingSettings(step=0.1))
     if fails:
         with pytest.raises(CommunicationStepError, match="infinite"):
-            march.begin()
+            march.initialize()
     else:
-        march.begin()
-        assert march.closing.y == pytest.approx([0.25, 4.0])
+        march.initialize()
+        assert march.loop_solver.y == pytest.approx([0.25, 4.0])
 
 
 class Early:
@@ -322,19 +330,21 @@ class Early:
 
     def __init__(self, slave: object, time: float) -> None:
         self._slave, self._time, self.settled = slave, time, 0
-        self.abilities = type(slave.abilities)(back=True, lines=True, events=True, early=True)  # type: ignore[attr-defined]
+        self.capabilities = type(slave.capabilities)(
+            saves_state=True, interpolates_inputs=True, event_mode=True, early_return=True
+        )  # type: ignore[attr-defined]
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._slave, name)
 
-    def advance(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
+    def do_step(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
         if time < self._time - 1e-12 and time + size > self._time + 1e-12:
-            self._slave.advance(time, self._time - time, course)  # type: ignore[attr-defined]
-            return SlaveStepResult(self._time, event=True)
-        done: SlaveStepResult = self._slave.advance(time, size, course)  # type: ignore[attr-defined]
-        return SlaveStepResult(done.reached, event=abs(time + size - self._time) < 1e-12)
+            self._slave.do_step(time, self._time - time, course)  # type: ignore[attr-defined]
+            return SlaveStepResult(self._time, needs_event_mode=True)
+        done: SlaveStepResult = self._slave.do_step(time, size, course)  # type: ignore[attr-defined]
+        return SlaveStepResult(done.end_time, needs_event_mode=abs(time + size - self._time) < 1e-12)
 
-    def settle(self) -> float | None:
+    def handle_events(self) -> float | None:
         self.settled += 1
         return None
 
@@ -349,16 +359,16 @@ def test_all_components_meet_where_one_returns_early() -> None:
         lambda t, y, *_: (times.append(t), errors.append(abs(y[0] - exact(t)))),
     )  # fmt: skip
     assert times[:6] == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.0333, 0.04])
-    assert (tally.early, tally.events, early.settled) == (1, 1, 1)
+    assert (tally.early_returns, tally.events, early.settled) == (1, 1, 1)
     assert max(errors) < 5e-3
 
 
 class Blind(Early):
     """A slave that does not see its event again when it comes to that instant once more."""
 
-    def advance(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
-        done = super().advance(time, size, course)
-        return done if done.reached < time + size - 1e-12 else SlaveStepResult(done.reached)
+    def do_step(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
+        done = super().do_step(time, size, course)
+        return done if done.end_time < time + size - 1e-12 else SlaveStepResult(done.end_time)
 
 
 def test_an_event_that_is_not_seen_again_is_handled_all_the_same() -> None:
@@ -366,7 +376,7 @@ def test_an_event_that_is_not_seen_again_is_handled_all_the_same() -> None:
     parts = slaves()
     blind = Blind(parts[1], 0.0333)
     tally = run_coupled_system(WIRING, [parts[0], blind], SteppingSettings(step=0.01, **ITERATED), 0.1, lambda *_: None)
-    assert (tally.early, tally.events, blind.settled) == (1, 1, 1)
+    assert (tally.early_returns, tally.events, blind.settled) == (1, 1, 1)
 
 
 class AtOnce(Early):
@@ -376,10 +386,10 @@ class AtOnce(Early):
         super().__init__(slave, time)
         self._events, self._event = events, event
 
-    def advance(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
+    def do_step(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
         if time >= self._time and self.settled < self._events:
-            return SlaveStepResult(time, event=self._event)
-        done: SlaveStepResult = self._slave.advance(time, size, course)  # type: ignore[attr-defined]
+            return SlaveStepResult(time, needs_event_mode=self._event)
+        done: SlaveStepResult = self._slave.do_step(time, size, course)  # type: ignore[attr-defined]
         return done
 
 
@@ -415,8 +425,8 @@ def test_who_never_goes_on_is_named(event: bool, words: str) -> None:
 
 def test_who_cannot_go_back_cannot_meet_one_that_returns_early() -> None:
     parts = slaves()
-    parts[0].abilities = type(parts[0].abilities)(back=False)
+    parts[0].capabilities = type(parts[0].capabilities)(saves_state=False)
     march = SystemStepper(WIRING, [parts[0], Early(parts[1], 0.005)], SteppingSettings(step=0.01))
-    march.begin()
+    march.initialize()
     with pytest.raises(CommunicationStepError, match="cannot go back"):
         march.step(0.01)

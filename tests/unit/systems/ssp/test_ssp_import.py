@@ -14,7 +14,13 @@ from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.system_runs.system_run import wire_loaded_system
 from mb2fmu.systems import CoupledSystem, CouplingError, WiredSystem, read_component, wire_system
-from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, find_schema_faults, write_ssp_files
+from mb2fmu.systems.ssp.ssp_archive import (
+    SSP_STRUCTURE_FILE,
+    SSP_VERSIONS,
+    SspVersion,
+    find_schema_faults,
+    write_ssp_files,
+)
 
 Units = dict[str, dict[str, Path]]
 SSV = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
@@ -32,7 +38,9 @@ def files(mass_units: Units) -> FileTree:
     system.connect("left.x", "right.s")
     system.connect("right.force", "left.F", transformation=(0.5, 2.0), delay=0.02)
     system.experiment(stop=2.0, step=0.004)
-    return write_ssp_files(wire_system(system, [read_component(name, system.source_of(name)) for name in system.names]))
+    return write_ssp_files(
+        wire_system(system, [read_component(name, system.component_source(name)) for name in system.component_names])
+    )
 
 
 def written(files: FileTree, folder: Path, **changes: bytes) -> Path:
@@ -46,7 +54,7 @@ def test_what_was_written_is_read(files: FileTree, tmp_path: Path) -> None:
     assert [component.name for component in joined.components] == ["left", "right"]
     assert dict(joined.values[0]) == {"m": 1.1, "k": 40.0, "x": 0.25}
     assert dict(joined.values[1]) == {"k": 40.0, "c": 161.0, "x": 0.25}
-    assert (joined.system.run.stop, joined.system.run.stepping.step) == (2.0, 0.004)
+    assert (joined.system.run_settings.stop, joined.system.run_settings.stepping.step) == (2.0, 0.004)
     links = {joined.wiring.input_name(k.target): (k.factor, k.offset, k.delay) for k in joined.wiring.links}
     assert links == {"right.s": (1.0, 0.0, 0.0), "left.F": (0.5, 2.0, 0.02)}
     assert write_ssp_files(joined) == files
@@ -94,12 +102,16 @@ def test_a_foreign_mapping_gives_values(files: FileTree, tmp_path: Path) -> None
         b'<ssd:ParameterBinding source="resources/left.ssv">'
         b'<ssd:ParameterMapping source="resources/left.ssm"/></ssd:ParameterBinding>'
     )
-    structure = re.sub(rb"<ssd:ParameterBinding [^>]*/>", bound, files[STRUCTURE])
-    assert structure != files[STRUCTURE]
-    changes = {STRUCTURE: structure, "resources/left.ssv": values.encode(), "resources/left.ssm": mapping.encode()}
+    structure = re.sub(rb"<ssd:ParameterBinding [^>]*/>", bound, files[SSP_STRUCTURE_FILE])
+    assert structure != files[SSP_STRUCTURE_FILE]
+    changes = {
+        SSP_STRUCTURE_FILE: structure,
+        "resources/left.ssv": values.encode(),
+        "resources/left.ssm": mapping.encode(),
+    }
     joined = wire_loaded_system(written(files, tmp_path, **changes), arguments={"step": "0.01"})
     assert joined.values[0]["m"] == pytest.approx(1.4)
-    assert joined.system.run.stepping.step == 0.01
+    assert joined.system.run_settings.stepping.step == 0.01
 
 
 @pytest.mark.parametrize(
@@ -114,11 +126,11 @@ def test_a_foreign_mapping_gives_values(files: FileTree, tmp_path: Path) -> None
     ],
 )
 def test_what_is_wrong_is_told(files: FileTree, tmp_path: Path, old: bytes, new: bytes, text: str) -> None:
-    assert old in files[STRUCTURE]
-    path = written(files, tmp_path, **{STRUCTURE: files[STRUCTURE].replace(old, new, 1)})
+    assert old in files[SSP_STRUCTURE_FILE]
+    path = written(files, tmp_path, **{SSP_STRUCTURE_FILE: files[SSP_STRUCTURE_FILE].replace(old, new, 1)})
     with pytest.raises(Mb2FmuError) as told:
         wire_loaded_system(path)
-    line = files[STRUCTURE].partition(old)[0].count(b"\n") + 1
+    line = files[SSP_STRUCTURE_FILE].partition(old)[0].count(b"\n") + 1
     assert text.replace("{line}", str(line)) in str(told.value)
 
 
@@ -145,37 +157,37 @@ def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) ->
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
     system.connect("left.spring", "right.spring")
     system.experiment(stop=2.0, step=0.004)
-    return wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
+    return wire_system(system, [read_component(name, system.component_source(name)) for name in system.component_names])
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", SSP_VERSIONS)
 def test_every_version_follows_its_schema_and_is_read_back(
     by_terminals: WiredSystem, tmp_path: Path, version: SspVersion
 ) -> None:
     made = write_ssp_files(by_terminals, version)
-    for name in (STRUCTURE, "resources/parameters.ssv", "resources/parameters.ssm"):
+    for name in (SSP_STRUCTURE_FILE, "resources/parameters.ssv", "resources/parameters.ssm"):
         content = made[name]
         assert list(find_schema_faults(name, content)) == []
         told = etree.fromstring(content).get("version")
-        said = version.removesuffix("-draft") if name == STRUCTURE else min(version, "2.0")
+        said = version.removesuffix("-draft") if name == SSP_STRUCTURE_FILE else min(version, "2.0")
         assert told == said
         assert list(find_schema_faults(name, content.replace(f'version="{told}"'.encode(), b'version="9.0"', 1)))
     joined = wire_loaded_system(written(made, tmp_path))
     assert (joined.wiring.links, joined.values) == (by_terminals.wiring.links, by_terminals.values)
-    assert write_ssp_files(joined, version)[STRUCTURE] == made[STRUCTURE]
-    assert (b'kind="terminal"' in made[STRUCTURE]) == (version == "2.1-draft")
+    assert write_ssp_files(joined, version)[SSP_STRUCTURE_FILE] == made[SSP_STRUCTURE_FILE]
+    assert (b'kind="terminal"' in made[SSP_STRUCTURE_FILE]) == (version == "2.1-draft")
 
 
 def test_the_draft_connects_terminals_as_one(by_terminals: WiredSystem) -> None:
     """One connection for the pair; it says what each of its members says; what is not in 2.0 is no 2.0."""
-    content = write_ssp_files(by_terminals, "2.1-draft")[STRUCTURE]
+    content = write_ssp_files(by_terminals, "2.1-draft")[SSP_STRUCTURE_FILE]
     root = etree.fromstring(content)
     (connection,) = root.iterfind(".//{*}Connection")
     assert [connection.get(key) for key in ("startConnector", "endConnector")] == ["spring", "spring"]
     assert "right.force depends on right.s at the same moment" in connection.get("description")
     (kind,) = root.iterfind("{*}Terminals/{*}Terminal")
     assert {each.get("name") for each in kind.iterfind(".//{*}Connector")} == {"f", "s"}
-    assert list(find_schema_faults(STRUCTURE, content.replace(b'version="2.1"', b'version="2.0"', 1)))
+    assert list(find_schema_faults(SSP_STRUCTURE_FILE, content.replace(b'version="2.1"', b'version="2.0"', 1)))
 
 
 def test_transformations_of_terminals_are_refused(by_terminals: WiredSystem) -> None:
