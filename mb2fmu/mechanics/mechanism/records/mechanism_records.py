@@ -280,6 +280,8 @@ class MechanismObservables:
         outputs: What is asked, in declared order.
         loops: Closed forms that the model gives.
         given_potential: Potential energy of all loads that the model gives, J; None: it is to be found.
+        spring_potential: Potential energy of springs along joints and tendons, whose forces are among
+            ``potential_forces``, J.
         declared_potential: Sum of what the bodies declare, J, not judged yet.
         known_potentials: (names of loads, their potential energy together, J): told by elements, judged where used.
         element_of_load: Name of a load → name of the element that it belongs to, for messages.
@@ -290,6 +292,7 @@ class MechanismObservables:
     outputs: tuple[OutputRecord, ...] = ()
     loops: tuple[LoopClosedForm, ...] = ()
     given_potential: sm.Expr | None = None
+    spring_potential: sm.Expr = sm.S.Zero
     declared_potential: sm.Expr = sm.S.Zero
     known_potentials: tuple[tuple[frozenset[str], sm.Expr], ...] = ()
     element_of_load: Mapping[str, str] = field(default_factory=dict)
