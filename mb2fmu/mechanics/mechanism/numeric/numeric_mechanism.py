@@ -29,7 +29,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import sympy as sm
-from scipy.sparse import csr_array
 
 from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import GroupedEvaluation
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_function
@@ -123,6 +122,8 @@ class PathSums:
     """
 
     def __init__(self, own: Sequence[Sequence[int]], above: Sequence[int], count: int) -> None:
+        from scipy.sparse import csr_array
+
         rows = [k for k, some in enumerate(own) for _ in some]
         columns = [number for some in own for number in some]
         self._own = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(own), count))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import sympy as sm
-from scipy.sparse.csgraph import connected_components
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import dynamicsymbols
 from sympy.polys.matrices import DomainMatrix
@@ -255,6 +254,8 @@ def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
 
 def _find_blocks(left: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
     """Return (rows, columns) of the diagonal blocks into which ``left`` can be permuted."""
+    from scipy.sparse.csgraph import connected_components
+
     n = left.rows
     adjacency = np.zeros((n + left.cols, n + left.cols))
     for i, j in left.todok():

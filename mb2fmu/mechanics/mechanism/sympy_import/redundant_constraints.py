@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
@@ -55,6 +54,8 @@ def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
 
     Rows are compared per typical speed, so that no choice of units makes one of them follow from others.
     """
+    import scipy.linalg
+
     m, d = mechanism, mechanism.declared
     c = m.velocity_constraints
     if c is None:
@@ -156,6 +157,8 @@ def _dependent_rows(rows: Floats, first: int, threshold: float) -> list[int]:
 
     QR with column pivoting of the transposed rows: of the ``first`` ones, then of what they leave of the rest.
     """
+    import scipy.linalg
+
     dependent: list[int] = []
     span = np.zeros((rows.shape[1], 0))
     for numbers in (range(first), range(first, len(rows))):
