@@ -82,7 +82,8 @@ class InvariantResult:
         bound: There.
         ratio: value/bound there.
         verdict: ``passed`` or ``failed``.
-        values: Shape (n_t,) or (n_t - 1,).
+        time: Instants that are judged, in s, shape (k,).
+        values: There, same shape.
         bounds: Same shape.
     """
 
@@ -94,6 +95,7 @@ class InvariantResult:
     bound: float
     ratio: float
     verdict: Verdict
+    time: Floats
     values: Floats
     bounds: Floats
 

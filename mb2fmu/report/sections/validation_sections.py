@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -186,15 +185,14 @@ def draw_trajectory_groups(
 
 def draw_balances(result: ValidationResult) -> FigureGroup:
     """Return charts of balances; one-step errors together, as fractions of their bounds."""
-    time = result.reference.trajectory.time
     figures = [
-        _draw_invariant(i, f"invariant-{k}", time[-len(i.values) :])
+        _draw_invariant(i, f"invariant-{k}")
         for k, i in enumerate(result.invariants)
         if not i.name.startswith(_ONE_STEP_ERROR_PREFIX)
     ]
     defects = [i for i in result.invariants if i.name.startswith(_ONE_STEP_ERROR_PREFIX)]
     if defects:
-        figures.append(_draw_one_step_errors(defects, time))
+        figures.append(_draw_one_step_errors(defects))
     formulas = dict.fromkeys((_invariant_kind(i), i.formula) for i in result.invariants)
     text = " ".join(f"{kind.capitalize()}: {formula}." for kind, formula in formulas)
     return FigureGroup("Balances and residuals", text, tuple(figures))
@@ -306,18 +304,18 @@ def _draw_inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapp
     return FigureGroup("Inputs", "", tuple(figures))
 
 
-def _draw_invariant(i: InvariantResult, anchor: str, time: Any) -> Figure:
+def _draw_invariant(i: InvariantResult, anchor: str) -> Figure:
     """Return the figure of an invariant over time, with its bound."""
-    lines = (ChartLine(i.formula, "error", time, i.values), ChartLine("bound", "bound", time, i.bounds))
+    lines = (ChartLine(i.formula, "error", i.time, i.values), ChartLine("bound", "bound", i.time, i.bounds))
     chart = Chart(anchor, f"{i.name} over time, under its bound", (ChartPanel(i.name, i.unit, lines, "log"),))
     return Figure(anchor, i.name, "", draw_chart(chart), chart.legend, _VERDICT_COLOURS[i.verdict])
 
 
-def _draw_one_step_errors(defects: list[InvariantResult], time: Any) -> Figure:
+def _draw_one_step_errors(defects: list[InvariantResult]) -> Figure:
     """Return the largest of all states' one-step errors, each divided by its bound."""
     parts = [np.divide(i.values, i.bounds, where=i.bounds > 0, out=np.zeros_like(i.values)) for i in defects]
     ratios = np.max(parts, axis=0)
-    at = time[-len(ratios) :]
+    at = defects[0].time
     lines = (
         ChartLine("largest one-step error / bound", "error", at, ratios),
         ChartLine("bound", "bound", at, np.ones_like(ratios)),

@@ -28,6 +28,7 @@ def form_invariant_result(
         bound=float(bounds[worst]),
         ratio=float(ratios[worst]),
         verdict="passed" if bool(np.all(ratios <= 1.0)) else "failed",
+        time=time,
         values=values,
         bounds=bounds,
     )

@@ -18,12 +18,13 @@ v is judged up to its horizon: as long as the reference knows v a hundred times 
 (F · tolerance · S_v ≤ 5 % of the larger of size_v and S_v(0)).
 Beyond it, chaos has the word, and the invariants alone are judged: they hold for every true motion, so the whole run:
 
-- One-step error: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
-  against min(FACTOR · tolerance · max(scale_j, L_j) + late_j, 5 % of size_j) + 64 ulp(max |x_j|), L_j the largest
-  sensitivity over one step, measured at up to ten steps without events, and late_j what events in this very step make
-  of being as late as indicators are off, and of states that are off by their bounds (``step_flows``). If those come
-  through other events (one bounce more), what these make is added. No error can hide behind those before it.
-- Energy: |T − T(0) − W| along the FMU's motion, W the sum of the work in each step by the reference's flow, against
+- One-step error: for each state j and compared step k (``compared_steps``), |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the
+  reference's flow over one step, against min(FACTOR · tolerance · max(scale_j, L_j) + late_j, 5 % of size_j) +
+  64 ulp(max |x_j|), L_j the largest sensitivity over one step, measured at up to ten steps without events, and late_j
+  what events in this very step make of being as late as indicators are off, and of states that are off by their bounds
+  (``step_flows``). If those come through other events (one bounce more), what these make is added. No error of these
+  steps can hide behind those before it.
+- Energy: |Σ (ΔT − W)| over the compared steps of the FMU's motion, W the work in each by the reference's flow, against
   FACTOR · tolerance · (scale of energies + ∫|P| dt), P the power of all loads.
 - Integrals of motion, see ``kept_integrals``.
 - Constraints: |φ_i(q, t)| and |A_i u + b_i| of the FMU's own q and u, each over its row's own scale, against
@@ -50,6 +51,7 @@ from mb2fmu.validation.bounds.grazing_events import compute_grazing_uncertainty
 from mb2fmu.validation.bounds.indeterminate_friction import compute_sticking_force_effects
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, StepEnd
 from mb2fmu.validation.bounds.traversal_count import count_traversals
+from mb2fmu.validation.comparison.compared_steps import choose_compared_steps
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics
 from mb2fmu.validation.comparison.invariant_result import form_invariant_result
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -281,13 +283,15 @@ def compare_invariants(
     states = values[:, list(reference.state_columns)]
     begins = find_switch_modes_taken(reference, limits, simulation) if limits else {}
     beside = limits.sides if limits else {}
-    count = len(states) - 1
-    steps = [CommunicationStep(k, begins.get(k), states[k + 1] if k + 1 in beside else None) for k in range(count)]
+    steps = [
+        CommunicationStep(k, begins.get(k), states[k + 1] if k + 1 in beside else None)
+        for k in choose_compared_steps(reference).tolist()
+    ]
     flow = OneStepFlow(reference)
-    landings = [flow.compute_step_end(step, x) for step, x in zip(steps, states[:-1], strict=True)]
+    landings = [flow.compute_step_end(step, states[step.k]) for step in steps]
     results = [*_judge_one_step_errors(reference, flow, states, (steps, landings), simulation.kind)]
     if any(balance.name == "energy" for balance in reference.balances):
-        results.append(_judge_energy_balance(reference, states, np.array([landing.work for landing in landings])))
+        results.append(_judge_energy_balance(reference, states, (steps, landings)))
     if integrals:
         results += _judge_first_integrals(reference, integrals, values)
     return (
@@ -310,7 +314,7 @@ def _judge_one_step_errors(
         reference: What the FMU is judged by.
         flow: Of the reference.
         states: The FMU's, shape (n_t, n_x).
-        made: All steps, and where the flow leads from the FMU's state at the beginning of each.
+        made: The compared steps, and where the flow leads from the FMU's state at the beginning of each.
         kind: How the FMU is run.
     """
     steps, landings = made
@@ -322,15 +326,17 @@ def _judge_one_step_errors(
     )
     limits = np.tile(np.minimum(grown, cap), (len(steps), 1))
     rounding = ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
-    defects = np.abs(states[1:] - np.array([landing.x for landing in landings]))
-    for k in np.flatnonzero(np.any(defects > limits + rounding, axis=1)).tolist():
-        late = flow.compute_delay_shift(steps[k], states[k], landings[k], kind)
-        same, other = flow.spread(steps[k], states[k], landings[k], np.minimum(grown, cap))
-        limits[k] = np.minimum(grown + late + same, cap) + other
+    numbers = np.array([step.k for step in steps])
+    defects = np.abs(states[numbers + 1] - np.array([landing.x for landing in landings]))
+    for i in np.flatnonzero(np.any(defects > limits + rounding, axis=1)).tolist():
+        begin = states[steps[i].k]
+        late = flow.compute_delay_shift(steps[i], begin, landings[i], kind)
+        same, other = flow.spread(steps[i], begin, landings[i], np.minimum(grown, cap))
+        limits[i] = np.minimum(grown + late + same, cap) + other
     names = [reference.trajectory.names[c] for c in columns]
     units = [reference.variables[c].unit for c in columns]
-    time = reference.trajectory.time[1:]
-    formula = "|x(t + h) − Φ(x(t))|, Φ the reference's flow over one step"
+    time = reference.trajectory.time[numbers + 1]
+    formula = "|x(t + h) − Φ(x(t))|, Φ the reference's flow over one step" + _format_compared_share(reference, steps)
     return [
         form_invariant_result(
             time, f"one-step error of {name}", formula, unit, defects[:, j], limits[:, j] + rounding[j]
@@ -359,24 +365,37 @@ def _compute_step_error_growth(
     return np.asarray(local)
 
 
-def _judge_energy_balance(reference: ReferenceRun, states: Floats, work: Floats) -> InvariantResult:
-    """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged."""
+def _judge_energy_balance(
+    reference: ReferenceRun, states: Floats, made: tuple[Sequence[CommunicationStep], Sequence[StepEnd]]
+) -> InvariantResult:
+    """Judge the energy balance |Σ ΔT − W| in J over the compared steps: |T − T(0) − W| where these are all steps.
+
+    The bound grows with the energy that loads have exchanged in them.
+    """
     run, numeric = reference.conditions, reference.numeric
     prepared = numeric.prepare(run.parameters)
-    kinetic, power = [], []
-    for k, x in enumerate(states):
-        t, r = float(run.time[k]), run.held(k).tolist()
-        motion = numeric.motion(t, x, r, prepared)
-        kinetic.append(motion.kinetic)
-        power.append(abs(motion.power))
-    T, P = np.array(kinetic), np.array(power)
-    exchanged = np.concatenate([[0.0], np.cumsum((P[1:] + P[:-1]) / 2 * np.diff(run.time))])
+    numbers = np.array([step.k for step in made[0]])
+    kinetic, power = np.zeros(len(states)), np.zeros(len(states))
+    for k in np.union1d(numbers, numbers + 1).tolist():
+        motion = numeric.motion(float(run.time[k]), states[k], run.held(k).tolist(), prepared)
+        kinetic[k], power[k] = motion.kinetic, abs(motion.power)
+    mean = (power[numbers + 1] + power[numbers]) / 2
+    exchanged = np.concatenate([[0.0], np.cumsum(mean * np.diff(run.time)[numbers])])
+    work = np.array([landing.work for landing in made[1]])
     scale = reference.work_scale
-    drift = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
+    drift = np.abs(np.concatenate([[0.0], np.cumsum(kinetic[numbers + 1] - kinetic[numbers] - work)]))
     limit = ERROR_BOUND_FACTOR * run.tolerance * (scale + exchanged) + ROUND_OFF_ALLOWANCE * (
         scale + exchanged
-    ) * np.sqrt(len(T))
-    return form_invariant_result(run.time, "energy balance", "|T − T(0) − W|", "J", drift, limit)
+    ) * np.sqrt(len(drift))
+    time = run.time[np.concatenate([[0], numbers + 1])]
+    formula = "|Σ (ΔT − W)|" + _format_compared_share(reference, made[0])
+    return form_invariant_result(time, "energy balance", formula, "J", drift, limit)
+
+
+def _format_compared_share(reference: ReferenceRun, steps: Sequence[CommunicationStep]) -> str:
+    """Return at how many of all steps something is compared, to follow its formula; nothing where at all of them."""
+    count = len(reference.trajectory.time) - 1
+    return "" if len(steps) == count else f", at {len(steps)} of {count} steps"
 
 
 def _judge_first_integrals(

@@ -267,6 +267,7 @@ def _invariants(time: Any) -> tuple[InvariantResult, InvariantResult]:
         bound=1e-6,
         ratio=1.25e-3,
         verdict="passed",
+        time=time,
         values=1e-9 * time,
         bounds=np.full_like(time, 1e-6),
     )
@@ -279,6 +280,7 @@ def _invariants(time: Any) -> tuple[InvariantResult, InvariantResult]:
         bound=1e-6,
         ratio=1e-4,
         verdict="passed",
+        time=time[1:],
         values=np.full(len(time) - 1, 1e-10),
         bounds=np.full(len(time) - 1, 1e-6),
     )
