@@ -27,7 +27,7 @@ from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQua
 Floats = npt.NDArray[np.float64]
 
 _POINTS_PER_CALL = 64  # communication points between two looks at whether the user wants to stop
-_C_MODULES = ("articulated", "bodies", "dense", "dop853", "equations", "mass_matrix")
+_C_MODULES = ("articulated", "bodies", "dense", "dop853", "equations", "mass_matrix", "modes")
 _RUNTIME_FILES = (*(f"{name}.{kind}" for name in _C_MODULES for kind in "ch"), "nodes.h")
 
 
@@ -47,6 +47,9 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library.reference_residual.argtypes = [pointer, double, pointer, pointer, pointer, pointer, pointer]
     library.reference_project.argtypes = [pointer, double, pointer, pointer]
     library.reference_integrate.argtypes = [pointer, pointer, pointer]
+    library.reference_integrate_in_modes.argtypes = [pointer, pointer, pointer]
+    library.reference_margins.argtypes = [pointer, pointer, double, *[pointer] * 4]
+    library.reference_hold.argtypes = [pointer, pointer, double, *[pointer] * 3]
     library.reference_begin.argtypes = [pointer]
     library.reference_end.argtypes = [pointer]
     library.reference_end.restype = None
@@ -57,7 +60,8 @@ def compile_equations_runtime() -> ctypes.CDLL:
 def _form_dop853_tableau() -> Floats:
     """Return the coefficients of Dormand and Prince's method as ``struct tableau`` has them."""
     n = c_structures.DOP853_STAGES
-    parts = (coefficients.A[:n, :n], coefficients.B, coefficients.C[:n], coefficients.E3, coefficients.E5)
+    parts = [coefficients.A[:n, :n], coefficients.B, coefficients.C[:n], coefficients.E3, coefficients.E5]
+    parts += [coefficients.A[n + 1 :], coefficients.C[n + 1 :], coefficients.D]  # of dense output
     return np.concatenate([np.ravel(part) for part in parts])
 
 
@@ -322,6 +326,21 @@ class CompiledEquations:
             status = self._library.reference_integrate(self._at, ctypes.addressof(journey), array_address(y[k:]))
             self._check(status, journey.stuck)
         return y
+
+    @property
+    def library(self) -> ctypes.CDLL:
+        """The part that all equations share."""
+        return self._library
+
+    @property
+    def address(self) -> int:
+        """Of ``struct equations``."""
+        return self._at
+
+    @property
+    def tableau_address(self) -> int:
+        """Of ``struct tableau``."""
+        return array_address(_form_dop853_tableau())
 
     def _check(self, status: int, t: float) -> None:
         """Raise the error of a failed call."""

@@ -7,6 +7,7 @@ are found anew.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -178,8 +179,28 @@ class _EventStepLoop:
         self.span = end - begin
         t, most = begin, (end - begin) / parts
         while t < end:
+            t, y = self._integrate_in_c(t, end, y, r, most)
+            if t >= end:
+                break
             t, y = self._integrate_to_event(t, end, y, r, most)
         return y
+
+    def _integrate_in_c(
+        self, t: float, end: float, y: Floats, r: Sequence[float], most: float
+    ) -> tuple[float, Floats]:
+        """Integrate by compiled functions, up to the step of the next event at most."""
+        compiled = self.numeric.mode_steps
+        if compiled is None or not compiled.can_hold(self.modes.values):
+            return t, y
+        compiled.set_modes(self.modes.values, r, self.prepared, self.numeric.late)
+        parts = max(1, math.ceil((end - t) / most * (1.0 - 1e-12)))
+        t, y, self._step, spent = compiled.integrate(
+            (t, end), y, min(self._step, end - t) if np.isfinite(self._step) else np.inf,
+            (self._relative, self._absolute), parts=parts, projected=self._projected,
+            behind=self._behind == t, budget=self._budget - self._spent,
+        )  # fmt: skip
+        self._spent += spent
+        return t, y
 
     def _slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
         """Return y' (x' and the power of loads) as a function; NaN where it is not defined, which shortens the step."""
