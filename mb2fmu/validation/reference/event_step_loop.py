@@ -185,9 +185,7 @@ class _EventStepLoop:
             t, y = self._integrate_to_event(t, end, y, r, most)
         return y
 
-    def _integrate_in_c(
-        self, t: float, end: float, y: Floats, r: Sequence[float], most: float
-    ) -> tuple[float, Floats]:
+    def _integrate_in_c(self, t: float, end: float, y: Floats, r: Sequence[float], most: float) -> tuple[float, Floats]:
         """Integrate by compiled functions, up to the step of the next event at most."""
         compiled = self.numeric.mode_steps
         if compiled is None or not compiled.can_hold(self.modes.values):
