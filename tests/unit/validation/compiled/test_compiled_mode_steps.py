@@ -15,13 +15,13 @@ TIME = me.dynamicsymbols._t
 
 FORCES = {
     "dry friction": lambda x, v: -64 * x - 1.1 * sm.sign(v),
-    "two-sided stop": lambda x, v: -sm.Piecewise((200 * (x - 0.1), x > 0.1), (200 * (x + 0.1), x < -0.1), (0, True)),
-    "one-sided spring": lambda x, v: -30 * sm.Max(x, 0) - 5 * x,
+    "two-sided stop": lambda x, _: -sm.Piecewise((200 * (x - 0.1), x > 0.1), (200 * (x + 0.1), x < -0.1), (0, True)),
+    "one-sided spring": lambda x, _: -30 * sm.Max(x, 0) - 5 * x,
     "quadratic drag": lambda x, v: -20 * x - 2 * v * sm.Abs(v),
     "friction and drag": lambda x, v: -40 * x - 0.5 * sm.sign(v) - v * sm.Abs(v),
     "belt": lambda x, v: -50 * x - 2 * sm.sign(v - sm.Rational(1, 2)),
-    "step in time": lambda x, v: -20 * x + sm.Heaviside(TIME - 0.4),
-    "floor of time": lambda x, v: -20 * x + sm.floor(4 * TIME) / 4,
+    "step in time": lambda x, _: -20 * x + sm.Heaviside(TIME - 0.4),
+    "floor of time": lambda x, _: -20 * x + sm.floor(4 * TIME) / 4,
     "saturation": lambda x, v: sm.Max(-1, sm.Min(1, -60 * x)) - 0.2 * v,
     "position-dependent friction": lambda x, v: -30 * x - (1 + x**2) * sm.sign(v),
 }
