@@ -75,4 +75,5 @@ def _list_extreme_steps(states: Floats) -> list[int]:
 def _draw_random_steps(count: int) -> list[int]:
     """Return one random step of each of equally long parts of ``count`` steps."""
     edges = np.linspace(0, count, RANDOM_STEPS + 1)
-    return (edges[:-1] + np.random.default_rng(_SEED).random(RANDOM_STEPS) * np.diff(edges)).astype(int).tolist()
+    places = edges[:-1] + np.random.default_rng(_SEED).random(RANDOM_STEPS) * np.diff(edges)
+    return [int(place) for place in places]
