@@ -22,7 +22,9 @@ DOP853_STAGES = 12
     STATUS_VANISHING_STEP,
     STATUS_BUDGET_SPENT,
     STATUS_NO_MEMORY,
-) = range(6)
+    STATUS_CROSSED,
+    STATUS_UNSOLVED,
+) = range(8)
 """What functions return: ``enum status`` of equations.h."""
 
 
@@ -99,6 +101,18 @@ class TrajectoryIntegrationStructure(ctypes.Structure):
         ("step", ctypes.c_double),
         *integer_fields("spent"),
         ("stuck", ctypes.c_double),
+        *pointer_fields("modes"),
+    ]
+
+
+class SwitchModesStructure(ctypes.Structure):
+    """``struct modes``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *integer_fields("switches inputs first held behind"),
+        *pointer_fields("kinds sizes values"),
+        ("late", ctypes.c_double),
+        *pointer_fields("r x_dot outputs margins limits"),
     ]
 
 

@@ -31,7 +31,7 @@ FIRST_SOLVE_NUMBER = 2  # 0 and 1 are the dependent speeds and the accelerations
 
 Floats = npt.NDArray[np.float64]
 _POINTS_PER_CALL = 64  # communication points between two looks at whether the user wants to stop
-_C_MODULES = ("articulated", "bodies", "dense", "dop853", "equations", "mass_matrix")
+_C_MODULES = ("articulated", "bodies", "dense", "dop853", "equations", "mass_matrix", "modes")
 _RUNTIME_FILES = (*(f"{name}.{kind}" for name in _C_MODULES for kind in "ch"), "nodes.h")
 
 
@@ -114,6 +114,9 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library.reference_residual.argtypes = [pointer, double, *[pointer] * 6]
     library.reference_project.argtypes = [pointer, double, pointer, pointer, pointer]
     library.reference_integrate.argtypes = [pointer, pointer, pointer]
+    library.reference_integrate_in_modes.argtypes = [pointer, pointer, pointer]
+    library.reference_margins.argtypes = [pointer, pointer, double, *[pointer] * 4]
+    library.reference_hold.argtypes = [pointer, pointer, double, *[pointer] * 3]
     library.reference_begin.argtypes = [pointer]
     library.reference_end.argtypes = [pointer]
     library.reference_end.restype = None
@@ -124,7 +127,8 @@ def compile_equations_runtime() -> ctypes.CDLL:
 def _form_dop853_tableau() -> Floats:
     """Return the coefficients of Dormand and Prince's method as ``struct tableau`` has them."""
     n = c_structures.DOP853_STAGES
-    parts = (coefficients.A[:n, :n], coefficients.B, coefficients.C[:n], coefficients.E3, coefficients.E5)
+    parts = [coefficients.A[:n, :n], coefficients.B, coefficients.C[:n], coefficients.E3, coefficients.E5]
+    parts += [coefficients.A[n + 1 :], coefficients.C[n + 1 :], coefficients.D]  # of dense output
     return np.concatenate([np.ravel(part) for part in parts])
 
 
@@ -406,6 +410,21 @@ class CompiledEquations:
             )
             self._check(status, integration.stuck)
         return y
+
+    @property
+    def library(self) -> ctypes.CDLL:
+        """The part that all equations share."""
+        return self._library
+
+    @property
+    def address(self) -> int:
+        """Of ``struct equations``."""
+        return self._address
+
+    @property
+    def tableau_address(self) -> int:
+        """Of ``struct tableau``."""
+        return array_address(_form_dop853_tableau())
 
     def _check(self, status: int, t: float) -> None:
         """Raise the error of a failed call."""

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, SwitchKind
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
 from mb2fmu.validation.modes.latch_closure import find_pinned_contacts
 from mb2fmu.validation.modes.motion_in_modes import InstantObservation, MotionInModes, OutputCounts
@@ -65,10 +66,37 @@ class ModeEquations(NumericEquations):
         super().__init__(frozen.equations, typical)
         e = frozen.equations
         self._own_input_count = len(e.r) - frozen.inputs
+        self._mode_steps: CompiledModeSteps | None = None
         places = {symbol: i for i, symbol in enumerate(e.states)}
         self._resting_states = [places[c.resting] for c in frozen.contacts.each] if frozen.contacts else []
         self._sliding_states = [places[f.sliding] for f in frozen.contacts.frictions] if frozen.contacts else []
         self._latch_states = [places[symbol] for symbol in frozen.latches.engaged] if frozen.latches else []
+
+    @property
+    def mode_steps(self) -> CompiledModeSteps | None:
+        """Steps in C; None without a compiler, and where contacts or latches hold motions: Python makes them all."""
+        if self.compiled_equations is None or self._contact_line_count or self._latch_row_count:
+            return None
+        if self._mode_steps is None or self._mode_steps.sizes is not self.sizes:
+            e = self.frozen.equations
+            self._mode_steps = CompiledModeSteps(
+                self.compiled_equations,
+                [self._name_kind(i) for i in range(self._switch_count)],
+                self.sizes,
+                self.frozen.inputs,
+                self.frozen.outputs,
+                (len(e.r), len(e.outputs)),
+            )
+        return self._mode_steps
+
+    def _name_kind(self, i: int) -> SwitchKind:
+        """Return what kind of switch C knows switch i as."""
+        switch = self.frozen.switches[i]
+        if switch.kind == "integer":
+            return "clock" if i in self.frozen.clock_switches else "counter"
+        if switch.kind == "truth":
+            return "truth at events" if switch.changes_only_at_events else "truth"
+        return "sign"
 
     def slope(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes

@@ -7,6 +7,7 @@ are found anew.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -182,8 +183,27 @@ class _EventStepLoop:
         self.span = end - begin
         t, largest_step = begin, (end - begin) / parts
         while t < end:
-            t, y = self._integrate_to_event(t, end, y, r, largest_step)
+            t, y = self._integrate_in_c(t, end, y, r, largest_step)
+            if t < end:
+                t, y = self._integrate_to_event(t, end, y, r, largest_step)
         return y
+
+    def _integrate_in_c(
+        self, t: float, end: float, y: Floats, r: Sequence[float], largest_step: float
+    ) -> tuple[float, Floats]:
+        """Integrate by compiled functions, up to the step of the next event at most."""
+        compiled = self.numeric.mode_steps
+        if compiled is None or not compiled.can_hold(self.modes.values):
+            return t, y
+        compiled.set_modes(self.modes.values, r, self.prepared, self.numeric.margin_offset)
+        parts = max(1, math.ceil((end - t) / largest_step * (1.0 - 1e-12)))
+        t, y, self.step_size, evaluations = compiled.integrate(
+            (t, end), y, min(self.step_size, end - t) if np.isfinite(self.step_size) else np.inf,
+            (self._relative, self._absolute), parts=parts, projected=self._projected,
+            behind=self._last_event_time == t, budget=self._budget - self._evaluations_spent,
+        )  # fmt: skip
+        self._evaluations_spent += evaluations
+        return t, y
 
     def _make_slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
         """Return y' (x' and the power of loads) as a function; NaN where it is not defined, which shortens the step."""

@@ -11,6 +11,8 @@
 #define LEAST_FACTOR 0.2
 #define LARGEST_FACTOR 10.0
 #define NOISY 1e-10 /* tolerances from here on are not far from round-off */
+#define CHECKS_PER_STEP 4
+#define FIRST_CHECK_FRACTION 0x1p-20 /* part of a step: the first look behind an event */
 #define EXPONENT (-1.0 / 8.0) /* of the error estimator, which is of order 7 */
 
 struct solver {
@@ -24,6 +26,7 @@ struct solver {
     double *scale;
     double *work;
     int64_t looks;
+    double *begin; /* y where the step begins, then its slope, and what dense output needs */
     double *noise; /* what a unit of round-off in y makes of the estimated error over the step size */
 };
 
@@ -31,6 +34,10 @@ static int slope(struct solver *s, double t, const double y[], double f[])
 {
     struct motion motion = {NULL, f, f + s->n - 1, NULL, NULL, NULL};
     s->j->spent++;
+    if (s->j->modes) {
+        const int held = reference_hold(s->e, s->j->modes, t, y, s->r, s->j->parameters);
+        return held == OK ? reference_motion(s->e, t, y, s->j->modes->r, s->j->parameters, &motion) : held;
+    }
     return reference_motion(s->e, t, y, s->r, s->j->parameters, &motion);
 }
 
@@ -206,6 +213,101 @@ static int advance(struct solver *s, double *t, double end, double longest, doub
     }
 }
 
+/* Slopes of dense output and its coefficients F after the step of size h from t; SciPy's ``_dense_output_impl``. */
+static int form_dense_output(struct solver *s, double t, double h, double F[])
+{
+    const struct tableau *c = s->j->tableau;
+    const int64_t n = s->n;
+    const double *begin = s->begin;
+    const double *first = s->begin + n;
+    for (int k = STAGES + 1; k < DENSE_STAGES; k++) {
+        const double *weights = c->A_extra[k - STAGES - 1];
+        for (int64_t i = 0; i < n; i++) {
+            double sum = weights[0] * first[i];
+            for (int l = 1; l < k; l++) {
+                sum += weights[l] * s->K[l * n + i];
+            }
+            s->trial[i] = begin[i] + h * sum;
+        }
+        const int status = slope(s, t + c->C_extra[k - STAGES - 1] * h, s->trial, s->K + k * n);
+        if (status != OK) {
+            return status;
+        }
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const double change = s->y[i] - begin[i];
+        F[i] = change;
+        F[n + i] = h * first[i] - change;
+        F[2 * n + i] = 2.0 * change - h * (s->K[STAGES * n + i] + first[i]);
+        for (int row = 0; row < DENSE_ROWS; row++) {
+            double sum = c->D[row][0] * first[i];
+            for (int l = 1; l < DENSE_STAGES; l++) {
+                sum += c->D[row][l] * s->K[l * n + i];
+            }
+            F[(3 + row) * n + i] = h * sum;
+        }
+    }
+    return OK;
+}
+
+static void evaluate_dense_output(const struct solver *s, const double F[], double part, double y[])
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        double value = 0.0;
+        for (int k = 0; k < 3 + DENSE_ROWS; k++) {
+            value = (value + F[(2 + DENSE_ROWS - k) * s->n + i]) * (k % 2 ? 1.0 - part : part);
+        }
+        y[i] = s->begin[i] + value;
+    }
+}
+
+/* CROSSED if some margin becomes negative on the way of the step of size h from t: EventStepLoop's looks. */
+static int look_for_crossing(struct solver *s, double t, double h)
+{
+    struct modes *m = s->j->modes;
+    double *F = s->begin + 2 * s->n;
+    int status = form_dense_output(s, t, h, F);
+    for (int look = m->behind ? 0 : 1; look <= CHECKS_PER_STEP && status == OK; look++) {
+        const double part = look ? (double)look / CHECKS_PER_STEP : FIRST_CHECK_FRACTION;
+        if (look == (m->behind ? 0 : 1)) {
+            status = reference_margins(s->e, m, t, s->begin, s->r, s->j->parameters, m->limits);
+            for (int64_t i = 0; i < m->switches; i++) {
+                m->limits[i] = (m->limits[i] < 0.0 ? 2.0 * m->limits[i] : 0.0) - 1e-15;
+            }
+        }
+        if (status == OK) {
+            evaluate_dense_output(s, F, part, s->trial);
+            status = reference_margins(s->e, m, t + part * h, s->trial, s->r, s->j->parameters, m->margins);
+        }
+        for (int64_t i = 0; i < m->switches && status == OK; i++) {
+            status = m->margins[i] < m->limits[i] ? CROSSED : OK; /* NaN says nothing */
+        }
+    }
+    m->behind = 0;
+    return status;
+}
+
+/* One step, unless a switch may change in it: then t and y are as before. */
+static int advance_in_modes(struct solver *s, double *t, double end, double longest)
+{
+    const double before = *t;
+    memcpy(s->begin, s->y, (size_t)s->n * sizeof(double));
+    memcpy(s->begin + s->n, s->K, (size_t)s->n * sizeof(double));
+    const double size = s->j->step;
+    int status = advance(s, t, end, longest, &s->j->step);
+    if (status != OK) {
+        s->j->step = size;
+        return status;
+    }
+    status = look_for_crossing(s, before, *t - before);
+    if (status != OK) {
+        s->j->step = *t - before;
+        *t = before;
+        memcpy(s->y, s->begin, (size_t)s->n * sizeof(double));
+    }
+    return status;
+}
+
 /* From one communication point to the next. */
 static int travel(struct solver *s, double t, double end)
 {
@@ -219,7 +321,7 @@ static int travel(struct solver *s, double t, double end)
         status = first_step(s, t, end, longest, &j->step);
     }
     while (status == OK && t < end) {
-        status = advance(s, &t, end, longest, &j->step);
+        status = j->modes ? advance_in_modes(s, &t, end, longest) : advance(s, &t, end, longest, &j->step);
         if (status == OK && j->projected) {
             status = reference_project(s->e, t, s->y, s->r, j->parameters);
             status = status == OK ? slope(s, t, s->y, s->K) : status;
@@ -232,19 +334,46 @@ static int travel(struct solver *s, double t, double end)
     return status;
 }
 
-int reference_integrate(struct equations *e, struct journey *j, double y[])
+/* Memory for n numbers of y; NULL if there is none. The caller frees it. */
+static double *begin_solver(struct solver *s, int64_t n)
+{
+    double *memory = (double *)calloc((size_t)((DENSE_STAGES + 5 + 2 + 3 + DENSE_ROWS) * n), sizeof(double));
+    if (memory) {
+        s->K = memory;
+        s->y = memory + DENSE_STAGES * n;
+        s->trial = s->y + n;
+        s->scale = s->trial + n;
+        s->work = s->scale + n;
+        s->noise = s->work + n;
+        s->begin = s->noise + n;
+    }
+    return memory;
+}
+
+int reference_integrate_in_modes(struct equations *e, struct journey *j, double y[])
 {
     const int64_t n = states_of(e) + 1;
-    double *memory = (double *)calloc((size_t)((STAGES + 6) * n), sizeof(double));
+    struct solver s = {.e = e, .j = j, .r = j->inputs, .n = n};
+    double *memory = begin_solver(&s, n);
     if (!memory) {
         return NO_MEMORY;
     }
-    struct solver s = {e, j, NULL, n, memory, NULL, NULL, NULL, NULL, 0, NULL};
-    s.y = memory + (STAGES + 1) * n;
-    s.trial = s.y + n;
-    s.scale = s.trial + n;
-    s.work = s.scale + n;
-    s.noise = s.work + n;
+    memcpy(s.y, y, (size_t)n * sizeof(double));
+    j->stuck = j->time[0];
+    const int status = travel(&s, j->time[0], j->time[1]);
+    memcpy(y, s.y, (size_t)n * sizeof(double));
+    free(memory);
+    return status;
+}
+
+int reference_integrate(struct equations *e, struct journey *j, double y[])
+{
+    const int64_t n = states_of(e) + 1;
+    struct solver s = {.e = e, .j = j, .n = n};
+    double *memory = begin_solver(&s, n);
+    if (!memory) {
+        return NO_MEMORY;
+    }
     int status = OK;
     memcpy(s.y, y, (size_t)n * sizeof(double));
     for (int64_t k = 0; k + 1 < j->points && status == OK; k++) {

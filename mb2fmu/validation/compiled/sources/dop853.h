@@ -2,9 +2,11 @@
 #ifndef MB2FMU_DOP853_H
 #define MB2FMU_DOP853_H
 
-#include "equations.h"
+#include "modes.h"
 
 #define STAGES 12
+#define DENSE_STAGES 16 /* with those of dense output */
+#define DENSE_ROWS 4
 
 /* Coefficients, of SciPy: scipy.integrate._ivp.dop853_coefficients. */
 struct tableau {
@@ -13,6 +15,9 @@ struct tableau {
     double C[STAGES];
     double E3[STAGES + 1];
     double E5[STAGES + 1];
+    double A_extra[DENSE_STAGES - STAGES - 1][DENSE_STAGES];
+    double C_extra[DENSE_STAGES - STAGES - 1];
+    double D[DENSE_ROWS][DENSE_STAGES];
 };
 
 struct journey {
@@ -30,7 +35,13 @@ struct journey {
     double step;              /* of the step before; infinite: to be chosen. Changes */
     int64_t spent;            /* evaluations so far. Changes */
     double stuck;             /* time of a failure */
+    struct modes *modes;      /* NULL, or in which switches are; a step in which one may change ends all */
 };
+
+/* From the first communication point toward the second, in given modes: y becomes what it is at time ``stuck``, where
+   the second point is or the step of size ``step`` begins in which a switch may change (CROSSED). Returns OK or what
+   ended it, with y from where it goes on. */
+EXPORTED int reference_integrate_in_modes(struct equations *e, struct journey *j, double y[]);
 
 /* Fills rows 1, ... of y, shape (points, n_x + 1), from row 0. Returns OK or what ended it. */
 EXPORTED int reference_integrate(struct equations *e, struct journey *j, double y[]);

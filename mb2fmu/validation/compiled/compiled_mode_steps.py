@@ -1,0 +1,128 @@
+"""``CompiledModeSteps``: steps of equations with switches between events, in C.
+
+The twin of ``event_step_loop`` and ``mode_equations`` for equations without contacts and latches of which at most one
+sign holds. A step in which a switch may change is left to the twin, and so is whatever C cannot do.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.validation.compiled import c_structures
+from mb2fmu.validation.compiled.c_structures import array_address
+from mb2fmu.validation.compiled.compiled_equations import CompiledEquations
+
+Floats = npt.NDArray[np.float64]
+SwitchKind = Literal["sign", "truth", "truth at events", "counter", "clock"]
+_KINDS: tuple[SwitchKind, ...] = ("sign", "truth", "truth at events", "counter", "clock")  # as enum switch_kind
+
+
+class CompiledModeSteps:
+    """Compiled equations in given modes, for use in one thread.
+
+    Args:
+        equations: Their inputs are those of the model, then modes of all switches; their outputs those of the model,
+            then surfaces, limits and rates of all switches.
+        kinds: Of the switches.
+        sizes: What surfaces are divided by, shape (switches,).
+        inputs: Number of the model's inputs.
+        outputs: Number of the model's outputs.
+        counts: Numbers of all inputs and of all outputs.
+
+    ``sizes`` are read by C wherever they lie: what changes them in place changes margins.
+    """
+
+    def __init__(
+        self,
+        equations: CompiledEquations,
+        kinds: Sequence[SwitchKind],
+        sizes: Floats,
+        inputs: int,
+        outputs: int,
+        counts: tuple[int, int],
+    ) -> None:
+        self._equations, n = equations, len(kinds)
+        self._kinds = np.array([_KINDS.index(kind) for kind in kinds], dtype=np.int64)
+        self.sizes, self._values = np.ascontiguousarray(sizes, dtype=np.float64), np.zeros(n)
+        self._margins, self._r = np.zeros((2, n)), np.zeros((2, counts[0]))
+        self._x_dot, self._outputs = np.zeros(equations.n_x), np.zeros(counts[1])
+        self._time, self._y = np.zeros(2), np.zeros(equations.n_x + 1)
+        self._parameters: tuple[Sequence[float], Floats] = ((), np.zeros(0))
+        self._scales, self._inputs = np.zeros(equations.n_x + 1), inputs
+        self._modes = c_structures.SwitchModesStructure(
+            switches=n, inputs=inputs, first=outputs, kinds=array_address(self._kinds),
+            sizes=array_address(self.sizes), values=array_address(self._values), r=array_address(self._r[1]),
+            x_dot=array_address(self._x_dot), outputs=array_address(self._outputs),
+            margins=array_address(self._margins[0]), limits=array_address(self._margins[1]),
+        )  # fmt: skip
+        self._journey = c_structures.TrajectoryIntegrationStructure(
+            tableau=equations.tableau_address, time=array_address(self._time), points=2,
+            inputs=array_address(self._r[0]), scales=array_address(self._scales),
+            modes=ctypes.addressof(self._modes),
+        )  # fmt: skip
+
+    def can_hold(self, values: Floats) -> bool:
+        """Return whether C finds what holds in these modes: one sign at most."""
+        return int(np.count_nonzero((values == 0.0) & (self._kinds == 0))) <= 1
+
+    def set_modes(self, values: Floats, r: Sequence[float], prepared: Sequence[float], late: float) -> None:
+        """Set modes, shape (switches,), the model's inputs, parameters, and what all margins are larger by."""
+        self._values[:] = values
+        self._r[0, : self._inputs] = r
+        self._r[0, self._inputs : self._inputs + len(values)] = values
+        held = np.flatnonzero((values == 0.0) & (self._kinds == 0))
+        self._modes.held, self._modes.late = int(held[0]) if len(held) else -1, late
+        if self._parameters[0] is not prepared:
+            self._parameters = (prepared, np.array(prepared, dtype=np.float64))
+        self._journey.parameters = array_address(self._parameters[1])
+
+    def compute_margins(self, t: float, x: Floats) -> Floats | None:
+        """Return how far each mode is from being wrong at t in s, shape (switches,); None where C cannot say."""
+        found, x = np.zeros(len(self._values)), np.array(x, dtype=np.float64)
+        status = self._equations.library.reference_margins(
+            self._equations.address, ctypes.addressof(self._modes), t, array_address(x), array_address(self._r[0]),
+            array_address(self._parameters[1]), array_address(found),
+        )  # fmt: skip
+        return found if status == c_structures.STATUS_OK else None
+
+    def integrate(
+        self,
+        span: tuple[float, float],
+        y: Floats,
+        step: float,
+        tolerances: tuple[float, Floats],
+        *,
+        parts: int,
+        projected: bool,
+        behind: bool,
+        budget: int,
+    ) -> tuple[float, Floats, float, int]:
+        """Integrate toward the end of ``span``, until a switch may change, or something is wrong.
+
+        Args:
+            span: Begin and end, s.
+            y: (x, W) at the beginning.
+            step: Size of the step before, s; infinite: to be chosen.
+            tolerances: Relative and absolute of each (x, W).
+            parts: At least so many steps.
+            projected: Every step ends on the constraints.
+            behind: An event is at the beginning.
+            budget: Evaluations that may be spent.
+
+        Returns:
+            Where it ended, s, (x, W) there, the size of the next step, s, and the evaluations spent.
+        """
+        self._time[:], self._y[:], self._scales[:] = span, y, tolerances[1] / tolerances[0]
+        journey = self._journey
+        journey.tolerance = journey.relative = tolerances[0]
+        journey.budget, journey.spent, journey.step = budget, 0, step
+        journey.parts, journey.projected, self._modes.behind = parts, int(projected), int(behind)
+        self._equations.library.reference_integrate_in_modes(
+            self._equations.address, ctypes.addressof(journey), array_address(self._y)
+        )
+        return journey.stuck, self._y.copy(), journey.step, journey.spent

@@ -1,0 +1,74 @@
+#include "modes.h"
+
+#include <math.h>
+#include <string.h>
+
+#define REST_SLIP_TOLERANCE 1e-9
+#define CLOCK_ROUND_OFF 0x1p-49
+
+static int observe(struct equations *e, struct modes *m, double t, const double x[], const double p[])
+{
+    double power = 0.0;
+    struct motion motion = {NULL, m->x_dot, &power, NULL, m->outputs, NULL};
+    return reference_motion(e, t, x, m->r, p, &motion);
+}
+
+int reference_hold(struct equations *e, struct modes *m, double t, const double x[], const double r[], const double p[])
+{
+    memcpy(m->r, r, (size_t)e->n_r * sizeof(double));
+    if (m->held < 0) {
+        return OK;
+    }
+    const double *rate = m->outputs + m->first + 2 * m->switches + m->held;
+    const double *limit = m->outputs + m->first + m->switches + m->held;
+    double *value = m->r + m->inputs + m->held;
+    int status = observe(e, m, t, x, p);
+    if (status != OK) {
+        return status;
+    }
+    const double base = *rate / m->sizes[m->held];
+    const double largest = *limit;
+    *value = 1.0;
+    status = observe(e, m, t, x, p);
+    const double effect = *rate / m->sizes[m->held] - base;
+    if (status == OK && !(isfinite(base) && isfinite(effect) && isfinite(largest))) {
+        return UNSOLVED;
+    }
+    *value = effect == 0.0 ? 0.0 : -base / effect;
+    return status;
+}
+
+/* As compute_counter_margin of reference_switches.py. */
+static double counter_margin(double at, double mode, int clock)
+{
+    const double ahead = mode + 1.0 - at;
+    if (clock && fabs(ahead) <= CLOCK_ROUND_OFF * fabs(at)) {
+        return 0.0;
+    }
+    return ahead < at - mode ? ahead : at - mode;
+}
+
+int reference_margins(struct equations *e, struct modes *m, double t, const double x[], const double r[],
+    const double p[], double margins[])
+{
+    int status = reference_hold(e, m, t, x, r, p);
+    status = status == OK ? observe(e, m, t, x, p) : status;
+    for (int64_t i = 0; i < m->switches && status == OK; i++) {
+        const double at = m->outputs[m->first + i] / m->sizes[i];
+        const double mode = m->values[i];
+        if (m->kinds[i] == COUNTER || m->kinds[i] == CLOCK) {
+            margins[i] = counter_margin(at, mode, m->kinds[i] == CLOCK);
+        } else if (m->kinds[i] != SIGN) {
+            margins[i] = mode > 0.5 ? (at == 0.0 && m->kinds[i] == TRUTH_AT_EVENTS ? -1.0 : at) : -at;
+        } else if (mode != 0.0) {
+            margins[i] = mode * at;
+        } else {
+            const double limit = m->outputs[m->first + m->switches + i];
+            const double rate = fabs(m->outputs[m->first + 2 * m->switches + i] / m->sizes[i]);
+            const double value = fabs(m->r[m->inputs + i]);
+            margins[i] = value == 0.0 && rate > REST_SLIP_TOLERANCE ? limit - fabs(limit + rate) : limit - value;
+        }
+        margins[i] += m->late;
+    }
+    return status;
+}

@@ -1,0 +1,37 @@
+/* Equations with switches in given modes: what holds a sign on its surface, and how far each mode is from being wrong.
+
+   What ModeEquations and HybridEquations do in NumPy, for equations without contacts and latches of which one sign at
+   most holds. */
+#ifndef MB2FMU_REFERENCE_MODES_H
+#define MB2FMU_REFERENCE_MODES_H
+
+#include "equations.h"
+
+enum switch_kind { SIGN = 0, TRUTH = 1, TRUTH_AT_EVENTS = 2, COUNTER = 3, CLOCK = 4 };
+
+struct modes {
+    int64_t switches;
+    int64_t inputs;       /* of the model: modes follow them among all inputs */
+    int64_t first;        /* output: surfaces, limits and rates of all switches follow */
+    int64_t held;         /* the sign that holds; -1: none */
+    int64_t behind;       /* 1: the first step begins at an event. Changes */
+    const int64_t *kinds; /* shape (switches,) */
+    const double *sizes;  /* of surfaces */
+    const double *values; /* modes */
+    double late;          /* all margins are larger by it */
+    double *r;            /* all inputs, shape (n_r,). Changes, as all below */
+    double *x_dot;        /* shape (n_x,) */
+    double *outputs;      /* shape (n_y,) */
+    double *margins;      /* shape (switches,), as the next */
+    double *limits;
+};
+
+/* Sets m->r to the inputs r with the holding value. UNSOLVED: it is for others to find it. */
+EXPORTED int reference_hold(
+    struct equations *e, struct modes *m, double t, const double x[], const double r[], const double p[]);
+
+/* How far each mode is from being wrong, positive where it is right, shape (switches,). */
+EXPORTED int reference_margins(struct equations *e, struct modes *m, double t, const double x[], const double r[],
+    const double p[], double margins[]);
+
+#endif
