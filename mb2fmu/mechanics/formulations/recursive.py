@@ -114,7 +114,7 @@ def _build_kinematics(mechanism: Mechanism) -> tuple[RecursiveKinematics, LinkRe
     kinematics = RecursiveKinematics(mechanism)
     for load in mechanism.loads:
         if isinstance(load, PathwayLoad):
-            kinematics.pathway(load)
+            kinematics.assign_pathway(load)
     tree = build_link_tree(mechanism, LocalDerivatives(mechanism, kinematics.q_dot_names()))
     return kinematics, _build_recursion(mechanism, tree)
 
@@ -144,7 +144,7 @@ def _find_geared_links(recursion: LinkRecursion) -> list[int]:
 def _build_recursion(mechanism: Mechanism, tree: LinkTree) -> LinkRecursion:
     """Collect what the recursion passes; weights are left out of the loads, as gravity stands for them."""
     gravity = find_gravity(mechanism)
-    loads = [load for number, load in enumerate(mechanism.loads) if number not in gravity.weights]
+    loads = [load for number, load in enumerate(mechanism.loads) if number not in gravity.weight_loads]
     return LinkRecursion(
         frames=tree.frames,
         links=tree.links,

@@ -31,10 +31,10 @@ class RecursiveKinematics(NamedKinematics):
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
-        self._start(mechanism)
-        self._use_rates(mechanism.kinematics.matrix.todok())  # for partials, which momenta ask for
+        self._initialize_names(mechanism)
+        self._set_rate_matrix(mechanism.kinematics.matrix.todok())  # for partials, which momenta ask for
         self.quantities += [
-            RecursionQuantity(sensed.kind, sensed.number, sensed.symbols) for sensed in mechanism.sensed
+            RecursionQuantity(sensed.kind, sensed.point_or_frame, sensed.symbols) for sensed in mechanism.motion_vectors
         ]
 
     def q_dot_names(self) -> tuple[sm.Expr, ...]:
@@ -50,13 +50,13 @@ class RecursiveKinematics(NamedKinematics):
 
     def kinetic_energy(self) -> sm.Expr:
         """Return T in J."""
-        return self._remember("kinetic energy", 0, lambda n: self._new("kinetic energy", n, ["T_kinetic"])[0])
+        return self._compute_cached("kinetic energy", 0, lambda n: self._new("kinetic energy", n, ["T_kinetic"])[0])
 
     def define(
         self, kind: QuantityKind, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
     ) -> tuple[sm.Symbol, ...]:
         """Return the symbols of a quantity of the whole recursion, shared by all requests."""
-        return self._remember(kind, 0, lambda n: self._new(kind, n, names, given))
+        return self._compute_cached(kind, 0, lambda n: self._new(kind, n, names, given))
 
     def mass_matrix(self) -> sm.ImmutableMatrix:
         """Return M over all speeds, shape (n_u, n_u)."""
@@ -74,14 +74,14 @@ class RecursiveKinematics(NamedKinematics):
         """Return the efforts that the given accelerations need, along each speed."""
         asked = self.mechanism.inverse_dynamics
         assert asked is not None
-        given = (*asked.accelerations, *asked.passive)
+        given = (*asked.accelerations, *asked.passive_forces)
         return self.define("inverse effort", [f"tau_{u.name}" for u in self.mechanism.u], given)
 
     def _new(
         self, kind: QuantityKind, number: int, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
     ) -> tuple[sm.Symbol, ...]:
         """Ask the recursion for a quantity: make one fresh symbol per component and record what they stand for."""
-        symbols = tuple(self.symbol(name) for name in names)
+        symbols = tuple(self.make_symbol(name) for name in names)
         self.quantities.append(RecursionQuantity(kind, number, symbols, given))
         return symbols
 
@@ -124,7 +124,7 @@ class RecursiveKinematics(NamedKinematics):
     def _late_vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
         """Ask for a vector that needs u'; its symbols are recorded as accelerated."""
         symbols = self._new(kind, number, [f"{hint}_{axis}" for axis in _AXES])
-        self.accelerated.update(symbols)
+        self.acceleration_symbols.update(symbols)
         return (symbols[0], symbols[1], symbols[2])
 
     def _pathway(self, number: int) -> list[Components]:
@@ -134,9 +134,9 @@ class RecursiveKinematics(NamedKinematics):
         self.quantities.append(RecursionQuantity("pathway", number, (load.length, load.rate)))
         return []
 
-    def segments(self, load: PathwayLoad) -> list[Components]:
+    def segment_directions(self, load: PathwayLoad) -> list[Components]:
         """Return the unit vectors of a pathway's segments in N, formed from positions: the recursion hides its own."""
-        return self._remember("segments", self.mechanism.loads.index(load), self._segments)
+        return self._compute_cached("segments", self.mechanism.loads.index(load), self._segments)
 
     def _segments(self, number: int) -> list[Components]:
         """Form the unit vector of each segment from the positions of its ends."""
@@ -144,14 +144,14 @@ class RecursiveKinematics(NamedKinematics):
         assert isinstance(load, PathwayLoad)
         found = []
         for a, b in itertools.pairwise(load.points):
-            d = self.named(
+            d = self.name_components(
                 add_components(self.position(b), scale_components(sm.S.NegativeOne, self.position(a))), f"d_{load.name}"
             )
             size = self.name(vector_length(dot_product(d, d)), f"size_{load.name}")
-            found.append(self.named(scale_components(1 / size, d), f"e_{load.name}"))
+            found.append(self.name_components(scale_components(1 / size, d), f"e_{load.name}"))
         return found
 
-    def moving(self) -> set[sm.Symbol]:
+    def speed_dependent_symbols(self) -> set[sm.Symbol]:
         """Return symbols that depend on speeds."""
         found = set(self.mechanism.u)
         for quantity in self.quantities:

@@ -70,7 +70,7 @@ class LocalDerivatives:
         self._K: dict[int, dict[int, sm.Expr]] = {}
         for (k, j), entry in mechanism.kinematics.matrix.todok().items():
             self._K.setdefault(k, {})[j] = entry
-        self._moving = {*mechanism.q, *dict(mechanism.driven), mechanism.t}
+        self._moving = {*mechanism.q, *dict(mechanism.inputs_with_rates), mechanism.t}
         self._still = dict.fromkeys(mechanism.u_auxiliary, sm.S.Zero)
 
     def is_constant(self, components: Iterable[sm.Expr]) -> bool:
@@ -88,7 +88,7 @@ class LocalDerivatives:
     def rate(self, frame: int, components: Components) -> LinearVector:
         """Return the rate of a position's components in their frame."""
         columns: dict[int, list[sm.Expr]] = {}
-        given = {self._m.t: sm.S.One, **dict(self._m.driven)}
+        given = {self._m.t: sm.S.One, **dict(self._m.inputs_with_rates)}
         offset = [total_time_derivative(c, given) for c in components]
         for i, c in enumerate(components):
             for q in sorted((s for s in c.free_symbols if s in self._index), key=lambda s: self._index[s]):
@@ -117,7 +117,7 @@ class LocalDerivatives:
     def _one(self, c: sm.Expr) -> sm.Expr:
         """Return the total time derivative of one component: by q (with q' = K u + k0), driven motion, and t."""
         q = [s for s in self._m.q if s in c.free_symbols]
-        driven = dict(self._m.driven)
+        driven = dict(self._m.inputs_with_rates)
         return time_derivative(c, [*q, *driven], [*(self._q_dot[s] for s in q), *driven.values()], self._m.t)
 
 
@@ -265,7 +265,7 @@ class _LinkTreeBuilder:
     def _prefers_given(self, i: int) -> bool:
         """Return whether to take the user's velocity: it uses a constraint, is a particle's, or is simpler."""
         place = self.m.points[i]
-        if place.is_instantaneous or place.name in self.m.given_by_constraint:
+        if place.is_instantaneous or place.name in self.m.points_using_constraints:
             return True
         assert place.position is not None
         assert place.velocity is not None

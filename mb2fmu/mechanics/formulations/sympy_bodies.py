@@ -57,7 +57,9 @@ class _SympyBodyBuilder:
         self.mapping: dict[sm.Basic, sm.Expr] = {**self.m.dynamic, **speeds}
         for symbol in self.m.constraint_forces:
             self.mapping.pop(symbol, None)  # unknown forces stay plain: they are never differentiated
-        driven = {symbol for pair in self.m.driven for symbol in pair}  # are differentiated, as functions of time
+        driven = {
+            symbol for pair in self.m.inputs_with_rates for symbol in pair
+        }  # are differentiated, as functions of time
         for symbol in {*self.m.z, *self.m.r} - driven:
             self.mapping.pop(symbol, None)
         self._rates = (
@@ -148,7 +150,7 @@ class _SympyBodyBuilder:
     def _pathway(self, load: PathwayLoad) -> list[tuple[Any, Vector]]:
         """Return forces along a pathway; its unit vectors and magnitude are named symbols, so nothing expands."""
         N, result = self.frames[0], []
-        directions = self.kinematics.pathway(load)
+        directions = self.kinematics.assign_pathway(load)
         force = load_magnitude(load, self.kinematics)
         for (a, b), e in zip(zip(load.points, load.points[1:], strict=False), directions, strict=True):
             vector = force * e[0] * N.x + force * e[1] * N.y + force * e[2] * N.z

@@ -120,7 +120,7 @@ class _TheorySections:
     @property
     def items(self) -> list[Assignment | LinearSolve]:
         """All named intermediates, in order of evaluation."""
-        return [*self.first, *self.kinematics.assignments, *self.kinematics.late, *self.solves]
+        return [*self.first, *self.kinematics.assignments, *self.kinematics.late_assignments, *self.solves]
 
     def obstacle(self, kind: str) -> str:
         """Return why the mechanism has no quantities of this kind; empty if it has."""
@@ -174,7 +174,7 @@ class _TheorySections:
             self._carried = {}
             if c is not None and dependent and len(c.names) == len(dependent):
                 independent, rows = list(m.u_independent), list(range(len(dependent)))
-                names = [[self.kinematics.symbol(f"A_{m.u[s]}_{m.u[r]}") for r in independent] for s in dependent]
+                names = [[self.kinematics.make_symbol(f"A_{m.u[s]}_{m.u[r]}") for r in independent] for s in dependent]
                 left, right = c.jacobian.extract(rows, dependent), -c.jacobian.extract(rows, independent)
                 what = "dependent speeds in terms of the independent ones"
                 flat = tuple(name for row in names for name in row)
@@ -222,7 +222,7 @@ class _TheorySections:
                 found[j] = found.get(j, sm.S.Zero) + dot_product(column, force)
             if not _has_inertia(body):
                 continue
-            torque = k.named_late(_inertia_torque(body, k), f"Tstar_{body.name}")
+            torque = k.name_components_late(_inertia_torque(body, k), f"Tstar_{body.name}")
             for j, column in k.omega_partials(body.frame).items():
                 found[j] = found.get(j, sm.S.Zero) + dot_product(column, torque)
         yield from self._by_speed("F*", by_body)
@@ -277,7 +277,7 @@ class _TheorySections:
             R = k.rotation(body.frame)
             inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
             omega = k.omega(body.frame)
-            gyroscopic = cross_product(omega, k.named(multiply_matrix(inertia, omega), f"H_{body.name}"))
+            gyroscopic = cross_product(omega, k.name_components(multiply_matrix(inertia, omega), f"H_{body.name}"))
             rows += [[w.get(j, ZERO)[i] for j in columns] for i in range(3)]
             mass = sm.diag(mass, inertia)
             drift += k.alpha0(body.frame)
@@ -377,8 +377,8 @@ class _TheorySections:
         m = self.m
         if sm.eye(len(m.u)) == m.kinematics.matrix and m.kinematics.offset.is_zero_matrix:
             return dict(zip(m.u, m.u_dot, strict=True)), sm.eye(len(m.u))
-        rates = [self.kinematics.symbol(f"{q.name}_dot") for q in m.q]
-        seconds = [self.kinematics.symbol(f"{q.name}_ddot") for q in m.q]
+        rates = [self.kinematics.make_symbol(f"{q.name}_dot") for q in m.q]
+        seconds = [self.kinematics.make_symbol(f"{q.name}_ddot") for q in m.q]
         self.rates |= {rate: (q, 1) for q, rate in zip(m.q, rates, strict=True)}
         self.rates |= {second: (q, 2) for q, second in zip(m.q, seconds, strict=True)}
         inverse = invert_blocks(m.kinematics.matrix)
@@ -402,6 +402,6 @@ def _inertia_torque(body: Body, k: NamedKinematics) -> Components:
     assert body.inertia is not None
     R, omega = k.rotation(body.frame), k.omega(body.frame)
     inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
-    momentum = k.named(multiply_matrix(inertia, omega), f"H_{body.name}")
+    momentum = k.name_components(multiply_matrix(inertia, omega), f"H_{body.name}")
     rate = add_components(multiply_matrix(inertia, k.alpha(body.frame)), cross_product(omega, momentum))
     return scale_components(sm.S.NegativeOne, rate)

@@ -154,7 +154,7 @@ class _RobotReader:
             self.robot, FrameAndPointNumbers(self._frame_at, self.own, self.origin, constant_components)
         )
         d = self.definition
-        records = replace(self._records(kinematics, bodies, loads), sensed=sensed, scenery=scenery)
+        records = replace(self._records(kinematics, bodies, loads), motion_vectors=sensed, appearance=scenery)
         records = self._with_contacts(self._closed(records))
         joints = [RecordedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
         asked = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
@@ -184,7 +184,7 @@ class _RobotReader:
             bodies=tuple(bodies),
             loads=tuple(loads),
             given_potential=None if d.potential_energy is None else self.plain(d.potential_energy),
-            driven=self._driven(),
+            inputs_with_rates=self._driven(),
             prescribed=bool(self._driven()),
             potential_forces=tuple(self._efforts()),
             quaternions=tuple(self.quaternions),
@@ -206,7 +206,7 @@ class _RobotReader:
             holonomic=tuple(rows),
             velocity_constraints=velocity,
             multipliers=tuple(sm.Symbol(f"lambda_{name.replace('.', '_')}") for name, _ in rows),
-            acts=((),) * len(rows),
+            force_applications=((),) * len(rows),
             u_independent=choose_independent_speeds(velocity, start),
         )
 

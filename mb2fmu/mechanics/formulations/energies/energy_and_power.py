@@ -107,7 +107,7 @@ def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
     actions: dict[tuple[bool, VectorTerms], _ActionGroup] = {}
     told = _element_potentials(m)
     terms += [energy for _, energy in told]
-    places = {s for sensed in m.sensed if sensed.kind == "position" for s in sensed.symbols}
+    places = {s for sensed in m.motion_vectors if sensed.kind == "position" for s in sensed.symbols}
     settled = frozenset().union(*(names for names, _ in told))
     for load in m.loads:
         if load.name in settled:
@@ -129,7 +129,7 @@ def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
             if energy is None:
                 unknown[load.name] = None
             else:
-                kinematics.pathway(load)
+                kinematics.assign_pathway(load)
                 terms.append(energy)
         elif (weight := _constant_force_potential(load, kinematics)) is not None:
             terms += weight
@@ -159,7 +159,7 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
     slopes = sm.lambdify(arguments, [energy.diff(q) for q in m.q], modules=["scipy", "numpy"], cse=True)
     numeric = NumericMechanism(m)
     for sample in draw_random_states(numeric, without_zeros=True):
-        numeric.set(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
+        numeric.set_state(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
         forces = numeric.generalized_forces()[: len(m.u)]
         wanted = -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematics()[0]
         if np.max(np.abs(forces - wanted)) > _FORCE_TOLERANCE * np.max(np.abs([*forces, *wanted])):
@@ -178,7 +178,7 @@ def integrate_generalized_forces(forces: GeneralizedForces, name: str) -> LoadPo
 def evaluate_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
     """Return a load's scalar without inputs, speeds and unknown forces."""
     moving = {*m.r, *m.u_all, *m.constraint_forces}
-    moving |= {s for sensed in m.sensed if sensed.kind != "position" for s in sensed.symbols}
+    moving |= {s for sensed in m.motion_vectors if sensed.kind != "position" for s in sensed.symbols}
     moving |= {load.rate} if isinstance(load, PathwayLoad) else set()
     return sm.sympify(expression).xreplace(dict.fromkeys(moving, sm.S.Zero))
 
@@ -440,7 +440,7 @@ def form_energy_balance(kinematics: NamedKinematics) -> EnergyBalance:
     if m.potential_forces:
         total = sm.Add(*(force * u for force, u in zip(m.potential_forces, m.u, strict=True)))
         powers.append(("potential", total))
-    prescribed = m.rheonomic or m.prescribed
+    prescribed = m.is_rheonomic or m.prescribed
     known = kinetic_energy(kinematics), potential_energy(kinematics)
     return EnergyBalance(*known, tuple(powers), not prescribed, _PRESCRIBED_WORK_REASON if prescribed else "")
 
@@ -483,7 +483,7 @@ def load_potential(kinematics: NamedKinematics) -> LoadPotential:
             return LoadPotential(sm.S.Zero, ("the loads",))
         return integrate_generalized_forces(forces, "the loads")
 
-    return kinematics.once("potential energy", find)
+    return kinematics.compute_once("potential energy", find)
 
 
 def _declared_potential(m: Mechanism) -> sm.Expr | None:

@@ -102,7 +102,7 @@ class FirstIntegralFinder:
     def find_energy_integral(self) -> Iterator[NamedQuantity]:
         """Energy, or Jacobi's integral."""
         terms, m = self._terms, self._m
-        if terms is None or terms.potential is None or m.driven or self._moved_by_constraints():
+        if terms is None or terms.potential is None or m.inputs_with_rates or self._moved_by_constraints():
             return
         V = terms.potential
         each = zip(terms.forces, terms.potential_slopes, terms.rates, strict=True)
@@ -120,7 +120,7 @@ class FirstIntegralFinder:
         """Yield components of momentum and angular momentum of all bodies in the inertial frame; non-zero ones."""
         if not self._m.bodies:
             return
-        kept = ConservedQuantities(self._m, None).in_space
+        kept = ConservedQuantities(self._m, None).conserved_components
         bodies = list(self._m.bodies)
         if any(kept[:3]):
             P = linear_momentum(bodies, self._k)

@@ -141,7 +141,7 @@ def read_given_closed_forms(m: Mechanism, start: LoopStart) -> Iterator[GivenClo
     """
     phis = [phi for _, phi in m.holonomic]
     known = set(start.values)
-    for loop in m.loops:
+    for loop in m.loop_closed_forms:
         if loop.unknown_row:
             what = f"{loop.unknown_row} is not among the mechanics' holonomic constraints"
             raise FormulationError(
@@ -360,7 +360,7 @@ def select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: 
     c, d = m.velocity_constraints, m.declared
     assert c is not None
     q, z, r = (np.array([x.start for x in items]) for items in (d.coordinates, d.auxiliary_states, d.inputs))
-    A, _, K = NumericConstraints(m).at(0.0, q, z, r, free_parameter_values(m))
+    A, _, K = NumericConstraints(m).evaluate(0.0, q, z, r, free_parameter_values(m))
     chosen = [i for i in range(len(m.u)) if i not in m.u_independent]
     if len(chosen) != len(A) or not named:
         first = np.flatnonzero(np.any(K[list(q_dependent)] != 0.0, axis=0)) if q_dependent else np.zeros(0, dtype=int)

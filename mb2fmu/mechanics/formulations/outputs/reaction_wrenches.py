@@ -67,7 +67,9 @@ class ReactionWrenches:
     def of_joint(self, number: int, at: int | None) -> Wrench:
         """Return the wrench of the joint's parent on its child; torque about ``at`` (else the joint's point on it)."""
         joint = self._m.joints[number]
-        unknown = [name for name, acts in zip(self._constraint_names(), self._m.acts, strict=True) if not acts]
+        unknown = [
+            name for name, acts in zip(self._constraint_names(), self._m.force_applications, strict=True) if not acts
+        ]
         if unknown:
             raise _reaction_error(
                 f"the reaction of joint {joint.name} depends on where the force of {', '.join(unknown)} acts",
@@ -108,7 +110,8 @@ class ReactionWrenches:
                 total = Wrench(add_components(total.force, moved.force), add_components(total.torque, moved.torque))
             name = self._inward[number].name if number in self._inward else self._m.bodies[number].name
             self._beyond[number] = Wrench(
-                self._k.named_late(total.force, f"R_{name}"), self._k.named_late(total.torque, f"S_{name}")
+                self._k.name_components_late(total.force, f"R_{name}"),
+                self._k.name_components_late(total.torque, f"S_{name}"),
             )
         return self._beyond[body]
 
@@ -157,7 +160,8 @@ class ReactionWrenches:
         if not any(arm):
             return wrench
         return Wrench(
-            wrench.force, add_components(wrench.torque, cross_product(self._k.named(arm, "arm"), wrench.force))
+            wrench.force,
+            add_components(wrench.torque, cross_product(self._k.name_components(arm, "arm"), wrench.force)),
         )
 
     def _root(self, point: int) -> int:
@@ -189,7 +193,10 @@ class ReactionWrenches:
                     add_components(own[number].torque, scale_components(sm.S.NegativeOne, load.torque)),
                 )
             self._own = [
-                Wrench(self._k.named_late(w.force, f"need_{b.name}"), self._k.named_late(w.torque, f"turn_{b.name}"))
+                Wrench(
+                    self._k.name_components_late(w.force, f"need_{b.name}"),
+                    self._k.name_components_late(w.torque, f"turn_{b.name}"),
+                )
                 for w, b in zip(own, self._m.bodies, strict=True)
             ]
         return self._own
@@ -201,11 +208,11 @@ class ReactionWrenches:
         if body.inertia is None or body.inertia.is_zero_matrix:
             return Wrench(force, ZERO)
         R = k.rotation(body.frame)
-        w = k.named(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
-        momentum = k.named(multiply_matrix(body.inertia, w), f"Hb_{body.name}")
-        alpha = k.named_late(multiply_matrix(R.T, k.alpha(body.frame)), f"alb_{body.name}")
+        w = k.name_components(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
+        momentum = k.name_components(multiply_matrix(body.inertia, w), f"Hb_{body.name}")
+        alpha = k.name_components_late(multiply_matrix(R.T, k.alpha(body.frame)), f"alb_{body.name}")
         rate = add_components(multiply_matrix(body.inertia, alpha), cross_product(w, momentum))
-        return Wrench(force, multiply_matrix(R, k.named_late(rate, f"Hrate_{body.name}")))
+        return Wrench(force, multiply_matrix(R, k.name_components_late(rate, f"Hrate_{body.name}")))
 
     def _applied(self) -> Iterable[tuple[int, bool, Components, str, int]]:
         """Yield (point or frame, whether a torque, vector in N, name, its body or -1): loads and constraint forces."""
@@ -213,10 +220,12 @@ class ReactionWrenches:
             body = load.body if isinstance(load, (ForceLoad, TorqueLoad)) else -1
             for at, torque, vector in decompose_load(load, self._k):
                 yield at, torque, vector, f"load {load.name}", body
-        for name, symbol, acts in zip(self._constraint_names(), self._m.multipliers, self._m.acts, strict=True):
+        for name, symbol, acts in zip(
+            self._constraint_names(), self._m.multipliers, self._m.force_applications, strict=True
+        ):
             for act in acts:
                 vector = scale_components(-symbol, express_in_inertial_frame(act.vector, self._k))
-                yield act.at, act.torque, vector, f"the force of {name}", act.body
+                yield act.point_or_frame, act.is_torque, vector, f"the force of {name}", act.body
 
 
 class _BodyLookup:
