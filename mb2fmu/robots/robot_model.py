@@ -334,11 +334,6 @@ def _request_outputs(model: Model, robot: _RobotVariables, mechanics: RobotMecha
         model.output_kinetic_energy()
         model.output_potential_energy()
         model.output_total_energy()
-        springs = [joint.name for joint in robot.description.joints if joint.stiffness]
-        springs += [tendon.name for tendon in robot.description.tendons if tendon.stiffness]
-        if springs:
-            what = f"the potential energy is that of weights: springs along {', '.join(springs[:3])} are not in it"
-            mechanics.notes += (f"{what}; model.potential_energy gives the whole",)
 
 
 def _compute_inertia(robot: _RobotVariables) -> TreeInertia:

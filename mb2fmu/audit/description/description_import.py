@@ -46,6 +46,8 @@ def form_description(root: Element) -> DescribedModel:
     version = root.get("fmiVersion", "")
     if root.tag != "fmiModelDescription" or not version.startswith(("2.", "3.")):
         raise ValueError(f'<{root.tag!s} fmiVersion="{version}"> is neither FMI 2 nor 3: it is not judged')
+    if "-" in version:  # its C interface is not that of the release
+        raise ValueError(f"FMI {version} is a draft of {version.partition('-')[0]}: it is not judged")
     return _read_fmi2_description(root) if version.startswith("2.") else _read_fmi3_description(root)
 
 

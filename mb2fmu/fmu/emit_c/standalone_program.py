@@ -106,7 +106,7 @@ def describe_named_interface(interface: FmuInterface) -> dict[str, object]:
         "states": _list_variables_of_source(interface, "state"),
         "inputs": _list_variables_of_source(interface, "input"),
         "parameters": _list_variables_of_source(interface, "parameter"),
-        "outputs": _list_model_outputs(interface),
+        "outputs": list_model_outputs(interface),
     }
 
 
@@ -116,7 +116,7 @@ def _list_variables_of_source(interface: FmuInterface, source: str) -> Sequence[
     return [_StandaloneVariable(v.name, v.unit, float(v.start or 0.0)) for v in found]
 
 
-def _list_model_outputs(interface: FmuInterface) -> Sequence[_StandaloneVariable]:
+def list_model_outputs(interface: FmuInterface) -> Sequence[_StandaloneVariable]:
     """Return the model's outputs in declared order, each with the level that computes it; states are left out."""
     return [
         _StandaloneVariable(v.name, v.unit, source=str(v.source).upper(), index=v.index)

@@ -9,8 +9,8 @@ import jinja2
 
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.interface import fmi2_view, fmi3_view
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
 
 BUILD_DESCRIPTION_PATH = "sources/buildDescription.xml"
 MODEL_DESCRIPTION_PATH = "modelDescription.xml"
@@ -31,18 +31,12 @@ def emit_description_files(interface: FmuInterface, sources: Sequence[str] = ("u
         ``sources/buildDescription.xml`` if there are sources.
     """
     native = interface.target.backend == "native"
-    view = fmi2_view if interface.target.fmi == "2" else fmi3_view
-    index = (
-        fmi2_view.number_variables(interface)
-        if interface.target.fmi == "2"
-        else fmi3_view.list_value_references(interface)
-    )
     files = {
         MODEL_DESCRIPTION_PATH: _render_xml_template(
             f"modelDescription.fmi{interface.target.fmi}.xml.jinja",
             interface=interface,
-            structure=view.form_structure(interface),
-            index=index,
+            structure=form_structure(interface),
+            index=number_variables(interface),
             sources=tuple(sources) if native else (),
         )
     }

@@ -1,6 +1,10 @@
 """The model structure: all unknowns, and the knowns that each depends on.
 
-Both standards have the same three lists and differ in what is known, and in how variables are numbered.
+Both standards have the same three lists and differ in what is known, and in how variables are numbered. In FMI 2.0 they
+are numbered from 1 in their order, and parameters are no knowns: 2.0.5 (section 2.2.8) wants dependencies on inputs and
+time; on states in Model Exchange, and in Co-Simulation where directional derivatives are provided; on parameters never.
+In FMI 3.0 they are named by their value references; knowns are, by 3.0.2 (section 2.4.8), inputs, states, parameters
+and time.
 
 - Outputs: every output. One that is a state depends on itself, where states are known.
 - Derivatives: those of the states, in the order of the states.
@@ -14,7 +18,6 @@ Kinds are written where one of them is not ``dependent``: missing ones mean that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mb2fmu.fmu.interface.fmu_interface import Dependency, FmiDependencyKind, FmuInterface, FmuVariable, VariableSource
@@ -54,17 +57,24 @@ class ModelStructure:
     event_indicators: tuple[StructureUnknown, ...] = ()
 
 
-def form_model_structure(
-    interface: FmuInterface, numbers: Mapping[str, int], known: tuple[VariableSource, ...]
-) -> ModelStructure:
-    """Return the model structure, with variables numbered by ``numbers``.
+def number_variables(interface: FmuInterface) -> dict[str, int]:
+    """Return by name the number of each variable; in FMI 3.0 of one that is in an array only that of the array."""
+    if interface.target.fmi == "2":
+        return {variable.name: i for i, variable in enumerate(interface.variables, start=1)}
+    references = {variable.name: variable.value_reference for variable in interface.variables}
+    return references | {
+        name: array.value_reference for array in interface.arrays if array.replaces for name in array.elements
+    }
 
-    Args:
-        interface: Whose.
-        numbers: By name of the variable.
-        known: Where the knowns live, outside of initialization.
-    """
-    direct = {variable.name for variable in interface.of(*known)}
+
+def form_structure(interface: FmuInterface) -> ModelStructure:
+    """Return the model structure, with variables numbered as by :func:`number_variables`."""
+    numbers, able = number_variables(interface), interface.capabilities
+    knowns: tuple[VariableSource, ...] = ("time", "input", "state", "parameter")
+    if interface.target.fmi == "2":
+        knows_states = able.model_exchange or able.directional_derivatives
+        knowns = ("time", "input", "state") if knows_states else ("time", "input")
+    direct = {variable.name for variable in interface.of(*knowns)}
     approximate = {variable.name: variable for variable in interface.variables if variable.initial == "approx"}
 
     def seen(on: tuple[Dependency, ...]) -> _NumberedDependencies:

@@ -67,13 +67,14 @@ def simulate_fmu_file(
             up to there.
     """
     from mb2fmu import validation
-    from mb2fmu.audit.description.description_import import read_description
     from mb2fmu.fmu import package
-    from mb2fmu.validation.runs.fmu_run import list_interface_types, run_fmu_process
+    from mb2fmu.validation.runs.fmu_description import read_fmu_description
+    from mb2fmu.validation.runs.fmu_run import run_fmu_process
 
-    used = list_interface_types(path)[0] if kind is None else _parse_interface_type(kind)
     files = package.read_archive(path)
-    described = read_description(files["modelDescription.xml"])
+    description = read_fmu_description(files)
+    used = next(iter(description.identifiers)) if kind is None else _parse_interface_type(kind)
+    described = description.model
     reals = {v.name: v for v in described.variables if v.type in _REAL_TYPES and not v.dimensions}
     time = _communication_points(described, stop, step)
     entrances = {name: _variable_unit(v) for name, v in reals.items() if v.causality == "input"}

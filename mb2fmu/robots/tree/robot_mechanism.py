@@ -184,6 +184,7 @@ class _RobotReader:
             bodies=tuple(bodies),
             loads=tuple(loads),
             given_potential=None if d.potential_energy is None else self.plain(d.potential_energy),
+            spring_potential=self._form_spring_potential(),
             inputs_with_rates=self._driven(),
             prescribed=bool(self._driven()),
             potential_forces=tuple(self._efforts()),
@@ -511,6 +512,29 @@ class _RobotReader:
             forces += [self.plain(e) for e in added]
             row += [exact_number(factor) * force for force in forces]
         return [sm.Add(*row) for row in rows]
+
+    def _form_spring_potential(self) -> sm.Expr:
+        """Return the potential energy of the springs along joints and fixed tendons, J.
+
+        A spring k about q0: k (q − q0)²/2. A tendon that is slack between two lengths stores nothing there. Springs of
+        joints that move as prescribed act on no speed, and are left out.
+        """
+        positions, energies = {}, []
+        for part in self.robot.tree.parts[1:]:
+            joint = part.moving_joint
+            if part.coordinate is None or self.robot.variables[part.coordinate[0]].prescribed is not None:
+                continue
+            positions[joint.name] = self._moved(part)[0]
+            stretch = positions[joint.name] - exact_number(joint.spring_reference)
+            energies.append(exact_number(joint.stiffness) * stretch**2 / 2)
+        for tendon in self.robot.description.tendons:
+            if not tendon.stiffness or not all(name in positions for name, _ in tendon.terms):
+                continue
+            length = sm.Add(*(exact_number(factor) * positions[name] for name, factor in tendon.terms))
+            short, long = map(exact_number, tendon.rest)
+            stretches = [length - short] if short == long else [sm.Max(0, length - long), sm.Min(0, length - short)]
+            energies += [exact_number(tendon.stiffness) * stretch**2 / 2 for stretch in stretches]
+        return sm.Add(*energies)
 
     def _add_free_efforts(self, i: int, rows: Sequence[list[sm.Expr]]) -> None:
         """Add damping of joints with several speeds."""

@@ -218,7 +218,8 @@ def _read_model(tree: FileTree) -> DescribedModel:
         return form_description(root)
     except ValueError as error:
         is_description = root.tag == "fmiModelDescription"
-        found = f"FMI {root.get('fmiVersion') or 'of no version'}" if is_description else f"a <{root.tag!s}>"
+        version = root.get("fmiVersion") or "of no version"
+        found = f"FMI {version}{', a draft' if '-' in version else ''}" if is_description else f"a <{root.tag!s}>"
         fault = Fault(f"is {found}", DESCRIPTION, "FMI 2.0 or 3.0 is needed")
         raise _make_refusal_error(fault) from error
 
@@ -295,10 +296,16 @@ def find_platform_folder(version: int) -> tuple[str, str]:
 def _check_platform(tree: FileTree, description: FmuDescription) -> None:
     """Raise where the FMU has no binary for this machine; name the platforms it has."""
     folder, extension = find_platform_folder(description.version)
-    needed = [f"binaries/{folder}/{identifier}{extension}" for identifier in description.identifiers.values()]
+    place = f"binaries/{folder}/"
+    needed = [f"{place}{identifier}{extension}" for identifier in description.identifiers.values()]
     missing = [path for path in needed if path not in tree]
     if not missing:
         return
+    others = sorted(path.removeprefix(place) for path in tree if path.startswith(place) and path.endswith(extension))
+    if others:
+        library = missing[0].removeprefix(place)
+        remedy = f"export it again: the library of the model identifier is {library}"
+        raise _make_refusal_error(Fault(f"it has {', '.join(others)}, not {library}", place.rstrip("/"), remedy))
     offered = sorted({path.split("/")[1] for path in tree if path.startswith("binaries/") and path.count("/") >= 2})
     platforms_text = f"it has {', '.join(offered)}" if offered else "it has none at all"
     raise _make_refusal_error(

@@ -181,16 +181,6 @@ def _form_experiment_record(
     }
 
 
-def list_interface_types(fmu: Path) -> tuple[InterfaceType, ...]:
-    """Return the interface types of an FMU, Co-Simulation first.
-
-    Raises:
-        PackageError: If the file is no FMU archive.
-        ValidationError: If it cannot be run here at all.
-    """
-    return tuple(read_fmu_description(read_archive(fmu)).identifiers)
-
-
 def check_required_variables(
     description: FmuDescription, experiment: ExperimentNumbers, variables: Sequence[str]
 ) -> None:

@@ -454,7 +454,7 @@ def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
 
 
 def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
-    """Return V in J: as the user gave it, else of the Lagrangian and all loads; None if one of these is unknown.
+    """Return V in J: as the user gave it, else of the Lagrangian, springs and all loads; None if one is unknown.
 
     Where loads leave it open, what the bodies declare is V if its derivatives are all the loads' generalized forces.
     """
@@ -464,7 +464,7 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
         return given
     found = load_potential(kinematics)
     if not found.unknown:
-        return sm.Add(found.energy, _lagrangian_potential(m))
+        return sm.Add(found.energy, m.spring_potential, _lagrangian_potential(m))
     return _declared_potential(m) if m.lagrangian is None and not found.without else None
 
 

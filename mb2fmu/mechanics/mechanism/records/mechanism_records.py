@@ -281,6 +281,8 @@ class MechanismObservables:
         outputs: Requested outputs, in declared order.
         loop_closed_forms: Closed forms that the model gives.
         given_potential: Potential energy of all loads that the model declares, J; None: it must be found.
+        spring_potential: Potential energy of springs along joints and tendons, whose forces are among
+            ``potential_forces``, J.
         declared_potential: Sum of the potential energies that bodies declare, J, not checked yet.
         known_potentials: (names of loads, their potential energy together, J): declared by elements, checked where
             used.
@@ -292,6 +294,7 @@ class MechanismObservables:
     outputs: tuple[OutputRecord, ...] = ()
     loop_closed_forms: tuple[LoopClosedForm, ...] = ()
     given_potential: sm.Expr | None = None
+    spring_potential: sm.Expr = sm.S.Zero
     declared_potential: sm.Expr = sm.S.Zero
     known_potentials: tuple[tuple[frozenset[str], sm.Expr], ...] = ()
     element_of_load: Mapping[str, str] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu.fmu import emit_xml
-from mb2fmu.fmu.interface.fmi2_view import form_structure, number_variables
+from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
 
 SCHEMA = etree.XMLSchema(etree.parse(Path(fmpy.__file__).parent / "schema" / "fmi2" / "fmi2ModelDescription.xsd"))
 finite = st.floats(allow_nan=False, allow_infinity=False)

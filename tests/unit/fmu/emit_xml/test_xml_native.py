@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu.fmu import emit_xml
-from mb2fmu.fmu.interface import fmi2_view, fmi3_view
 from mb2fmu.fmu.interface.fmu_interface import SolverSettings
+from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
 from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember
 from mb2fmu.fmu.solvers import SOLVERS
 
@@ -144,7 +144,7 @@ def test_units_types_and_display_units_are_those_of_the_interface(fmi):
 @VERSIONS
 def test_derivatives_point_at_their_states(fmi):
     interface = native_interface(fmi)
-    numbers = fmi2_view.number_variables(interface) if fmi == "2" else fmi3_view.list_value_references(interface)
+    numbers = number_variables(interface)
     found = variables(description(interface))
     assert {name: typed.get("derivative") for name, (_, typed) in found.items() if typed.get("derivative")} == {
         "der(q)": str(numbers["q"]),
@@ -157,7 +157,7 @@ def test_derivatives_point_at_their_states(fmi):
 def test_the_structure_is_printed_completely(fmi):
     interface = native_interface(fmi)
     root = description(interface).find("ModelStructure")
-    structure = (fmi2_view if fmi == "2" else fmi3_view).form_structure(interface)
+    structure = form_structure(interface)
     number, places = (
         ("index", ("Outputs/Unknown", "Derivatives/Unknown", "InitialUnknowns/Unknown"))
         if fmi == "2"

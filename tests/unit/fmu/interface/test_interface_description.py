@@ -11,7 +11,7 @@ from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.errors import InterfaceError
 from mb2fmu.fmu.interface import describe_interface
-from mb2fmu.fmu.interface.fmi2_view import form_structure, number_variables
+from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
 
 
 def described(system, **experiment):

@@ -10,8 +10,9 @@ from golden.handwritten import constrained_point, double_pendulum, native_interf
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.errors import InterfaceError
-from mb2fmu.fmu.interface import Target, describe_interface, fmi2_view, fmi3_view
+from mb2fmu.fmu.interface import Target, describe_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
 from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember, TypeDefinition
 from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
@@ -144,10 +145,9 @@ def influence(program, variable, known):
 def test_dependencies_are_what_finite_differences_find(fmi):
     """FMI 2: inputs and states; FMI 3: parameters too; at the start in both: all that is exact."""
     interface, program = described(fmi=fmi)
-    view = fmi2_view if fmi == "2" else fmi3_view
-    number = fmi2_view.number_variables(interface) if fmi == "2" else fmi3_view.list_value_references(interface)
+    number = number_variables(interface)
     by_number = {number[variable.name]: variable for variable in interface.variables}
-    structure = view.form_structure(interface)
+    structure = form_structure(interface)
     known = {
         "later": interface.of("state", "input") if fmi == "2" else interface.of("state", "input", "parameter"),
         "start": interface.of("state", "input", "parameter"),
@@ -164,7 +164,7 @@ def test_dependencies_are_what_finite_differences_find(fmi):
 def test_derivatives_are_in_the_order_of_the_states():
     interface, _ = described(constrained_point)
     names = {variable.value_reference: variable for variable in interface.variables}
-    order = [names[unknown.index].derivative_of for unknown in fmi3_view.form_structure(interface).derivatives]
+    order = [names[unknown.index].derivative_of for unknown in form_structure(interface).derivatives]
     assert order == [variable.name for variable in interface.of("state")]
     assert [variable.index for variable in interface.of("state")] == list(range(len(order)))
 
@@ -172,7 +172,7 @@ def test_derivatives_are_in_the_order_of_the_states():
 def test_a_state_that_is_an_output_depends_on_itself():
     interface, _ = described()
     reference = interface.named("first.q").value_reference
-    (unknown,) = (u for u in fmi3_view.form_structure(interface).outputs if u.index == reference)
+    (unknown,) = (u for u in form_structure(interface).outputs if u.index == reference)
     assert (unknown.dependencies, unknown.kinds) == ((reference,), ("constant",))
 
 

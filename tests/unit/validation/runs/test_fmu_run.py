@@ -144,6 +144,9 @@ def test_a_unit_for_another_platform_is_refused(pendulum_fmu, tmp_path):
     there = changed(pendulum_fmu, tmp_path, **{f"binaries/{here}": None})
     with pytest.raises(ValidationError, match=rf"no binary for this machine \({here}\): it has win"):
         simulate_fmu(there, experiment(), OUTPUTS)
+    renamed = changed(pendulum_fmu, tmp_path, name=('modelIdentifier="', 'modelIdentifier="My'))
+    with pytest.raises(ValidationError, match=rf"binaries/{here}: it has (\w+)\.\w+, not My\1"):
+        simulate_fmu(renamed, experiment(), OUTPUTS)
     nothing = changed(pendulum_fmu, tmp_path, binaries=None)
     with pytest.raises(ValidationError, match="it has none at all"):
         simulate_fmu(nothing, experiment(), OUTPUTS)
@@ -153,6 +156,7 @@ def test_a_unit_for_another_platform_is_refused(pendulum_fmu, tmp_path):
     ("edit", "message"),
     [
         (('fmiVersion="2.0"', 'fmiVersion="1.0"'), "is FMI 1.0"),
+        (('fmiVersion="2.0"', 'fmiVersion="3.0-beta.3"'), "is FMI 3.0-beta.3, a draft"),
         (("CoSimulation", "ScheduledExecution"), "offers neither Co-Simulation nor Model Exchange"),
         (("</fmiModelDescription>", ""), "is not well-formed"),
     ],
