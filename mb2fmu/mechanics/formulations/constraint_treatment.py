@@ -118,7 +118,7 @@ class ConstraintTreatmentPlan:
     parts: CoordinatePartition | None = None
     row_lengths: tuple[float, ...] = ()
 
-    def treated(self, equations: EquationsOfMotion) -> EquationsOfMotion:
+    def apply(self, equations: EquationsOfMotion) -> EquationsOfMotion:
         """Return the equations so treated."""
         equations = dataclasses.replace(equations, redundant=self.redundant, row_lengths=self.row_lengths)
         if self.treatment == "multipliers":
@@ -257,7 +257,7 @@ def treat_constraints(
 ) -> tuple[EquationsOfMotion, str]:
     """Return equations with holonomic constraints treated, and the reason; see :func:`plan_constraint_treatment`."""
     found = plan_constraint_treatment(mechanism, asked, baumgarte)
-    return found.treated(equations), found.reason
+    return found.apply(equations), found.reason
 
 
 def select_independent_states(

@@ -82,7 +82,7 @@ class GivenClosedForm:
         """
         on = [found for branch in self.branches if (found := _shift_full_turns(branch, start, angles)) is not None]
         if len(on) != 1:
-            there = ", ".join(f"{q} = {start.value(q):.6g}" for q in self.unknowns)
+            there = ", ".join(f"{q} = {start.evaluate(q):.6g}" for q in self.unknowns)
             what = (
                 f"{'none' if not on else 'more than one'} of the {len(self.branches)} branches of {self.name} is that"
             )
@@ -101,7 +101,9 @@ class GivenClosedForm:
         rows = sm.lambdify([*known, *self.unknowns], [*self.phi, *self.relation], modules=["scipy", "numpy"])
         generator = np.random.default_rng(11)
         for _ in range(_SAMPLE_COUNT):
-            shift = {s: _SAMPLE_DISTANCE * generator.uniform(-1, 1) if s in start.moving else 0.0 for s in known}
+            shift = {
+                s: _SAMPLE_DISTANCE * generator.uniform(-1, 1) if s in start.moving_symbols else 0.0 for s in known
+            }
             near = [start.values[s] + shift[s] for s in known]
             with np.errstate(all="ignore"):
                 found = np.array(solve(*near), dtype=complex)
@@ -123,11 +125,11 @@ def _shift_full_turns(
     found = {}
     for q, expression in branch.items():
         try:
-            off = start.value(q) - start.value(expression)
+            off = start.evaluate(q) - start.evaluate(expression)
         except TypeError:  # not real there
             return None
         turns = round(off / (2 * math.pi)) if q in angles and math.isfinite(off) else 0
-        if not abs(off - 2 * math.pi * turns) <= _BRANCH_TOLERANCE * (1 + abs(start.value(q))):
+        if not abs(off - 2 * math.pi * turns) <= _BRANCH_TOLERANCE * (1 + abs(start.evaluate(q))):
             return None
         found[q] = expression + 2 * sm.pi * turns
     return found

@@ -209,13 +209,15 @@ class JointSpaceQuantities:
     def __init__(self, kinematics: NamedKinematics) -> None:
         self._k, self._m = kinematics, kinematics.mechanism
 
-    def answer(self, request: RequestedOutput) -> sm.Expr:
+    def form_output(self, request: RequestedOutput) -> sm.Expr:
         """Return an entry of M or of a Jacobian, or an effort along a speed."""
         subject = request.subject
         if request.kind == "mass_matrix":
-            return self._mass_matrix[subject]
+            return self._form_mass_matrix[subject]
         if request.kind in {"gravity_effort", "inverse_effort"}:
-            return (self._gravity if request.kind == "gravity_effort" else self._inverse)[subject[0]]
+            return (self._form_gravity_efforts if request.kind == "gravity_effort" else self._form_inverse_efforts)[
+                subject[0]
+            ]
         node, speed = subject
         assert request.component is not None
         of_point = request.kind == "partial_velocity"
@@ -223,20 +225,20 @@ class JointSpaceQuantities:
         return partials.get(speed, ZERO)[request.component]
 
     @cached_property
-    def _mass_matrix(self) -> sm.MatrixBase:
+    def _form_mass_matrix(self) -> sm.MatrixBase:
         """Form M, in speeds: the sum over bodies of partial velocities times momenta."""
         k, n = self._k, len(self._m.u)
         if isinstance(k, RecursiveKinematics):
             return k.mass_matrix()
         M = sm.zeros(n, n)
         for body in self._m.bodies:
-            for columns, momenta in self._momenta(body):
+            for columns, momenta in self._form_momenta(body):
                 for i in columns:
                     for j in momenta:
                         M[i, j] += dot_product(columns[i], momenta[j])
         return M
 
-    def _momenta(self, body: Body) -> list[tuple[dict[int, Components], dict[int, Components]]]:
+    def _form_momenta(self, body: Body) -> list[tuple[dict[int, Components], dict[int, Components]]]:
         """Return partial velocities and the momenta that they cause; the same for partial angular velocities."""
         k, n = self._k, len(self._m.u)
         v = {j: column for j, column in k.velocity_partials(body.masscenter).items() if j < n}
@@ -251,10 +253,10 @@ class JointSpaceQuantities:
         ]
         if body.inertia is not None and not body.inertia.is_zero_matrix:
             w = {j: column for j, column in k.omega_partials(body.frame).items() if j < n}
-            found.append((w, {j: self._spin(body, column, "IJw") for j, column in w.items()}))
+            found.append((w, {j: self._form_angular_momentum(body, column, "IJw") for j, column in w.items()}))
         return found
 
-    def _spin(self, body: Body, turning: Components, hint: str) -> Components:
+    def _form_angular_momentum(self, body: Body, turning: Components, hint: str) -> Components:
         """Return the inertia times a vector, both in N."""
         k, R = self._k, self._k.rotation(body.frame)
         return k.name_components(
@@ -262,7 +264,7 @@ class JointSpaceQuantities:
         )
 
     @cached_property
-    def _gravity(self) -> tuple[sm.Expr, ...]:
+    def _form_gravity_efforts(self) -> tuple[sm.Expr, ...]:
         """Form the generalized efforts of gravity, speed by speed."""
         k, m = self._k, self._m
         if isinstance(k, RecursiveKinematics):
@@ -276,14 +278,14 @@ class JointSpaceQuantities:
         return tuple(efforts)
 
     @cached_property
-    def _inverse(self) -> tuple[sm.Expr, ...]:
+    def _form_inverse_efforts(self) -> tuple[sm.Expr, ...]:
         """Form the efforts that given accelerations need: inertia, less passive forces and loads."""
         k, m = self._k, self._m
         if isinstance(k, RecursiveKinematics):
             return k.inverse_efforts()
         asked = m.inverse_dynamics
         assert asked is not None, "the reader gives it"
-        efforts = [self._mass_matrix[i, :].dot(asked.accelerations) for i in range(len(m.u))]
+        efforts = [self._form_mass_matrix[i, :].dot(asked.accelerations) for i in range(len(m.u))]
         for j, force in enumerate(asked.passive_forces):
             efforts[j] -= force
         for body in m.bodies:
@@ -292,7 +294,8 @@ class JointSpaceQuantities:
             if body.inertia is not None and not body.inertia.is_zero_matrix:
                 omega = k.omega(body.frame)
                 turning = add_components(
-                    self._spin(body, k.alpha0(body.frame), "Ia"), cross_product(omega, self._spin(body, omega, "Iw"))
+                    self._form_angular_momentum(body, k.alpha0(body.frame), "Ia"),
+                    cross_product(omega, self._form_angular_momentum(body, omega, "Iw")),
                 )
                 terms.append((k.omega_partials(body.frame), k.name_components(turning, f"Hdot_{body.name}")))
             for partials, momentum_rate in terms:
@@ -370,7 +373,7 @@ def _expand_request(  # noqa: C901 (one case per family of kinds)
         case "centre_of_mass" | "centre_of_mass_velocity" | "linear_momentum" | "angular_momentum":
             yield from _component_outputs(request, form_vector_output(request, k), k)
         case "mass_matrix" | "gravity_effort" | "inverse_effort" | "partial_velocity" | "partial_angular_velocity":
-            yield request.name, joint_space.answer(request)
+            yield request.name, joint_space.form_output(request)
         case "orientation":
             yield from _orientation_output(request, k)
         case "distance":
@@ -400,7 +403,7 @@ def _known_potential(k: NamedKinematics) -> sm.Expr:
     potential = potential_energy(k)
     if potential is None:
         elements = k.mechanism.element_of_load
-        unknown = load_potential(k).unknown
+        unknown = load_potential(k).unknown_loads
         names = [f"{name} of {elements[name]}" if name in elements else name for name in unknown]
         raise _output_error(
             f"the potential energy is not known: nothing tells whether these have one: {', '.join(names)}",
@@ -494,7 +497,9 @@ def _reaction_output(
     """Yield the components of a joint's or a group's reaction force (N) or torque (N·m)."""
     subject = request.subject
     at = request.relative_to
-    wrench = reactions.of_joint(subject[0], at) if request.of_joint else reactions.bodies_wrench(subject, at)
+    wrench = (
+        reactions.form_joint_wrench(subject[0], at) if request.of_joint else reactions.form_bodies_wrench(subject, at)
+    )
     vector = wrench.force if request.kind == "reaction_force" else wrench.torque
     yield from _component_outputs(request, vector, k)
 
@@ -503,7 +508,7 @@ def _joint_effort_output(request: RequestedOutput, k: NamedKinematics, reactions
     """Return the effort of a drive along its joint and the joints that follow it: the reaction along the axis."""
     total = sm.S.Zero
     for number in request.subject:
-        joint, wrench = k.mechanism.joints[number], reactions.of_joint(number, None)
+        joint, wrench = k.mechanism.joints[number], reactions.form_joint_wrench(number, None)
         assert joint.axis is not None, "the reader gives it"
         along = express_in_inertial_frame((joint.axis,), k)
         total += joint.speed_factor * (

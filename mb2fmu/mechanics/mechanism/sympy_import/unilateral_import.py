@@ -164,11 +164,11 @@ class _RowReader:
             position=gap,
             stabilization=self.plain(contact.stabilization),
             restitution=self.plain(contact.restitution),
-            rest_below=self.plain(contact.rest_below),
+            resting_speed=self.plain(contact.rest_below),
             law=contact.law,
             resting=self.plain(contact.resting),
-            count=self.plain(contact.count),
-            rests=self._make_symbol(f"rests_{identifier}"),
+            impact_count=self.plain(contact.count),
+            resting_after_impact=self._make_symbol(f"rests_{identifier}"),
             friction=self._read_friction(contact.friction) if contact.friction else None,
             resting_after_change=self._make_symbol(f"stays_{identifier}") if has_friction else None,
         )
@@ -184,8 +184,8 @@ class _RowReader:
             **self._make_row_fields(derivatives, offset, bias, friction),
             coefficient=self.plain(friction.coefficient),
             sliding=self.plain(friction.sliding),
-            slides=self._make_symbol(f"slides_{identifier}"),
-            turns=self._make_symbol(f"turns_{identifier}"),
+            sliding_after_impact=self._make_symbol(f"slides_{identifier}"),
+            sliding_after_change=self._make_symbol(f"turns_{identifier}"),
         )
 
     def _read_latch(self, latch: DeclaredLatch) -> Latch:
@@ -206,7 +206,7 @@ class _RowReader:
             close=self.plain(latch.close),
             open=self.plain(latch.open),
             engaged=self.plain(latch.engaged),
-            changes=self.plain(latch.changes),
+            change_count=self.plain(latch.changes),
         )
 
     def _differentiate_position(self, position: sm.Expr, declaration: DeclaredContact | DeclaredLatchRow) -> _RowFields:
