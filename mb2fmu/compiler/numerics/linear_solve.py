@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from mb2fmu.compiler.program.program import Block, WrittenOutSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
@@ -318,6 +316,9 @@ def _find_triangular_blocks(
 
     A matrix that is singular by its structure is left in one piece, for its pivots to say so.
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
     if not rows:
         return []
     order, unknowns = sorted(rows), sorted(columns)

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from mb2fmu.compiler.program.program import (
     BINARY_OPERATIONS,
@@ -25,6 +23,9 @@ from mb2fmu.compiler.program.program import (
     Op,
     Program,
 )
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _TRIGONOMETRIC_OPERATIONS = (Op.SIN, Op.COS)
 
@@ -222,6 +223,8 @@ class ScheduledGraph:
 
     def _view(self, given: NodeMask) -> _ReducedGraph:
         """Return the graph without edges into given nodes; cached by the set of given nodes."""
+        from scipy import sparse
+
         key = given.tobytes()
         if key not in self._views:
             known = self.is_leaf | given
@@ -346,6 +349,9 @@ def _list_edges(program: Program, matrix: NodeArray) -> tuple[NodeArray, NodeArr
 
 def _find_reachable(edges: sparse.csr_matrix, starts: Iterable[int]) -> NodeMask:
     """Return the mask of the nodes that can be reached, the starting ones included."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
     first = np.unique(np.fromiter(starts, dtype=edges.indices.dtype))
     n = edges.shape[0] - 1
     ends = edges.indptr.copy()

@@ -69,12 +69,7 @@ def number_variables(interface: FmuInterface) -> dict[str, int]:
 
 def form_structure(interface: FmuInterface) -> ModelStructure:
     """Return the model structure, with variables numbered as by :func:`number_variables`."""
-    numbers, able = number_variables(interface), interface.capabilities
-    knowns: tuple[VariableSource, ...] = ("time", "input", "state", "parameter")
-    if interface.target.fmi == "2":
-        knows_states = able.model_exchange or able.directional_derivatives
-        knowns = ("time", "input", "state") if knows_states else ("time", "input")
-    direct = {variable.name for variable in interface.of(*knowns)}
+    numbers, direct = number_variables(interface), _list_knowns(interface)
     approximate = {variable.name: variable for variable in interface.variables if variable.initial == "approx"}
 
     def seen(on: tuple[Dependency, ...]) -> _NumberedDependencies:
@@ -128,6 +123,16 @@ def form_structure(interface: FmuInterface) -> ModelStructure:
         ),
         event_indicators=tuple(later(variable) for variable in interface.of("indicators")),
     )
+
+
+def _list_knowns(interface: FmuInterface) -> set[str]:
+    """Return the names of the variables that dependencies may name; FMI 2 knows no parameters."""
+    able = interface.capabilities
+    knowns: tuple[VariableSource, ...] = ("time", "input", "state", "parameter")
+    if interface.target.fmi == "2":
+        knows_states = able.model_exchange or able.directional_derivatives
+        knowns = ("time", "input", "state") if knows_states else ("time", "input")
+    return {variable.name for variable in interface.of(*knowns)}
 
 
 def _is_initial_unknown(variable: FmuVariable) -> bool:

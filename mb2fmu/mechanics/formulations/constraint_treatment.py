@@ -20,7 +20,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
@@ -350,6 +349,8 @@ def _choose_dependent_columns(
     rows: Floats, lengths: Floats, named: tuple[int, ...], names: list[str], what: str
 ) -> tuple[int, ...]:
     """Return the dependent columns, as many as rows; named ones if complete; ``lengths``: typical, of rows."""
+    import scipy.linalg
+
     rows = rows / row_normalization_lengths(rows, lengths)[:, None]
     if len(named) == len(rows):
         chosen = sorted(named)

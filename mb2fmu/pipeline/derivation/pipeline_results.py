@@ -1,6 +1,6 @@
 """Results of the pipeline: records with every intermediate; and the observer of its stages.
 
-They are plain data; how notebooks show them is registered by ``notebook``.
+They are plain data; how notebooks show them is registered by ``notebook_displays``.
 """
 
 from __future__ import annotations

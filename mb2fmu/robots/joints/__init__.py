@@ -1,7 +1,7 @@
-"""Loads on the joints and links of a robot: actuators, tendons, friction, stops, forces, inverse dynamics.
+"""Joints of a robot: variables, actuators, tendons, friction, stops, inverse dynamics; and forces on links.
 
-Input: ``RobotDescription``, ``RobotSettings`` and the symbols of the joints. Output: efforts along joints in N·m or N,
-elements (friction, stops), inputs, and signals for the default experiment.
+Input: ``RobotDescription``, ``RobotSettings`` and the tree of parts. Output: declared variables, efforts along joints
+in N·m or N, elements (friction, stops), inputs, and signals for the default experiment.
 
 Promises: limits and damping of the file are honoured, or a note says that they are ignored.
 Must not: parse files, or form equations of motion.

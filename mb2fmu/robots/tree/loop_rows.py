@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
@@ -148,6 +147,8 @@ def drop_trivial_rows(rows: Sequence[tuple[str, sm.Expr]]) -> list[tuple[str, sm
 
 def choose_independent_speeds(constraints: VelocityConstraints, start: dict[sm.Symbol, float]) -> tuple[int, ...]:
     """Return the numbers of the speeds that the rows determine worst at the start; these are independent."""
+    import scipy.linalg
+
     symbols = sorted(constraints.jacobian.free_symbols, key=str)
     A = np.array(sm.lambdify(symbols, constraints.jacobian, modules="numpy", cse=True)(*(start[s] for s in symbols)))
     R, order = scipy.linalg.qr(A.astype(float), pivoting=True, mode="r")[:2]

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import expm
 
 from mb2fmu.systems.master.communication_steps import CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities, SlaveStepResult
@@ -200,6 +199,8 @@ class LinearComponent:
 
     def do_step(self, time: float, size: float, input_polynomials: Floats) -> SlaveStepResult:
         """Do one communication step with inputs along ``input_polynomials``, shape (n_u, 3)."""
+        from scipy.linalg import expm
+
         state_count, input_count = self.B.shape
         if size not in self._transition_matrices:
             # The inputs' three coefficients are states of a chain: u' = c1 + 2 c2 s.

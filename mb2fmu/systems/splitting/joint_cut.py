@@ -21,7 +21,6 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.errors import Fault
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
@@ -40,21 +39,16 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
 )
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput
 from mb2fmu.model.quantity_declarations import Parameter
-from mb2fmu.systems.splitting.exchanged_forces import AXES, find_free_axes, make_identifier
+from mb2fmu.systems.splitting.exchanged_forces import AXES
 from mb2fmu.systems.splitting.joint_cut_records import (
     CutJointMechanism,
     LineWave,
     RenumberedRecords,
 )
 from mb2fmu.systems.splitting.joint_sides import JointSides
+from mb2fmu.systems.splitting.opened_joint import OpenedJoint, find_opened_joint
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
-from mb2fmu.systems.splitting.state_dependencies import (
-    StateDependencies,
-    list_load_frames,
-    list_load_points,
-    list_torque_frames,
-)
-from mb2fmu.systems.wired_system import CouplingError
+from mb2fmu.systems.splitting.state_dependencies import StateDependencies
 
 JointCompliance = Literal["bushing", "line"]
 
@@ -80,127 +74,29 @@ def open_joint(
     Raises:
         CouplingError: If the outer side is not located relative to one point and one frame of the inner side.
     """
-    return _JointCutBuilder(mechanism, name, is_outer_body, point, method, settings).build()
+    joint = find_opened_joint(mechanism, name, is_outer_body, point)
+    return _JointCutBuilder(joint, method, settings).build()
 
 
 class _JointCutBuilder:
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        name: str,
-        is_outer_body: Sequence[int],
-        point: int,
-        method: JointCompliance,
-        settings: SplittingSettings,
-    ) -> None:
-        self.mechanism, self.name, self.point, self.method, self.settings = mechanism, name, point, method, settings
-        self.identifier = make_identifier(name)
-        self.is_outer_body = is_outer_body
-        self.dependencies = StateDependencies(mechanism)
-        outer_state_sets = [
-            self.dependencies.body_states(body)
-            for body, is_outer in zip(mechanism.bodies, is_outer_body, strict=True)
-            if is_outer
-        ]
-        inner_state_sets = [
-            self.dependencies.body_states(body)
-            for body, is_outer in zip(mechanism.bodies, is_outer_body, strict=True)
-            if not is_outer
-        ]
-        self.inner_states = frozenset().union(*inner_state_sets)
-        self.outer_states = frozenset().union(*outer_state_sets) - self.inner_states
-        self.outer_points = {
-            number
-            for number in range(len(mechanism.points))
-            if number != point and point in list(self.dependencies.ancestors(number))
-        }
-        self.outer_frames = {
-            number for number, states in enumerate(self.dependencies.frame_states) if states & self.outer_states
-        }
-        self.faults: list[Fault] = []
-        self.joint_frame = self._find_joint_frame()
-        self._check_loads()
-        if self.faults:
-            raise CouplingError(f"{mechanism.declared.name} cannot be opened at {name}:", self.faults)
-        translation, rotation = find_free_axes(mechanism, point, max(self.joint_frame, 0))
-        self.free_translations = [axis for axis in range(3) if translation[axis]]
-        self.free_rotations = [axis for axis in range(3) if rotation[axis]] if self.joint_frame > 0 else []
-        self.sides = JointSides(self, settings)
+    """Builds the mechanism with the flange.
+
+    ``build`` makes the wrenches, which declare parameters, before the flange's body, which declares its own.
+    """
+
+    def __init__(self, joint: OpenedJoint, method: JointCompliance, settings: SplittingSettings) -> None:
+        self.joint, self.method, self.settings = joint, method, settings
+        self.sides = JointSides(joint, settings)
         self.flange, self.inner_side, self.flange_side = self.sides.flange, self.sides.inner, self.sides.outer
-        self.inner_state = min(self.inner_states, key=str)
-        self.flange_state = self.flange.q[0][0] if self.flange.q else min(self.outer_states, key=str)
+        self.inner_state = min(joint.inner_states, key=str)
+        self.flange_state = self.flange.q[0][0] if self.flange.q else min(joint.outer_states, key=str)
         self.parameters: list[Parameter] = []
-
-    # --- the outer side
-
-    def _add_fault(self, problem: str) -> None:
-        """Add a fault of the joint."""
-        remedy = "write frames and points beyond the joint relative to its frame and point"
-        self.faults.append(Fault(problem, self.name, remedy))
-
-    def _find_joint_frame(self) -> int:
-        """Return the inner frame relative to which outer frames are written; -1 if there is none."""
-        mechanism, carrying_frames = self.mechanism, set()
-        for number in sorted(self.outer_frames):
-            frame = mechanism.frames[number]
-            referenced_frames = {
-                frame.parent,
-                frame.reference,
-                *(referenced for referenced, _ in frame.angular_velocity),
-            }
-            carrying_frames |= {
-                referenced
-                for referenced in referenced_frames - self.outer_frames
-                if self.dependencies.frame_states[referenced]
-            }
-            if (
-                self.dependencies.states_in(
-                    frame.rotation, *(component for _, cs in frame.angular_velocity for component in cs)
-                )
-                & self.inner_states
-            ):
-                self._add_fault(f"the frame {frame.name} turns with states before the joint by itself")
-        for number in sorted(self.outer_points):
-            for terms in (mechanism.points[number].position, mechanism.points[number].velocity):
-                for referenced, components in terms or ():
-                    if (
-                        any(components)
-                        and referenced not in self.outer_frames
-                        and self.dependencies.frame_states[referenced]
-                    ):
-                        carrying_frames.add(referenced)
-                    if self.dependencies.states_in(*components) & self.inner_states:
-                        self._add_fault(
-                            f"the point {mechanism.points[number].name} moves with states before the joint by itself"
-                        )
-        if len(carrying_frames) > 1:
-            names = ", ".join(mechanism.frames[number].name for number in sorted(carrying_frames))
-            self._add_fault(f"what hangs on it is written in several frames before it: {names}")
-        return min(carrying_frames, default=-1)
-
-    def _check_loads(self) -> None:
-        """Add a fault for each load on the outer side that also needs another inner body than the joint's."""
-        for load in self.mechanism.loads:
-            if self._acts_on_outer_side(load):
-                other_frames = [
-                    number
-                    for number in list_load_frames(load)
-                    if number not in {0, self.joint_frame, *self.outer_frames}
-                ]
-                if any(self.dependencies.frame_states[number] for number in other_frames) or any(
-                    number not in {0, self.point, *self.outer_points} for number in list_load_points(load)
-                ):
-                    self._add_fault(f"{load.name} acts across the joint on another body than the one that holds it")
-
-    def _acts_on_outer_side(self, load: Load) -> bool:
-        """Return whether a load acts on anything beyond the joint."""
-        return bool({*list_load_points(load)} & self.outer_points or {*list_torque_frames(load)} & self.outer_frames)
 
     # --- the bushing or line
 
     def _add_parameter(self, suffix: str, value: float, unit: str, description: str) -> sm.Symbol:
         """Add a parameter named after the joint, not below 0, and return its symbol."""
-        symbol = sm.Symbol(f"{self.identifier}_{suffix}")
+        symbol = sm.Symbol(f"{self.joint.identifier}_{suffix}")
         parameter = Parameter(
             name=symbol.name, symbol=symbol, value=value, unit=unit, description=description, minimum=0.0
         )
@@ -215,12 +111,12 @@ class _JointCutBuilder:
         force = [
             -stiffness * (flange_side.position[axis] - inner_side.position[axis])
             - damping * (flange_side.velocity[axis] - inner_side.velocity[axis])
-            if axis in self.free_translations
+            if axis in self.joint.free_translations
             else sm.S.Zero
             for axis in range(3)
         ]
         torque = [sm.S.Zero] * 3
-        if self.free_rotations:
+        if self.joint.free_rotations:
             stiffness, damping = (
                 self._add_parameter("angular_stiffness", settings.angular_stiffness, "N.m/rad", "about each axis"),
                 self._add_parameter("angular_damping", settings.angular_damping, "N.m.s/rad", "about each axis"),
@@ -234,7 +130,7 @@ class _JointCutBuilder:
             )
             torque = [
                 -stiffness * rotation_vector[axis] - damping * (flange_side.omega[axis] - inner_side.omega[axis])
-                if axis in self.free_rotations
+                if axis in self.joint.free_rotations
                 else sm.S.Zero
                 for axis in range(3)
             ]
@@ -250,19 +146,19 @@ class _JointCutBuilder:
     ) -> tuple[list[sm.Expr], list[sm.Expr], list[sm.Expr], list[sm.Expr]]:
         """Return force and torque of the line, as for a bushing; add the line's wave variables."""
         settings, inner_side, flange_side = self.settings, self.inner_side, self.flange_side
-        reaction = settings.initial_reactions.get(self.name, (0.0,) * 6)
+        reaction = settings.initial_reactions.get(self.joint.name, (0.0,) * 6)
         wrenches: list[list[sm.Expr]] = [[sm.S.Zero] * 3 for _ in range(4)]
-        parts = [("f", "N", self.free_translations, inner_side.velocity, flange_side.velocity, settings.stiffness,
+        parts = [("f", "N", self.joint.free_translations, inner_side.velocity, flange_side.velocity, settings.stiffness,
                   "impedance", "N.s/m")]  # fmt: skip
-        if self.free_rotations:
-            parts.append(("m", "N.m", self.free_rotations, inner_side.omega, flange_side.omega,
+        if self.joint.free_rotations:
+            parts.append(("m", "N.m", self.joint.free_rotations, inner_side.omega, flange_side.omega,
                           settings.angular_stiffness, "angular_impedance", "N.m.s/rad"))  # fmt: skip
         for part, (letter, unit, axes, inner_rate, flange_rate, stiffness, name, impedance_unit) in enumerate(parts):
             impedance_value = stiffness * settings.delay
             impedance = self._add_parameter(name, impedance_value, impedance_unit, "of the line")
             for axis in axes:
                 to_inner, to_outer = (
-                    sm.Symbol(f"{self.identifier}_to_{side}_{letter}{AXES[axis]}") for side in ("inner", "outer")
+                    sm.Symbol(f"{self.joint.identifier}_to_{side}_{letter}{AXES[axis]}") for side in ("inner", "outer")
                 )
                 start_load = reaction[3 * part + axis]
                 wrenches[part][axis] = -(impedance * inner_rate[axis] + to_inner)
@@ -280,18 +176,20 @@ class _JointCutBuilder:
 
     def build(self) -> CutJointMechanism:
         """Return the records with the flange, renumbered: new ones come right after the ground's."""
-        mechanism = self.mechanism
+        mechanism = self.joint.mechanism
         line_waves: list[LineWave] = []
         wrenches = self._make_bushing_wrenches() if self.method == "bushing" else self._make_line_wrenches(line_waves)
         inner = RenumberedRecords(mechanism, {}, {})
-        outer = RenumberedRecords(mechanism, {self.joint_frame: 1} if self.free_rotations else {}, {self.point: 1})
+        outer = RenumberedRecords(
+            mechanism, {self.joint.joint_frame: 1} if self.joint.free_rotations else {}, {self.joint.point: 1}
+        )
         compliance_loads = list(self._list_compliance_loads(inner, wrenches))
         loads = [
-            (outer if self._acts_on_outer_side(load) else inner).renumber_load(load) for load in mechanism.loads
+            (outer if self.joint.acts_on_outer_side(load) else inner).renumber_load(load) for load in mechanism.loads
         ] + compliance_loads
         bodies = [
             (outer if is_outer else inner).renumber_body(body)
-            for body, is_outer in zip(mechanism.bodies, self.is_outer_body, strict=True)
+            for body, is_outer in zip(mechanism.bodies, self.joint.is_outer_body, strict=True)
         ]
         cut_mechanism = self._assemble_mechanism(inner, outer, loads, [*bodies, *self._list_flange_bodies()])
         outputs, output_states, joint_powers = self._list_power_outputs(wrenches)
@@ -302,12 +200,12 @@ class _JointCutBuilder:
         outer_states = {
             *(state for state, _, _ in self.flange.q),
             *(state for state, _ in self.flange.u),
-            *self.outer_states,
+            *self.joint.outer_states,
         }
         loads_of_both_sides = [
             load.name
             for load, states in zip(loads, load_states, strict=True)
-            if states & self.inner_states and states & outer_states
+            if states & self.joint.inner_states and states & outer_states
         ]
         bushing_loads = [load.name for load in compliance_loads] if self.method == "bushing" else []
         return CutJointMechanism(
@@ -322,8 +220,12 @@ class _JointCutBuilder:
     def _list_compliance_loads(self, inner: RenumberedRecords, wrenches: tuple[list[sm.Expr], ...]) -> Iterator[Load]:
         """Yield forces and torques of the bushing or line, in N."""
         places = (
-            (self.name, inner.new_point_number(self.point), inner.new_frame_number(max(self.joint_frame, 0))),
-            (f"{self.name} flange", 1, 1),
+            (
+                self.joint.name,
+                inner.new_point_number(self.joint.point),
+                inner.new_frame_number(max(self.joint.joint_frame, 0)),
+            ),
+            (f"{self.joint.name} flange", 1, 1),
         )
         for (name, point, frame), force, torque in zip(places, wrenches[::2], wrenches[1::2], strict=True):
             if any(force):
@@ -334,30 +236,31 @@ class _JointCutBuilder:
     def _list_flange_bodies(self) -> Iterator[Body]:
         """Yield the flange's small mass and inertia, if the settings want one."""
         settings = self.settings
-        if not settings.flange_mass and not (self.free_rotations and settings.flange_inertia):
+        if not settings.flange_mass and not (self.joint.free_rotations and settings.flange_inertia):
             return
         mass = (
             self._add_parameter("flange_mass", settings.flange_mass, "kg", "parasitic")
             if settings.flange_mass
             else sm.S.Zero
         )
-        if not self.free_rotations:
-            yield Body(f"{self.name} flange", 1, -1, mass, None)
+        if not self.joint.free_rotations:
+            yield Body(f"{self.joint.name} flange", 1, -1, mass, None)
             return
         moment_of_inertia = self._add_parameter(
             "flange_inertia", settings.flange_inertia, "kg.m2", "parasitic, about each axis"
         )
+        free_rotations = self.joint.free_rotations
         moments = [
-            moment_of_inertia if len(self.free_rotations) > 1 or axis == self.free_rotations[0] else sm.S.Zero
+            moment_of_inertia if len(free_rotations) > 1 or axis == free_rotations[0] else sm.S.Zero
             for axis in range(3)
         ]
-        yield Body(f"{self.name} flange", 1, 1, mass, sm.ImmutableMatrix(sm.diag(*moments)))
+        yield Body(f"{self.joint.name} flange", 1, 1, mass, sm.ImmutableMatrix(sm.diag(*moments)))
 
     def _assemble_mechanism(
         self, inner: RenumberedRecords, outer: RenumberedRecords, loads: list[Load], bodies: list[Body]
     ) -> Mechanism:
         """Return the mechanism with the flange as frame 1 and point 1, its states last, and the outer side on it."""
-        mechanism, flange = self.mechanism, self.flange
+        mechanism, flange = self.joint.mechanism, self.flange
         frames, points = self._list_frames(inner, outer), self._list_points(inner, outer)
         coordinates, speeds = (*mechanism.q, *(s for s, _, _ in flange.q)), (*mechanism.u, *(s for s, _ in flange.u))
         accelerations = (*mechanism.u_dot, *(sm.Symbol(f"{s.name}_d") for s, _ in flange.u))
@@ -393,19 +296,19 @@ class _JointCutBuilder:
 
     def _list_frames(self, inner: RenumberedRecords, outer: RenumberedRecords) -> list[Frame]:
         """Return the ground's frame, the flange's, and the others with new numbers."""
-        frames, turns = self.mechanism.frames, bool(self.free_rotations)
+        frames, turns = self.joint.mechanism.frames, bool(self.joint.free_rotations)
         rotation = self.flange_side.rotation if turns else sm.ImmutableMatrix.eye(3)
         angular_velocity = ((0, self.flange_side.omega),) if turns else ()
-        flange_frame = Frame(f"{self.identifier}_flange", 0, rotation, 0, angular_velocity)
-        renumbered = [(outer if number in self.outer_frames else inner).renumber_frame(frames[number])
+        flange_frame = Frame(f"{self.joint.identifier}_flange", 0, rotation, 0, angular_velocity)
+        renumbered = [(outer if number in self.joint.outer_frames else inner).renumber_frame(frames[number])
                       for number in range(1, len(frames))]  # fmt: skip
         return [frames[0], flange_frame, *renumbered]
 
     def _list_points(self, inner: RenumberedRecords, outer: RenumberedRecords) -> list[KinematicPoint]:
         """Return the origin, the flange's point, and the others with new numbers."""
-        points, position = self.mechanism.points, ((0, self.flange_side.position),)
-        flange_point = KinematicPoint(f"{self.identifier}_flange", 0, position, None, located=True)
-        renumbered = [(outer if number in self.outer_points else inner).renumber_point(points[number])
+        points, position = self.joint.mechanism.points, ((0, self.flange_side.position),)
+        flange_point = KinematicPoint(f"{self.joint.identifier}_flange", 0, position, None, located=True)
+        renumbered = [(outer if number in self.joint.outer_points else inner).renumber_point(points[number])
                       for number in range(1, len(points))]  # fmt: skip
         return [points[0], flange_point, *renumbered]
 
@@ -413,12 +316,14 @@ class _JointCutBuilder:
         self, inner: RenumberedRecords, outer: RenumberedRecords, application: ForceApplication
     ) -> ForceApplication:
         """Return a force application with new numbers: those of the side of the joint that it is on."""
-        is_outer = application.point_or_frame in (self.outer_frames if application.is_torque else self.outer_points)
+        is_outer = application.point_or_frame in (
+            self.joint.outer_frames if application.is_torque else self.joint.outer_points
+        )
         return (outer if is_outer else inner).renumber_application(application)
 
     def _widen_constraints(self, added_columns: int) -> VelocityConstraints | None:
         """Return the velocity constraints with zero columns for the flange's speeds."""
-        constraints = self.mechanism.velocity_constraints
+        constraints = self.joint.mechanism.velocity_constraints
         if constraints is None:
             return None
         widened_jacobian = sm.ImmutableMatrix(
@@ -430,7 +335,7 @@ class _JointCutBuilder:
         self, coordinates: Sequence[sm.Symbol], all_speeds: Sequence[sm.Symbol], group: QuaternionGroup | None
     ) -> KinematicEquations:
         """Return K and k0 with the flange's rows and columns added; a quaternion is kept at unit length."""
-        mechanism, flange = self.mechanism, self.flange
+        mechanism, flange = self.joint.mechanism, self.flange
         speeds = [speed for speed, _ in flange.u]
         block = (
             sm.Matrix([[sm.diff(rate, speed) for speed in speeds] for _, _, rate in flange.q])
@@ -454,8 +359,8 @@ class _JointCutBuilder:
         joint_powers: list[tuple[str, ...]] = []
         sides = (("inner", self.inner_side, self.inner_state), ("outer", self.flange_side, self.flange_state))
         for is_rotation, letters, units, axes in (
-            (0, "fv", ("N", "m/s"), self.free_translations),
-            (1, "mw", ("N.m", "rad/s"), self.free_rotations),
+            (0, "fv", ("N", "m/s"), self.joint.free_translations),
+            (1, "mw", ("N.m", "rad/s"), self.joint.free_rotations),
         ):
             for axis in axes:
                 names = []
@@ -463,9 +368,9 @@ class _JointCutBuilder:
                     effort = wrenches[2 * side_index + is_rotation][axis]
                     flow = (joint_side.omega if is_rotation else joint_side.velocity)[axis]
                     for letter, unit, expression in zip(letters, units, (effort, flow), strict=True):
-                        name = f"{self.identifier}_{side}_{letter}{AXES[axis]}"
+                        name = f"{self.joint.identifier}_{side}_{letter}{AXES[axis]}"
                         outputs.append(ExpressionOutput(name=name, unit=unit, expression=expression))
                         output_states[name] = state
                         names.append(name)
-                joint_powers.append((f"{self.name}, {letters[0]}{AXES[axis]}", *names))
+                joint_powers.append((f"{self.joint.name}, {letters[0]}{AXES[axis]}", *names))
         return outputs, output_states, tuple(joint_powers)

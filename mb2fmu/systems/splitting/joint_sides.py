@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Components
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.systems.splitting.exchanged_forces import AXES
 from mb2fmu.systems.splitting.joint_cut_records import rotation_about_frame_axis, rotation_by_vector
+from mb2fmu.systems.splitting.opened_joint import OpenedJoint
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 Floats = npt.NDArray[np.float64]
@@ -38,28 +39,6 @@ class FlangeStates:
     q: list[tuple[sm.Symbol, Coordinate, sm.Expr]] = field(default_factory=list)  # with q'
     u: list[tuple[sm.Symbol, Speed]] = field(default_factory=list)
     quaternion: bool = False
-
-
-class OpenedJoint(Protocol):
-    """Data of the joint that is opened.
-
-    Attributes:
-        mechanism: The whole.
-        name: Name of the joint.
-        identifier: The name in letters, digits and _.
-        point: Number of the joint's point.
-        joint_frame: Number of the inner frame from which outer ones are counted; -1: none is.
-        free_translations: Axes of N along which the point moves.
-        free_rotations: Axes of N about which the frame turns.
-    """
-
-    mechanism: Mechanism
-    name: str
-    identifier: str
-    point: int
-    joint_frame: int
-    free_translations: list[int]
-    free_rotations: list[int]
 
 
 class JointSides:

@@ -97,6 +97,7 @@ class OneStepFlow:
         free_parameters = reference.experiment.parameters if parameters is None else parameters
         self._prepared = reference.numeric.prepare(list(free_parameters))
         self._scales = reference.error_scales(_FLOW_TOLERANCE)
+        self._step_size = np.inf  # of a flow before without events: the next one is tried with it
 
     def compute_step_end(self, step: CommunicationStep, x: Floats, *, margin_offset: float = 0.0) -> StepEnd:
         """Return the end of the flow from a state at the beginning of a step.
@@ -117,13 +118,14 @@ class OneStepFlow:
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
         integration, event_log = (
             TrajectoryIntegration(self._numeric, time, inputs, self._prepared, stiff=run.stiff),
-            IntegrationEventLog(),
+            IntegrationEventLog(step_size=self._step_size),
         )
         modes, x = self._apply_input_jumps(step, x)
         with self._begin_flow(modes, margin_offset):
             y = integration.integrate_trajectory(np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, event_log=event_log)[
                 1
             ]
+        self._step_size = event_log.step_size if not event_log.events else self._step_size
         modes = event_log.modes[1] if event_log.modes else None
         near_events = [
             event for event in drop_round_off_events(event_log.events) if abs(event.time - end) <= time_beyond_end

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import expm
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
@@ -297,6 +296,8 @@ def _compute_state_jacobian(reference: ReferenceRun, row: int, input_row: int) -
 
 def _compute_linear_flow(matrix: Floats, span: float) -> tuple[Floats, Floats]:
     """Return (A, B), each (n_x, n_x): d' = ``matrix`` d + f, f constant, ends at A d(0) + B f after ``span``."""
+    from scipy.linalg import expm
+
     n = len(matrix)
     block_matrix = np.zeros((2 * n, 2 * n))
     block_matrix[:n, :n] = matrix

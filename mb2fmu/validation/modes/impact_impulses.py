@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import nnls
 
 from mb2fmu.mechanics.equations.contact_records import REIMPACT_SPEED_RATIO, Contacts
 
@@ -115,6 +114,8 @@ def _solve_simultaneous_impacts(W: Floats, contact_rows: ContactRows, *, poisson
 
 def _solve_complementarity(W: Floats, q: Floats) -> Floats:
     """Return z >= 0 with W z + q >= 0, complementary: the minimum of zᵀ W z / 2 + qᵀ z, by least squares."""
+    from scipy.optimize import nnls
+
     values, vectors = np.linalg.eigh(W)
     is_kept = values > 1e-12 * values[-1]
     root = np.sqrt(values[is_kept])[:, None] * vectors[:, is_kept].T

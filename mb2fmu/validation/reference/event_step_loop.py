@@ -67,15 +67,17 @@ class LocatedEvent:
 
 @dataclass(slots=True)
 class IntegrationEventLog:
-    """Events of an integration.
+    """Events of an integration, and the step size that one like it begins with.
 
     Attributes:
         events: In their order.
         modes: At each communication point, at the end of the step before.
+        step_size: Internal step to begin with, s, infinite where the slopes decide; then that to go on with.
     """
 
     events: list[LocatedEvent] = field(default_factory=list)
     modes: list[SwitchModes] = field(default_factory=list)
+    step_size: float = np.inf
 
 
 @contextmanager
@@ -112,6 +114,7 @@ def integrate_with_events(
     loop = _EventStepLoop(
         numeric, prepared, max(tolerance, TIGHTEST_SOLVER_TOLERANCE), tolerance * scales, projected, budget, event_log
     )
+    loop.step_size = event_log.step_size if event_log else np.inf
     y = np.empty((len(time), len(start)))
     y[0] = start
     first = inputs[0].tolist()
@@ -132,6 +135,7 @@ def integrate_with_events(
         state = loop.step(begin, end, state, r, parts)
         y[k + 1] = state
         log_of_run.modes.append(loop.modes.copy())
+    log_of_run.step_size = loop.step_size
     return y
 
 
@@ -153,7 +157,7 @@ class _EventStepLoop:
         self._projected, self._budget, self._event_log = projected, budget, event_log
         self._evaluations_spent = self._events = 0
         self._events_at_instant: tuple[float, list[str]] = (-np.inf, [])
-        self._step = np.inf
+        self.step_size = np.inf  # of the next internal step
         self._last_event_time = np.nan  # instant of the last event
         self._condition_switches = numeric.frozen.condition_switches
         self.number = 0  # of the communication step
@@ -198,9 +202,9 @@ class _EventStepLoop:
 
     def _make_solver(self, t: float, y: Floats, end: float, r: Sequence[float], largest_step: float) -> DOP853:
         """Return an integrator from t to `end` at most, starting with the last step size known."""
-        first_step = min(self._step, largest_step, end - t)
+        first_step = min(self.step_size, largest_step, end - t)
         return DOP853(
-            self._make_slope(r), t, y, end, first_step=first_step if np.isfinite(self._step) else None,
+            self._make_slope(r), t, y, end, first_step=first_step if np.isfinite(self.step_size) else None,
             max_step=largest_step,
             rtol=self._relative, atol=self._absolute,  # type: ignore[arg-type] # SciPy takes one per component
 
@@ -222,13 +226,13 @@ class _EventStepLoop:
             event_time = self._find_crossing(solver, r)
             if event_time is not None:
                 self._evaluations_spent += solver.nfev
-                self._step = max(solver.t - before[0], 1e-12)
+                self.step_size = max(solver.t - before[0], 1e-12)
                 return self._repeat_step_to_event(*before, event_time, r, largest_step)
             if self._projected:
                 x = self.numeric.project(solver.t, solver.y[:-1], r, self.prepared)
                 solver.y = np.append(x, solver.y[-1])
                 solver.f = solver.fun(solver.t, solver.y)
-        self._step, self._evaluations_spent = solver.h_abs, self._evaluations_spent + solver.nfev
+        self.step_size, self._evaluations_spent = solver.h_abs, self._evaluations_spent + solver.nfev
         return end, solver.y
 
     def _margins(self, t: float, y: Floats, r: Sequence[float]) -> Floats:

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
@@ -232,6 +230,9 @@ def _iterate_triangular_blocks(slopes: Floats) -> Iterator[tuple[IndexArray, Ind
     Only rows of one loop have a unit in common: a coupling in rad behind one in mm would look flat beside it. Where
     there are more rows than coordinates, or a row has none of its own, all are one block.
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
     count, width = slopes.shape
     filled = csr_array(slopes != 0.0)
     own = maximum_bipartite_matching(filled, perm_type="column").astype(np.intp)

@@ -12,7 +12,7 @@ from compiled_reference import largest_difference
 from unit.robots.robot_texts import ARM, link
 from unit.robots.test_robot_equations import worst_of
 
-from mb2fmu import Model, pipeline
+from mb2fmu import pipeline
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.robots.tree import robot_mechanism
@@ -156,14 +156,3 @@ def test_a_potential_energy_that_is_given_counts(file: Path) -> None:
     tip = np.array([found[f"tip.{axis}"] for axis in "xyz"])
     stored = 100 * np.sum((ANCHOR - tip) ** 2)
     assert found["total_energy"] - found["kinetic_energy"] == pytest.approx(stored, rel=1e-12)
-
-
-def test_the_energy_of_a_robot_with_springs_says_that_theirs_is_not_in_it(tmp_path: Path) -> None:
-    joint = '<joint name="j" type="hinge" axis="0 1 0" stiffness="{}"/>'
-    body = '<inertial pos="0.3 0 0" mass="1" diaginertia="0.01 0.02 0.02"/>'
-    for stiffness, told in ((20, True), (0, False)):
-        path = tmp_path / "sprung.xml"
-        world = f'<worldbody><body name="arm">{joint.format(stiffness)}{body}</body></worldbody>'
-        path.write_text(f'<mujoco model="sprung">{world}</mujoco>', encoding="utf-8")
-        notes = Model.from_urdf(path, energy=True).mechanics.notes
-        assert any("that of weights" in note for note in notes) == told

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
@@ -359,6 +358,8 @@ def select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: 
     Raises:
         FormulationError: If the constraints do not determine them at the start.
     """
+    import scipy.linalg
+
     c, d = m.velocity_constraints, m.declared
     assert c is not None
     q, z, r = (np.array([x.start for x in items]) for items in (d.coordinates, d.auxiliary_states, d.inputs))

@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.assembly.assembly_branches import CLOSURE_TOLERANCE, RANK_TOLERANCE
@@ -117,6 +116,8 @@ def _move_onto_branch(
         units: Typical magnitudes of all speeds, shape (n_u,).
         typical_lengths: Typical lengths of the rows over the speeds in these units, shape (m,).
     """
+    import scipy.linalg
+
     A = constraints(u)[0] * units
     length = row_normalization_lengths(A, typical_lengths)
     left_null_space = scipy.linalg.null_space((A / length[:, None]).T, rcond=_SINGULAR_TOLERANCE)

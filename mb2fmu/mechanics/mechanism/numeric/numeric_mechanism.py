@@ -29,7 +29,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import sympy as sm
-from scipy.sparse import csr_array
 
 from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import GroupedEvaluation
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_function
@@ -129,6 +128,8 @@ class PathSums:
     """
 
     def __init__(self, own_terms: Sequence[Sequence[int]], parents: Sequence[int], count: int) -> None:
+        from scipy.sparse import csr_array
+
         rows = [node for node, node_terms in enumerate(own_terms) for _ in node_terms]
         columns = [number for node_terms in own_terms for number in node_terms]
         self._own = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(own_terms), count))

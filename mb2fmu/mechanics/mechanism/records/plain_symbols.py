@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import sympy as sm
-from scipy.sparse.csgraph import connected_components
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import dynamicsymbols
 from sympy.polys.matrices import DomainMatrix
@@ -277,6 +276,8 @@ def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
 
 def _find_blocks(matrix: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
     """Return (rows, columns) of the diagonal blocks into which ``matrix`` can be permuted."""
+    from scipy.sparse.csgraph import connected_components
+
     row_count = matrix.rows
     adjacency = np.zeros((row_count + matrix.cols, row_count + matrix.cols))
     for i, j in matrix.todok():

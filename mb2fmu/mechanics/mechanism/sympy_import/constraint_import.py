@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import sympy as sm
-from scipy.linalg import qr
 from sympy.physics.mechanics import Point
 from sympy.physics.mechanics.body_base import BodyBase
 
@@ -174,6 +173,8 @@ def choose_dependent_speeds(
         start: Values of all symbols in A.
         guessed_speeds: Indices of the speeds that may follow from others: their start value is a guess.
     """
+    from scipy.linalg import qr
+
     A = np.array(
         constraints.jacobian.xreplace({symbol: sm.Float(value, 17) for symbol, value in start.items()}).evalf(17),
         dtype=float,

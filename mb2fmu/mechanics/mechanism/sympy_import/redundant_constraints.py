@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
@@ -53,6 +52,8 @@ def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
 
     Rows are compared per typical speed, so that no choice of units makes one of them follow from others.
     """
+    import scipy.linalg
+
     m, declared = mechanism, mechanism.declared
     constraints = m.velocity_constraints
     if constraints is None:
@@ -158,6 +159,8 @@ def _dependent_rows(rows: Floats, first_count: int, threshold: float) -> list[in
 
     QR with column pivoting of the transposed rows: of the ``first_count`` ones, then of what they leave of the rest.
     """
+    import scipy.linalg
+
     dependent: list[int] = []
     span = np.zeros((rows.shape[1], 0))
     for numbers in (range(first_count), range(first_count, len(rows))):

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
@@ -38,6 +37,8 @@ def remove_redundant_rows(m: Mechanism) -> Mechanism:
         MechanismError: If there are fewer dependent speeds than rows, or forces are requested of rows that share them
             with redundant ones.
     """
+    import scipy.linalg
+
     constraints = m.velocity_constraints
     if constraints is None or m.holonomic or m.lagrangian is not None:
         return m

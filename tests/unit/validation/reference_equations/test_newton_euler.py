@@ -21,7 +21,8 @@ from scipy.spatial.transform import Rotation
 from sympy.physics import mechanics as me
 
 from mb2fmu import pipeline
-from mb2fmu.mechanics.formulations import formulate, output_expressions
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.formulations.outputs import output_expressions
 from mb2fmu.validation import exceeds_symbolic_size, make_reference
 from mb2fmu.validation.reference_equations import observables
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
