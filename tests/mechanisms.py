@@ -107,11 +107,11 @@ class Numeric:
         u = np.zeros(len(m.u))
         u[independent] = u_i
         auxiliary = np.zeros(len(m.u_auxiliary))
-        self.numeric.set(state.t, q, np.concatenate([u, auxiliary]), z, state.r, parameters)
+        self.numeric.set_state(state.t, q, np.concatenate([u, auxiliary]), z, state.r, parameters)
         A, b, _ = self.numeric.constraints()
         if dependent:
             u[dependent] = np.linalg.solve(A[:, dependent], -(A[:, independent] @ u_i + b))
-            self.numeric.set(state.t, q, np.concatenate([u, auxiliary]), z, state.r, parameters)
+            self.numeric.set_state(state.t, q, np.concatenate([u, auxiliary]), z, state.r, parameters)
         return u
 
     def accelerations(self, state: State) -> Array:

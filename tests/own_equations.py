@@ -133,7 +133,7 @@ def compared(
 def by_another_method(found: Compared, method: Method, count: int, *, spread: float = 0.3, seed: int = 4) -> Compared:
     """The same mechanism by another formulation; its model is not read once more."""
     mechanism = found.derivation.mechanism
-    equations = formulations.plan_constraint_treatment(mechanism).treated(formulations.formulate(mechanism, method))
+    equations = formulations.plan_constraint_treatment(mechanism).apply(formulations.formulate(mechanism, method))
     program = CompilableProgram.of(lower_to_program(equations))
     return held_against(
         replace(found.derivation, equations=equations, program=program), found.truth, count, spread, seed

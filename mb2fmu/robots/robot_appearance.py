@@ -36,16 +36,16 @@ class FrameAndPointNumbers:
     """Numbers of frames and points of the mechanism.
 
     Attributes:
-        frame: (part, pose in its axes) → frame that has the pose's axes.
-        own: Part → frame of its axes.
-        origin: Part → point.
-        components: Three numbers as SymPy's.
+        find_frame: (part, pose in its axes) → frame that has the pose's axes.
+        part_frame: Part → frame of its axes.
+        part_origin: Part → point.
+        make_components: Three numbers as SymPy's.
     """
 
-    frame: Callable[[int, Pose], int]
-    own: list[int]
-    origin: list[int]
-    components: Callable[[Array], Components]
+    find_frame: Callable[[int, Pose], int]
+    part_frame: list[int]
+    part_origin: list[int]
+    make_components: Callable[[Array], Components]
 
 
 def select_drawn_geometries(
@@ -53,7 +53,7 @@ def select_drawn_geometries(
 ) -> Iterator[tuple[int, LinkRecord, LinkGeometry, Pose]]:
     """Yield (part, link, shape, pose in the part's axes): visual shapes, or collision shapes of links without."""
     for link in description.links:
-        part, pose = tree.place[link.name]
+        part, pose = tree.location_of_link[link.name]
         visual = [shape for shape in link.shapes if not shape.collision]
         for shape in visual or link.shapes:
             yield part, link, shape, pose @ shape.pose
@@ -94,7 +94,9 @@ def form_robot_appearance(robot: RobotMechanics, numbers: FrameAndPointNumbers) 
             kind = part.moving_joint.kind
             along: Components = (axis[0], axis[1], axis[2])
             shown: JointKind = "pin" if kind == "revolute" else "slide"
-            joints.append(DrawnJoint(part.moving_joint.name, shown, numbers.origin[i], numbers.own[i], along))
+            joints.append(
+                DrawnJoint(part.moving_joint.name, shown, numbers.part_origin[i], numbers.part_frame[i], along)
+            )
     return AppearanceRecords(
         shapes=tuple(shapes), joints=tuple(joints), meshes=robot.meshes, notes=robot.missing_mesh_notes
     )
@@ -120,24 +122,24 @@ def _shape_records(
         mesh: str = "",
     ) -> DrawnShape:
         """Return the record of one solid, with its place in the scene."""
-        own = numbers.own[part]
+        own = numbers.part_frame[part]
         turned = frame not in (-1, own)
         offset = at.rotation.T @ at.position if turned else at.position
         return DrawnShape(
             body=link.name,
-            point=numbers.origin[part],
+            point=numbers.part_origin[part],
             frame=frame if turned else own,
             kind=kind,
             sizes=tuple(sm.Float(size) for size in sizes),
             mesh=mesh,
-            offset=numbers.components(offset),
+            offset=numbers.make_components(offset),
             along=along,
             color=shape.color,
             opacity=1.0,
             where=f"line {shape.line}",
         )
 
-    z = numbers.components(pose.rotation[:, 2])
+    z = numbers.make_components(pose.rotation[:, 2])
     match shape.kind:
         case "cylinder":
             yield made("cylinder", shape.sizes[::-1], pose, along=z)
@@ -149,6 +151,6 @@ def _shape_records(
             for side in (-0.5, 0.5):
                 yield made("sphere", (radius,), pose @ Pose(position=np.array([0.0, 0.0, side * length])))
         case "box" | "ellipsoid":
-            yield made(shape.kind, shape.sizes, pose, frame=numbers.frame(part, pose))
+            yield made(shape.kind, shape.sizes, pose, frame=numbers.find_frame(part, pose))
         case "mesh":
             yield made("mesh", (1.0,), pose, mesh=_mesh_key(number, shape))

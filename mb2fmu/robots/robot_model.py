@@ -112,8 +112,8 @@ def make_robot_model(
     at the start; the experiment, which moves every input.
 
     Args:
-        description: What the file says.
-        settings: What it leaves open.
+        description: Description from the file.
+        settings: Settings for what the file leaves open.
         kind: Class of the model.
         format_: Of the file, in words, such as ``a URDF file``.
 
@@ -131,10 +131,10 @@ def make_robot_model(
     if settings.arrays:
         declare_arrays(model)
     inertia = _compute_inertia(robot)
-    for each in robot.sticking:
+    for each in robot.joints_with_sticking:
         model.add(make_joint_friction(each))
-    for each in robot.stopped:
-        model.add(make_hard_stops(each, inertia.joint_inertia(each.part)))
+    for each in robot.joints_with_stops:
+        model.add(make_hard_stops(each, inertia.joint_inertia(each.part_number)))
     stop = choose_experiment_length(settings, inertia.falling_rate, by_laws=bool(robot.actuation.controls))
     stiffness_notes = note_stiffness(settings, inertia.braking_rate)
     mechanics.notes += stiffness_notes
@@ -148,19 +148,19 @@ class _RobotVariables:
     """Everything that a robot declares before its model is made.
 
     Attributes:
-        description: What the file says.
-        settings: What it leaves open.
+        description: Description from the file.
+        settings: Settings for what the file leaves open.
         tree: Of the robot's parts.
         gravity: Acceleration in m/s², components in the ground.
         joints: Variables of the joints.
         actuation: Efforts of actuators and tendons along joints.
-        loops: What closes the tree.
-        sticking: Joints with dry friction that sticks.
-        stopped: Joints with hard stops.
+        loops: Closed loops.
+        joints_with_sticking: Joints with dry friction that sticks.
+        joints_with_stops: Joints with hard stops.
         named_loads: Names of the settings' loads in the FMU.
         load_inputs: Their components.
         declared: Parameters, coordinates, speeds and inputs of all of these, in this order.
-        notes: What was left out, assumed or renamed, one sentence each.
+        notes: Ignored, assumed or renamed items, one sentence each.
     """
 
     description: RobotDescription
@@ -170,15 +170,15 @@ class _RobotVariables:
     joints: JointDeclarations
     actuation: JointEffortLaws
     loops: tuple[LoopRecord, ...]
-    sticking: tuple[JointPassiveEffort, ...]
-    stopped: tuple[JointPassiveEffort, ...]
+    joints_with_sticking: tuple[JointPassiveEffort, ...]
+    joints_with_stops: tuple[JointPassiveEffort, ...]
     named_loads: tuple[str, ...]
     load_inputs: tuple[Input, ...]
     declared: tuple[Quantity, ...]
     notes: tuple[str, ...]
 
     @property
-    def starts(self) -> dict[sm.Expr, float]:
+    def start_values(self) -> dict[sm.Expr, float]:
         """Start value of each coordinate and input."""
         return {item.symbol: item.start for item in self.declared if isinstance(item, Coordinate | Input)}
 
@@ -189,13 +189,13 @@ def _declare_variables(
     """Declare the variables of gravity, joints, actuators and loads; names and notes are made in this order."""
     names = UniqueNames(set(_RESERVED_NAMES), [*description.notes, *tree.notes])
     if settings.arrays:
-        names.taken |= ARRAY_NAMES
+        names.taken_names |= ARRAY_NAMES
         names.notes.append("arrays are there in FMUs of FMI 3.0 (--fmi 3); FMUs of FMI 2.0 have the scalars")
     parameters, gravity = _declare_gravity(description, settings)
     joints = declare_joints(description, settings, tree, names)
     controls, actuation = _declare_actuators(joints)
     passive = find_joint_passive_efforts(tree, joints.variables)
-    loops = list_loops(description, settings, names.choose)
+    loops = list_loops(description, settings, names.choose_name)
     notes = [*names.notes, *describe_ignored_features(description, settings, tree, joints.variables)]
     links = [link.name for link in description.links]
     named_loads, load_inputs = declare_load_inputs(settings.loads, links, notes)
@@ -207,8 +207,8 @@ def _declare_variables(
         joints=joints,
         actuation=actuation,
         loops=loops,
-        sticking=tuple(each for each in passive if each.friction) if settings.friction == "stick" else (),
-        stopped=tuple(select_bounded_joints(passive)) if settings.limits == "stop" else (),
+        joints_with_sticking=tuple(each for each in passive if each.friction) if settings.friction == "stick" else (),
+        joints_with_stops=tuple(select_bounded_joints(passive)) if settings.limits == "stop" else (),
         named_loads=named_loads,
         load_inputs=load_inputs,
         declared=(*parameters, *joints.declared, *controls, *load_inputs),
@@ -237,10 +237,10 @@ def _declare_gravity(
 def _declare_actuators(joints: JointDeclarations) -> tuple[list[Input], JointEffortLaws]:
     """Return the inputs of actuators, and the efforts of actuators and tendons along joints."""
     description, controls = joints.description, list[Input]()
-    actuation = JointEffortLaws(joints.joint_motions())
+    actuation = JointEffortLaws(joints.list_joint_motions())
     inverse = joints.settings.role == "inverse-dynamics"
     for actuator in () if inverse else description.actuators:
-        name = joints.names.choose(actuator.name, "actuator")
+        name = joints.names.choose_name(actuator.name, "actuator")
         symbol = dynamicsymbols(f"control_{name}")
         low, high = actuator.control
         controls.append(
@@ -251,9 +251,9 @@ def _declare_actuators(joints: JointDeclarations) -> tuple[list[Input], JointEff
                 where=description.locate(actuator.line), description=f"control of actuator {actuator.name}",
             )
         )  # fmt: skip
-        actuation.drive(actuator, symbol)
+        actuation.add_actuator(actuator, symbol)
     bounds = {part.moving_joint.name: part.moving_joint.actuated for part in joints.tree.parts[1:]}
-    actuation.finish(bounds, description.tendons)
+    actuation.limit_and_add_tendons(bounds, description.tendons)
     return controls, actuation
 
 
@@ -282,11 +282,11 @@ def _form_mechanics(robot: _RobotVariables, format_: str) -> RobotMechanics:
         tree=robot.tree,
         variables=variables,
         damping=robot.joints.damping,
-        friction={each.joint: f"{each.name}.friction.kinetic" for each in robot.sticking},
-        stops=tuple(each.joint for each in robot.stopped),
-        laws=robot.actuation.efforts,
+        friction={each.joint: f"{each.name}.friction.kinetic" for each in robot.joints_with_sticking},
+        joints_with_stops=tuple(each.joint for each in robot.joints_with_stops),
+        actuator_efforts=robot.actuation.efforts,
         controls=robot.actuation.controls,
-        passive=tendon_efforts(robot.joints.joint_motions(), description.tendons),
+        passive_efforts=tendon_efforts(robot.joints.list_joint_motions(), description.tendons),
         named_loads=robot.named_loads,
         loops=robot.loops,
         meshes=meshes,
@@ -328,7 +328,7 @@ def _request_outputs(model: Model, robot: _RobotVariables, mechanics: RobotMecha
     request_reactions(model, mechanics, robot.joints.part_names)
     speeds = [item for item in robot.declared if isinstance(item, Speed)]
     asked = declare_joint_space_outputs(settings, speeds, mechanics)
-    mechanics.desired = tuple(item.symbol for item in asked.inputs)
+    mechanics.desired_accelerations = tuple(item.symbol for item in asked.inputs)
     model.declared += [*asked.inputs, *asked.requests]
     if settings.energy:
         model.output_kinetic_energy()
@@ -340,12 +340,12 @@ def _compute_inertia(robot: _RobotVariables) -> TreeInertia:
     """Return inertias and weights along the speeds at the start; floating parts carry no weight."""
     size = next((p.value for p in robot.declared if isinstance(p, Parameter) and p.name == "gravity"), 0.0)
     pull = np.array([float(g.subs(sm.Symbol("gravity"), size)) for g in robot.gravity])
-    tree, starts = robot.tree, robot.starts
+    tree, starts = robot.tree, robot.start_values
     positions = {i: starts[each.q[0]] for i, each in robot.joints.variables.items() if len(each.q) == 1}
     M, weight, K = compute_inertia_and_weight(tree, positions, pull)
     row = {part: j for j, (part, k) in enumerate(motion_directions(tree)) if k == 0}
     loose = [i for i, part in enumerate(tree.parts) if part.joint and part.joint.kind == "floating"]
-    falling = tree.behind(loose)
+    falling = tree.list_carried_parts(loose)
     carried = [j for j, (part, _) in enumerate(motion_directions(tree)) if part in falling]
     weight[carried], K[carried], K[:, carried] = 0.0, 0.0, 0.0
     D = joint_damping_matrix(tree, robot.joints.damping)
@@ -354,7 +354,7 @@ def _compute_inertia(robot: _RobotVariables) -> TreeInertia:
 
 def _excite_links(robot: _RobotVariables, mechanics: RobotMechanics, inertia: TreeInertia) -> dict[sm.Expr, sm.Expr]:
     """Return forces and torques on links that move every joint they reach, each at its own frequency."""
-    starts = robot.starts
+    starts = robot.start_values
     single = {i: (each.prescribed or each.q)[0] for i, each in robot.joints.variables.items() if len(each.q) < 2}
     positions = {i: starts[symbol] for i, symbol in single.items()}
     before = len(starts) - len(robot.load_inputs)
@@ -363,12 +363,12 @@ def _excite_links(robot: _RobotVariables, mechanics: RobotMechanics, inertia: Tr
 
 def _excite_joints(robot: _RobotVariables, mechanics: RobotMechanics, inertia: TreeInertia) -> dict[sm.Expr, sm.Expr]:
     """Return efforts that hold the robot at the start and move every joint at its own frequency."""
-    tree, variables, starts = robot.tree, robot.joints.variables, robot.starts
+    tree, variables, starts = robot.tree, robot.joints.variables, robot.start_values
     if robot.settings.role == "inverse-dynamics":
         inputs = {item.symbol: item.start for item in robot.declared if isinstance(item, Input)}
         return excite_joint_motions(tree, variables, inputs, robot.settings.excitation)
     driven = [i for i, each in variables.items() if each.effort is not None]
-    rubbing = {each.part: each.friction for each in robot.sticking}
+    rubbing = {each.part_number: each.friction for each in robot.joints_with_sticking}
     size, weight, row = robot.settings.excitation, inertia.weight, inertia.row
     t, signals = dynamicsymbols._t, {}  # noqa: SLF001 - SymPy has no public name for it
     for k, i in enumerate(driven):
@@ -382,10 +382,10 @@ def _excite_joints(robot: _RobotVariables, mechanics: RobotMechanics, inertia: T
         effort = variables[i].effort
         assert effort is not None
         signals[effort] = hold + swing * sm.sin(rate * t)
-    signals |= {a: size * sm.sin(excitation_rate(k) * t) for k, a in enumerate(mechanics.desired)}
+    signals |= {a: size * sm.sin(excitation_rate(k) * t) for k, a in enumerate(mechanics.desired_accelerations)}
     rows = {p.moving_joint.name: row[p.coordinate[0]] for p in tree.parts[1:] if p.coordinate is not None}
     holding = {name: float(weight[j]) for name, j in rows.items() if j < len(weight)}
-    dry = {each.joint: _FRICTION_EXCITATION_FACTOR * each.friction for each in robot.sticking}
+    dry = {each.joint: _FRICTION_EXCITATION_FACTOR * each.friction for each in robot.joints_with_sticking}
 
     def swinging(joint: str, rate: float) -> float:
         """Return the effort that swings a joint at an angular frequency."""
@@ -393,4 +393,4 @@ def _excite_joints(robot: _RobotVariables, mechanics: RobotMechanics, inertia: T
             size * (inertia.effort_per_acceleration(rows[joint], rate) + dry.get(joint, 0.0)) if joint in rows else 0.0
         )
 
-    return signals | robot.actuation.signals(starts, holding, swinging)
+    return signals | robot.actuation.make_control_signals(starts, holding, swinging)

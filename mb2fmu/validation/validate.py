@@ -175,7 +175,7 @@ def _evaluate_first_integrals(
     if mechanism is None:
         return None
     conserved = find_first_integrals(mechanism, equations, reference.experiment.parameters)
-    if not conserved.kept:
+    if not conserved.quantities:
         return None
     return FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
 

@@ -129,7 +129,7 @@ class Attracted(NumericEquations):
 
     def mass_matrix(self, t, x, prepared):
         q, z, r = x[: self.n_q], x[self.n_q + self.n_u :], np.zeros(len(self.equations.r))
-        self.numeric.set(t, q, np.zeros(len(self.numeric.mechanism.u_all)), z, r, np.array(prepared))
+        self.numeric.set_state(t, q, np.zeros(len(self.numeric.mechanism.u_all)), z, r, np.array(prepared))
         return self.numeric.dynamics()[0][: self.n_u, : self.n_u]
 
     def nearest(self, M, A, b, v):

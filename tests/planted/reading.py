@@ -221,12 +221,12 @@ def _of_constraints(mechanism: Mechanism) -> Iterator[Mutant]:
 
 
 def _of_reactions(mechanism: Mechanism) -> Iterator[Mutant]:
-    for i, acts in enumerate(mechanism.acts):
+    for i, acts in enumerate(mechanism.force_applications):
         for k, act in enumerate(acts):
             stronger = _with(acts, k, replace(act, vector=_scaled(act.vector, SLIGHTLY)))
 
             def react(m: Mechanism, i: int = i, stronger: Any = stronger) -> Mechanism:
-                return replace(m, acts=_with(m.acts, i, stronger))
+                return replace(m, force_applications=_with(m.force_applications, i, stronger))
 
             yield _planted("reaction", f"force {k + 1} of constraint {i + 1} times 1.03", react)
 

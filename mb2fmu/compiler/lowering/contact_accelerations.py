@@ -145,9 +145,13 @@ class FrictionlessContactLaws(ContactMobility):
         walker.define(self._contacts.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
         self._define_sums(walker, e.u_dot, self._free, self._contacts.forces)
         blows = [contact.impact_impulse for contact in each]
-        needs = [*W, *(c.rate(e.u) for c in each), *(sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in each)]
-        needs += [*(c.resting for c in each), *(c.restitution for c in each), *(c.rest_below for c in each)]
-        walker.define([*blows, *(c.rests for c in each)], needs, self._blows)
+        needs = [
+            *W,
+            *(c.rate(e.u) for c in each),
+            *(sm.Piecewise((1, c.contact_condition(e.u)), (0, True)) for c in each),
+        ]
+        needs += [*(c.resting for c in each), *(c.restitution for c in each), *(c.resting_speed for c in each)]
+        walker.define([*blows, *(c.resting_after_impact for c in each)], needs, self._blows)
 
         def jumps(nodes: Sequence[int]) -> list[int]:
             """Return u+ - u-, from impulses and responses."""

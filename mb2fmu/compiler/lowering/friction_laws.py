@@ -48,7 +48,7 @@ class FrictionalContactLaws(ContactMobility):
         frictions, each = contacts.frictions, contacts.each
         W = self._define_mobility(walker)
         known = [*W, *(f.coefficient for f in frictions)]
-        pairs = [(c, c.friction) for c in contacts.rubbing]
+        pairs = [(c, c.friction) for c in contacts.contacts_with_friction]
         levels = [c.acceleration(e.u, self._free) for c in each]
         levels += [f.acceleration(e.u, self._free, c.stabilization) for c, f in pairs if f]
         levels = self._where_free(walker, levels)
@@ -56,21 +56,26 @@ class FrictionalContactLaws(ContactMobility):
         walker.define(contacts.forces, [*known, *levels, *states], self._forces)
         self._define_sums(walker, e.u_dot, self._free, contacts.forces)
         rates = [row.rate(e.u) for row in contacts.rows]
-        closed = [sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in each]
-        laws = [*closed, *(c.restitution for c in each), *(c.rest_below for c in each)]
+        closed = [sm.Piecewise((1, c.contact_condition(e.u)), (0, True)) for c in each]
+        laws = [*closed, *(c.restitution for c in each), *(c.resting_speed for c in each)]
         blows = [row.impact_impulse for row in contacts.rows]
-        behind = [*(c.rests for c in each), *(f.slides for f in frictions)]
+        behind = [*(c.resting_after_impact for c in each), *(f.sliding_after_impact for f in frictions)]
         walker.define([*blows, *behind], [*known, *rates, *states, *laws], self._blows)
         zeros = [sm.S.Zero] * len(e.u)
         self._define_sums(walker, contacts.jumps, zeros, blows)
         pushes = [sm.Dummy(f"push_{i}") for i in range(len(contacts.rows))]
-        stays = [*(c.resting_after_change for c in each if c.resting_after_change), *(f.turns for f in frictions)]
-        assert contacts.due is not None
-        walker.define([contacts.due], [mode_change_indicator(contacts, e.latches, e.u)], lambda nodes: nodes)
-        needs = [*known, *levels, *rates, *states, *(c.rest_below for c in each)]
-        needs += [*(f.minimum_slip(e.u) for f in frictions), contacts.due]
+        stays = [
+            *(c.resting_after_change for c in each if c.resting_after_change),
+            *(f.sliding_after_change for f in frictions),
+        ]
+        assert contacts.mode_change_due is not None
+        walker.define(
+            [contacts.mode_change_due], [mode_change_indicator(contacts, e.latches, e.u)], lambda nodes: nodes
+        )
+        needs = [*known, *levels, *rates, *states, *(c.resting_speed for c in each)]
+        needs += [*(f.minimum_slip(e.u) for f in frictions), contacts.mode_change_due]
         walker.define([*stays, *pushes], needs, self._changes)
-        self._define_sums(walker, contacts.shifts, zeros, pushes)
+        self._define_sums(walker, contacts.mode_change_jumps, zeros, pushes)
 
     def _known(self, nodes: Sequence[int]) -> tuple[FrictionContactRows, list[int]]:
         """Return W and the coefficients, and the remaining nodes."""

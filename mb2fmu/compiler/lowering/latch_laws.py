@@ -93,7 +93,7 @@ class LatchLaws:
         b, r, e = self._builder, len(self._rows), self._equations
         accelerations = [row.acceleration(e.u, self._bare) for row in self._rows]
         beside = [entry for row in self._W[r:] for entry in row]
-        needs = [*self._held(), *self._latches.engaged, *accelerations, *beside]
+        needs = [*self._held(), *self._latches.engaged_states, *accelerations, *beside]
 
         def forces(nodes: Sequence[int]) -> list[int]:
             """Return the forces of the rows alone, then what each contact adds."""
@@ -136,7 +136,7 @@ class LatchLaws:
         """Define impulses of latches that close at this instant, and the jumps of speeds."""
         b, r, e, latches = self._builder, len(self._rows), self._equations, self._latches
         blows = [row.impact_impulse for row in self._rows]
-        needs = [*self._held(), *latches.holding, *latches.closing, *(row.rate(e.u) for row in self._rows)]
+        needs = [*self._held(), *latches.holding_flags, *latches.closing_flags, *(row.rate(e.u) for row in self._rows)]
 
         def struck(nodes: Sequence[int]) -> list[int]:
             """Return one impulse per row; 0 where nothing closes."""

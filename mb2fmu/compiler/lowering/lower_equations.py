@@ -453,7 +453,7 @@ class EquationsLowering:
     def _name_switches(self) -> None:
         """Name the switches of contacts, whose expressions say little; nodes that are new are not read by anything."""
         contacts = self.equations.contacts
-        for condition, holds, otherwise in contacts.named(self.equations.u) if contacts else ():
+        for condition, holds, otherwise in contacts.describe_conditions(self.equations.u) if contacts else ():
             self.builder.name_switch(partial(self._node, condition), holds, otherwise)
 
     def _node(self, expression: sm.Basic) -> int:
@@ -475,7 +475,7 @@ class EquationsLowering:
         ]
         if faults:
             raise LoweringError("events cannot be lowered:", faults)
-        labels = [f"{'late ' * v.late}{v.kind}:{v.name}" for v in events]
+        labels = [f"{'late ' * v.is_contact_or_latch_event}{v.kind}:{v.name}" for v in events]
         self._entry("conditions", labels, [v.condition for v in events])
         holding = [c.resting for c in e.contacts.each] if e.contacts else []
         holding += [latch.engaged for latch in e.latches.each] if e.latches else []

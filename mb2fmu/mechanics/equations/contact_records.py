@@ -87,15 +87,15 @@ class ContactFriction(UnilateralRow):
     Attributes:
         coefficient: mu >= 0, an expression of parameters.
         sliding: State: 1 or -1, the sense of slip; 0 where the contact sticks or is open.
-        slides: What ``sliding`` is after an impact at this instant.
-        turns: What ``sliding`` is after a change of modes at this instant.
+        sliding_after_impact: Value of ``sliding`` after an impact at this instant.
+        sliding_after_change: Value of ``sliding`` after a change of modes at this instant.
         held_by_latches: 1 where closed latches hold the slip at zero; None where there are no latches.
     """
 
     coefficient: sm.Expr
     sliding: sm.Symbol
-    slides: sm.Symbol
-    turns: sm.Symbol
+    sliding_after_impact: sm.Symbol
+    sliding_after_change: sm.Symbol
     held_by_latches: sm.Symbol | None = None
 
     def minimum_slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
@@ -124,23 +124,24 @@ class UnilateralContact(UnilateralPositionRow):
 
     Attributes:
         restitution: Coefficient e in [0, 1], an expression of parameters.
-        rest_below: Where it leaves an impact more slowly than this it rests, in the gap's unit per second, > 0.
-        law: What e is a ratio of: rates of the gap (Newton), or impulses of restitution and compression (Poisson).
+        resting_speed: Where it leaves an impact more slowly than this it rests, in the gap's unit per second, > 0.
+        law: Law of restitution: ratio of rates of the gap (Newton), or of impulses of restitution and compression
+            (Poisson).
         resting: State: 1 while the contact rests, :data:`OPENING_STATE` as it leaves, else 0.
-        count: State: number of its impacts.
-        rests: What ``resting`` is after an impact at this instant.
+        impact_count: State: number of its impacts.
+        resting_after_impact: Value of ``resting`` after an impact at this instant.
         friction: None where there is none.
-        resting_after_change: With friction in the model: what ``resting`` is after a change of modes at this instant.
+        resting_after_change: With friction in the model: value of ``resting`` after a change of modes at this instant.
         held_by_latches: 1 where closed latches hold the gap as it is, whatever the contact's force, which is zero
             then; else 0. None where there are no latches.
     """
 
     restitution: sm.Expr
-    rest_below: sm.Expr
+    resting_speed: sm.Expr
     law: RestitutionLaw
     resting: sm.Symbol
-    count: sm.Symbol
-    rests: sm.Symbol
+    impact_count: sm.Symbol
+    resting_after_impact: sm.Symbol
     friction: ContactFriction | None = None
     resting_after_change: sm.Symbol | None = None
     held_by_latches: sm.Symbol | None = None
@@ -150,48 +151,51 @@ class UnilateralContact(UnilateralPositionRow):
         """The position of the row, g(q, t)."""
         return self.position
 
-    def closed(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+    def contact_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that the bodies touch; a resting contact touches unless it was lifted."""
-        return sm.And(self.touches, sm.Not(self.lift_off_condition(u)))
+        return sm.And(self.closed_gap_condition, sm.Not(self.lift_off_condition(u)))
 
     @property
-    def _rests(self) -> sm.Expr:
+    def _resting_flag(self) -> sm.Expr:
         """1 while the contact rests, else 0; 0 also in the instant in which it opens."""
         return self.resting * (self.resting - OPENING_STATE) / (1 - OPENING_STATE)
 
     @property
-    def touches(self) -> sm.Rel:
+    def closed_gap_condition(self) -> sm.Rel:
         """The condition that the gap is closed: from the first touch (or while resting) until the gap grows.
 
         While it rests neither its gap nor the gap's rate is a switch. Its force keeps the second rate at zero, so that
         both are what the integration errs, and how much that is only the importer knows.
         """
         # no Piecewise: SymPy would take the comparison out of it
-        return (1 - self._rests) * self.gap - self._rests <= 0
+        return (1 - self._resting_flag) * self.gap - self._resting_flag <= 0
 
     def lift_off_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
-        """Return the condition that a resting contact was parted: changed parameters, an event or the start did it."""
+        """Return the condition that a resting contact is open: by changed parameters, an event or the start."""
         s = self.stabilization
         back = s * self.gap
-        least = (1 - (1 - LIFT_OFF_SPEED_RATIO) * sm.sign(s)) * self.rest_below  # with s = 0 nothing comes back
+        least = (1 - (1 - LIFT_OFF_SPEED_RATIO) * sm.sign(s)) * self.resting_speed  # with s = 0 nothing comes back
         parted = sm.Or(condition_at_events(back - least), condition_at_events(self.rate(u) + back - least))
         return sm.And(is_state_set(self.resting), parted)
 
     def approach_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that the gap of an open contact shrinks."""
-        return (1 - self._rests) * (
-            self.rate(u) + REIMPACT_SPEED_RATIO * self.rest_below * self.resting
-        ) + self._rests < 0
+        return (1 - self._resting_flag) * (
+            self.rate(u) + REIMPACT_SPEED_RATIO * self.resting_speed * self.resting
+        ) + self._resting_flag < 0
 
     def impact_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that closed bodies approach each other: not at rest, or set moving by an event."""
-        return sm.Or(sm.And(self.touches, self.approach_condition(u)), self._pressed(self.rate(u) + self.rest_below, u))
+        return sm.Or(
+            sm.And(self.closed_gap_condition, self.approach_condition(u)),
+            self._approaches_at_rest(self.rate(u) + self.resting_speed, u),
+        )
 
-    def pressed(self, u: Sequence[sm.Symbol]) -> sm.Basic:
-        """Return the rate by which resting bodies approach, whether an event, an importer or drift has caused it."""
-        return self._pressed(self.rate(u) + REIMPACT_SPEED_RATIO * self.rest_below, u)
+    def approach_rate_at_rest(self, u: Sequence[sm.Symbol]) -> sm.Basic:
+        """Return the rate by which resting bodies approach, caused by an event, an importer or drift."""
+        return self._approaches_at_rest(self.rate(u) + REIMPACT_SPEED_RATIO * self.resting_speed, u)
 
-    def _pressed(self, slower: sm.Expr, u: Sequence[sm.Symbol]) -> sm.Basic:
+    def _approaches_at_rest(self, slower: sm.Expr, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that a value is negative at a resting contact that was not lifted."""
         return sm.And(is_state_set(self.resting), sm.Not(self.lift_off_condition(u)), condition_at_events(-slower))
 
@@ -200,17 +204,17 @@ class UnilateralContact(UnilateralPositionRow):
 
         While it does not leave this is far from true, so that nothing happens at the top of each bounce.
         """
-        parts = self.rate(u) - REIMPACT_SPEED_RATIO * self.rest_below * OPENING_STATE
+        parts = self.rate(u) - REIMPACT_SPEED_RATIO * self.resting_speed * OPENING_STATE
         return sm.Piecewise((parts, sm.Eq(self.resting, OPENING_STATE)), (-1, True)) > 0  # an equality is no switch
 
     @property
-    def pull(self) -> sm.Expr:
-        """A value that is negative where a resting contact would have to pull; 1 where it does not rest."""
+    def normal_force_margin(self) -> sm.Expr:
+        """Margin that is negative where a resting contact would have to pull; 1 where it does not rest."""
         return self.compression_margin * self.resting + 1 - self.resting
 
     @property
     def compression_margin(self) -> sm.Expr:
-        """What is negative where a resting contact would have to pull: its force; 1 where latches hold its gap."""
+        """Force of a resting contact, negative where it would have to pull; 1 where latches hold its gap."""
         return self.force + (self.held_by_latches or 0)
 
 
@@ -219,24 +223,24 @@ class Contacts:
     """All contacts of a mechanism.
 
     Attributes:
-        each: In order of declaration.
+        each: Contacts in order of declaration.
         order: Of impacts at the same instant: one after the other, or all at once.
         jumps: Symbols of u+ - u- of an impact at this instant, one per speed.
-        shifts: With friction, the same of a change of modes: what puts speeds on what is held then, and slip on the
-            side on which it begins; round-off.
-        changes: With friction, state: how often modes of any contact have changed while it rested.
-        due: With friction: 1 where modes change at this instant, else 0.
+        mode_change_jumps: With friction, the same of a change of modes: what puts speeds on what is held then, and slip
+            on the side on which it begins; round-off.
+        mode_change_count: With friction, state: how often modes of any contact have changed while it rested.
+        mode_change_due: With friction: 1 where modes change at this instant, else 0.
     """
 
     each: tuple[UnilateralContact, ...]
     order: ImpactOrder
     jumps: tuple[sm.Symbol, ...]
-    shifts: tuple[sm.Symbol, ...] = ()
-    changes: sm.Symbol | None = None
-    due: sm.Symbol | None = None
+    mode_change_jumps: tuple[sm.Symbol, ...] = ()
+    mode_change_count: sm.Symbol | None = None
+    mode_change_due: sm.Symbol | None = None
 
     @property
-    def rubbing(self) -> tuple[UnilateralContact, ...]:
+    def contacts_with_friction(self) -> tuple[UnilateralContact, ...]:
         """Contacts with friction."""
         return tuple(contact for contact in self.each if contact.friction)
 
@@ -263,42 +267,47 @@ class Contacts:
     @property
     def impact_unknowns(self) -> tuple[sm.Symbol, ...]:
         """Symbols of the results of impacts and mode changes at this instant: impulses, new modes, jumps."""
-        found = [getattr(c, part) for part in ("impact_impulse", "rests") for c in self.each]
+        found = [getattr(c, part) for part in ("impact_impulse", "resting_after_impact") for c in self.each]
         if self.frictions:
-            found += [getattr(f, part) for part in ("impact_impulse", "slides") for f in self.frictions]
+            found += [getattr(f, part) for part in ("impact_impulse", "sliding_after_impact") for f in self.frictions]
             found += [c.resting_after_change for c in self.each if c.resting_after_change is not None]
-            found += [f.turns for f in self.frictions]
-        return (*found, *self.jumps, *self.shifts)
+            found += [f.sliding_after_change for f in self.frictions]
+        return (*found, *self.jumps, *self.mode_change_jumps)
 
     @property
     def symbols(self) -> tuple[sm.Symbol, ...]:
         """Symbols of all unknowns: forces, results of impacts, whether modes change, which rows are pinned."""
-        return (*self.forces, *self.impact_unknowns, *((self.due,) if self.due else ()), *self.held_by_latches)
+        return (
+            *self.forces,
+            *self.impact_unknowns,
+            *((self.mode_change_due,) if self.mode_change_due else ()),
+            *self.held_by_latches,
+        )
 
     def lift_off_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that any contact is lifted."""
         return sm.Or(*(contact.lift_off_condition(u) for contact in self.each))
 
-    def named(self, u: Sequence[sm.Symbol]) -> Iterator[tuple[sm.Basic, str, str]]:
-        """Yield the conditions that are switches, with what people are told where each holds, and where it does not."""
+    def describe_conditions(self, u: Sequence[sm.Symbol]) -> Iterator[tuple[sm.Basic, str, str]]:
+        """Yield each switching condition with its descriptions where it holds and where it does not."""
         for c in self.each:
             gap, rate = _shorten_expression(c.gap), f"the rate of {_shorten_expression(c.gap)}"
             touches, apart = f"{c.name} touches: {gap} <= 0", f"{c.name} is apart: {gap} > 0"
-            yield c.touches, touches, apart
-            yield c.touches.canonical, touches, apart  # as SymPy writes it in a Piecewise
+            yield c.closed_gap_condition, touches, apart
+            yield c.closed_gap_condition.canonical, touches, apart  # as SymPy writes it in a Piecewise
             yield (
                 c.approach_condition(u),
                 f"{c.name} approaches: {rate} < 0",
                 f"{c.name} does not approach: {rate} >= 0",
             )
             yield c.separation_condition(u), f"{c.name} parts: {rate} > 0", f"{c.name} does not part: {rate} <= 0"
-            margins = list(_mode_margins(c, u)) if self.frictions else [c.pull]
+            margins = list(_mode_margins(c, u)) if self.frictions else [c.normal_force_margin]
             for (left, right), margin in zip(_MARGIN_DESCRIPTIONS, margins, strict=False):
                 yield sm.Lt(margin, 0, evaluate=False), f"{c.name} {left}", f"{c.name} {right}"
 
-    def wrong(self, u: Sequence[sm.Symbol]) -> sm.Expr:
+    def mode_change_flag(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """Return 1 where modes of resting contacts must change, else 0; without friction: where a contact opens."""
-        margins = [c.pull for c in self.each]
+        margins = [c.normal_force_margin for c in self.each]
         if self.frictions:
             margins = [margin for contact in self.each for margin in _mode_margins(contact, u)]
         right = [sm.Piecewise((0, sm.Lt(each, 0, evaluate=False)), (1, True), evaluate=False) for each in margins]
@@ -337,4 +346,4 @@ def _sticking_undisturbed(contact: UnilateralContact, u: Sequence[sm.Symbol]) ->
     f = contact.friction
     assert f is not None
     sticks = _state_flag(contact.resting) * (1 - _state_flag(f.sliding) - _state_flag(-f.sliding))
-    return no_event(sm.Max(0, sm.sign((REIMPACT_SPEED_RATIO * contact.rest_below) ** 2 - sticks * f.rate(u) ** 2)))
+    return no_event(sm.Max(0, sm.sign((REIMPACT_SPEED_RATIO * contact.resting_speed) ** 2 - sticks * f.rate(u) ** 2)))

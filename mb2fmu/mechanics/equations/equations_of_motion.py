@@ -371,7 +371,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         n_q, n_u, n_z = len(self.q), len(self.u), len(self.z)
         m = len(self.velocity_constraints.names) if self.velocity_constraints else 0
         laws = [
-            *self._dynamics_laws(),
+            *self._check_dynamics_shapes(),
             (self.kinematics.matrix.shape == (n_q, n_u), f"K has shape {self.kinematics.matrix.shape}"),
             (self.kinematics.offset.shape == (n_q, 1), f"k0 has shape {self.kinematics.offset.shape}"),
             (len(self.u_dot) == n_u, f"{len(self.u_dot)} symbols for u'"),
@@ -406,7 +406,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
             ]
         return [Fault(text) for holds, text in laws if not holds]
 
-    def _dynamics_laws(self) -> list[tuple[bool, str]]:
+    def _check_dynamics_shapes(self) -> list[tuple[bool, str]]:
         """Return (holds, message) for the shapes of the mass matrix and forcing, or for the recursion's joints."""
         d, n_u = self.dynamics, len(self.u)
         if d is None:
@@ -441,7 +441,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         for form in self.closed_forms:
             for assignment in form.assignments:
                 placed.define(assignment.symbol, assignment.expression)
-            placed.use(form.name, *form.conditions)
+            placed.check_expression(form.name, *form.conditions)
         symbols.known |= placed.known
         symbols.faults += placed.faults
         if self.recursion:
@@ -450,22 +450,24 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
             if isinstance(item, Assignment):
                 symbols.define(item.symbol, item.expression)
             else:
-                symbols.use(item.name, item.matrix, item.right_hand_side)
+                symbols.check_expression(item.name, item.matrix, item.right_hand_side)
                 symbols.known.update(item.unknowns)
 
     def _use_dynamics_symbols(self, symbols: _DefinedSymbols) -> None:
         """Check everything that accelerations and multipliers are solved from."""
-        symbols.use("kinematics", self.kinematics.matrix, self.kinematics.offset)
+        symbols.check_expression("kinematics", self.kinematics.matrix, self.kinematics.offset)
         if isinstance(self.dynamics, MassMatrixDynamics):
-            symbols.use("dynamics", self.dynamics.mass_matrix, self.dynamics.forcing)
+            symbols.check_expression("dynamics", self.dynamics.mass_matrix, self.dynamics.forcing)
         for c in (self.velocity_constraints, self.reduction):
             if c is not None:
-                symbols.use("velocity constraints", c.jacobian, c.offset, c.bias)
+                symbols.check_expression("velocity constraints", c.jacobian, c.offset, c.bias)
         for row in (*(self.contacts.each if self.contacts else ()), *(self.latches.rows if self.latches else ())):
-            symbols.use(row.name, row.position, row.jacobian, row.offset, row.bias)
-        symbols.use("holonomic constraints", *(phi for _, phi in (*self.holonomic, *self.kinematic_invariants)))
+            symbols.check_expression(row.name, row.position, row.jacobian, row.offset, row.bias)
+        symbols.check_expression(
+            "holonomic constraints", *(phi for _, phi in (*self.holonomic, *self.kinematic_invariants))
+        )
         rates = [self.attractor_rate] if self.attractor_rate is not None else []
-        symbols.use("rates of the treatment", *rates, *(self.baumgarte or ()))
+        symbols.check_expression("rates of the treatment", *rates, *(self.baumgarte or ()))
 
     def _use_acceleration_level_symbols(self, symbols: _DefinedSymbols) -> None:
         """Check and define, in the order of evaluation, everything that may contain accelerations and multipliers."""
@@ -474,17 +476,17 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
             symbols.known |= {*self.latches.forces, *self.latches.impact_unknowns}
         if self.constraint_forces:
             unknowns = self.constraint_forces
-            symbols.use("constraint forces", unknowns.matrix, unknowns.right_hand_side)
+            symbols.check_expression("constraint forces", unknowns.matrix, unknowns.right_hand_side)
             symbols.known |= set(unknowns.unknowns)
-        symbols.use("z'", *self.z_dot)
+        symbols.check_expression("z'", *self.z_dot)
         for item in self.late_intermediates:
             symbols.define(item.symbol, item.expression)
         for event in self.all_events:
-            symbols.use(event.name, event.condition, *(value for _, value in event.settings))
+            symbols.check_expression(event.name, event.condition, *(value for _, value in event.settings))
         if self.velocity_constraints:
             symbols.known |= DIAGNOSTIC_SYMBOLS.all
         for output in self.outputs:
-            symbols.use(output.name, output.expression)
+            symbols.check_expression(output.name, output.expression)
 
 
 @dataclass
@@ -494,7 +496,7 @@ class _DefinedSymbols:
     known: set[sm.Symbol]
     faults: list[Fault] = field(default_factory=list)
 
-    def use(self, where: str, *expressions: sm.Basic) -> None:
+    def check_expression(self, where: str, *expressions: sm.Basic) -> None:
         """Note a fault if an expression contains an undefined symbol; ``where`` names its place."""
         unknown = {symbol for expression in expressions for symbol in expression.free_symbols} - self.known
         if unknown:
@@ -503,5 +505,5 @@ class _DefinedSymbols:
 
     def define(self, symbol: sm.Symbol, expression: sm.Basic) -> None:
         """Define a symbol by an expression of those that are defined already."""
-        self.use(str(symbol), expression)
+        self.check_expression(str(symbol), expression)
         self.known.add(symbol)

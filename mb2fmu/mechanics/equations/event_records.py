@@ -24,23 +24,24 @@ class EventRecord:
         condition: Truth, or the number of instants so far; of a contact or latch the number of this time, 0 where
             nothing is due.
         settings: (state, its value after the event, read with the values before it).
-        period: Of an event that the model says again and again, in s.
-        offset: Of its first instant, or its only one, in s.
-        late: Of a contact or latch. Impacts and closings wait for what the model's own events set at the same instant.
+        period: Period of a repeated event, in s.
+        offset: Time of its first or only instant, in s.
+        is_contact_or_latch_event: Whether a contact or latch causes it. Impacts and closings follow the model's own
+            events of the same instant.
     """
 
     name: str
     kind: Literal["when", "ticks"]
     condition: sm.Basic
     settings: tuple[tuple[sm.Symbol, sm.Expr], ...]
-    late: bool = False
+    is_contact_or_latch_event: bool = False
     period: float = math.inf
     offset: float = 0.0
 
     @property
     def is_deferred(self) -> bool:
         """Whether it is processed after the model's own events of the same instant."""
-        return self.late and self.kind == "ticks"
+        return self.is_contact_or_latch_event and self.kind == "ticks"
 
 
 @functools.lru_cache(maxsize=32)  # asked for again for every formulation, treatment and program; SymPy is slow at it
@@ -55,10 +56,16 @@ def contact_and_latch_events(
 
 def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[EventRecord]:
     """Yield one event in which latches close and open; all that do so at an instant do it together, counted once."""
-    number = sm.Piecewise((sm.Add(1, *(latch.changes for latch in latches.each)), latches.pending_condition), (0, True))
-    after = latches.after([(u[i], latches.jumps[i]) for i in independent])
+    number = sm.Piecewise(
+        (sm.Add(1, *(latch.change_count for latch in latches.each)), latches.pending_condition), (0, True)
+    )
+    after = latches.values_after_events([(u[i], latches.jumps[i]) for i in independent])
     yield EventRecord(
-        "latch of " + ", ".join(latch.name for latch in latches.each), "ticks", number, tuple(after), late=True
+        "latch of " + ", ".join(latch.name for latch in latches.each),
+        "ticks",
+        number,
+        tuple(after),
+        is_contact_or_latch_event=True,
     )
 
 
@@ -69,8 +76,8 @@ def impact_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm
     which put it at rest: it may have drifted.
     """
     first, others = _impact_before_mode_change(contacts, latches, u), _preceding_condition(contacts, latches, u)
-    pressed = sm.And(sm.Or(*(c.pressed(u) for c in contacts.each)), sm.Not(others))
-    slow = (1 - contacts.wrong(u)) * sm.Piecewise((1, pressed), (0, True))
+    pressed = sm.And(sm.Or(*(c.approach_rate_at_rest(u) for c in contacts.each)), sm.Not(others))
+    slow = (1 - contacts.mode_change_flag(u)) * sm.Piecewise((1, pressed), (0, True))
     return first + (1 - first) * slow
 
 
@@ -94,7 +101,7 @@ def _preceding_condition(contacts: Contacts, latches: Latches | None, u: Sequenc
 def mode_change_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where contacts must begin to stick, slide or open, else 0; lifting, impacts and latches go first."""
     waits = sm.Piecewise((0, _preceding_condition(contacts, latches, u)), (1, True))
-    return contacts.wrong(u) * (1 - _impact_before_mode_change(contacts, latches, u)) * waits
+    return contacts.mode_change_flag(u) * (1 - _impact_before_mode_change(contacts, latches, u)) * waits
 
 
 def contact_events(
@@ -103,26 +110,35 @@ def contact_events(
     """Yield the events of contacts: impacts (after latches of the same instant), opening, sticking and sliding."""
     each = contacts.each
     struck = impact_indicator(contacts, latches, u)
-    number = struck * sm.Add(1, *(c.count for c in each))
+    number = struck * sm.Add(1, *(c.impact_count for c in each))
     after: list[tuple[sm.Symbol, sm.Expr]] = [(u[i], u[i] + contacts.jumps[i]) for i in independent]
     for c in each:
         spared = sm.Eq(c.impact_impulse, 0)  # an equality is no switch
         after += [
-            (c.resting, c.rests),
+            (c.resting, c.resting_after_impact),
             (c.impulse, sm.Piecewise((c.impulse, spared), (c.impact_impulse, True))),
-            (c.count, c.count + sm.Piecewise((0, spared), (1, True))),
+            (c.impact_count, c.impact_count + sm.Piecewise((0, spared), (1, True))),
         ]
-    for c, f in zip(contacts.rubbing, contacts.frictions, strict=True):
+    for c, f in zip(contacts.contacts_with_friction, contacts.frictions, strict=True):
         spared = sm.Eq(c.impact_impulse, 0)
-        after += [(f.sliding, f.slides), (f.impulse, sm.Piecewise((f.impulse, spared), (f.impact_impulse, True)))]
+        after += [
+            (f.sliding, f.sliding_after_impact),
+            (f.impulse, sm.Piecewise((f.impulse, spared), (f.impact_impulse, True))),
+        ]
     names = ", ".join(c.name for c in each)
-    yield EventRecord(f"impact of {names}", "ticks", number, tuple(after), late=True)
+    yield EventRecord(f"impact of {names}", "ticks", number, tuple(after), is_contact_or_latch_event=True)
     if contacts.frictions:
         yield _mode_change_event(contacts, u, independent)
     for c in each:
         yield _opening_event(c, u, _impact_condition(contacts, latches, u), rough=bool(contacts.frictions))
     for c in each:
-        yield EventRecord(f"{c.name} is open", "when", c.separation_condition(u), ((c.resting, sm.S.Zero),), late=True)
+        yield EventRecord(
+            f"{c.name} is open",
+            "when",
+            c.separation_condition(u),
+            ((c.resting, sm.S.Zero),),
+            is_contact_or_latch_event=True,
+        )
 
 
 def _opening_event(contact: UnilateralContact, u: Sequence[sm.Symbol], struck: sm.Basic, *, rough: bool) -> EventRecord:
@@ -135,25 +151,33 @@ def _opening_event(contact: UnilateralContact, u: Sequence[sm.Symbol], struck: s
     name, lifted = f"{contact.name} opens", contact.lift_off_condition(u)
     if not rough:
         left = sm.Piecewise((0, lifted), (OPENING_STATE, True))
-        opens = sm.Or(sm.And(contact.pull < 0, sm.Not(struck)), lifted)
-        return EventRecord(name, "ticks", sm.Piecewise((1, opens), (0, True)), ((contact.resting, left),), late=True)
+        opens = sm.Or(sm.And(contact.normal_force_margin < 0, sm.Not(struck)), lifted)
+        return EventRecord(
+            name,
+            "ticks",
+            sm.Piecewise((1, opens), (0, True)),
+            ((contact.resting, left),),
+            is_contact_or_latch_event=True,
+        )
     along = ((contact.friction.sliding, sm.S.Zero),) if contact.friction else ()
     number = sm.Piecewise((1, lifted), (0, True))
-    return EventRecord(name, "ticks", number, ((contact.resting, sm.S.Zero), *along), late=True)
+    return EventRecord(name, "ticks", number, ((contact.resting, sm.S.Zero), *along), is_contact_or_latch_event=True)
 
 
 def _mode_change_event(contacts: Contacts, u: Sequence[sm.Symbol], independent: Sequence[int]) -> EventRecord:
     """Return the event in which contacts with friction change mode together; it repeats until all modes are right."""
-    changes, now = contacts.changes, contacts.due
+    changes, now = contacts.mode_change_count, contacts.mode_change_due
     assert changes is not None
     assert now is not None
-    after = [(u[i], u[i] + now * contacts.shifts[i]) for i in independent]
+    after = [(u[i], u[i] + now * contacts.mode_change_jumps[i]) for i in independent]
     after.append((changes, changes + now))
     after += [
         (c.resting, c.resting + now * (c.resting_after_change - c.resting))
         for c in contacts.each
         if c.resting_after_change
     ]
-    after += [(f.sliding, f.sliding + now * (f.turns - f.sliding)) for f in contacts.frictions]
+    after += [(f.sliding, f.sliding + now * (f.sliding_after_change - f.sliding)) for f in contacts.frictions]
     names = ", ".join(c.name for c in contacts.each)
-    return EventRecord(f"friction of {names}", "ticks", now * (1 + changes), tuple(after), late=True)
+    return EventRecord(
+        f"friction of {names}", "ticks", now * (1 + changes), tuple(after), is_contact_or_latch_event=True
+    )

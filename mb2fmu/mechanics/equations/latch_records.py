@@ -33,7 +33,7 @@ class LatchedRow(UnilateralPositionRow):
 
     @property
     def held_position(self) -> sm.Expr:
-        """What phi was where the latch closed."""
+        """Value of phi where the latch closed."""
         return self.held_at
 
 
@@ -47,7 +47,7 @@ class Latch:
         close: Whether it closes, where it is open.
         open: Whether it opens, where it is closed; goes before ``close``.
         engaged: State: 1 while it is closed, else 0.
-        changes: State: how often it has closed or opened.
+        change_count: State: how often it has closed or opened.
     """
 
     name: str
@@ -55,18 +55,18 @@ class Latch:
     close: sm.Basic
     open: sm.Basic
     engaged: sm.Symbol
-    changes: sm.Symbol
+    change_count: sm.Symbol
 
     @property
     def closing_condition(self) -> sm.Basic:
         """The condition that the latch closes at this instant, the initial instant included."""
-        begins = sm.And(is_state_set(self.engaged), sm.Not(is_state_set(self.changes)))
+        begins = sm.And(is_state_set(self.engaged), sm.Not(is_state_set(self.change_count)))
         return sm.Or(sm.And(self.close, sm.Not(self.open), sm.Not(is_state_set(self.engaged))), begins)
 
     @property
     def opening_condition(self) -> sm.Basic:
         """The condition that the latch opens at this instant."""
-        return sm.And(self.open, is_state_set(self.engaged), is_state_set(self.changes))
+        return sm.And(self.open, is_state_set(self.engaged), is_state_set(self.change_count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Latches:
     """All latches of a mechanism.
 
     Attributes:
-        each: In order of declaration.
+        each: Latches in order of declaration.
         jumps: Symbols of u+ - u- where latches close at this instant, one per speed.
     """
 
@@ -87,17 +87,17 @@ class Latches:
         return tuple(row for latch in self.each for row in latch.rows)
 
     @property
-    def engaged(self) -> tuple[sm.Symbol, ...]:
+    def engaged_states(self) -> tuple[sm.Symbol, ...]:
         """For each row, the symbol of its latch's state (1 engaged, 0 released)."""
         return tuple(latch.engaged for latch in self.each for _ in latch.rows)
 
     @property
-    def closing(self) -> tuple[sm.Expr, ...]:
+    def closing_flags(self) -> tuple[sm.Expr, ...]:
         """For each row, 1 where its latch closes at this instant, else 0."""
         return tuple(sm.Piecewise((1, latch.closing_condition), (0, True)) for latch in self.each for _ in latch.rows)
 
     @property
-    def holding(self) -> tuple[sm.Expr, ...]:
+    def holding_flags(self) -> tuple[sm.Expr, ...]:
         """For each row, 1 where it is held after this instant, else 0."""
         stays = (
             sm.Or(item.closing_condition, sm.And(is_state_set(item.engaged), sm.Not(item.opening_condition)))
@@ -108,7 +108,7 @@ class Latches:
 
     @property
     def forces(self) -> tuple[sm.Symbol, ...]:
-        """lambda of each row."""
+        """Symbols of the force (lambda) of each row."""
         return tuple(row.force for row in self.rows)
 
     @property
@@ -121,7 +121,7 @@ class Latches:
         """The condition that any latch closes or opens at this instant."""
         return sm.Or(*(sm.Or(latch.closing_condition, latch.opening_condition) for latch in self.each))
 
-    def after(self, u: Sequence[tuple[sm.Symbol, sm.Symbol]]) -> list[tuple[sm.Symbol, sm.Expr]]:
+    def values_after_events(self, u: Sequence[tuple[sm.Symbol, sm.Symbol]]) -> list[tuple[sm.Symbol, sm.Expr]]:
         """Return the values that events set where latches close or open: speeds, and states of latches.
 
         Args:
@@ -131,7 +131,7 @@ class Latches:
         for latch in self.each:
             changed = sm.Piecewise((1, sm.Or(latch.closing_condition, latch.opening_condition)), (0, True))
             engaged = sm.Piecewise((1, latch.closing_condition), (0, latch.opening_condition), (latch.engaged, True))
-            found += [(latch.engaged, engaged), (latch.changes, latch.changes + changed)]
+            found += [(latch.engaged, engaged), (latch.change_count, latch.change_count + changed)]
             for row in latch.rows:
                 found.append(
                     (row.impulse, sm.Piecewise((row.impact_impulse, latch.closing_condition), (row.impulse, True)))

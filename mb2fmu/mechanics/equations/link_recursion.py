@@ -93,7 +93,7 @@ class Link:
         frame: Number of the frame whose axes it has (a first frame, see ``FrameRelation.axes``).
         offset: Its origin from the parent's origin.
         velocity: Of its origin in N where it is given, not following from ``offset``; None otherwise.
-        massive: True if mass or a load is fixed to it or to a link after it.
+        carries_mass_or_load: True if mass or a load is fixed to it or to a link after it.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Link:
     frame: int
     offset: tuple[Displacement, ...]
     velocity: tuple[LinearVector, ...] | None = None
-    massive: bool = False
+    carries_mass_or_load: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +175,14 @@ class RecursionQuantity:
         kind: What. ``rotation``: N_C_B of a frame; ``pathway``: length and rate; matrices row by row.
         number: Of the frame, point or pathway; 0 where there is only one.
         symbols: Stand for it.
-        given: Of an ``inverse effort``: an acceleration per speed, then the generalized forces that act on their own.
+        given_expressions: Of an ``inverse effort``: an acceleration per speed, then the generalized forces that act on
+            their own.
     """
 
     kind: QuantityKind
     number: int
     symbols: tuple[sm.Symbol, ...]
-    given: tuple[sm.Expr, ...] = ()
+    given_expressions: tuple[sm.Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +212,7 @@ class LinkRecursion:
     pathways: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     quantities: tuple[RecursionQuantity, ...] = ()
 
-    def chain(self, link: int) -> tuple[tuple[LinearVector, ...], bool]:
+    def list_angular_velocity_terms(self, link: int) -> tuple[tuple[LinearVector, ...], bool]:
         """Return the terms of a link's angular velocity, and whether the parent's angular velocity is added."""
         parent = self.links[link].parent
         goal = self.links[parent].frame if parent >= 0 else 0
@@ -222,10 +223,10 @@ class LinkRecursion:
             frame = self.frames[self.frames[frame].reference].axes
         return tuple(terms), frame == goal
 
-    def speeds(self, link: int) -> frozenset[int]:
+    def list_joint_speeds(self, link: int) -> frozenset[int]:
         """Return speeds that move a link relative to its predecessor."""
         record = self.links[link]
-        vectors = [*self.chain(link)[0], *(record.velocity or ())]
+        vectors = [*self.list_angular_velocity_terms(link)[0], *(record.velocity or ())]
         if record.velocity is None:
             vectors += [d.rate for d in record.offset if d.rate is not None]
         return frozenset(j for vector in vectors for j, _ in vector.columns)

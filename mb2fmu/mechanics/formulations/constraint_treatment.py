@@ -117,7 +117,7 @@ class ConstraintTreatmentPlan:
     parts: CoordinatePartition | None = None
     row_lengths: tuple[float, ...] = ()
 
-    def treated(self, equations: EquationsOfMotion) -> EquationsOfMotion:
+    def apply(self, equations: EquationsOfMotion) -> EquationsOfMotion:
         """Return the equations so treated."""
         equations = dataclasses.replace(equations, redundant=self.redundant, row_lengths=self.row_lengths)
         if self.treatment == "multipliers":
@@ -186,8 +186,9 @@ def plan_constraint_treatment(
         because += f"; redundant: {', '.join(rows.redundant_rows)}. "
         because += f"How {', '.join(rows.undetermined_rows)} share their forces is not "
         because += "determined: multipliers are those of least norm"
-    if rows.at_start:
-        because += f"; the start is a singular position, where others follow from the rest: {', '.join(rows.at_start)}"
+    if rows.redundant_at_start:
+        others = ", ".join(rows.redundant_at_start)
+        because += f"; the start is a singular position, where others follow from the rest: {others}"
     if asked == "multipliers":
         return ConstraintTreatmentPlan("multipliers", because, baumgarte, rows.redundant_rows, row_lengths=lengths)
     if asked == "partition":
@@ -255,7 +256,7 @@ def treat_constraints(
 ) -> tuple[EquationsOfMotion, str]:
     """Return equations with holonomic constraints treated, and the reason; see :func:`plan_constraint_treatment`."""
     found = plan_constraint_treatment(mechanism, asked, baumgarte)
-    return found.treated(equations), found.reason
+    return found.apply(equations), found.reason
 
 
 def select_independent_states(
@@ -327,7 +328,7 @@ def partition_coordinates(mechanism: Mechanism, dependent: tuple[int, ...] = ())
     m, d = mechanism, mechanism.declared
     q = np.array([c.start for c in d.coordinates])
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
-    A, _, K = NumericConstraints(m).at(0.0, q, z, r, free_parameter_values(m))
+    A, _, K = NumericConstraints(m).evaluate(0.0, q, z, r, free_parameter_values(m))
     if K.shape[0] != K.shape[1] or np.linalg.matrix_rank(K) < len(K):
         what = f"there are {K.shape[0]} coordinates and {K.shape[1]} speeds, which must determine each other"
         raise FormulationError(_PARTITION_HEADLINE, [Fault(what, remedy="let the constraints be treated by attractor")])

@@ -72,7 +72,7 @@ def assemble_equations(
         attractor_rate=(m.stabilization_rate or sm.Integer(DEFAULT_ATTRACTOR_RATE)) if m.holonomic else None,
         start=_start_values(m),
         dynamics=dynamics,
-        late_intermediates=tuple(kinematics.late),
+        late_intermediates=tuple(kinematics.late_assignments),
         multipliers=m.multipliers if _needs_multipliers(kinematics, outputs, constraint_forces) else (),
         recursion=recursion and replace(recursion, quantities=tuple(kinematics.quantities)),
         constraint_forces=constraint_forces,
@@ -95,7 +95,7 @@ def _needs_multipliers(
     kinematics: NamedKinematics, outputs: Sequence[OutputExpression], constraint_forces: LinearSolve | None
 ) -> bool:
     """Return whether an output, or an expression that is named late, needs constraint forces."""
-    expressions = [*(o.expression for o in outputs), *(a.expression for a in kinematics.late)]
+    expressions = [*(o.expression for o in outputs), *(a.expression for a in kinematics.late_assignments)]
     wanted = set(kinematics.mechanism.multipliers)
     hidden = constraint_forces.right_hand_side.free_symbols if constraint_forces else set()
     return bool(hidden & wanted) or any(e.free_symbols & wanted for e in expressions)
@@ -108,7 +108,7 @@ def _name_pathways(kinematics: NamedKinematics) -> None:
     )
     for load in kinematics.mechanism.loads:
         if isinstance(load, PathwayLoad) and {load.length, load.rate} & symbols:
-            kinematics.pathway(load)
+            kinematics.assign_pathway(load)
 
 
 def _record_body_motions(kinematics: NamedKinematics) -> tuple[BodyMotion, ...]:

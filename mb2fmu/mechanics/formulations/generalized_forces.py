@@ -56,7 +56,7 @@ def applied_loads(kinematics: NamedKinematics) -> Iterator[AppliedLoad]:
             partials = kinematics.omega_partials(at) if torque else kinematics.velocity_partials(at)
             unknown = set(kinematics.mechanism.constraint_forces)
             if not any(c.free_symbols & unknown for c in vector):
-                vector = kinematics.named(vector, f"{'T' if torque else 'F'}_{number + 1}")  # noqa: PLW2901
+                vector = kinematics.name_components(vector, f"{'T' if torque else 'F'}_{number + 1}")  # noqa: PLW2901
             yield AppliedLoad(number, at, torque, vector, partials)
 
 
@@ -72,7 +72,7 @@ def load_magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: NamedKine
     """Return an actuator's scalar force (expansile positive) or torque."""
     if isinstance(load, TorqueActuatorLoad):
         return kinematics.name(load.torque, f"T_{load.name}")
-    kinematics.pathway(load)
+    kinematics.assign_pathway(load)
     return kinematics.name(load.force, f"F_{load.name}")
 
 
@@ -101,7 +101,7 @@ def decompose_load(load: Load, kinematics: NamedKinematics) -> Iterator[tuple[in
             if load.reaction >= 0:
                 yield load.reaction, True, scale_components(-torque, axis)
         case PathwayLoad():
-            directions = kinematics.segments(load)
+            directions = kinematics.segment_directions(load)
             force = load_magnitude(load, kinematics)
             for (a, b), e in zip(zip(load.points, load.points[1:], strict=False), directions, strict=True):
                 yield a, False, scale_components(-force, e)

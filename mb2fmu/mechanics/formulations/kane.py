@@ -116,7 +116,7 @@ def _opaque_solver(
         """Return symbols for ``matrix``⁻¹ ``right``; columns of zeros are not solved."""
         if right.is_zero_matrix:
             return right
-        symbols = [kinematics.symbol(f"Ars_{i + 1}_{j + 1}") for i in range(right.rows) for j in range(right.cols)]
+        symbols = [kinematics.make_symbol(f"Ars_{i + 1}_{j + 1}") for i in range(right.rows) for j in range(right.cols)]
         name = "dependent speeds in terms of the independent ones"
         left, right_side = replace_symbols_in_matrix(matrix, back), replace_symbols_in_matrix(right, back)
         solves.append(LinearSolve(tuple(symbols), left, right_side, name))

@@ -48,7 +48,7 @@ def applies(mechanism: Mechanism) -> Applicability:
 
 def _explain_inapplicability(m: Mechanism) -> str:
     """Return why Lagrange's equations of the second kind cannot be used; empty if they can."""
-    names = ", ".join(m.given_by_constraint)
+    names = ", ".join(m.points_using_constraints)
     obstacles = [
         (not m.q, "all motion is prescribed: there are no coordinates"),
         (len(m.q) != len(m.u), f"{len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u"),

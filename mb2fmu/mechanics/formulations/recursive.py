@@ -74,7 +74,7 @@ def applies_articulated(mechanism: Mechanism) -> Applicability:
     geared = _find_geared_links(recursion)
     owners: dict[int, str] = {}
     for number, link in enumerate(recursion.links):
-        for j in recursion.speeds(number) if link.massive and number not in geared else ():
+        for j in recursion.list_joint_speeds(number) if link.carries_mass_or_load and number not in geared else ():
             if j in owners:
                 u = mechanism.u[j]
                 return declare_inapplicable(
@@ -95,8 +95,12 @@ def formulate_articulated(mechanism: Mechanism) -> EquationsOfMotion:
     """Return equations without a mass matrix."""
     kinematics, recursion = _build_kinematics(mechanism)
     geared = _find_geared_links(recursion)
-    moved = (number for number, link in enumerate(recursion.links) if link.massive and number not in geared)
-    dynamics = RecursiveDynamics(tuple(tuple(sorted(recursion.speeds(number))) for number in moved), tuple(geared))
+    moved = (
+        number for number, link in enumerate(recursion.links) if link.carries_mass_or_load and number not in geared
+    )
+    dynamics = RecursiveDynamics(
+        tuple(tuple(sorted(recursion.list_joint_speeds(number))) for number in moved), tuple(geared)
+    )
     return assemble_equations("recursive-articulated", kinematics, dynamics, recursion=recursion)
 
 
@@ -114,15 +118,15 @@ def _build_kinematics(mechanism: Mechanism) -> tuple[RecursiveKinematics, LinkRe
     kinematics = RecursiveKinematics(mechanism)
     for load in mechanism.loads:
         if isinstance(load, PathwayLoad):
-            kinematics.pathway(load)
+            kinematics.assign_pathway(load)
     tree = build_link_tree(mechanism, LocalDerivatives(mechanism, kinematics.q_dot_names()))
     return kinematics, _build_recursion(mechanism, tree)
 
 
 def _find_geared_links(recursion: LinkRecursion) -> list[int]:
     """Return the grounded links that a speed of another link's joint also moves."""
-    massive = [number for number, link in enumerate(recursion.links) if link.massive and number > 0]
-    own = {number: recursion.speeds(number) for number in massive}
+    massive = [number for number, link in enumerate(recursion.links) if link.carries_mass_or_load and number > 0]
+    own = {number: recursion.list_joint_speeds(number) for number in massive}
     root: dict[int, int] = {}
     moved_by: dict[int, set[int]] = {}
     for number in massive:
@@ -144,7 +148,7 @@ def _find_geared_links(recursion: LinkRecursion) -> list[int]:
 def _build_recursion(mechanism: Mechanism, tree: LinkTree) -> LinkRecursion:
     """Collect what the recursion passes; weights are left out of the loads, as gravity stands for them."""
     gravity = find_gravity(mechanism)
-    loads = [load for number, load in enumerate(mechanism.loads) if number not in gravity.weights]
+    loads = [load for number, load in enumerate(mechanism.loads) if number not in gravity.weight_loads]
     return LinkRecursion(
         frames=tree.frames,
         links=tree.links,

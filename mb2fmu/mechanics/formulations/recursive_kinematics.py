@@ -31,10 +31,10 @@ class RecursiveKinematics(NamedKinematics):
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
-        self._start(mechanism)
-        self._use_rates(mechanism.kinematics.matrix.todok())  # for partials, which momenta ask for
+        self._initialize_names(mechanism)
+        self._set_rate_matrix(mechanism.kinematics.matrix.todok())  # for partials, which momenta ask for
         self.quantities += [
-            RecursionQuantity(sensed.kind, sensed.number, sensed.symbols) for sensed in mechanism.sensed
+            RecursionQuantity(sensed.kind, sensed.point_or_frame, sensed.symbols) for sensed in mechanism.motion_vectors
         ]
 
     def q_dot_names(self) -> tuple[sm.Expr, ...]:
@@ -50,13 +50,15 @@ class RecursiveKinematics(NamedKinematics):
 
     def kinetic_energy(self) -> sm.Expr:
         """Return T in J."""
-        return self._remember("kinetic energy", 0, lambda n: self._new("kinetic energy", n, ["T_kinetic"])[0])
+        return self._compute_cached(
+            "kinetic energy", 0, lambda n: self._request_quantity("kinetic energy", n, ["T_kinetic"])[0]
+        )
 
     def define(
         self, kind: QuantityKind, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
     ) -> tuple[sm.Symbol, ...]:
         """Return the symbols of a quantity of the whole recursion, shared by all requests."""
-        return self._remember(kind, 0, lambda n: self._new(kind, n, names, given))
+        return self._compute_cached(kind, 0, lambda n: self._request_quantity(kind, n, names, given))
 
     def mass_matrix(self) -> sm.ImmutableMatrix:
         """Return M over all speeds, shape (n_u, n_u)."""
@@ -74,20 +76,20 @@ class RecursiveKinematics(NamedKinematics):
         """Return the efforts that the given accelerations need, along each speed."""
         asked = self.mechanism.inverse_dynamics
         assert asked is not None
-        given = (*asked.accelerations, *asked.passive)
+        given = (*asked.accelerations, *asked.passive_forces)
         return self.define("inverse effort", [f"tau_{u.name}" for u in self.mechanism.u], given)
 
-    def _new(
+    def _request_quantity(
         self, kind: QuantityKind, number: int, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
     ) -> tuple[sm.Symbol, ...]:
-        """Ask the recursion for a quantity: make one fresh symbol per component and record what they stand for."""
-        symbols = tuple(self.symbol(name) for name in names)
+        """Request a quantity of the recursion: make one new symbol per component and record their meaning."""
+        symbols = tuple(self.make_symbol(name) for name in names)
         self.quantities.append(RecursionQuantity(kind, number, symbols, given))
         return symbols
 
-    def _vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
-        """Ask for a vector; its symbols are `hint` with _x, _y, _z."""
-        x, y, z = self._new(kind, number, [f"{hint}_{axis}" for axis in _AXES])
+    def _request_vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
+        """Request a vector; its symbols are `hint` with _x, _y, _z."""
+        x, y, z = self._request_quantity(kind, number, [f"{hint}_{axis}" for axis in _AXES])
         return (x, y, z)
 
     def _point_name(self, letter: str, number: int) -> str:
@@ -95,48 +97,48 @@ class RecursiveKinematics(NamedKinematics):
         return f"{letter}_{self.mechanism.points[number].name}"
 
     def _rotation(self, i: int) -> sm.ImmutableMatrix:
-        """Ask for a frame's 3 × 3 rotation matrix to the inertial frame; frame 0 is the identity."""
+        """Request a frame's 3 × 3 rotation matrix to the inertial frame; frame 0 is the identity."""
         if i == 0:
             return sm.ImmutableMatrix.eye(3)
         names = [f"C_{self.mechanism.frames[i].name}_{entry}" for entry in _MATRIX_ENTRIES]
-        return sm.ImmutableMatrix(3, 3, self._new("rotation", i, names))
+        return sm.ImmutableMatrix(3, 3, self._request_quantity("rotation", i, names))
 
     def _omega(self, i: int) -> Components:
-        """Ask for a frame's angular velocity in the inertial frame, in rad/s."""
-        return self._vector("angular velocity", i, f"w_{self.mechanism.frames[i].name}")
+        """Request a frame's angular velocity in the inertial frame, in rad/s."""
+        return self._request_vector("angular velocity", i, f"w_{self.mechanism.frames[i].name}")
 
     def _position(self, i: int) -> Components:
-        """Ask for a point's position from the origin, in m."""
-        return self._vector("position", i, self._point_name("r", i))
+        """Request a point's position from the origin, in m."""
+        return self._request_vector("position", i, self._point_name("r", i))
 
     def _velocity(self, i: int) -> Components:
-        """Ask for a point's velocity in the inertial frame, in m/s."""
-        return self._vector("velocity", i, self._point_name("v", i))
+        """Request a point's velocity in the inertial frame, in m/s."""
+        return self._request_vector("velocity", i, self._point_name("v", i))
 
     def _alpha(self, i: int) -> Components:
-        """Ask for a frame's angular acceleration, in rad/s²; needs u'."""
-        return self._late_vector("angular acceleration", i, f"alpha_{self.mechanism.frames[i].name}")
+        """Request a frame's angular acceleration, in rad/s²; needs u'."""
+        return self._request_late_vector("angular acceleration", i, f"alpha_{self.mechanism.frames[i].name}")
 
     def _acceleration(self, i: int) -> Components:
-        """Ask for a point's acceleration, in m/s²; needs u'."""
-        return self._late_vector("acceleration", i, self._point_name("acc", i))
+        """Request a point's acceleration, in m/s²; needs u'."""
+        return self._request_late_vector("acceleration", i, self._point_name("acc", i))
 
-    def _late_vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
-        """Ask for a vector that needs u'; its symbols are recorded as accelerated."""
-        symbols = self._new(kind, number, [f"{hint}_{axis}" for axis in _AXES])
-        self.accelerated.update(symbols)
+    def _request_late_vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
+        """Request a vector that needs u'; its symbols are recorded as accelerated."""
+        symbols = self._request_quantity(kind, number, [f"{hint}_{axis}" for axis in _AXES])
+        self.acceleration_symbols.update(symbols)
         return (symbols[0], symbols[1], symbols[2])
 
     def _pathway(self, number: int) -> list[Components]:
-        """Ask for length and rate of a pathway load: its symbols already exist, so none are made."""
+        """Request length and rate of a pathway load: its symbols already exist, so none are made."""
         load = self.mechanism.loads[number]
         assert isinstance(load, PathwayLoad)
         self.quantities.append(RecursionQuantity("pathway", number, (load.length, load.rate)))
         return []
 
-    def segments(self, load: PathwayLoad) -> list[Components]:
+    def segment_directions(self, load: PathwayLoad) -> list[Components]:
         """Return the unit vectors of a pathway's segments in N, formed from positions: the recursion hides its own."""
-        return self._remember("segments", self.mechanism.loads.index(load), self._segments)
+        return self._compute_cached("segments", self.mechanism.loads.index(load), self._segments)
 
     def _segments(self, number: int) -> list[Components]:
         """Form the unit vector of each segment from the positions of its ends."""
@@ -144,14 +146,14 @@ class RecursiveKinematics(NamedKinematics):
         assert isinstance(load, PathwayLoad)
         found = []
         for a, b in itertools.pairwise(load.points):
-            d = self.named(
+            d = self.name_components(
                 add_components(self.position(b), scale_components(sm.S.NegativeOne, self.position(a))), f"d_{load.name}"
             )
             size = self.name(vector_length(dot_product(d, d)), f"size_{load.name}")
-            found.append(self.named(scale_components(1 / size, d), f"e_{load.name}"))
+            found.append(self.name_components(scale_components(1 / size, d), f"e_{load.name}"))
         return found
 
-    def moving(self) -> set[sm.Symbol]:
+    def speed_dependent_symbols(self) -> set[sm.Symbol]:
         """Return symbols that depend on speeds."""
         found = set(self.mechanism.u)
         for quantity in self.quantities:

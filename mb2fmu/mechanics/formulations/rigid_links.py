@@ -70,25 +70,25 @@ class LocalDerivatives:
         self._K: dict[int, dict[int, sm.Expr]] = {}
         for (k, j), entry in mechanism.kinematics.matrix.todok().items():
             self._K.setdefault(k, {})[j] = entry
-        self._moving = {*mechanism.q, *dict(mechanism.driven), mechanism.t}
+        self._moving = {*mechanism.q, *dict(mechanism.inputs_with_rates), mechanism.t}
         self._still = dict.fromkeys(mechanism.u_auxiliary, sm.S.Zero)
 
     def is_constant(self, components: Iterable[sm.Expr]) -> bool:
         """Return True if the expression contains no coordinate, no prescribing input and no time."""
         return all(c.is_Number or self._moving.isdisjoint(c.free_symbols) for c in components)
 
-    def linear(self, frame: int, components: Components) -> LinearVector:
+    def linearize_velocity(self, frame: int, components: Components) -> LinearVector:
         """Return a velocity, linear in u; auxiliary speeds are zero."""
         still = tuple(c.xreplace(self._still) for c in components) if self._still else components
         present = sorted({self._speed[s] for c in still for s in c.free_symbols if s in self._speed})
         columns = {j: _as_components(partial_derivative(c, self._m.u[j]) for c in still) for j in present}
         rest = dict.fromkeys((self._m.u[j] for j in present), sm.S.Zero)
-        return self._vector(frame, columns, _as_components(c.xreplace(rest) for c in still))
+        return self._collect_linear_vector(frame, columns, _as_components(c.xreplace(rest) for c in still))
 
-    def rate(self, frame: int, components: Components) -> LinearVector:
+    def differentiate_position(self, frame: int, components: Components) -> LinearVector:
         """Return the rate of a position's components in their frame."""
         columns: dict[int, list[sm.Expr]] = {}
-        given = {self._m.t: sm.S.One, **dict(self._m.driven)}
+        given = {self._m.t: sm.S.One, **dict(self._m.inputs_with_rates)}
         offset = [total_time_derivative(c, given) for c in components]
         for i, c in enumerate(components):
             for q in sorted((s for s in c.free_symbols if s in self._index), key=lambda s: self._index[s]):
@@ -97,33 +97,35 @@ class LocalDerivatives:
                     column = columns.setdefault(j, [sm.S.Zero] * 3)
                     column[i] += change * entry
                 offset[i] += change * self._m.kinematics.offset[k, 0]
-        return self._vector(frame, {j: _as_components(columns[j]) for j in sorted(columns)}, _as_components(offset))
+        return self._collect_linear_vector(
+            frame, {j: _as_components(columns[j]) for j in sorted(columns)}, _as_components(offset)
+        )
 
-    def _vector(self, frame: int, columns: Mapping[int, Components], offset: Components) -> LinearVector:
+    def _collect_linear_vector(self, frame: int, columns: Mapping[int, Components], offset: Components) -> LinearVector:
         """Collect a velocity that is linear in the speeds: columns, offset, and terms of its derivative without u̇."""
         kept = tuple((j, column) for j, column in columns.items() if any(c != 0 for c in column))
-        bias = list(self._derivative(offset))
+        bias = list(self._differentiate_components(offset))
         for j, column in kept:
-            for i, change in enumerate(self._derivative(column)):
+            for i, change in enumerate(self._differentiate_components(column)):
                 bias[i] += change * self._m.u[j]
         return LinearVector(frame, kept, offset, _as_components(bias))
 
-    def _derivative(self, components: Components) -> Components:
+    def _differentiate_components(self, components: Components) -> Components:
         """Return the time derivative of components in their own frame; constants give the shared zero."""
         if self.is_constant(components):
             return ZERO
-        return _as_components(self._one(c) for c in components)
+        return _as_components(self._differentiate_component(c) for c in components)
 
-    def _one(self, c: sm.Expr) -> sm.Expr:
+    def _differentiate_component(self, c: sm.Expr) -> sm.Expr:
         """Return the total time derivative of one component: by q (with q' = K u + k0), driven motion, and t."""
         q = [s for s in self._m.q if s in c.free_symbols]
-        driven = dict(self._m.driven)
+        driven = dict(self._m.inputs_with_rates)
         return time_derivative(c, [*q, *driven], [*(self._q_dot[s] for s in q), *driven.values()], self._m.t)
 
 
 def build_link_tree(mechanism: Mechanism, rates: LocalDerivatives) -> LinkTree:
     """Return the links of a mechanism."""
-    return _LinkTreeBuilder(mechanism, rates).tree()
+    return _LinkTreeBuilder(mechanism, rates).build()
 
 
 @dataclass(slots=True)
@@ -132,34 +134,36 @@ class _LinkTreeBuilder:
     rates: LocalDerivatives
     frames: list[FrameRelation] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
-    homes: list[PossibleAttachments] = field(default_factory=list)
-    wanted: set[int] = field(default_factory=set)
-    on_body: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    attachments_of_point: list[PossibleAttachments] = field(default_factory=list)
+    needed_points: set[int] = field(default_factory=set)
+    points_on_body: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """Axes of a body → points that are fixed in it, from its mass centre inwards."""
 
-    def tree(self) -> LinkTree:
+    def build(self) -> LinkTree:
         """Return the links of all frames and points that bodies, loads and outputs want, from the ground outwards."""
         self._read_frames()
-        self.wanted = {self.frames[frame].axes for frame in self._turned_frames()}
-        self.on_body = {
-            self.frames[body.frame].axes: [*self._fixed_in(body)] for body in self.m.bodies if body.frame >= 0
+        self.needed_points = {self.frames[frame].axes for frame in self._list_torque_frames()}
+        self.points_on_body = {
+            self.frames[body.frame].axes: [*self._list_points_fixed_in_body(body)]
+            for body in self.m.bodies
+            if body.frame >= 0
         }
         self.links = [Link("ground", -1, 0, ())]
         for i in range(len(self.m.points)):
-            self.homes.append(self._home(i))
-        bodies = [self._body(body) for body in self.m.bodies]
+            self.attachments_of_point.append(self._find_attachments(i))
+        bodies = [self._attach_body(body) for body in self.m.bodies]
         of_axes = {0: 0}
         for number, link in enumerate(self.links):
             of_axes.setdefault(link.frame, number)
-        for axes in sorted(self.wanted - set(of_axes)):
-            of_axes[axes] = self._bare(axes, of_axes)
-        points = [next(iter(homes.values())) for homes in self.homes]
-        return self._merged(points, bodies, of_axes)
+        for axes in sorted(self.needed_points - set(of_axes)):
+            of_axes[axes] = self._make_massless_link(axes, of_axes)
+        points = [next(iter(homes.values())) for homes in self.attachments_of_point]
+        return self._merge_massless_links(points, bodies, of_axes)
 
-    def _body(self, body: Body) -> LinkAttachment:
+    def _attach_body(self, body: Body) -> LinkAttachment:
         """Return the attachment of a body's mass centre to a link; a particle takes any link that its point has."""
-        homes = self.homes[body.masscenter]
-        return self._link(homes, self.frames[body.frame].axes) if body.frame >= 0 else next(iter(homes.values()))
+        homes = self.attachments_of_point[body.masscenter]
+        return self._find_link(homes, self.frames[body.frame].axes) if body.frame >= 0 else next(iter(homes.values()))
 
     # --- frames ------------------------------------------------------------------------------------------------------
 
@@ -168,10 +172,10 @@ class _LinkTreeBuilder:
         for i, frame in enumerate(self.m.frames):
             fixed = i == 0 or (frame.oriented and self.rates.is_constant(frame.rotation))
             axes = 0 if i == 0 else self.frames[frame.parent].axes if fixed else i
-            spin = () if fixed else tuple(self.rates.linear(k, c) for k, c in frame.angular_velocity)
+            spin = () if fixed else tuple(self.rates.linearize_velocity(k, c) for k, c in frame.angular_velocity)
             self.frames.append(FrameRelation(frame.name, frame.parent, axes, frame.rotation, frame.reference, spin))
 
-    def _turned_frames(self) -> Iterable[int]:
+    def _list_torque_frames(self) -> Iterable[int]:
         """Yield frames that torques act on."""
         for load in self.m.loads:
             if isinstance(load, (TorqueLoad, TorqueActuatorLoad)):
@@ -179,7 +183,7 @@ class _LinkTreeBuilder:
             if isinstance(load, TorqueActuatorLoad) and load.reaction >= 0:
                 yield load.reaction
 
-    def _fixed_in(self, body: Body) -> Iterable[int]:
+    def _list_points_fixed_in_body(self, body: Body) -> Iterable[int]:
         """Yield the points between a body's mass centre and the joint that carries it."""
         i = body.masscenter
         while i >= 0:
@@ -195,55 +199,61 @@ class _LinkTreeBuilder:
 
     # --- points ------------------------------------------------------------------------------------------------------
 
-    def _home(self, i: int) -> PossibleAttachments:
+    def _find_attachments(self, i: int) -> PossibleAttachments:
         """Find where point ``i`` is attached: by its given velocity, or by its place against its parent."""
         place = self.m.points[i]
         if i == 0:
             return {0: LinkAttachment(0)}
-        if place.velocity is not None and (not place.located or self._prefers_given(i)):
-            return self._given(i)
+        if place.velocity is not None and (not place.located or self._prefers_given_velocity(i)):
+            return self._make_link_with_given_velocity(i)
         assert place.position is not None
-        current = self.homes[place.parent]
+        current = self.attachments_of_point[place.parent]
         if not place.located and place.parent < 0:
-            return self._given(i)
-        return self._displaced(current, place.position, place.name)
+            return self._make_link_with_given_velocity(i)
+        return self._attach_displaced_point(current, place.position, place.name)
 
-    def _displaced(self, current: PossibleAttachments, terms: VectorTerms, name: str) -> PossibleAttachments:
+    def _attach_displaced_point(
+        self, current: PossibleAttachments, terms: VectorTerms, name: str
+    ) -> PossibleAttachments:
         """Return the homes of a point that is displaced from another."""
         still = [term for term in terms if self.rates.is_constant(term[1])]
         moving = [term for term in terms if not self.rates.is_constant(term[1])]
         still.sort(key=lambda term: self.frames[term[0]].axes not in current)
         known = [term for term in still if self.frames[term[0]].axes in current]
         for frame, components in known[:1]:
-            current = self._fixed(current, frame, components)
+            current = self._attach_fixed_point(current, frame, components)
         for frame, components in moving:
-            home = self._link(current, self.frames[frame].axes)
-            displacement = Displacement(frame, components, self.rates.rate(frame, components))
+            home = self._find_link(current, self.frames[frame].axes)
+            displacement = Displacement(frame, components, self.rates.differentiate_position(frame, components))
             axes = self.frames[frame].axes
-            current = {axes: LinkAttachment(self._new(name, home.link, axes, (*home.offset, displacement)))}
+            current = {axes: LinkAttachment(self._add_link(name, home.link, axes, (*home.offset, displacement)))}
         for frame, components in (term for term in still if term not in known[:1]):
-            current = self._fixed(current, frame, components)
+            current = self._attach_fixed_point(current, frame, components)
         return current
 
-    def _fixed(self, current: PossibleAttachments, frame: int, components: Components) -> PossibleAttachments:
+    def _attach_fixed_point(
+        self, current: PossibleAttachments, frame: int, components: Components
+    ) -> PossibleAttachments:
         """Return where a point that is fixed in a frame is: on that frame's link, one displacement further."""
         axes = self.frames[frame].axes
-        home = self._link(current, axes)
+        home = self._find_link(current, axes)
         return {axes: LinkAttachment(home.link, (*home.offset, Displacement(frame, components)))}
 
-    def _link(self, homes: PossibleAttachments, axes: int) -> LinkAttachment:
+    def _find_link(self, homes: PossibleAttachments, axes: int) -> LinkAttachment:
         """Return where a point is fixed on a link with these axes; a new link if there is none."""
         if axes in homes:
             return homes[axes]
         home = next(iter(homes.values()))
-        for between in self._between(axes, self.links[home.link].frame, homes):
+        for between in self._find_intermediate_axes(axes, self.links[home.link].frame, homes):
             if between not in homes:
-                homes[between] = LinkAttachment(self._new(self.frames[between].name, home.link, between, home.offset))
+                homes[between] = LinkAttachment(
+                    self._add_link(self.frames[between].name, home.link, between, home.offset)
+                )
             home = homes[between]
-        homes[axes] = LinkAttachment(self._new(self.frames[axes].name, home.link, axes, home.offset))
+        homes[axes] = LinkAttachment(self._add_link(self.frames[axes].name, home.link, axes, home.offset))
         return homes[axes]
 
-    def _between(self, axes: int, goal: int, homes: PossibleAttachments) -> list[int]:
+    def _find_intermediate_axes(self, axes: int, goal: int, homes: PossibleAttachments) -> list[int]:
         """Return axes between a link's and those it is made from that are links of their own, outermost last.
 
         Those that torques act on; those of bodies that the same point belongs to (where three hinges meet in a point,
@@ -256,49 +266,58 @@ class _LinkTreeBuilder:
             chain.append(current)
             current = self.frames[self.frames[current].reference].axes
         speeds = {j for k in chain for vector in self.frames[k].spin for j, _ in vector.columns}
-        return [k for k in reversed(chain[1:]) if len(speeds) != 3 or k in self.wanted or self._is_on_body(homes, k)]
+        return [
+            k for k in reversed(chain[1:]) if len(speeds) != 3 or k in self.needed_points or self._is_on_body(homes, k)
+        ]
 
     def _is_on_body(self, homes: PossibleAttachments, axes: int) -> bool:
         """Return whether a point is fixed in the body that has these axes."""
-        return any(i < len(self.homes) and self.homes[i] is homes for i in self.on_body.get(axes, ()))
+        return any(
+            i < len(self.attachments_of_point) and self.attachments_of_point[i] is homes
+            for i in self.points_on_body.get(axes, ())
+        )
 
-    def _prefers_given(self, i: int) -> bool:
+    def _prefers_given_velocity(self, i: int) -> bool:
         """Return whether to take the user's velocity: it uses a constraint, is a particle's, or is simpler."""
         place = self.m.points[i]
-        if place.is_instantaneous or place.name in self.m.given_by_constraint:
+        if place.is_instantaneous or place.name in self.m.points_using_constraints:
             return True
         assert place.position is not None
         assert place.velocity is not None
-        derived = [self.rates.rate(frame, c) for frame, c in place.position if not self.rates.is_constant(c)]
-        if not derived or all(self._plain(vector) for vector in derived):
+        derived = [
+            self.rates.differentiate_position(frame, c) for frame, c in place.position if not self.rates.is_constant(c)
+        ]
+        if not derived or all(self._has_constant_components(vector) for vector in derived):
             return False
-        return all(self._plain(self.rates.linear(frame, c)) for frame, c in place.velocity)
+        return all(
+            self._has_constant_components(self.rates.linearize_velocity(frame, c)) for frame, c in place.velocity
+        )
 
-    def _plain(self, vector: LinearVector) -> bool:
+    def _has_constant_components(self, vector: LinearVector) -> bool:
         """Return whether a velocity has constant components in its frame."""
         return all(self.rates.is_constant(column) for _, column in vector.columns)
 
-    def _given(self, i: int) -> PossibleAttachments:
+    def _make_link_with_given_velocity(self, i: int) -> PossibleAttachments:
         """Return a link whose origin has the velocity that the user gave."""
         place = self.m.points[i]
         assert place.velocity is not None
-        velocity = tuple(self.rates.linear(frame, c) for frame, c in place.velocity)
+        velocity = tuple(self.rates.linearize_velocity(frame, c) for frame, c in place.velocity)
         home = LinkAttachment(0)
         offset: tuple[Displacement, ...] = ()
         if place.located:
-            home = next(iter(self.homes[place.parent].values()))
+            home = next(iter(self.attachments_of_point[place.parent].values()))
             offset = tuple(Displacement(frame, c) for frame, c in place.position or ())
         axes = self.links[home.link].frame
-        return {axes: LinkAttachment(self._new(place.name, home.link, axes, (*home.offset, *offset), velocity))}
+        return {axes: LinkAttachment(self._add_link(place.name, home.link, axes, (*home.offset, *offset), velocity))}
 
-    def _bare(self, axes: int, of_axes: dict[int, int]) -> int:
+    def _make_massless_link(self, axes: int, of_axes: dict[int, int]) -> int:
         """Return a massless link for a frame that nothing but torques act on."""
         current = axes
         while current not in of_axes:
             current = self.frames[self.frames[current].reference].axes
-        return self._link({self.links[of_axes[current]].frame: LinkAttachment(of_axes[current])}, axes).link
+        return self._find_link({self.links[of_axes[current]].frame: LinkAttachment(of_axes[current])}, axes).link
 
-    def _new(
+    def _add_link(
         self,
         name: str,
         parent: int,
@@ -312,10 +331,12 @@ class _LinkTreeBuilder:
 
     # --- merging -----------------------------------------------------------------------------------------------------
 
-    def _merged(self, points: list[LinkAttachment], bodies: list[LinkAttachment], of_axes: dict[int, int]) -> LinkTree:
+    def _merge_massless_links(
+        self, points: list[LinkAttachment], bodies: list[LinkAttachment], of_axes: dict[int, int]
+    ) -> LinkTree:
         """Merge a massless prismatic link into the revolute link that carries it: a free body, a screw."""
         needed = {place.link for place in (*points, *bodies) if place.offset} | {place.link for place in bodies}
-        needed |= {of_axes[axes] for axes in self.wanted}
+        needed |= {of_axes[axes] for axes in self.needed_points}
         into: dict[int, int] = {}
         for number in range(len(self.links) - 1, 0, -1):
             children = [i for i, link in enumerate(self.links) if link.parent == number and i not in into]
@@ -323,7 +344,7 @@ class _LinkTreeBuilder:
             if number in needed or len(children) != 1 or self.links[children[0]].offset:
                 continue
             child = children[0]
-            if not self._is_one_step(link, self.links[child]):
+            if not self._is_screw_or_free(link, self.links[child]):
                 continue
             into[number] = child
             self.links[child] = replace(
@@ -337,11 +358,11 @@ class _LinkTreeBuilder:
         points = [replace(place, link=new[place.link]) for place in points]
         bodies = [replace(place, link=new[place.link]) for place in bodies]
         of_axes = {axes: new[link] for axes, link in of_axes.items()}
-        massive = self._massive(links, points, bodies, of_axes)
-        links = [replace(link, massive=i in massive) for i, link in enumerate(links)]
+        massive = self._find_loaded_links(links, points, bodies, of_axes)
+        links = [replace(link, carries_mass_or_load=i in massive) for i, link in enumerate(links)]
         return LinkTree(tuple(self.frames), tuple(links), tuple(points), tuple(bodies), of_axes)
 
-    def _is_one_step(self, link: Link, child: Link) -> bool:
+    def _is_screw_or_free(self, link: Link, child: Link) -> bool:
         """Return whether a link slides in three directions, or by the speed that turns its child (a screw)."""
         if link.frame != self.links[link.parent].frame:
             return False
@@ -350,11 +371,11 @@ class _LinkTreeBuilder:
         turning = {j for vector in self.frames[child.frame].spin for j, _ in vector.columns}
         return len(sliding) == 3 or bool(sliding and sliding <= turning)
 
-    def _massive(
+    def _find_loaded_links(
         self, links: list[Link], points: list[LinkAttachment], bodies: list[LinkAttachment], of_axes: dict[int, int]
     ) -> set[int]:
         """Return the links with mass or loads on them or after them."""
-        massive = {place.link for place in bodies} | {of_axes[axes] for axes in self.wanted}
+        massive = {place.link for place in bodies} | {of_axes[axes] for axes in self.needed_points}
         for load in self.m.loads:
             numbers = [*getattr(load, "points", ()), *([load.point] if hasattr(load, "point") else [])]
             massive |= {points[number].link for number in numbers}

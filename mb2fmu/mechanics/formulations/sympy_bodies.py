@@ -47,7 +47,7 @@ def build_sympy_bodies(kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm
             of q'.
     """
     builder = _SympyBodyBuilder(kinematics, speeds)
-    return SympyBodies(builder.frames, builder.points, builder.bodies(), builder.loads())
+    return SympyBodies(builder.frames, builder.points, builder.build_bodies(), builder.build_loads())
 
 
 class _SympyBodyBuilder:
@@ -57,51 +57,53 @@ class _SympyBodyBuilder:
         self.mapping: dict[sm.Basic, sm.Expr] = {**self.m.dynamic, **speeds}
         for symbol in self.m.constraint_forces:
             self.mapping.pop(symbol, None)  # unknown forces stay plain: they are never differentiated
-        driven = {symbol for pair in self.m.driven for symbol in pair}  # are differentiated, as functions of time
+        driven = {
+            symbol for pair in self.m.inputs_with_rates for symbol in pair
+        }  # are differentiated, as functions of time
         for symbol in {*self.m.z, *self.m.r} - driven:
             self.mapping.pop(symbol, None)
         self._rates = (
             list(self.m.kinematics.matrix * sm.Matrix(self.m.u) + self.m.kinematics.offset) if self.m.u else []
         )
-        self.frames = self._frames()
-        self.points = self._points()
+        self.frames = self._build_frames()
+        self.points = self._build_points()
 
-    def dynamic(self, expression: sm.Expr) -> sm.Expr:
+    def to_dynamic(self, expression: sm.Expr) -> sm.Expr:
         """Return an expression in functions of time."""
         return replace_symbols(expression, self.mapping)
 
-    def vector(self, terms: VectorTerms) -> Vector:
+    def make_vector(self, terms: VectorTerms) -> Vector:
         """Return a SymPy vector of components in several frames."""
         return sum((self._in_frame(self.frames[k], c) for k, c in terms), Vector(0))
 
     def _in_frame(self, frame: ReferenceFrame, components: Components) -> Vector:
         """Return components along a frame's axes as a SymPy vector, with dynamic symbols."""
-        x, y, z = (self.dynamic(c) for c in components)
+        x, y, z = (self.to_dynamic(c) for c in components)
         return x * frame.x + y * frame.y + z * frame.z
 
-    def _frames(self) -> tuple[ReferenceFrame, ...]:
+    def _build_frames(self) -> tuple[ReferenceFrame, ...]:
         """Build a frame of SymPy for each frame of the mechanism, oriented to its parent."""
         frames: list[ReferenceFrame] = []
         self.frames = ()
         for i, record in enumerate(self.m.frames):
             frame = ReferenceFrame(f"F{i}")
             if record.parent >= 0:
-                matrix = sm.Matrix(record.rotation).applyfunc(self.dynamic)
+                matrix = sm.Matrix(record.rotation).applyfunc(self.to_dynamic)
                 _orient_frame(frame, frames[record.parent], matrix)
             frames.append(frame)
         self.frames = tuple(frames)
         for frame, record in zip(frames[1:], self.m.frames[1:], strict=True):
-            frame.set_ang_vel(frames[record.reference], self.vector(record.angular_velocity))
+            frame.set_ang_vel(frames[record.reference], self.make_vector(record.angular_velocity))
         return tuple(frames)
 
-    def _points(self) -> tuple[Point, ...]:
+    def _build_points(self) -> tuple[Point, ...]:
         """Build all points with their velocities, so that SymPy never searches for one."""
         N = self.frames[0]
         points: list[Point] = []
         for i, place in enumerate(self.m.points):
             point = Point(f"P{i}")
             if place.velocity is not None:
-                point.set_vel(N, self.vector(place.velocity))
+                point.set_vel(N, self.make_vector(place.velocity))
             else:
                 velocity = points[place.parent].vel(N)
                 for k, components in place.position or ():
@@ -113,42 +115,42 @@ class _SympyBodyBuilder:
             points.append(point)
         return tuple(points)
 
-    def bodies(self) -> tuple[Any, ...]:
+    def build_bodies(self) -> tuple[Any, ...]:
         """Return rigid bodies and particles."""
         result = []
         for i, body in enumerate(self.m.bodies):
-            point, mass = self.points[body.masscenter], self.dynamic(body.mass)
+            point, mass = self.points[body.masscenter], self.to_dynamic(body.mass)
             if body.inertia is None:
                 result.append(Particle(f"B{i}", point, mass))
                 continue
-            I = body.inertia.applyfunc(self.dynamic)
+            I = body.inertia.applyfunc(self.to_dynamic)
             frame = self.frames[body.frame]
             dyadic = inertia(frame, I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[1, 2], I[2, 0])
             result.append(RigidBody(f"B{i}", point, frame, mass, (dyadic, point)))
         return tuple(result)
 
-    def loads(self) -> tuple[tuple[Any, Vector], ...]:
+    def build_loads(self) -> tuple[tuple[Any, Vector], ...]:
         """(point or frame, vector) pairs."""
         result: list[tuple[Any, Vector]] = []
         for load in self.m.loads:
             match load:
                 case ForceLoad():
-                    result.append((self.points[load.point], self.vector(load.force)))
+                    result.append((self.points[load.point], self.make_vector(load.force)))
                 case TorqueLoad():
-                    result.append((self.frames[load.frame], self.vector(load.torque)))
+                    result.append((self.frames[load.frame], self.make_vector(load.torque)))
                 case TorqueActuatorLoad():
-                    torque = self.dynamic(load.torque) * self.vector(load.axis)
+                    torque = self.to_dynamic(load.torque) * self.make_vector(load.axis)
                     result.append((self.frames[load.frame], torque))
                     if load.reaction >= 0:
                         result.append((self.frames[load.reaction], -torque))
                 case PathwayLoad():
-                    result += self._pathway(load)
+                    result += self._build_pathway_forces(load)
         return tuple(result)
 
-    def _pathway(self, load: PathwayLoad) -> list[tuple[Any, Vector]]:
+    def _build_pathway_forces(self, load: PathwayLoad) -> list[tuple[Any, Vector]]:
         """Return forces along a pathway; its unit vectors and magnitude are named symbols, so nothing expands."""
         N, result = self.frames[0], []
-        directions = self.kinematics.pathway(load)
+        directions = self.kinematics.assign_pathway(load)
         force = load_magnitude(load, self.kinematics)
         for (a, b), e in zip(zip(load.points, load.points[1:], strict=False), directions, strict=True):
             vector = force * e[0] * N.x + force * e[1] * N.y + force * e[2] * N.z

@@ -74,21 +74,23 @@ def form_named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contrac
     for kind in dict.fromkeys(kinds):
         if kind not in SECTION_TITLES:
             faults.append(Fault(f"{kind!r} cannot be shown", remedy=f"take some of {', '.join(SECTION_TITLES)}"))
-        elif why := theory.obstacle(kind):
+        elif why := theory.explain_unavailable(kind):
             faults.append(Fault(f"{kind}: {why}", remedy=_describe_available_kinds(mechanism)))
         elif not faults and kind not in _RATE_KINDS:
-            formed.append(theory.section(kind))
+            formed.append(theory.form_section(kind))
     if faults:
         raise FormulationError("some quantities cannot be shown:", faults)
-    shown = substitute_intermediates(mechanism.declared.name, formed, theory.items, theory.rates, contracted=contracted)
+    shown = substitute_intermediates(
+        mechanism.declared.name, formed, theory.list_intermediates, theory.rates, contracted=contracted
+    )
     in_rates = [kind for kind in dict.fromkeys(kinds) if kind in _RATE_KINDS]
     if not in_rates:
         return shown
     apart = _TheorySections(
         mechanism, {item.symbol.name for item in shown.intermediates if isinstance(item, Assignment)}
     )
-    others = [apart.section(kind) for kind in in_rates]
-    terms = substitute_intermediates(shown.name, others, apart.items, apart.rates, contracted=contracted)
+    others = [apart.form_section(kind) for kind in in_rates]
+    terms = substitute_intermediates(shown.name, others, apart.list_intermediates, apart.rates, contracted=contracted)
     sections = {section.kind: section for section in (*shown.sections, *terms.sections)}
     return NamedQuantities(
         shown.name,
@@ -118,43 +120,43 @@ class _TheorySections:
         self._carried: dict[int, dict[int, sm.Symbol]] | None = None
 
     @property
-    def items(self) -> list[Assignment | LinearSolve]:
+    def list_intermediates(self) -> list[Assignment | LinearSolve]:
         """All named intermediates, in order of evaluation."""
-        return [*self.first, *self.kinematics.assignments, *self.kinematics.late, *self.solves]
+        return [*self.first, *self.kinematics.assignments, *self.kinematics.late_assignments, *self.solves]
 
-    def obstacle(self, kind: str) -> str:
-        """Return why the mechanism has no quantities of this kind; empty if it has."""
+    def explain_unavailable(self, kind: str) -> str:
+        """Return the reason why the mechanism has no quantities of this kind; empty if it has some."""
         if kind == "integrals" and self.m.is_lagrangian_only:
             return ""
         answer = lagrange.applies(self.m) if kind in ("lagrange", "momenta") else projection_applicability(self.m)
         return "" if answer.is_applicable else answer.reason
 
-    def section(self, kind: str) -> QuantitySection:
+    def form_section(self, kind: str) -> QuantitySection:
         """Return all quantities of one kind."""
         form: dict[str, Callable[[], Iterator[NamedQuantity]]] = {
-            "partial-velocities": self._partial_velocities,
-            "generalized-active-forces": self._active_forces,
-            "generalized-inertia-forces": self._inertia_forces,
-            "transformation": self._transformation,
-            "lagrange": self._lagrange,
-            "momenta": self._momenta,
-            "integrals": self._integrals,
+            "partial-velocities": self._list_partial_velocities,
+            "generalized-active-forces": self._list_active_forces,
+            "generalized-inertia-forces": self._list_inertia_forces,
+            "transformation": self._list_transformation_quantities,
+            "lagrange": self._list_lagrange_quantities,
+            "momenta": self._list_momenta,
+            "integrals": self._list_first_integrals,
         }
         note = ""
-        if kind in ("generalized-active-forces", "generalized-inertia-forces") and self.carried():
-            names = ", ".join(str(self.m.u[s]) for s in self.carried())
+        if kind in ("generalized-active-forces", "generalized-inertia-forces") and self.form_dependent_speed_jacobian():
+            names = ", ".join(str(self.m.u[s]) for s in self.form_dependent_speed_jacobian())
             note = f"F~: of the independent speeds, {names} carried along by the constraints."
         quantities = tuple(form[kind]())
         if kind == "integrals":
             note = "" if quantities else "None was found."
-            note += f" Of coordinates none was looked for: {self.obstacle('lagrange')}." * bool(
-                self.obstacle("lagrange")
+            note += f" Of coordinates none was looked for: {self.explain_unavailable('lagrange')}." * bool(
+                self.explain_unavailable("lagrange")
             )
         return QuantitySection(
-            kind, SECTION_TITLES[kind], quantities, f"{note.strip()} {self._by_events(kind)}".strip()
+            kind, SECTION_TITLES[kind], quantities, f"{note.strip()} {self._describe_event_effects(kind)}".strip()
         )
 
-    def _by_events(self, kind: str) -> str:
+    def _describe_event_effects(self, kind: str) -> str:
         """Return how events, contacts and latches change quantities of a kind, which is formed without them."""
         touching = bool(self.m.contacts or self.m.latches)
         if kind == "integrals" and self.m.has_event_sources:
@@ -166,7 +168,7 @@ class _TheorySections:
 
     # ------------------------------------------------------------------ Kane
 
-    def carried(self) -> dict[int, dict[int, sm.Symbol]]:
+    def form_dependent_speed_jacobian(self) -> dict[int, dict[int, sm.Symbol]]:
         """A_sr by dependent and independent speed; empty where there are none, or rows are redundant."""
         if self._carried is None:
             m, c = self.m, self.m.velocity_constraints
@@ -174,7 +176,7 @@ class _TheorySections:
             self._carried = {}
             if c is not None and dependent and len(c.names) == len(dependent):
                 independent, rows = list(m.u_independent), list(range(len(dependent)))
-                names = [[self.kinematics.symbol(f"A_{m.u[s]}_{m.u[r]}") for r in independent] for s in dependent]
+                names = [[self.kinematics.make_symbol(f"A_{m.u[s]}_{m.u[r]}") for r in independent] for s in dependent]
                 left, right = c.jacobian.extract(rows, dependent), -c.jacobian.extract(rows, independent)
                 what = "dependent speeds in terms of the independent ones"
                 flat = tuple(name for row in names for name in row)
@@ -183,24 +185,24 @@ class _TheorySections:
                     self._carried[s] = dict(zip(independent, row, strict=True))
         return self._carried
 
-    def _partial_velocities(self) -> Iterator[NamedQuantity]:
+    def _list_partial_velocities(self) -> Iterator[NamedQuantity]:
         """Yield the partial velocities of all mass centres and of all points and frames that loads act on."""
         m, k = self.m, self.kinematics
         loads = list(applied_loads(k))
         points = dict.fromkeys([*(b.masscenter for b in m.bodies), *(a.at for a in loads if not a.torque)])
         frames = dict.fromkeys([*(b.frame for b in m.bodies if _has_inertia(b)), *(a.at for a in loads if a.torque)])
         for point in points:
-            yield from self._columns("v", m.points[point].name, k.velocity_partials(point))
+            yield from self._list_columns("v", m.points[point].name, k.velocity_partials(point))
         for frame in frames:
             if frame > 0:
-                yield from self._columns("omega", m.frames[frame].name, k.omega_partials(frame))
+                yield from self._list_columns("omega", m.frames[frame].name, k.omega_partials(frame))
 
-    def _columns(self, letter: QuantityLetter, name: str, partials: Partials) -> Iterator[NamedQuantity]:
+    def _list_columns(self, letter: QuantityLetter, name: str, partials: Partials) -> Iterator[NamedQuantity]:
         """Yield each column of partial velocities as a quantity named by its speed."""
         for j, column in partials.items():
             yield NamedQuantity(letter, name, self.m.u_all[j], _column(column))
 
-    def _active_forces(self) -> Iterator[NamedQuantity]:
+    def _list_active_forces(self) -> Iterator[NamedQuantity]:
         """Yield the generalized active forces, load by load, and those of a Lagrangian's potential."""
         by_load: dict[str, dict[int, sm.Expr]] = {load.name: {} for load in self.m.loads}
         for applied in applied_loads(self.kinematics):
@@ -209,9 +211,9 @@ class _TheorySections:
                 found[j] = found.get(j, sm.S.Zero) + dot_product(column, applied.vector)
         if self.m.potential_forces:
             by_load["the Lagrangian's potential"] = dict(enumerate(self.m.potential_forces))
-        yield from self._by_speed("F", by_load)
+        yield from self._list_by_speed("F", by_load)
 
-    def _inertia_forces(self) -> Iterator[NamedQuantity]:
+    def _list_inertia_forces(self) -> Iterator[NamedQuantity]:
         """Yield the generalized inertia forces, body by body: partial velocities times −m a, and −(I α + ω × I ω)."""
         k = self.kinematics
         by_body: dict[str, dict[int, sm.Expr]] = {}
@@ -222,12 +224,14 @@ class _TheorySections:
                 found[j] = found.get(j, sm.S.Zero) + dot_product(column, force)
             if not _has_inertia(body):
                 continue
-            torque = k.named_late(_inertia_torque(body, k), f"Tstar_{body.name}")
+            torque = k.name_components_late(_inertia_torque(body, k), f"Tstar_{body.name}")
             for j, column in k.omega_partials(body.frame).items():
                 found[j] = found.get(j, sm.S.Zero) + dot_product(column, torque)
-        yield from self._by_speed("F*", by_body)
+        yield from self._list_by_speed("F*", by_body)
 
-    def _by_speed(self, letter: QuantityLetter, parts: Mapping[str, Mapping[int, sm.Expr]]) -> Iterator[NamedQuantity]:
+    def _list_by_speed(
+        self, letter: QuantityLetter, parts: Mapping[str, Mapping[int, sm.Expr]]
+    ) -> Iterator[NamedQuantity]:
         """Yield a quantity of every part, of all together, and of the independent speeds alone."""
         total: dict[int, sm.Expr] = dict.fromkeys(range(len(self.m.u_all)), sm.S.Zero)
         for name, forces in parts.items():
@@ -237,28 +241,30 @@ class _TheorySections:
                 total[j] += force
         for j, force in total.items():
             yield NamedQuantity(letter, "", self.m.u_all[j], force)
-        carried = self.carried()
+        carried = self.form_dependent_speed_jacobian()
         for r in self.m.u_independent if carried else ():
             whole = total[r] + sm.Add(*(row[r] * total[s] for s, row in carried.items()))
             yield NamedQuantity("F~" if letter == "F" else "F~*", "", self.m.u[r], whole)
 
     # ------------------------------------------------------------------ TMT
 
-    def _transformation(self) -> Iterator[NamedQuantity]:
+    def _list_transformation_quantities(self) -> Iterator[NamedQuantity]:
         """Yield T, M, ḡ, f and Tᵀ (f - M ḡ) by body; f has the gyroscopic torque and loads on mass centre and frame."""
         taken: set[int] = set()
         loads = list(applied_loads(self.kinematics))
         for body in self.m.bodies:
-            yield from self._of_body(body, loads, taken)
+            yield from self._list_body_quantities(body, loads, taken)
         for number, applied in enumerate(loads):
             if number not in taken and applied.partials:
                 name = self.m.loads[applied.load].name
-                yield NamedQuantity("Q", name, None, self._row(applied.partials, applied.vector))
+                yield NamedQuantity("Q", name, None, self._project_on_speeds(applied.partials, applied.vector))
         if self.m.potential_forces:
             value = sm.ImmutableMatrix(self.m.potential_forces)
             yield NamedQuantity("Q", "the Lagrangian's potential", None, value)
 
-    def _of_body(self, body: Body, loads: Sequence[AppliedLoad], taken: set[int]) -> Iterator[NamedQuantity]:
+    def _list_body_quantities(
+        self, body: Body, loads: Sequence[AppliedLoad], taken: set[int]
+    ) -> Iterator[NamedQuantity]:
         """Yield T, M, g, f and Q* = Tᵀ (f − M g) of one body."""
         k, columns = self.kinematics, range(len(self.m.u))
         turns = _has_inertia(body)
@@ -277,7 +283,7 @@ class _TheorySections:
             R = k.rotation(body.frame)
             inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
             omega = k.omega(body.frame)
-            gyroscopic = cross_product(omega, k.named(multiply_matrix(inertia, omega), f"H_{body.name}"))
+            gyroscopic = cross_product(omega, k.name_components(multiply_matrix(inertia, omega), f"H_{body.name}"))
             rows += [[w.get(j, ZERO)[i] for j in columns] for i in range(3)]
             mass = sm.diag(mass, inertia)
             drift += k.alpha0(body.frame)
@@ -286,13 +292,13 @@ class _TheorySections:
         for letter, value in (("T", T), ("M", mass), ("g", g), ("f", f), ("Q*", T.T * (f - mass * g))):
             yield NamedQuantity(letter, body.name, None, sm.ImmutableMatrix(value))  # type: ignore[arg-type]
 
-    def _row(self, partials: Partials, vector: Components) -> sm.ImmutableMatrix:
+    def _project_on_speeds(self, partials: Partials, vector: Components) -> sm.ImmutableMatrix:
         """Return the dot products of a vector with the partial velocities of all speeds, shape (n_u, 1)."""
         return sm.ImmutableMatrix([dot_product(partials.get(j, ZERO), vector) for j in range(len(self.m.u))])
 
     # ------------------------------------------------------------------ Lagrange
 
-    def lagrange_terms(self) -> LagrangeTerms:
+    def get_lagrange_terms(self) -> LagrangeTerms:
         """Energies, momenta, slopes and forces; formed once."""
         if self._terms is None:
             self._terms = self._form_terms()
@@ -301,7 +307,7 @@ class _TheorySections:
     def _form_terms(self) -> LagrangeTerms:
         """Form the energies, momenta, slopes and generalized forces of Lagrange's equations."""
         m, k = self.m, self.kinematics
-        self._motion, turned = self._coordinate_rates()
+        self._motion, turned = self._list_coordinate_rates()
         rates = list(self._motion)[: len(m.q)]
         if m.is_lagrangian_only and m.lagrangian is not None:
             energy, potential = m.lagrangian.expression, sm.S.Zero
@@ -309,7 +315,7 @@ class _TheorySections:
         else:
             energy, potential = kinetic_energy(k), potential_energy(k)
             self._forces = {}
-            for item in self._active_forces():
+            for item in self._list_active_forces():
                 if item.of and item.letter == "F" and item.index in m.u:
                     self._forces.setdefault(item.of, {})[m.u.index(item.index)] = item.entries[0]
         forces = [
@@ -320,44 +326,46 @@ class _TheorySections:
         return LagrangeTerms(
             kinetic=energy,
             potential=potential,
-            momenta=[self._slope(energy, {rate: sm.S.One}) for rate in rates],
-            slopes=[self._slope(energy, {q: sm.S.One}) for q in m.q],
-            potential_slopes=[self._slope(potential, {q: sm.S.One}) for q in m.q] if known else [],
-            potential_drift=self._slope(potential, {m.t: sm.S.One}) if known else sm.S.Zero,
-            drift=self._slope(energy, {m.t: sm.S.One}),
+            momenta=[self._differentiate(energy, {rate: sm.S.One}) for rate in rates],
+            kinetic_derivatives=[self._differentiate(energy, {q: sm.S.One}) for q in m.q],
+            potential_derivatives=[self._differentiate(potential, {q: sm.S.One}) for q in m.q] if known else [],
+            potential_time_derivative=self._differentiate(potential, {m.t: sm.S.One}) if known else sm.S.Zero,
+            kinetic_time_derivative=self._differentiate(energy, {m.t: sm.S.One}),
             forces=forces,
             rates=rates,
-            chain=(*self.first, *k.assignments),
+            intermediates=(*self.first, *k.assignments),
         )
 
-    def _lagrange(self) -> Iterator[NamedQuantity]:
+    def _list_lagrange_quantities(self) -> Iterator[NamedQuantity]:
         """Yield Lagrange's quantities: energies, momenta, their rates, and the slopes of T, or of a given L, by q."""
-        m, terms = self.m, self.lagrange_terms()
+        m, terms = self.m, self.get_lagrange_terms()
         yield NamedQuantity("L" if m.is_lagrangian_only else "energy T", "", None, terms.kinetic)
         if terms.potential is not None and not m.is_lagrangian_only:
             yield NamedQuantity("energy V", "", None, terms.potential)
-        for q, momentum, slope in zip(m.q, terms.momenta, terms.slopes, strict=True):
+        for q, momentum, slope in zip(m.q, terms.momenta, terms.kinetic_derivatives, strict=True):
             yield NamedQuantity("p", "", q, momentum)
-            yield NamedQuantity("dp", "", q, self._slope(momentum, {**m.rates(terms.rates), **self._motion}))
+            yield NamedQuantity("dp", "", q, self._differentiate(momentum, {**m.rates(terms.rates), **self._motion}))
             yield NamedQuantity("dL" if m.is_lagrangian_only else "dT", "", q, slope)
         for n, name in enumerate(self._forces):
             for q, forces in zip(m.q, terms.forces, strict=True):
                 if forces[n] != 0:
                     yield NamedQuantity("Q", name, q, forces[n])
 
-    def _momenta(self) -> Iterator[NamedQuantity]:
+    def _list_momenta(self) -> Iterator[NamedQuantity]:
         """Yield the generalized momentum ∂T/∂q' of each coordinate."""
-        for q, momentum in zip(self.m.q, self.lagrange_terms().momenta, strict=True):
+        for q, momentum in zip(self.m.q, self.get_lagrange_terms().momenta, strict=True):
             yield NamedQuantity("p", "", q, momentum)
 
-    def _integrals(self) -> Iterator[NamedQuantity]:
+    def _list_first_integrals(self) -> Iterator[NamedQuantity]:
         """Yield first integrals: of cyclic coordinates, of energy, and of linear and angular momentum."""
-        found = FirstIntegralFinder(self.kinematics, None if self.obstacle("lagrange") else self.lagrange_terms())
+        found = FirstIntegralFinder(
+            self.kinematics, None if self.explain_unavailable("lagrange") else self.get_lagrange_terms()
+        )
         yield from found.find_momentum_integrals()
         yield from found.find_energy_integral()
-        yield from found.in_space()
+        yield from found.find_momentum_components()
 
-    def _slope(self, expression: sm.Expr, seeds: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+    def _differentiate(self, expression: sm.Expr, seeds: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
         """Return the derivative along ``seeds`` (symbol → rate), through all intermediates; slopes get names too."""
         chain = [*self.first, *self.kinematics.assignments]
         needed = set(expression.free_symbols)
@@ -372,13 +380,13 @@ class _TheorySections:
                     slopes[item.symbol] = self.kinematics.name(slope, f"d_{item.symbol.name}")
         return total_time_derivative(expression, slopes)
 
-    def _coordinate_rates(self) -> tuple[dict[sm.Symbol, sm.Expr], sm.MatrixBase]:
+    def _list_coordinate_rates(self) -> tuple[dict[sm.Symbol, sm.Expr], sm.MatrixBase]:
         """Return symbols of q' with those of q'', and ∂u/∂q'; the speeds themselves where they are q'."""
         m = self.m
         if sm.eye(len(m.u)) == m.kinematics.matrix and m.kinematics.offset.is_zero_matrix:
             return dict(zip(m.u, m.u_dot, strict=True)), sm.eye(len(m.u))
-        rates = [self.kinematics.symbol(f"{q.name}_dot") for q in m.q]
-        seconds = [self.kinematics.symbol(f"{q.name}_ddot") for q in m.q]
+        rates = [self.kinematics.make_symbol(f"{q.name}_dot") for q in m.q]
+        seconds = [self.kinematics.make_symbol(f"{q.name}_ddot") for q in m.q]
         self.rates |= {rate: (q, 1) for q, rate in zip(m.q, rates, strict=True)}
         self.rates |= {second: (q, 2) for q, second in zip(m.q, seconds, strict=True)}
         inverse = invert_blocks(m.kinematics.matrix)
@@ -402,6 +410,6 @@ def _inertia_torque(body: Body, k: NamedKinematics) -> Components:
     assert body.inertia is not None
     R, omega = k.rotation(body.frame), k.omega(body.frame)
     inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
-    momentum = k.named(multiply_matrix(inertia, omega), f"H_{body.name}")
+    momentum = k.name_components(multiply_matrix(inertia, omega), f"H_{body.name}")
     rate = add_components(multiply_matrix(inertia, k.alpha(body.frame)), cross_product(omega, momentum))
     return scale_components(sm.S.NegativeOne, rate)

@@ -98,7 +98,7 @@ def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix,
     """Add one body's TᵀMT and -Tᵀḡ."""
     v = kinematics.velocity_partials(body.masscenter)
     momentum_rate = scale_components(body.mass, kinematics.acceleration0(body.masscenter))
-    momentum_rate = kinematics.named(momentum_rate, f"ma_{body.name}")
+    momentum_rate = kinematics.name_components(momentum_rate, f"ma_{body.name}")
     momenta = {j: scale_components(body.mass, column) for j, column in v.items()}
     _add_products(M, v, momenta, kinematics, f"mJv_{body.name}", rows)
     for i in v.keys() & rows:
@@ -108,9 +108,9 @@ def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix,
     R = kinematics.rotation(body.frame)
     inertia = _rotate_inertia(body, R, kinematics)
     w, omega = kinematics.omega_partials(body.frame), kinematics.omega(body.frame)
-    momentum = kinematics.named(multiply_matrix(inertia, omega), f"H_{body.name}")
+    momentum = kinematics.name_components(multiply_matrix(inertia, omega), f"H_{body.name}")
     rate = add_components(multiply_matrix(inertia, kinematics.alpha0(body.frame)), cross_product(omega, momentum))
-    rate = kinematics.named(rate, f"Hdot_{body.name}")
+    rate = kinematics.name_components(rate, f"Hdot_{body.name}")
     momenta = {j: multiply_matrix(inertia, column) for j, column in w.items()}
     _add_products(M, w, momenta, kinematics, f"IJw_{body.name}", rows)
     for i in w.keys() & rows:
@@ -130,7 +130,7 @@ def _rotate_inertia(body: Body, R: sm.ImmutableMatrix, kinematics: NamedKinemati
     k = min(range(3), key=lambda k: len(rests[k].todok()))
     rest = rests[k]
     turning = [j for j in range(3) if any(rest[:, j])]
-    columns = {j: kinematics.named(R * rest[:, j], f"RI_{body.name}") for j in turning}
+    columns = {j: kinematics.name_components(R * rest[:, j], f"RI_{body.name}") for j in turning}
     entries = {}
     for i in range(3):
         for j in range(i, 3):
@@ -143,7 +143,7 @@ def _add_products(
     M: sm.MutableDenseMatrix, left: Partials, right: Partials, kinematics: NamedKinematics, hint: str, rows: range
 ) -> None:
     """Add M[i, j] += left_i · right_j for a symmetric product; ``rows`` are the last ones."""
-    right = {j: kinematics.named(column, hint) for j, column in right.items()}
+    right = {j: kinematics.name_components(column, hint) for j, column in right.items()}
     for i, a in left.items():
         for j, b in right.items():
             if i <= j and j in rows:

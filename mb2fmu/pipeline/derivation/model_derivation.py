@@ -70,7 +70,7 @@ def derive(
         )
         read = formulations.add_stabilization_rate(read, plan.treatment, baumgarte)
         tried = list_candidate_equations(read, method)
-        treated = [plan.treated(one) for one in tried]
+        treated = [plan.apply(one) for one in tried]
     with stage("lower"):
         choice = choose_cheapest_equations(treated)
         program = CompilableProgram.of(choice.program)

@@ -57,7 +57,7 @@ def build_model_scene(mechanism: Mechanism, equations: EquationsOfMotion) -> Sce
         ModelError: If a mesh file cannot be read, naming each.
     """
     faults: list[Fault] = []
-    scenery = mechanism.scenery or AppearanceRecords()
+    scenery = mechanism.appearance or AppearanceRecords()
     meshes, notes = place_meshes(scenery.meshes)
     used = {mesh.key for mesh in scenery.meshes}
     folder = mechanism.declared.source.parent if mechanism.declared.source else Path()

@@ -124,7 +124,9 @@ def _add_modelica_modes(derivation: Derivation) -> Program:
     compilers let one ``reinit`` of a clause read what another has set.
     """
     program, mechanism = derivation.program, derivation.mechanism
-    of_conditions = any(event.late or event.kind == "when" for event in derivation.equations.events)
+    of_conditions = any(
+        event.is_contact_or_latch_event or event.kind == "when" for event in derivation.equations.events
+    )
     if not (list_sticking_frictions(derivation) or mechanism.contacts or mechanism.latches or of_conditions):
         return program
     frozen = derivation.program_with_modes

@@ -202,7 +202,7 @@ class _EquationListWriter(FormulaLinePrinter):
     def _articulated(self, dynamics: RecursiveDynamics) -> EquationBlock:
         """Return the relations of links for dynamics without a mass matrix."""
         recursion = self.equations.recursion
-        links = [link for link in recursion.links[1:] if link.massive] if recursion else []
+        links = [link for link in recursion.links[1:] if link.carries_mass_or_load] if recursion else []
         note = f"{len(links)} links, articulated bodies: u̇ follows by one sweep over them; there is no mass matrix."
         return EquationBlock("Dynamics", (), note if dynamics.joints else "")
 
@@ -211,7 +211,7 @@ class _EquationListWriter(FormulaLinePrinter):
         recursion = self.equations.recursion
         if recursion is None:
             return EquationBlock("Links", ())
-        numbers = [number for number, link in enumerate(recursion.links) if link.massive and number > 0]
+        numbers = [number for number, link in enumerate(recursion.links) if link.carries_mass_or_load and number > 0]
         links = (self._link(recursion, number) for number in numbers)
         lines, folded, hidden = self._parted(links, len(numbers), "links")
         note = "Index p: of the link before it. Components of vectors are in the frame named below them."
@@ -221,7 +221,7 @@ class _EquationListWriter(FormulaLinePrinter):
     def _link(self, recursion: LinkRecursion, number: int) -> Markup:
         """Write how a link moves against its parent: ω, v and r, term by term."""
         link = recursion.links[number]
-        chain, spins = recursion.chain(number)
+        chain, spins = recursion.list_angular_velocity_terms(number)
         slips = link.velocity or tuple(d.rate for d in link.offset if d.rate is not None)
         omega = [*(["<msub><mi>ω</mi><mi>p</mi></msub>"] if spins else []), *self._products(recursion, chain)]
         moved = "<msub><mi>v</mi><mi>p</mi></msub><mo>+</mo><msub><mi>ω</mi><mi>p</mi></msub><mo>×</mo><mi>r</mi>"

@@ -134,7 +134,7 @@ def _list_link_relations(recursion: LinkRecursion, number: int) -> Iterator[tupl
     link = recursion.links[number]
     parent = recursion.links[link.parent]
     yield f"link {number} {link.name}", f"on {parent.name}, axes of {recursion.frames[link.frame].name}"
-    chain, spins = recursion.chain(number)
+    chain, spins = recursion.list_angular_velocity_terms(number)
     for vector in chain:
         what = "angular velocity" if spins else "angular velocity in N"
         for row in _format_joint_columns(vector.frame, vector.columns, recursion):

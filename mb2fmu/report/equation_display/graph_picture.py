@@ -66,8 +66,8 @@ def draw_mechanism_graph(graph: MechanismGraph) -> str:
         graph: Of a mechanism.
     """
     parents = _find_parents(graph)
-    joints = [bond for bond in graph.bonds if bond.kind == "joint" and parents[bond.child] == bond.parent]
-    wires = [bond for bond in graph.bonds if bond not in joints]
+    joints = [bond for bond in graph.edges if bond.kind == "joint" and parents[bond.child] == bond.parent]
+    wires = [bond for bond in graph.edges if bond not in joints]
     places, columns = _place_boxes(graph, parents, joints, wires)
     low = max(box.bottom for box in places.values())
     lines, labels = _draw_wires(wires, places, columns, low)
@@ -89,7 +89,9 @@ def draw_mechanism_graph(graph: MechanismGraph) -> str:
 
 def _list_box_rows(graph: MechanismGraph, number: int) -> list[tuple[str, str]]:
     """Return (class, text) of the rows in a box."""
-    rows = [("pin", name) for name in graph.loads[number]] + [("sensor", name) for name in graph.sensors[number]]
+    rows = [("pin", name) for name in graph.loads_of_body[number]] + [
+        ("sensor", name) for name in graph.outputs_of_body[number]
+    ]
     return (
         rows
         if len(rows) <= _MAX_BOX_ROWS
@@ -100,7 +102,7 @@ def _list_box_rows(graph: MechanismGraph, number: int) -> list[tuple[str, str]]:
 def _find_parents(graph: MechanismGraph) -> dict[int, int]:
     """Return each body's parent in the picture; bodies without a chain of joints to the ground hang on the ground."""
     parents: dict[int, int] = {}
-    for bond in graph.bonds:
+    for bond in graph.edges:
         if (
             bond.kind == "joint"
             and bond.child not in parents

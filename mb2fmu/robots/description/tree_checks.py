@@ -52,7 +52,7 @@ def check_tree(description: RobotDescription, faults: FaultCollector, told: Coll
         faults.add(named[1].line, f"{len(named)} links have no parent: {names}", "join them: a robot has one root")
     _check_cycles(moved, faults)
     _check_mimics(description.joints, faults)
-    if faults.found:
+    if faults.faults:
         _check_masses(description, faults)
     faults.raise_collected()
     return replace(description, root=roots[0].name, joints=ordered, notes=tuple(faults.notes))

@@ -65,35 +65,35 @@ class ActuationReader:
     Attributes:
         compiler: Settings.
         joints: Name → joint.
-        zero: Joint → position that the file draws it at.
-        faults: Take what is wrong.
+        reference_positions: Joint → position that the file draws it at.
+        faults: Collector of faults.
         drawn_poses: Body or site → where the file draws it in the world.
         tendons: Name → terms, all fixed tendons of the file.
-        loops: What ``connect`` and ``weld`` close.
-        ratios: Actuator → damping, as a part of what is critical where the file draws the robot.
+        loops: Loops of ``connect`` and ``weld``.
+        damping_ratios: Actuator → damping, as a part of what is critical where the file draws the robot.
     """
 
     compiler: CompilerSettings
     joints: Mapping[str, JointRecord]
-    zero: Mapping[str, float]
+    reference_positions: Mapping[str, float]
     drawn_poses: Mapping[str, Pose]
     faults: FaultCollector
     tendons: dict[str, TransmissionTerms] = field(default_factory=dict)
     loops: list[LoopRecord] = field(default_factory=list)
-    ratios: dict[str, float] = field(default_factory=dict)
+    damping_ratios: dict[str, float] = field(default_factory=dict)
     _tendon_ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def read_tendons(self, root: XmlElement) -> tuple[TendonRecord, ...]:
         """Return all fixed tendons; those without springs, dampers and friction only carry actuators."""
         found = []
-        for element in (one for section in root.children("tendon") for one in section.all()):
+        for element in (one for section in root.children("tendon") for one in section.list_elements()):
             name = element.attribute("name") or f"tendon_{len(self.tendons) + 1}"
             if element.name != "fixed":
                 what = f"<{element.name}{describe_element_name(element)}> in <tendon> is not honoured"
                 self.faults.add(element.line, what, "give the forces along joints: fixed tendons are honoured")
                 continue
             check_attributes(element, _TENDON_ATTRIBUTES, _SOLVER_ATTRIBUTES)
-            terms = tuple(self._term(joint) for joint in element.children("joint"))
+            terms = tuple(self._read_term(joint) for joint in element.children("joint"))
             if not terms:
                 self.faults.add(element.line, f"tendon {name} has no joint", 'add <joint joint="…" coef="…"/>')
             if name in self.tendons:
@@ -103,16 +103,16 @@ class ActuationReader:
                 lower, upper = element.vector("range", (0.0, 0.0))
                 self._tendon_ranges[name] = (lower, upper)
                 self.faults.note(f"the range of tendon {name} is left out: it has no hard stops")
-            record = self._tendon(element, name, terms)
+            record = self._read_tendon(element, name, terms)
             if record.stiffness or record.damping or record.friction:
                 found.append(record)
         return tuple(found)
 
-    def _term(self, element: XmlElement) -> tuple[str, float]:
+    def _read_term(self, element: XmlElement) -> tuple[str, float]:
         """Return joint and coefficient of a tendon's term."""
-        return self._joint(element, "joint"), element.number("coef", required=True)
+        return self._read_joint_name(element, "joint"), element.number("coef", required=True)
 
-    def _joint(self, element: XmlElement, key: str) -> str:
+    def _read_joint_name(self, element: XmlElement, key: str) -> str:
         """Return the name of a joint with one coordinate."""
         name = element.attribute(key)
         joint = self.joints.get(name)
@@ -124,14 +124,14 @@ class ActuationReader:
             self.faults.add(element.line, what, "let it act on hinges and slides")
         return name
 
-    def _tendon(self, element: XmlElement, name: str, terms: TransmissionTerms) -> TendonRecord:
+    def _read_tendon(self, element: XmlElement, name: str, terms: TransmissionTerms) -> TendonRecord:
         """Read a fixed tendon; without springlength its spring rests where those of its joints do."""
         text = element.attribute("springlength")
         count = len(text.split())
-        given = element.numbers_of(text, "springlength", 2 if count > 1 else 1) if text else None
+        given = element.read_numbers(text, "springlength", 2 if count > 1 else 1) if text else None
         rest = (given[0], given[-1]) if given else (-1.0, -1.0)
         if rest == (-1.0, -1.0):  # where the springs of all joints rest
-            length = sum(factor * self.zero_of_spring(joint) for joint, factor in terms)
+            length = sum(factor * self.find_spring_reference(joint) for joint, factor in terms)
             rest = (length, length)
         if rest[0] > rest[1]:
             self.faults.add(element.line, f"springlength of tendon {name} is {text}", "give the shorter one first")
@@ -140,7 +140,7 @@ class ActuationReader:
             rest=rest, friction=element.number("frictionloss"), line=element.line,
         )  # fmt: skip
 
-    def zero_of_spring(self, name: str) -> float:
+    def find_spring_reference(self, name: str) -> float:
         """Return the position at which the spring of a joint is relaxed."""
         joint = self.joints.get(name)
         return joint.spring_reference if joint else 0.0
@@ -148,7 +148,7 @@ class ActuationReader:
     def read_actuators(self, root: XmlElement) -> tuple[ActuatorRecord, ...]:
         """Read all actuators."""
         found: dict[str, ActuatorRecord] = {}
-        for element in (one for section in root.children("actuator") for one in section.all()):
+        for element in (one for section in root.children("actuator") for one in section.list_elements()):
             target = element.attribute("joint") or element.attribute("jointinparent") or element.attribute("tendon")
             name = element.attribute("name") or f"{target}_{element.name}"
             if element.name not in _LAW_ATTRIBUTES:
@@ -159,18 +159,18 @@ class ActuationReader:
                 what = f"2 actuators are called {name}"
                 self.faults.add(element.line, what, 'rename one: name="…"')
             check_attributes(element, (*_ACTUATOR_ATTRIBUTES, *_LAW_ATTRIBUTES[element.name]), _INACTIVE_ATTRIBUTES)
-            gain, bias = self._law(element)
+            gain, bias = self._read_law(element)
             if gain == -bias[1] and bias[2] > 0:  # as MuJoCo has it: no law pushes along its own motion
-                self.ratios[name], bias = bias[2], (*bias[:2], 0.0)
+                self.damping_ratios[name], bias = bias[2], (*bias[:2], 0.0)
             record = ActuatorRecord(
-                name=name, terms=self._transmission(element, name), gain=gain, bias=bias, line=element.line,
-                control=self._control(element, name, target),
+                name=name, terms=self._read_transmission(element, name), gain=gain, bias=bias, line=element.line,
+                control=self._read_control_range(element, name, target),
                 force=read_active_range(element, "forcerange", "forcelimited", f"actuator {name}", self.compiler),
             )  # fmt: skip
             found[name] = record
         return tuple(found.values())
 
-    def _control(self, element: XmlElement, name: str, target: str) -> tuple[float, float]:
+    def _read_control_range(self, element: XmlElement, name: str, target: str) -> tuple[float, float]:
         """Return bounds of a control; with ``inheritrange`` those of its joint, scaled about their middle."""
         part = element.number("inheritrange")
         if not part:
@@ -186,7 +186,7 @@ class ActuationReader:
         middle, half = (lower + upper) / 2, part * (upper - lower) / 2
         return middle - half, middle + half
 
-    def _transmission(self, element: XmlElement, name: str) -> TransmissionTerms:
+    def _read_transmission(self, element: XmlElement, name: str) -> TransmissionTerms:
         """Return the joints that an actuator acts on with its gear; empty, with a fault, if that is not clear."""
         given = [key for key in ("joint", "jointinparent", "tendon") if element.attribute(key)]
         if len(given) != 1:
@@ -194,15 +194,15 @@ class ActuationReader:
             self.faults.add(element.line, what, 'give one of joint="…", tendon="…"')
             return ()
         text = element.attribute("gear")
-        gear = (element.numbers_of(text.split()[0], "gear", 1) or (1.0,))[0] if text else 1.0
+        gear = (element.read_numbers(text.split()[0], "gear", 1) or (1.0,))[0] if text else 1.0
         if given != ["tendon"]:
-            return ((self._joint(element, given[0]), gear),)
+            return ((self._read_joint_name(element, given[0]), gear),)
         tendon = element.attribute("tendon")
         if tendon not in self.tendons:
             self.faults.add(element.line, f"actuator {name} acts on {tendon}, which is no fixed tendon", "name one")
         return tuple((joint, gear * factor) for joint, factor in self.tendons.get(tendon, ()))
 
-    def _law(self, element: XmlElement) -> tuple[float, tuple[float, float, float]]:
+    def _read_law(self, element: XmlElement) -> tuple[float, tuple[float, float, float]]:
         """Return gain and bias."""
         match element.name:
             case "motor":
@@ -226,7 +226,7 @@ class ActuationReader:
                 )
                 self.faults.add(element.line, what, "give the joint a damping")
                 return 0.0, (0.0, 0.0, 0.0)
-        gain, bias = self._parameters(element, "gainprm", 1.0), self._parameters(element, "biasprm", 0.0)
+        gain, bias = self._pad_parameters(element, "gainprm", 1.0), self._pad_parameters(element, "biasprm", 0.0)
         for key, known in (("gaintype", ("fixed",)), ("biastype", ("none", "affine")), ("dyntype", ("none",))):
             if element.attribute(key) not in {"", *known}:
                 what = f'{key}="{element.attribute(key)}" of <general{describe_element_name(element)}> is not honoured'
@@ -234,30 +234,30 @@ class ActuationReader:
         affine = element.attribute("biastype") == "affine"
         return gain[0], (bias[0], bias[1], bias[2]) if affine else (0.0, 0.0, 0.0)
 
-    def _parameters(self, element: XmlElement, key: str, default: float) -> tuple[float, ...]:
+    def _pad_parameters(self, element: XmlElement, key: str, default: float) -> tuple[float, ...]:
         """Return at least three parameters, zeros behind those given."""
         text = element.attribute(key)
-        found = element.numbers_of(text, key, min(len(text.split()), _MAX_LAW_PARAMETERS)) if text else None
+        found = element.read_numbers(text, key, min(len(text.split()), _MAX_LAW_PARAMETERS)) if text else None
         return (*(found or (default,)), 0.0, 0.0)
 
     def read_couplings(self, root: XmlElement) -> dict[str, JointRecord]:
         """Return the joints, followers tied by ``<equality>`` included, or held where it says so."""
         joints = dict(self.joints)
-        for element in (one for section in root.children("equality") for one in section.all()):
+        for element in (one for section in root.children("equality") for one in section.list_elements()):
             if read_word(element, "active", ("true", "false")) == "false":
                 self.faults.note(
                     f"<{element.name}{describe_element_name(element)}> in <equality> is not active and left out"
                 )
             elif element.name in {"connect", "weld"}:
-                self._close(element)
+                self._add_loop(element)
             elif element.name != "joint":
                 what = f"<{element.name}{describe_element_name(element)}> in <equality> is not honoured"
                 self.faults.add(element.line, what, "honoured are connect, weld, joint")
             else:
-                self._couple(element, joints)
+                self._read_follower(element, joints)
         return joints
 
-    def _close(self, element: XmlElement) -> None:
+    def _add_loop(self, element: XmlElement) -> None:
         """Add a loop: points that coincide in the file stay together; a weld also keeps the orientation."""
         own = ("relpose",) if element.name == "weld" else ()
         check_attributes(element, (*_LOOP_ATTRIBUTES, *own), (*_SOFT_CONSTRAINT_ATTRIBUTES, "torquescale"))
@@ -285,33 +285,33 @@ class ActuationReader:
         loop = LoopRecord(name=name, kind=kind, first=ends[0], second=ends[1], at=at, other=other, line=element.line)
         self.loops.append(loop)
 
-    def _couple(self, element: XmlElement, joints: dict[str, JointRecord]) -> None:
+    def _read_follower(self, element: XmlElement, joints: dict[str, JointRecord]) -> None:
         """Read one follower: its distance from where it is drawn is a0 + a1 times its leader's."""
         check_attributes(element, ("joint1", "joint2", "polycoef", "active"), _SOFT_CONSTRAINT_ATTRIBUTES)
-        name = self._joint(element, "joint1")
-        leader = self._joint(element, "joint2") if element.attribute("joint2") else ""
+        name = self._read_joint_name(element, "joint1")
+        leader = self._read_joint_name(element, "joint2") if element.attribute("joint2") else ""
         text = element.attribute("polycoef") or "0 1 0 0 0"
-        found = element.numbers_of(text, "polycoef", min(len(text.split()), 5)) or (0.0, 1.0)
+        found = element.read_numbers(text, "polycoef", min(len(text.split()), 5)) or (0.0, 1.0)
         a = (*found, *(0.0, 1.0, 0.0, 0.0, 0.0)[len(found) :])
         joint = joints.get(name)
         if joint is None or joint.kind not in {"revolute", "prismatic"}:
             return
         if not leader:
-            joints[name] = lock_joint(joint, self.zero[name] + a[0])
+            joints[name] = lock_joint(joint, self.reference_positions[name] + a[0])
         elif any(a[2:]):
             what = f"joint {name} follows {leader} by a polynomial of a higher degree than 1"
             self.faults.add(element.line, what, "give two numbers in polycoef")
         elif joint.mimic is not None:
             self.faults.add(element.line, f"joint {name} follows two others", "leave one")
         elif leader in joints:
-            offset = self.zero[name] + a[0] - a[1] * self.zero.get(leader, 0.0)
+            offset = self.reference_positions[name] + a[0] - a[1] * self.reference_positions.get(leader, 0.0)
             joints[name] = replace(joint, mimic=JointMimic(leader, a[1], offset), start=0.0)
 
 
 def _read_weld_pose(element: XmlElement) -> Pose | None:
     """Return where a weld holds its anchor, seen from the first body; None if where the file draws it."""
     text = element.attribute("relpose")
-    numbers = element.numbers_of(text, "relpose", 7) if text else None
+    numbers = element.read_numbers(text, "relpose", 7) if text else None
     quaternion = np.array(numbers[3:] if numbers else (0.0, 0.0, 0.0, 0.0))
     length = float(np.linalg.norm(quaternion))
     if numbers is None or length == 0.0:  # MuJoCo's sign that nothing is said

@@ -69,7 +69,7 @@ class BodyReader:
         assets: Meshes and materials.
         links: One per body, joint of a chain, and named site.
         joints: One per joint, and one of kind ``fixed`` for each body without joints.
-        zero: Joint → position that the file draws it at (``ref``).
+        reference_positions: Joint → position that the file draws it at (``ref``).
         drawn_poses: Body or site → where the file draws it in the world.
     """
 
@@ -78,51 +78,53 @@ class BodyReader:
     faults: FaultCollector
     links: list[LinkRecord] = field(default_factory=list)
     joints: list[JointRecord] = field(default_factory=list)
-    zero: dict[str, float] = field(default_factory=dict)
+    reference_positions: dict[str, float] = field(default_factory=dict)
     drawn_poses: dict[str, Pose] = field(default_factory=lambda: {WORLD_LINK: Pose()})
-    _taken: Counter[str] = field(default_factory=Counter)
+    _taken_names: Counter[str] = field(default_factory=Counter)
     _still: set[str] = field(default_factory=lambda: {WORLD_LINK})
 
-    def read(self, root: XmlElement) -> None:
+    def read_worldbody(self, root: XmlElement) -> None:
         """Read ``<worldbody>``, whose link is the root."""
         worlds = root.children("worldbody")
         if not worlds:
             self.faults.add(root.line, "there is no <worldbody>", "add one: the bodies stand in it")
         names = [str(node.get("name")) for world in worlds for node in world.node.iter("body") if node.get("name")]
-        self._taken.update({WORLD_LINK, *names})
+        self._taken_names.update({WORLD_LINK, *names})
         shapes = []
         for world in worlds:
             check_attributes(world, ("pos", "childclass"), ORIENTATION_ATTRIBUTES)
-            shapes += [g.shape for g in self._contents(world, WORLD_LINK, Pose(), weighed=False) if g.shape]
+            shapes += [g.shape for g in self._read_contents(world, WORLD_LINK, Pose(), weighed=False) if g.shape]
         self.links.insert(0, LinkRecord(WORLD_LINK, None, tuple(shapes), worlds[0].line if worlds else 0))
         self._scale_masses()
 
-    def _name(self, element: XmlElement, instead: str) -> str:
+    def _choose_name(self, element: XmlElement, instead: str) -> str:
         """Return the name of an element, or a new unique one."""
         own = element.attribute("name")
         if own:
             return own
-        self._taken[instead] += 1
-        number = self._taken[instead]
-        return instead if number == 1 else self._name(element, f"{instead}_{number}")
+        self._taken_names[instead] += 1
+        number = self._taken_names[instead]
+        return instead if number == 1 else self._choose_name(element, f"{instead}_{number}")
 
-    def _contents(self, element: XmlElement, link: str, at: Pose, *, weighed: bool) -> list[MassiveGeom]:
+    def _read_contents(self, element: XmlElement, link: str, at: Pose, *, weighed: bool) -> list[MassiveGeom]:
         """Return the geoms of a body or frame; bodies, frames and sites in it are read as well."""
         found = []
-        for child in element.all():
+        for child in element.list_elements():
             match child.name:
                 case "geom":
                     found.append(read_geom(child, at, self.compiler, self.assets, weighed=weighed))
-                    self._refuse_unweighed(child, link, found[-1])
+                    self._check_known_mass(child, link, found[-1])
                 case "frame":
                     check_attributes(child, _BODY_ATTRIBUTES)
                     if child.children("joint") or child.children("freejoint"):
                         self.faults.add(child.line, "<frame> has a joint", "move it into the body")
-                    found += self._contents(child, link, at @ read_element_pose(child, self.compiler), weighed=weighed)
+                    found += self._read_contents(
+                        child, link, at @ read_element_pose(child, self.compiler), weighed=weighed
+                    )
                 case "body":
-                    self._body(child, link, at)
+                    self._read_body(child, link, at)
                 case "site":
-                    self._site(child, link, at)
+                    self._add_site(child, link, at)
                 case "joint" | "freejoint" | "inertial":
                     if element.name == "worldbody":
                         self.faults.add(child.line, f"<worldbody> has <{child.name}>", "move it into a body")
@@ -137,17 +139,17 @@ class BodyReader:
                     )
         return found
 
-    def _refuse_unweighed(self, element: XmlElement, link: str, geom: MassiveGeom) -> None:
+    def _check_known_mass(self, element: XmlElement, link: str, geom: MassiveGeom) -> None:
         """Add a fault for a mass that is not known, unless nothing depends on it: the link stands in the world."""
         if geom.unknown_mass_reason and (link not in self._still or self.compiler.total_mass > 0):
             self.faults.add(element.line, geom.unknown_mass_reason, 'give the body an <inertial>, or the geom mass="0"')
 
-    def _site(self, element: XmlElement, link: str, at: Pose) -> None:
+    def _add_site(self, element: XmlElement, link: str, at: Pose) -> None:
         """Add a named site as a link without mass, for outputs and loops."""
         name = element.attribute("name")
-        if not name or self._taken[name]:
+        if not name or self._taken_names[name]:
             return
-        self._taken[name] += 1
+        self._taken_names[name] += 1
         self.links.append(LinkRecord(name, line=element.line))
         origin = at @ read_element_pose(element, self.compiler)
         self.drawn_poses[name] = self.drawn_poses[link] @ origin
@@ -156,22 +158,24 @@ class BodyReader:
         )
         self.joints.append(joint)
 
-    def _body(self, element: XmlElement, parent: str, at: Pose) -> None:
+    def _read_body(self, element: XmlElement, parent: str, at: Pose) -> None:
         """Read a body with its joints, mass and geoms; it comes before its children."""
         check_attributes(element, _BODY_ATTRIBUTES, ("sleep", "simple", "fuse"))
-        name = self._name(element, "body")
+        name = self._choose_name(element, "body")
         place = len(self.links)
-        chain = [child for child in element.all() if child.name in {"joint", "freejoint"}]
+        chain = [child for child in element.list_elements() if child.name in {"joint", "freejoint"}]
         pose = at @ read_element_pose(element, self.compiler)
         self.drawn_poses[name] = self.drawn_poses[parent] @ pose
-        self._chain(chain, parent, name, pose, element.line)
+        self._add_joint_chain(chain, parent, name, pose, element.line)
         if not chain and parent in self._still:
             self._still.add(name)
         inertials = element.children("inertial")
-        weighed = self.compiler.from_geoms == "true" or (self.compiler.from_geoms == "auto" and not inertials)
+        weighed = self.compiler.inertia_from_geoms == "true" or (
+            self.compiler.inertia_from_geoms == "auto" and not inertials
+        )
         place = len(self.links) if not chain else place + len(chain) - 1
-        geoms = self._contents(element, name, Pose(), weighed=weighed)
-        inertial = self._inertial(inertials[0]) if inertials and not weighed else None
+        geoms = self._read_contents(element, name, Pose(), weighed=weighed)
+        inertial = self._read_inertial(inertials[0]) if inertials and not weighed else None
         if weighed:
             inertial = combine_inertias([(Pose(), geom.inertial) for geom in geoms if geom.inertial])
             inertial = replace(inertial, line=element.line) if inertial else None
@@ -180,7 +184,7 @@ class BodyReader:
         unweighed = next((geom.unknown_mass_reason for geom in geoms if geom.unknown_mass_reason), "")
         self.links.insert(place, LinkRecord(name, inertial, shapes, element.line, unweighed))
 
-    def _inertial(self, element: XmlElement) -> LinkInertia:
+    def _read_inertial(self, element: XmlElement) -> LinkInertia:
         """Read mass and inertia about the centre of mass, turned into the body's axes."""
         check_attributes(element, ("pos", *ORIENTATION_ATTRIBUTES, "mass", "diaginertia", "fullinertia"))
         pose, mass = read_element_pose(element, self.compiler), element.number("mass", required=True)
@@ -194,7 +198,7 @@ class BodyReader:
         turned = pose.rotation @ inertia @ pose.rotation.T
         return LinkInertia(mass, pose.position, (turned + turned.T) / 2, element.line)
 
-    def _chain(self, chain: Sequence[XmlElement], parent: str, name: str, pose: Pose, line: int) -> None:
+    def _add_joint_chain(self, chain: Sequence[XmlElement], parent: str, name: str, pose: Pose, line: int) -> None:
         """Add the joints of one body, each about its anchor; links between them have no mass."""
         if not chain:
             joint = JointRecord(name=f"{name} (fixed)", kind="fixed", parent=parent, child=name, origin=pose, line=line)
@@ -205,11 +209,11 @@ class BodyReader:
             last = k == len(chain) - 1
             kind = "free" if element.name == "freejoint" else read_word(element, "type", _JOINT_TYPES)
             if kind == "free":
-                self._free(element, chain, parent, name, pose)
+                self._add_free_joint(element, chain, parent, name, pose)
                 return
             at = np.array(element.vector("pos", (0.0, 0.0, 0.0))) if kind != "slide" else anchor
             child = massless_link_name(name, f"joint {k + 1}") if not last or np.any(at) else name
-            own = self._joint(element, kind, name)
+            own = self._read_joint(element, kind, name)
             own = replace(own, parent=parent, child=child, origin=pose @ Pose(position=at - anchor) @ own.origin)
             self.joints.append(own)
             if child != name:
@@ -222,7 +226,9 @@ class BodyReader:
             )  # fmt: skip
             self.joints.append(joint)
 
-    def _free(self, element: XmlElement, chain: Sequence[XmlElement], parent: str, name: str, pose: Pose) -> None:
+    def _add_free_joint(
+        self, element: XmlElement, chain: Sequence[XmlElement], parent: str, name: str, pose: Pose
+    ) -> None:
         """Add a free joint; its position is that in the world."""
         if len(chain) > 1 or parent != WORLD_LINK:
             what = f"body {name} has a free joint, and {'another one' if len(chain) > 1 else 'a parent'}"
@@ -235,19 +241,19 @@ class BodyReader:
                 if element.number(key):
                     what = f"{key} of the free joint of body {name} is not honoured"
                     self.faults.add(element.line, what, "write <freejoint/>, which has none")
-        own = self._name(element, f"{name}_free")
+        own = self._choose_name(element, f"{name}_free")
         self._note_friction(own, element.number("frictionloss"))
         joint = JointRecord(
             name=own, kind="floating", parent=parent, child=name, start_pose=pose, driven=False, line=element.line
         )
         self.joints.append(joint)
 
-    def _joint(self, element: XmlElement, kind: str, body: str) -> JointRecord:
+    def _read_joint(self, element: XmlElement, kind: str, body: str) -> JointRecord:
         """Return a joint without its pose."""
         check_attributes(element, _JOINT_ATTRIBUTES, _SOLVER_ATTRIBUTES)
         turns = kind in {"hinge", "ball"}
-        name = self._name(element, f"{body}_{kind}")
-        angle = self.compiler.angle if kind == "hinge" else float
+        name = self._choose_name(element, f"{body}_{kind}")
+        angle = self.compiler.to_radians if kind == "hinge" else float
         axis = np.array(element.vector("axis", (0.0, 0.0, 1.0)))
         length = float(np.linalg.norm(axis))
         if length < _MIN_VECTOR_LENGTH:
@@ -265,8 +271,8 @@ class BodyReader:
                 what = f"stiffness of the ball joint {name} is not honoured"
                 self.faults.add(element.line, what, "remove it, or make three hinges of the ball")
             self._note_friction(name, values["frictionloss"])
-        self.zero[name] = zero
-        lower, upper = self._range(element, "range", "limited", name)
+        self.reference_positions[name] = zero
+        lower, upper = self._read_range(element, "range", "limited", name)
         bounds = JointLimits(lower=angle(lower), upper=angle(upper)) if kind != "ball" else JointLimits()
         if kind == "ball" and np.isfinite(upper):
             self.faults.note(f"the range of the ball joint {name} is left out")
@@ -275,7 +281,7 @@ class BodyReader:
             origin=_zero_position_pose(axis, zero, slides=not turns),
             axis=axis, limits=bounds, damping=values["damping"], friction=values["frictionloss"],
             stiffness=values["stiffness"], spring_reference=rest, armature=values["armature"], start=zero,
-            actuated=self._range(element, "actuatorfrcrange", "actuatorfrclimited", name), driven=False,
+            actuated=self._read_range(element, "actuatorfrcrange", "actuatorfrclimited", name), driven=False,
             line=element.line,
         )  # fmt: skip
 
@@ -284,7 +290,7 @@ class BodyReader:
         if friction:
             self.faults.note(f"dry friction of joint {joint} is left out: it has more than one coordinate")
 
-    def _range(self, element: XmlElement, key: str, switch: str, name: str) -> tuple[float, float]:
+    def _read_range(self, element: XmlElement, key: str, switch: str, name: str) -> tuple[float, float]:
         """Return the lower and upper bound of a joint's range, in rad or m."""
         return read_active_range(element, key, switch, name, self.compiler)
 

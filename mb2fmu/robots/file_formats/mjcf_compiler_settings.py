@@ -27,32 +27,33 @@ class CompilerSettings:
     """Settings of ``<compiler>``.
 
     Attributes:
-        degrees: Angles are in degrees; rad otherwise.
+        angles_in_degrees: Angles are in degrees; rad otherwise.
         limited: A joint with a range is limited unless it says otherwise.
         sequence: Axes of Euler angles; lower case turns with the frame, upper case stays.
-        from_geoms: ``auto``: inertias come from geoms where a body gives none; ``true``: always; ``false``: never.
-        groups: First and last group of geoms that have mass.
-        least_mass: kg.
-        least_inertia: kg·m².
+        inertia_from_geoms: ``auto``: inertias come from geoms where a body gives none; ``true``: always; ``false``:
+            never.
+        inertia_groups: First and last group of geoms that have mass.
+        min_mass: kg.
+        min_inertia: kg·m².
         total_mass: kg; ≤ 0: as the file has it.
-        balance: Moments that no body can have are replaced by their mean.
-        meshes: Folder of meshes, in front of their names.
+        balance_inertia: Moments that no body can have are replaced by their mean.
+        mesh_folder: Folder of meshes, in front of their names.
     """
 
-    degrees: bool = True
+    angles_in_degrees: bool = True
     limited: bool = True
     sequence: str = "xyz"
-    from_geoms: str = "auto"
-    groups: tuple[int, int] = (0, 5)
-    least_mass: float = 0.0
-    least_inertia: float = 0.0
+    inertia_from_geoms: str = "auto"
+    inertia_groups: tuple[int, int] = (0, 5)
+    min_mass: float = 0.0
+    min_inertia: float = 0.0
     total_mass: float = -1.0
-    balance: bool = False
-    meshes: str = ""
+    balance_inertia: bool = False
+    mesh_folder: str = ""
 
-    def angle(self, value: float) -> float:
+    def to_radians(self, value: float) -> float:
         """Return an angle of the file in rad."""
-        return float(np.deg2rad(value)) if self.degrees else value
+        return float(np.deg2rad(value)) if self.angles_in_degrees else value
 
 
 def read_compiler(root: XmlElement) -> CompilerSettings:
@@ -77,16 +78,16 @@ def read_compiler(root: XmlElement) -> CompilerSettings:
     groups = element.vector("inertiagrouprange", (0.0, 5.0))
     folder = element.attribute("meshdir") or element.attribute("assetdir")
     return CompilerSettings(
-        degrees=read_word(element, "angle", ("degree", "radian")) == "degree",
+        angles_in_degrees=read_word(element, "angle", ("degree", "radian")) == "degree",
         limited=read_word(element, "autolimits", ("true", "false")) == "true",
         sequence=sequence,
-        from_geoms=read_word(element, "inertiafromgeom", ("auto", "true", "false")),
-        groups=(int(groups[0]), int(groups[1])),
-        least_mass=element.number("boundmass"),
-        least_inertia=element.number("boundinertia"),
+        inertia_from_geoms=read_word(element, "inertiafromgeom", ("auto", "true", "false")),
+        inertia_groups=(int(groups[0]), int(groups[1])),
+        min_mass=element.number("boundmass"),
+        min_inertia=element.number("boundinertia"),
         total_mass=element.number("settotalmass", -1.0),
-        balance=read_word(element, "balanceinertia", ("false", "true")) == "true",
-        meshes=folder,
+        balance_inertia=read_word(element, "balanceinertia", ("false", "true")) == "true",
+        mesh_folder=folder,
     )
 
 
@@ -146,7 +147,7 @@ def _read_rotation(element: XmlElement, compiler: CompilerSettings) -> Array:
             return rotation_from_quaternion(_read_direction(element, "quat", (1.0, 0.0, 0.0, 0.0)))
         case ["axisangle"]:
             *axis, angle = element.vector("axisangle", (1.0, 0.0, 0.0, 0.0))
-            return rotation_about_axis(np.array(axis) / (np.linalg.norm(axis) or 1.0), compiler.angle(angle))
+            return rotation_about_axis(np.array(axis) / (np.linalg.norm(axis) or 1.0), compiler.to_radians(angle))
         case ["euler"]:
             return rotation_from_euler_angles(element.vector("euler", (0.0, 0.0, 0.0)), compiler)
         case ["xyaxes"]:
@@ -192,7 +193,7 @@ def rotation_from_euler_angles(angles: tuple[float, ...], compiler: CompilerSett
     """Return three turns about axes that turn along (lower case) or stay (upper case)."""
     rotation = np.eye(3)
     for axis, angle in zip(compiler.sequence, angles, strict=True):
-        turn = rotation_about_axis(np.eye(3)["xyz".index(axis.lower())], compiler.angle(angle))
+        turn = rotation_about_axis(np.eye(3)["xyz".index(axis.lower())], compiler.to_radians(angle))
         rotation = rotation @ turn if axis.islower() else turn @ rotation
     return rotation
 

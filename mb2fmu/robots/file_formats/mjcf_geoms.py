@@ -58,7 +58,7 @@ def read_assets(root: XmlElement, compiler: CompilerSettings) -> MeshAndMaterial
         for mesh in section.children("mesh"):
             file = mesh.attribute("file")
             name = mesh.attribute("name") or file.rpartition("/")[2].rpartition(".")[0]
-            place = f"{compiler.meshes.rstrip('/')}/{file}" if compiler.meshes and file else file
+            place = f"{compiler.mesh_folder.rstrip('/')}/{file}" if compiler.mesh_folder and file else file
             meshes[name] = (place, mesh.vector("scale", (1.0, 1.0, 1.0)))
         for material in section.children("material"):
             colors[material.attribute("name")] = read_color(material)
@@ -92,7 +92,11 @@ def read_geom(
     pose = at @ placed
     group = int(element.number("group"))
     shape = _read_drawn_shape(element, kind, size, pose, assets)
-    if not weighed or not compiler.groups[0] <= group <= compiler.groups[1] or kind in {"plane", "hfield"}:
+    if (
+        not weighed
+        or not compiler.inertia_groups[0] <= group <= compiler.inertia_groups[1]
+        or kind in {"plane", "hfield"}
+    ):
         return MassiveGeom(shape, None)
     given = element.attribute("mass")
     if (element.number("mass") if given else element.number("density", _WATER_DENSITY)) == 0.0:
@@ -129,7 +133,7 @@ def _read_size_and_pose(element: XmlElement, kind: str, compiler: CompilerSettin
 
 def _read_first_sizes(element: XmlElement, text: str, count: int) -> Array:
     """Return the first numbers of ``size``; more may follow, which this kind does not use."""
-    found = element.numbers_of(" ".join(text.split()[:count]), "size", count)
+    found = element.read_numbers(" ".join(text.split()[:count]), "size", count)
     sizes = np.array(found or (1.0,) * count)
     if np.any(sizes <= 0):
         element.faults.add(
@@ -206,14 +210,14 @@ def _read_drawn_shape(
 
 def apply_minimum_inertia(inertial: LinkInertia | None, compiler: CompilerSettings, line: int) -> LinkInertia | None:
     """Return a body's inertia with the minimum masses and moments of ``<compiler>``."""
-    if inertial is None and (compiler.least_mass > 0 or compiler.least_inertia > 0):
+    if inertial is None and (compiler.min_mass > 0 or compiler.min_inertia > 0):
         inertial = LinkInertia(0.0, np.zeros(3), np.zeros((3, 3)), line)
     if inertial is None:
         return None
     moments, axes = np.linalg.eigh(inertial.inertia)
-    moments = moments if compiler.least_inertia <= 0 else np.maximum(moments, compiler.least_inertia)
-    if compiler.balance and moments[0] + moments[1] < moments[2]:
+    moments = moments if compiler.min_inertia <= 0 else np.maximum(moments, compiler.min_inertia)
+    if compiler.balance_inertia and moments[0] + moments[1] < moments[2]:
         moments = np.full(3, np.mean(moments))
-    elif compiler.least_inertia <= 0:
-        return replace(inertial, mass=max(inertial.mass, compiler.least_mass))
-    return replace(inertial, mass=max(inertial.mass, compiler.least_mass), inertia=axes @ np.diag(moments) @ axes.T)
+    elif compiler.min_inertia <= 0:
+        return replace(inertial, mass=max(inertial.mass, compiler.min_mass))
+    return replace(inertial, mass=max(inertial.mass, compiler.min_mass), inertia=axes @ np.diag(moments) @ axes.T)

@@ -185,7 +185,7 @@ def _read_included_file(
         try:
             root = parse_xml(content, path, ("mujoco", "mujocoinclude"))
         except ModelError as error:
-            faults.found += error.faults
+            faults.faults += error.faults
             return []
         for element in root.iter():
             element.set(FILE_ATTRIBUTE, name)
@@ -287,9 +287,9 @@ def read_mjcf(content: bytes, path: Path, content_of: FileContentReader) -> Robo
     gravity = _read_options(root)
     compiler = read_compiler(root)
     bodies = BodyReader(compiler, read_assets(root, compiler), faults)
-    bodies.read(root)
+    bodies.read_worldbody(root)
     actuation = ActuationReader(
-        compiler, {joint.name: joint for joint in bodies.joints}, bodies.zero, bodies.drawn_poses, faults
+        compiler, {joint.name: joint for joint in bodies.joints}, bodies.reference_positions, bodies.drawn_poses, faults
     )
     tendons = actuation.read_tendons(root)
     actuators = actuation.read_actuators(root)
@@ -303,12 +303,14 @@ def read_mjcf(content: bytes, path: Path, content_of: FileContentReader) -> Robo
     )  # fmt: skip
     checked = check_tree(description, faults)
     drawn = {joint.name: joint for joint in bodies.joints}  # followers move by themselves
-    return replace(checked, actuators=resolve_damping_ratios(checked, drawn, bodies.zero, actuation.ratios))
+    return replace(
+        checked, actuators=resolve_damping_ratios(checked, drawn, bodies.reference_positions, actuation.damping_ratios)
+    )
 
 
 def _check_sections(root: XmlElement) -> None:
     """Note sections that move nothing and are left out; refuse those that are unknown."""
-    for section in root.all():
+    for section in root.list_elements():
         if section.name in _IGNORED_SECTIONS:
             root.faults.note(f"<{section.name}> is left out: it does not move the robot")
         elif section.name == "contact":

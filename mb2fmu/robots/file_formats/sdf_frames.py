@@ -37,38 +37,38 @@ class SdfFrames:
     """All named frames of a model.
 
     Attributes:
-        faults: Take what is wrong.
-        placed: Frame → where it is.
-        attached: Frame that the file adds → link, joint or frame that it moves with.
-        doubled: Names that stand more than once, which is told.
+        faults: Collector of faults.
+        pose_of_frame: Frame → where it is.
+        parent_of_frame: Frame that the file adds → link, joint or frame that it moves with.
+        duplicate_names: Names that occur more than once, reported already.
     """
 
     faults: FaultCollector
-    placed: dict[str, RelativePose] = field(default_factory=dict)
-    attached: dict[str, str] = field(default_factory=dict)
-    doubled: set[str] = field(default_factory=set)
+    pose_of_frame: dict[str, RelativePose] = field(default_factory=dict)
+    parent_of_frame: dict[str, str] = field(default_factory=dict)
+    duplicate_names: set[str] = field(default_factory=set)
     _known: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose()})
 
-    def add(self, name: str, placed: RelativePose) -> None:
+    def add_frame(self, name: str, placed: RelativePose) -> None:
         """Add a frame; links, joints and frames share one set of names, of which SDF keeps some for itself."""
-        known = name in self.placed or name == MODEL
+        known = name in self.pose_of_frame or name == MODEL
         if name == WORLD or (name.startswith("__") and name.endswith("__")):
-            self.doubled.add(name)
+            self.duplicate_names.add(name)
             self.faults.add(
                 placed.line, f"a link, joint or frame is called {name}", _RESERVED_NAMES.get(name, _UNDERSCORE_REMEDY)
             )
-        elif name and name not in self.doubled and known:
-            self.doubled.add(name)
+        elif name and name not in self.duplicate_names and known:
+            self.duplicate_names.add(name)
             self.faults.add(placed.line, f"2 links, joints or frames are called {name}", "rename all but one")
         if not known:  # of what is told to stand twice the first counts, lest poses seem to go in a circle
-            self.placed[name] = placed
+            self.pose_of_frame[name] = placed
 
-    def pose(self, name: str, line: int) -> Pose:
+    def find_pose(self, name: str, line: int) -> Pose:
         """Return a frame's pose in the model; the identity, with a fault, where it is undetermined."""
         way: list[str] = []
         current = name
         while current not in self._known:
-            if current not in self.placed:
+            if current not in self.pose_of_frame:
                 self.faults.add(line, f"{current!r} is no link, joint or frame", "correct the name")
                 return Pose()
             if current in way:
@@ -79,23 +79,23 @@ class SdfFrames:
                 self._known[current] = Pose()
                 return Pose()
             way.append(current)
-            line = self.placed[current].line
-            current = self.placed[current].relative_to
+            line = self.pose_of_frame[current].line
+            current = self.pose_of_frame[current].relative_to
         at = self._known[current]
         for each in reversed(way):
-            at = at @ self.placed[each].pose
+            at = at @ self.pose_of_frame[each].pose
             self._known[each] = at
         return at
 
-    def link_of(self, name: str, links: set[str], line: int) -> str:
+    def find_link(self, name: str, links: set[str], line: int) -> str:
         """Return the link that a frame moves with; empty, and a fault, where there is none."""
         seen: set[str] = set()
         while name not in links and name != WORLD:
-            if name in seen or name not in self.attached:
+            if name in seen or name not in self.parent_of_frame:
                 self.faults.add(line, f"{name!r} is no link, nor a frame that is attached to one", "correct the name")
                 return ""
             seen.add(name)
-            name = self.attached[name]
+            name = self.parent_of_frame[name]
         return name
 
 
@@ -104,13 +104,13 @@ def read_relative_pose(element: XmlElement, default: str) -> RelativePose:
     pose = element.child("pose")
     if pose is None:
         return RelativePose(default, Pose(), element.line)
-    pose.allow((), attributes=("relative_to", "degrees", "rotation_format", "frame"))
+    pose.check_allowed((), attributes=("relative_to", "degrees", "rotation_format", "frame"))
     text = (pose.node.text or "").strip()
     style = pose.attribute("rotation_format") or "euler_rpy"
     if style not in {"euler_rpy", "quat_xyzw"}:
         pose.faults.add(pose.line, f'rotation_format is "{style}"', "it is one of euler_rpy, quat_xyzw")
     count = 7 if style == "quat_xyzw" else 6
-    numbers = pose.numbers_of(text, "the text", count) if text else (0.0,) * count
+    numbers = pose.read_numbers(text, "the text", count) if text else (0.0,) * count
     relative = pose.attribute("relative_to") or default
     if numbers is None:
         return RelativePose(relative, Pose(), element.line)

@@ -79,7 +79,7 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
             for each in world.children(word):
                 faults.add(each.line, f"<{word}> in <world> is not honoured", remedy)
         if (given := world.child("gravity")) is not None:
-            numbers = given.numbers_of(given.node.text or "", "gravity", 3)
+            numbers = given.read_numbers(given.node.text or "", "gravity", 3)
             gravity = (numbers[0], numbers[1], numbers[2]) if numbers else None
     models = _select_moving_models(models, faults)
     if len(models) != 1:
@@ -89,18 +89,18 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
         faults.add(line, f"the file has {len(models)} models{named}", remedy)
         faults.raise_collected()
     model = _SdfModelReader(models[0], faults, version < _OWN_AXES)
-    links, joints = model.read()
+    links, joints = model.read_model()
     name = models[0].attribute("name")
     if not name:
         faults.note(f"the robot has no name and is called after its file, {path.stem}")
     if WORLD not in {joint.parent for joint in joints}:
         faults.note("no joint holds the robot in the world: it stands fixed unless base = floating")
-        gravity = model.gravity_of_root(gravity or STANDARD_GRAVITY_VECTOR)
+        gravity = model.express_gravity_in_root(gravity or STANDARD_GRAVITY_VECTOR)
     description = RobotDescription(
         name=name, links=tuple(links), joints=tuple(joints), root="", gravity=gravity, source=path,
         notes=tuple(faults.notes), loops=tuple(model.loops),
     )  # fmt: skip
-    return check_tree(description, faults, model.frames.doubled)
+    return check_tree(description, faults, model.frames.duplicate_names)
 
 
 def _read_version(root: XmlElement) -> tuple[int, ...]:
@@ -141,10 +141,10 @@ class _SdfModelReader:
     loops: list[LoopRecord] = field(default_factory=list)
     _moved: set[str] = field(default_factory=set)
 
-    def read(self) -> tuple[list[LinkRecord], list[JointRecord]]:
+    def read_model(self) -> tuple[list[LinkRecord], list[JointRecord]]:
         """Return links and joints; frames are links without mass."""
         element = self.element
-        element.allow(_MODEL_ELEMENTS | {"static", "include", "model"}, _IGNORED_ELEMENTS)
+        element.check_allowed(_MODEL_ELEMENTS | {"static", "include", "model"}, _IGNORED_ELEMENTS)
         for word in ("include", "model"):
             for child in element.children(word):
                 self.faults.add(child.line, f"<{word}> in <model> is not honoured", "write its links and joints out")
@@ -154,58 +154,58 @@ class _SdfModelReader:
             self.faults.add(element.line, "the model is static", "remove <static>: it would not move")
         self.frames = SdfFrames(self.faults)
         placed = read_relative_pose(element, WORLD)
-        self.frames.placed[WORLD] = RelativePose(MODEL, placed.pose.inverse(), element.line)
-        self._place_all()
+        self.frames.pose_of_frame[WORLD] = RelativePose(MODEL, placed.pose.inverse(), element.line)
+        self._place_frames()
         names = {child.attribute("name") for child in element.children("link")}
-        self.links = [self._link(child) for child in element.children("link")]
+        self.links = [self._read_link(child) for child in element.children("link")]
         for child in element.children("joint"):
-            self._joint(child, names)
+            self._read_joint(child, names)
         self._add_frames(names)
         if any(joint.parent == WORLD for joint in self.joints):
             self.links.insert(0, LinkRecord(WORLD, line=element.line))
         return self.links, self.joints
 
-    def gravity_of_root(self, gravity: tuple[float, float, float]) -> tuple[float, float, float]:
+    def express_gravity_in_root(self, gravity: tuple[float, float, float]) -> tuple[float, float, float]:
         """Return gravity in the axes of the root link, turned by the poses of model and link."""
         moved = {joint.child for joint in self.joints}
         root = next((link.name for link in self.links if link.name not in moved), MODEL)
-        turned = self._between(WORLD, root, 0).rotation.T @ np.array(gravity)
+        turned = self._relative_pose(WORLD, root, 0).rotation.T @ np.array(gravity)
         x, y, z = map(float, turned)
         return (x, y, z)
 
-    def _place_all(self) -> None:
+    def _place_frames(self) -> None:
         """Place all links, frames and joints; a frame attached to nothing or the model hangs on the canonical link."""
         for child in self.element.children("link"):
-            self.frames.add(child.attribute("name", required=True), read_relative_pose(child, MODEL))
+            self.frames.add_frame(child.attribute("name", required=True), read_relative_pose(child, MODEL))
         for child in self.element.children("frame"):
             attached = child.attribute("attached_to")
-            self.frames.add(child.attribute("name", required=True), read_relative_pose(child, attached or MODEL))
+            self.frames.add_frame(child.attribute("name", required=True), read_relative_pose(child, attached or MODEL))
             first = next((link.attribute("name") for link in self.element.children("link")), "")
             canonical = self.element.attribute("canonical_link") or first
-            self.frames.attached[child.attribute("name")] = canonical if attached in {"", MODEL} else attached
+            self.frames.parent_of_frame[child.attribute("name")] = canonical if attached in {"", MODEL} else attached
         for child in self.element.children("joint"):
             end = child.child("child", required=True)
             on = _element_text(end) if end else MODEL
-            self.frames.add(child.attribute("name", required=True), read_relative_pose(child, on))
-            self.frames.attached[child.attribute("name")] = on
+            self.frames.add_frame(child.attribute("name", required=True), read_relative_pose(child, on))
+            self.frames.parent_of_frame[child.attribute("name")] = on
 
     def _add_frames(self, names: set[str]) -> None:
         """Add each explicit frame as a link without mass, fixed to the link that carries it."""
         for child in self.element.children("frame"):
             name = child.attribute("name")
-            link = self.frames.link_of(name, names, child.line)
+            link = self.frames.find_link(name, names, child.line)
             if link and name not in names:
                 self.links.append(LinkRecord(name, line=child.line))
-                origin = self._between(link, name, child.line)
+                origin = self._relative_pose(link, name, child.line)
                 self.joints.append(_make_fixed_joint(f"{name} (frame)", link, name, origin, child.line))
 
-    def _between(self, parent: str, child: str, line: int) -> Pose:
+    def _relative_pose(self, parent: str, child: str, line: int) -> Pose:
         """Return a frame's pose in another one, with all joints at 0."""
-        return self.frames.pose(parent, line).inverse() @ self.frames.pose(child, line)
+        return self.frames.find_pose(parent, line).inverse() @ self.frames.find_pose(child, line)
 
-    def _link(self, element: XmlElement) -> LinkRecord:
+    def _read_link(self, element: XmlElement) -> LinkRecord:
         """Read a link; refuse what changes its motion and is not honoured."""
-        element.allow(
+        element.check_allowed(
             {"pose", "inertial", "visual", "collision", "gravity", "kinematic", "velocity_decay"}, _IGNORED_ELEMENTS
         )
         name = element.attribute("name")
@@ -214,24 +214,28 @@ class _SdfModelReader:
         if _read_child_boolean(element, "kinematic"):
             self.faults.add(element.line, f"link {name} is kinematic, which is not honoured", "prescribe its joint")
         decay = element.child("velocity_decay")
-        decays = [part.numbers_of(_element_text(part) or "0", "the text", 1) for part in decay.all()] if decay else []
+        decays = (
+            [part.read_numbers(_element_text(part) or "0", "the text", 1) for part in decay.list_elements()]
+            if decay
+            else []
+        )
         if decay is not None and any(numbers and numbers[0] for numbers in decays):
             self.faults.add(decay.line, f"velocity_decay of link {name} is not honoured", "give its joint a damping")
         inertial = element.child("inertial")
         if inertial is None:
             self.faults.note(f"link {name} has no <inertial>: it has SDF's default, 1 kg and 1 kg·m² about every axis")
-        own = self._inertial(inertial) if inertial else LinkInertia(1.0, np.zeros(3), np.eye(3), element.line)
+        own = self._read_inertial(inertial) if inertial else LinkInertia(1.0, np.zeros(3), np.eye(3), element.line)
         shapes = [
             shape
             for word in ("visual", "collision")
             for child in element.children(word)
-            for shape in self._shape(child, name)
+            for shape in self._read_shapes(child, name)
         ]
         return LinkRecord(name, own, tuple(shapes), element.line)
 
-    def _inertial(self, element: XmlElement) -> LinkInertia:
+    def _read_inertial(self, element: XmlElement) -> LinkInertia:
         """Read mass and inertia about the centre of mass, turned into the link's axes."""
-        element.allow({"pose", "mass", "inertia", "fluid_added_mass", "density", "auto_inertia_params"})
+        element.check_allowed({"pose", "mass", "inertia", "fluid_added_mass", "density", "auto_inertia_params"})
         if element.attribute("auto") in {"true", "1"} or element.child("fluid_added_mass") is not None:
             self.faults.add(element.line, "inertias from shapes, and added mass, are not honoured", "write them out")
         pose = read_relative_pose(element, "").pose
@@ -240,35 +244,37 @@ class _SdfModelReader:
         words = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         defaults = dict(zip(words, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0), strict=True))
         if inertia is not None:
-            inertia.allow(words)
+            inertia.check_allowed(words)
             defaults = {word: _read_child_number(inertia, word, value) for word, value in defaults.items()}
         xx, xy, xz, yy, yz, zz = defaults.values()
         turned = pose.rotation @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ pose.rotation.T
         return LinkInertia(mass, pose.position, (turned + turned.T) / 2, element.line)
 
-    def _shape(self, element: XmlElement, link: str) -> Iterator[LinkGeometry]:
+    def _read_shapes(self, element: XmlElement, link: str) -> Iterator[LinkGeometry]:
         """Yield the shapes of a visual or collision, placed on the link."""
         placed = read_relative_pose(element, link)
         pose = placed.pose
         if placed.relative_to != link:
-            pose = self._between(link, placed.relative_to, element.line) @ pose
+            pose = self._relative_pose(link, placed.relative_to, element.line) @ pose
         geometry = element.child("geometry", required=True)
-        for shape in geometry.all() if geometry else ():
+        for shape in geometry.list_elements() if geometry else ():
             kind, sizes, mesh = _read_shape_sizes(shape)
             if kind is None:
                 self.faults.note(f"the shape <{shape.name}> is not drawn")
                 continue
             yield LinkGeometry(kind, sizes, pose, _read_color(element), mesh, element.name == "collision", element.line)
 
-    def _joint(self, element: XmlElement, links: set[str]) -> None:
+    def _read_joint(self, element: XmlElement, links: set[str]) -> None:
         """Read a joint as one link per axis; a joint to a link that another joint moves closes a loop."""
-        element.allow({"pose", "parent", "child", "axis", "axis2", "physics", *_ROTOR_ELEMENTS}, _IGNORED_ELEMENTS)
+        element.check_allowed(
+            {"pose", "parent", "child", "axis", "axis2", "physics", *_ROTOR_ELEMENTS}, _IGNORED_ELEMENTS
+        )
         name, kind = element.attribute("name"), element.attribute("type", required=True)
         if kind and kind not in _JOINT_KINDS:
             remedy = f"honoured are {', '.join(_JOINT_KINDS)}"
             self.faults.add(element.line, f"joint {name} is of the type {kind!r}, which is not honoured", remedy)
         ends = [element.child(word, required=True) for word in ("parent", "child")]
-        parent, child = (self.frames.link_of(_element_text(end), links, end.line) if end else "" for end in ends)
+        parent, child = (self.frames.find_link(_element_text(end), links, end.line) if end else "" for end in ends)
         if child == WORLD:
             self.faults.add(element.line, f"the child of joint {name} is the world", "let the world be its parent")
             return
@@ -281,24 +287,24 @@ class _SdfModelReader:
                 self.joints.append(_make_fixed_joint(name, parent, child, Pose(), element.line))
             return
         if child in self._moved:
-            self._close(element, name, kind, (parent, child))
+            self._close_loop(element, name, kind, (parent, child))
             return
         self._moved.add(child)
-        at, before = self._between(parent, name, element.line), parent
+        at, before = self._relative_pose(parent, name, element.line), parent
         for word, one in zip(_AXIS_ELEMENTS, _JOINT_KINDS[kind], strict=False):
             own = name if len(_JOINT_KINDS[kind]) == 1 else f"{name}_{word}"
             between = massless_link_name(child, own)
             self.links.append(LinkRecord(between, line=element.line))
-            along = self._along(element, word, own, one, before, between, at)
-            self.joints.append(replace(along, armature=self._armature(element, name, kind)))
+            along = self._make_axis_joint(element, word, own, one, before, between, at)
+            self.joints.append(replace(along, armature=self._read_armature(element, name, kind)))
             at, before = Pose(), between
         self.joints.append(
             _make_fixed_joint(
-                f"{name} (to {child})", before, child, self._between(name, child, element.line), element.line
+                f"{name} (to {child})", before, child, self._relative_pose(name, child, element.line), element.line
             )
         )
 
-    def _close(self, element: XmlElement, name: str, kind: str, ends: tuple[str, str]) -> None:
+    def _close_loop(self, element: XmlElement, name: str, kind: str, ends: tuple[str, str]) -> None:
         """Close a loop by a joint whose child another joint moves: it has no coordinate and no effort."""
         if kind not in _LOOP_CONNECTIONS:
             what = f"joint {name} closes a loop and is of the type {kind!r}"
@@ -307,12 +313,12 @@ class _SdfModelReader:
         axis = element.child("axis")
         turned = Pose()
         if axis is not None and kind == "revolute":
-            turned = Pose(rotation_with_z_along(self._direction(axis, name)))
-            acting = self._along(element, "axis", name, "revolute", *ends, Pose())
+            turned = Pose(rotation_with_z_along(self._read_direction(axis, name)))
+            acting = self._make_axis_joint(element, "axis", name, "revolute", *ends, Pose())
             if acting.damping or acting.friction or acting.stiffness or acting.mimic:
                 what = f"joint {name} closes a loop, and its dynamics are not honoured"
                 self.faults.add(axis.line, what, "let another joint of the loop close it")
-        at, other = (self._between(end, name, element.line) @ turned for end in ends)
+        at, other = (self._relative_pose(end, name, element.line) @ turned for end in ends)
         loop = LoopRecord(
             name=name,
             kind=_LOOP_CONNECTIONS[kind],
@@ -324,7 +330,7 @@ class _SdfModelReader:
         )
         self.loops.append(loop)
 
-    def _armature(self, element: XmlElement, name: str, kind: str) -> float:
+    def _read_armature(self, element: XmlElement, name: str, kind: str) -> float:
         """Return a rotor's inertia as felt at the joint, by Drake's words for it; 0 if it has several axes."""
         inertia, ratio = (
             _read_child_number(element, "rotor_inertia", 0.0),
@@ -337,7 +343,7 @@ class _SdfModelReader:
             return 0.0
         return inertia * ratio**2
 
-    def _along(
+    def _make_axis_joint(
         self, element: XmlElement, word: str, name: str, kind: RobotJointKind, parent: str, child: str, at: Pose
     ) -> JointRecord:
         """Return one axis of a joint as a joint of its own."""
@@ -345,55 +351,55 @@ class _SdfModelReader:
         plain = JointRecord(name=name, kind=kind, parent=parent, child=child, origin=at, line=element.line)
         if axis is None or kind not in {"revolute", "prismatic", "ball"}:
             return plain
-        axis.allow({"xyz", "dynamics", "limit", "mimic", "use_parent_model_frame"}, {"initial_position"})
+        axis.check_allowed({"xyz", "dynamics", "limit", "mimic", "use_parent_model_frame"}, {"initial_position"})
         dynamics = axis.child("dynamics")
         values = {"damping": 0.0, "friction": 0.0, "spring_stiffness": 0.0, "spring_reference": 0.0}
         if dynamics is not None:
-            dynamics.allow(values)
+            dynamics.check_allowed(values)
             values = {key: _read_child_number(dynamics, key, 0.0) for key in values}
         for key in ("damping", "friction", "spring_stiffness"):
             if values[key] < 0 and dynamics is not None:
                 self.faults.add(dynamics.line, f"{key} of joint {name} is {values[key]:g}", "give a number ≥ 0")
         if kind == "ball":
-            return replace(plain, damping=values["damping"], friction=self._of_ball(axis, name, values))
+            return replace(plain, damping=values["damping"], friction=self._read_ball_friction(axis, name, values))
         return replace(
-            plain, axis=self._direction(axis, element.attribute("name")), limits=self._limits(axis, name),
+            plain, axis=self._read_direction(axis, element.attribute("name")), limits=self._read_limits(axis, name),
             damping=values["damping"], friction=values["friction"], stiffness=values["spring_stiffness"],
             spring_reference=values["spring_reference"], mimic=_read_mimic(axis),
         )  # fmt: skip
 
-    def _of_ball(self, axis: XmlElement, name: str, values: Mapping[str, float]) -> float:
+    def _read_ball_friction(self, axis: XmlElement, name: str, values: Mapping[str, float]) -> float:
         """Return the dry friction of a ball; the direction of its axis means nothing, and its damping acts on all."""
         if values["spring_stiffness"]:
             what = f"spring_stiffness of the ball joint {name} is not honoured"
             self.faults.add(axis.line, what, "remove it, or make three hinges of the ball")
-        limits = self._limits(axis, name)
+        limits = self._read_limits(axis, name)
         if np.isfinite(limits.lower) or np.isfinite(limits.upper):
             self.faults.note(f"the range of the ball joint {name} is left out")
         return values["friction"]
 
-    def _direction(self, axis: XmlElement, joint: str) -> Array:
+    def _read_direction(self, axis: XmlElement, joint: str) -> Array:
         """Return a unit vector in the joint's frame."""
         xyz = axis.child("xyz")
         given = np.array([0.0, 0.0, 1.0])
         stated = axis.child("use_parent_model_frame") is not None
         turned = MODEL if (_read_child_boolean(axis, "use_parent_model_frame") if stated else self.along_model) else ""
         if xyz is not None:
-            given = np.array(xyz.numbers_of(xyz.node.text or "", "the text", 3) or given)
+            given = np.array(xyz.read_numbers(xyz.node.text or "", "the text", 3) or given)
             turned = xyz.attribute("expressed_in") or turned
         length = float(np.linalg.norm(given))
         if length < _MIN_VECTOR_LENGTH:
             self.faults.add(axis.line, f"the axis of joint {joint} is zero", "give a direction")
             return np.array([0.0, 0.0, 1.0])
         given = given / length
-        return self._between(joint, turned, axis.line).rotation @ given if turned else given
+        return self._relative_pose(joint, turned, axis.line).rotation @ given if turned else given
 
-    def _limits(self, axis: XmlElement, name: str) -> JointLimits:
+    def _read_limits(self, axis: XmlElement, name: str) -> JointLimits:
         """Read bounds; SDF's ±1e16 and negative efforts and velocities mean none."""
         limit = axis.child("limit")
         if limit is None:
             return JointLimits()
-        limit.allow({"lower", "upper", "effort", "velocity"}, {"stiffness", "dissipation"})
+        limit.check_allowed({"lower", "upper", "effort", "velocity"}, {"stiffness", "dissipation"})
         lower, upper = _read_child_number(limit, "lower", -np.inf), _read_child_number(limit, "upper", np.inf)
         if lower > upper:
             self.faults.add(
@@ -411,7 +417,7 @@ def _read_mimic(axis: XmlElement) -> JointMimic | None:
     mimic = axis.child("mimic")
     if mimic is None:
         return None
-    mimic.allow({"multiplier", "offset", "reference"})
+    mimic.check_allowed({"multiplier", "offset", "reference"})
     multiplier, offset = _read_child_number(mimic, "multiplier", 1.0), _read_child_number(mimic, "offset", 0.0)
     return JointMimic(
         mimic.attribute("joint", required=True),
@@ -435,7 +441,7 @@ def _read_child_number(element: XmlElement, name: str, default: float) -> float:
     child = element.child(name)
     if child is None:
         return default
-    found = child.numbers_of(_element_text(child), "the text", 1, infinite=element.name == "limit")
+    found = child.read_numbers(_element_text(child), "the text", 1, infinite=element.name == "limit")
     return default if found is None else found[0]
 
 
@@ -455,7 +461,7 @@ def _read_shape_sizes(shape: XmlElement) -> tuple[GeometryKind | None, tuple[flo
     match shape.name:
         case "box" | "ellipsoid":
             part = shape.child("size" if shape.name == "box" else "radii", required=True)
-            numbers = part.numbers_of(_element_text(part), "the text", 3) if part else None
+            numbers = part.read_numbers(_element_text(part), "the text", 3) if part else None
             return ("box" if shape.name == "box" else "ellipsoid"), numbers or (1.0, 1.0, 1.0), ""
         case "cylinder" | "capsule":
             sizes = (_read_child_number(shape, "radius", 1.0), _read_child_number(shape, "length", 1.0))
@@ -464,7 +470,7 @@ def _read_shape_sizes(shape: XmlElement) -> tuple[GeometryKind | None, tuple[flo
             return "sphere", (_read_child_number(shape, "radius", 1.0),), ""
         case "mesh":
             scale = shape.child("scale")
-            numbers = scale.numbers_of(_element_text(scale), "the text", 3) if scale else None
+            numbers = scale.read_numbers(_element_text(scale), "the text", 3) if scale else None
             return (
                 "mesh",
                 numbers or (1.0, 1.0, 1.0),

@@ -42,13 +42,13 @@ class FaultCollector:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.found: list[Fault] = []
+        self.faults: list[Fault] = []
         self.notes: dict[str, None] = {}
 
     def add(self, line: int, what: str, remedy: str = "") -> None:
         """Add a fault at a line."""
         file = getattr(line, "file", "") or self.file
-        self.found.append(Fault(what, f"{file}:{line}" if line else file, remedy))
+        self.faults.append(Fault(what, f"{file}:{line}" if line else file, remedy))
 
     def note(self, text: str) -> None:
         """Add a note on what is left out or assumed; each sentence once."""
@@ -56,11 +56,11 @@ class FaultCollector:
 
     def raise_collected(self) -> None:
         """Raise a ``ModelError`` with all faults, if there are any, in the order of the file."""
-        if self.found:
+        if self.faults:
             order = {
-                where: int(where.rpartition(":")[2] or 0) for where in {f.where for f in self.found if ":" in f.where}
+                where: int(where.rpartition(":")[2] or 0) for where in {f.where for f in self.faults if ":" in f.where}
             }
-            ordered = sorted(dict.fromkeys(self.found), key=lambda fault: order.get(fault.where, 0))
+            ordered = sorted(dict.fromkeys(self.faults), key=lambda fault: order.get(fault.where, 0))
             raise ModelError(f"the robot cannot be read from {self.file}:", ordered)
 
 
@@ -195,24 +195,26 @@ class XmlElement:
         """Return an attribute's text; empty where there is none."""
         value = self.node.get(name)
         if value is None and required:
-            self.faults.add(self.line, f"<{self.name}{self._called(name)}> has no {name}", f'add {name}="…"')
+            self.faults.add(self.line, f"<{self.name}{self._format_name(name)}> has no {name}", f'add {name}="…"')
         elif required and not str(value).strip():
-            self.faults.add(self.line, f"{name} of <{self.name}{self._called(name)}> is empty", f'write {name}="…"')
+            self.faults.add(
+                self.line, f"{name} of <{self.name}{self._format_name(name)}> is empty", f'write {name}="…"'
+            )
         return "" if value is None else value.strip()
 
     def number(self, name: str, default: float = 0.0, *, required: bool = False, infinite: bool = False) -> float:
         """Return an attribute that is one number."""
         text = self.attribute(name, required=required)
-        found = self.numbers_of(text, name, 1, infinite=infinite) if text else None
+        found = self.read_numbers(text, name, 1, infinite=infinite) if text else None
         return default if found is None else found[0]
 
     def vector(self, name: str, default: tuple[float, ...], *, required: bool = False) -> tuple[float, ...]:
         """Return an attribute that is as many numbers as ``default``."""
         text = self.attribute(name, required=required)
-        found = self.numbers_of(text, name, len(default)) if text else None
+        found = self.read_numbers(text, name, len(default)) if text else None
         return default if found is None else found
 
-    def numbers_of(self, text: str, name: str, count: int, *, infinite: bool = False) -> tuple[float, ...] | None:
+    def read_numbers(self, text: str, name: str, count: int, *, infinite: bool = False) -> tuple[float, ...] | None:
         """Return so many numbers from a text; None, and a fault, if it is anything else."""
         try:
             numbers = tuple(float(part) for part in text.split()) if "_" not in text else ()  # 1_000 is Python's
@@ -237,20 +239,20 @@ class XmlElement:
         if len(found) > 1:
             self.faults.add(found[1].line, f"<{self.name}> has {len(found)} <{name}>", "leave one")
         if not found and required:
-            self.faults.add(self.line, f"<{self.name}{self._called()}> has no <{name}>", f"add <{name} …/>")
+            self.faults.add(self.line, f"<{self.name}{self._format_name()}> has no <{name}>", f"add <{name} …/>")
         return found[0] if found else None
 
-    def _called(self, asked: str = "") -> str:
+    def _format_name(self, asked: str = "") -> str:
         """Return the element's name attribute for a message; empty without one, or while that is being read."""
         own = self.node.get("name") if asked != "name" else None
         return f' name="{own}"' if own else ""
 
-    def all(self) -> Iterator[XmlElement]:
+    def list_elements(self) -> Iterator[XmlElement]:
         """Yield all elements right below."""
         for child in self.node:
             yield XmlElement(child, self.faults)
 
-    def allow(
+    def check_allowed(
         self, children: Collection[str], left_out: Collection[str] = (), attributes: Collection[str] = ()
     ) -> None:
         """Declare the allowed words; similar ones are faults, all others are ignored with a note."""
@@ -261,7 +263,7 @@ class XmlElement:
             elif name not in children:
                 near = difflib.get_close_matches(name, children, n=1, cutoff=_ELEMENT)
                 if near:
-                    what = f"<{self.name}{self._called()}> cannot have <{name}>"
+                    what = f"<{self.name}{self._format_name()}> cannot have <{name}>"
                     self.faults.add(element_line(child), what, f"did you mean <{near[0]}>?")
                 else:
                     self.faults.note(f"<{name}> in <{self.name}> is not known and left out")

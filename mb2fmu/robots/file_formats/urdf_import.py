@@ -68,7 +68,7 @@ def read_urdf(content: bytes, path: Path) -> RobotDescription:
     name = root.attribute("name")
     if not name:
         faults.note(f"the robot has no name and is called after its file, {path.stem}")
-    root.allow({"link", "joint", "material", "transmission"}, _IGNORED_ELEMENTS)
+    root.check_allowed({"link", "joint", "material", "transmission"}, _IGNORED_ELEMENTS)
     colors = _read_materials(root)
     links = [_read_link(element, colors) for element in root.children("link")]
     joints = [_read_joint(element) for element in root.children("joint")]
@@ -86,7 +86,7 @@ def _read_pose(parent: XmlElement) -> Pose:
     origin = parent.child("origin")
     if origin is None:
         return Pose()
-    origin.allow((), attributes=("xyz", "rpy", "quat_xyzw"))
+    origin.check_allowed((), attributes=("xyz", "rpy", "quat_xyzw"))
     xyz, rpy = origin.vector("xyz", (0.0, 0.0, 0.0)), origin.vector("rpy", (0.0, 0.0, 0.0))
     return Pose(clean_rotation(rotation_from_roll_pitch_yaw(rpy)), np.array(xyz))
 
@@ -104,7 +104,7 @@ def _read_color(material: XmlElement) -> str:
     if element is None:
         return ""
     text = element.attribute("rgba", required=True)
-    numbers = element.numbers_of(text, "rgba", 4) if text else None
+    numbers = element.read_numbers(text, "rgba", 4) if text else None
     if numbers is None:
         return ""
     return "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in numbers[:3])
@@ -113,7 +113,7 @@ def _read_color(material: XmlElement) -> str:
 def _read_link(element: XmlElement, colors: dict[str, str]) -> LinkRecord:
     """Read a link with its inertia and shapes."""
     name = element.attribute("name", required=True)
-    element.allow(
+    element.check_allowed(
         {"inertial", "visual", "collision"}, {*_IGNORED_ELEMENTS, "surface", "self_collide", "material", "origin"}
     )
     inertial = element.child("inertial")
@@ -128,7 +128,7 @@ def _read_link(element: XmlElement, colors: dict[str, str]) -> LinkRecord:
 
 def _read_inertia(element: XmlElement) -> LinkInertia:
     """Read mass and inertia about the centre of mass, turned into the link's axes."""
-    element.allow({"origin", "mass", "inertia"}, _IGNORED_ELEMENTS)
+    element.check_allowed({"origin", "mass", "inertia"}, _IGNORED_ELEMENTS)
     pose, mass, inertia = (
         _read_pose(element),
         element.child("mass", required=True),
@@ -137,7 +137,7 @@ def _read_inertia(element: XmlElement) -> LinkInertia:
     value = mass.number("value", required=True) if mass else 0.0
     entries = {"ixx": 0.0, "ixy": 0.0, "ixz": 0.0, "iyy": 0.0, "iyz": 0.0, "izz": 0.0}
     if inertia:
-        inertia.allow((), attributes=tuple(entries))
+        inertia.check_allowed((), attributes=tuple(entries))
         entries = {name: inertia.number(name, required=name in {"ixx", "iyy", "izz"}) for name in entries}
     xx, xy, xz, yy, yz, zz = entries.values()
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -152,7 +152,7 @@ def _read_shapes(element: XmlElement, colors: dict[str, str]) -> Iterator[LinkGe
         return
     material = element.child("material")
     color = (_read_color(material) or colors.get(material.attribute("name"), "")) if material else ""
-    for shape in geometry.all():
+    for shape in geometry.list_elements():
         kind, sizes = _read_shape_sizes(shape)
         if kind is None:
             shape.faults.note(f"the shape <{shape.name}> is not drawn")
@@ -181,7 +181,7 @@ def _read_joint(element: XmlElement) -> JointRecord:
     name, text = element.attribute("name", required=True), element.attribute("type", required=True)
     parent, child = element.child("parent", required=True), element.child("child", required=True)
     known = {"parent", "child", "origin", "axis", "limit", "dynamics", "mimic"}
-    element.allow(known, {*_IGNORED_ELEMENTS, *_IGNORED_JOINT_ELEMENTS})
+    element.check_allowed(known, {*_IGNORED_ELEMENTS, *_IGNORED_JOINT_ELEMENTS})
     if text and text not in _JOINT_KINDS:
         remedy = f"known are {', '.join(_JOINT_KINDS)}"
         element.faults.add(element.line, f"joint {name} is of the type {text!r}, which does not exist", remedy)
@@ -229,7 +229,9 @@ def _read_limits(element: XmlElement, kind: str) -> JointLimits:
             name = element.attribute("name")
             element.faults.note(f"joint {name} is {kind} and has no <limit>: it is taken as one without bounds")
         return JointLimits()
-    limit.allow((), attributes=("lower", "upper", "effort", "velocity", "acceleration", "jerk", "friction", "damping"))
+    limit.check_allowed(
+        (), attributes=("lower", "upper", "effort", "velocity", "acceleration", "jerk", "friction", "damping")
+    )
     effort, velocity = (limit.number(word, 0.0, infinite=True) or np.inf for word in ("effort", "velocity"))
     lower, upper = -np.inf, np.inf
     if kind in {"revolute", "prismatic"}:
@@ -295,6 +297,6 @@ def _read_child_number(element: XmlElement, names: tuple[str, ...], default: flo
     for name in names:
         for child in element.children(name):
             text = child.attribute("value") or child.node.text or ""
-            found = child.numbers_of(text, name, 1)
+            found = child.read_numbers(text, name, 1)
             return default if found is None else found[0]
     return default

@@ -22,21 +22,21 @@ class UniqueNames:
     """Names of an FMU's variables: legal, each once.
 
     Attributes:
-        taken: Names that are in use; grows.
-        notes: A sentence on each name that differs from the file's; grows.
+        taken_names: Names in use; extended.
+        notes: A sentence on each name that differs from the file's; extended.
     """
 
-    taken: set[str]
+    taken_names: set[str]
     notes: list[str] = field(default_factory=list)
 
-    def choose(self, name: str, what: str) -> str:
+    def choose_name(self, name: str, what: str) -> str:
         """Return a legal name that nothing has yet; ``what`` has the name in the file."""
         found = suggest_identifier(name, what)
         number = 2
-        while found in self.taken:
+        while found in self.taken_names:
             found = f"{suggest_identifier(name, what)}_{number}"
             number += 1
-        self.taken.add(found)
+        self.taken_names.add(found)
         if found != name:
             self.notes.append(f"{what} {name!r} is called {found} in the FMU")
         return found
@@ -63,8 +63,8 @@ class JointDeclarations:
     """Variables of a robot's joints; complete when :func:`declare_joints` returns.
 
     Attributes:
-        description: What the file says.
-        settings: What it leaves open.
+        description: Description from the file.
+        settings: Settings for what the file leaves open.
         tree: Of the robot's parts.
         names: Of variables; joints take theirs.
         declared: Coordinates, speeds, inputs and parameters, in the order of the tree.
@@ -86,9 +86,9 @@ class JointDeclarations:
     part_names: dict[int, str] = field(default_factory=dict)
     damping: dict[int, sm.Symbol] = field(default_factory=dict)
 
-    def joint_motions(self) -> dict[str, tuple[sm.Expr, sm.Expr]]:
+    def list_joint_motions(self) -> dict[str, tuple[sm.Expr, sm.Expr]]:
         """Return position and speed of every joint with one coordinate, fixed ones included."""
-        found = {name: (sm.Float(held), sm.S.Zero) for name, held in self.tree.held.items()}
+        found = {name: (sm.Float(held), sm.S.Zero) for name, held in self.tree.held_joints.items()}
         for part in self.tree.parts[1:]:
             if part.coordinate is None:
                 continue
@@ -102,24 +102,24 @@ class JointDeclarations:
     def declare_joint(self, i: int, part: TreePart) -> None:
         """Declare the variables of a part's joint, and its damper."""
         joint = part.moving_joint
-        name = self.names.choose(joint.name, "joint")
+        name = self.names.choose_name(joint.name, "joint")
         match joint.kind:
             case "revolute" | "prismatic":
-                variables = self._single(joint, name)
+                variables = self._declare_single_axis(joint, name)
             case "planar":
-                variables = self._planar(joint, name)
+                variables = self._declare_planar(joint, name)
             case _:
-                variables = self._free(joint, name)
+                variables = self._declare_free(joint, name)
         self.variables[i], self.part_names[i] = variables, name
         self._declare_damping(i, joint, name)
 
-    def _single(self, joint: JointRecord, name: str) -> JointVariables:
+    def _declare_single_axis(self, joint: JointRecord, name: str) -> JointVariables:
         """Declare angle or position, speed and, if the joint is driven, effort of a joint with one axis."""
         turns = joint.kind == "revolute"
         units = ("rad", "rad/s", "N.m") if turns else ("m", "m/s", "N")
         word, where = ("angle" if turns else "position"), self.description.locate(joint.line)
         if joint.name in self.settings.prescribed:
-            return self._prescribed(joint, name, word, units)
+            return self._declare_prescribed(joint, name, word, units)
         q, u = dynamicsymbols(f"q_{name}"), dynamicsymbols(f"u_{name}")
         limits = joint.limits
         stops = self.settings.limits == "stop"  # which are soft: a position may be a little beyond its bound
@@ -175,7 +175,7 @@ class JointDeclarations:
         )  # fmt: skip
         self.damping[i] = symbol
 
-    def _prescribed(self, joint: JointRecord, name: str, word: str, units: tuple[str, ...]) -> JointVariables:
+    def _declare_prescribed(self, joint: JointRecord, name: str, word: str, units: tuple[str, ...]) -> JointVariables:
         """Declare position, speed and acceleration of a joint as inputs."""
         where, q = self.description.locate(joint.line), dynamicsymbols(f"q_{name}")
         t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
@@ -196,7 +196,7 @@ class JointDeclarations:
             )  # fmt: skip
         return JointVariables(name=name, prescribed=symbols)
 
-    def _planar(self, joint: JointRecord, name: str) -> JointVariables:
+    def _declare_planar(self, joint: JointRecord, name: str) -> JointVariables:
         """Declare position, angle and their rates of a planar joint."""
         where = self.description.locate(joint.line)
         q = tuple(dynamicsymbols(f"{part}_{name}") for part in ("x", "y", "phi"))
@@ -211,7 +211,7 @@ class JointDeclarations:
                 )
         return JointVariables(name=name, q=q, u=u)
 
-    def _free(self, joint: JointRecord, name: str) -> JointVariables:
+    def _declare_free(self, joint: JointRecord, name: str) -> JointVariables:
         """Declare floating joints and balls; speeds are along the axes of the moving part."""
         from scipy.spatial.transform import Rotation  # as long to import as a robot to read
 
@@ -244,7 +244,7 @@ class JointDeclarations:
         owner, factor, offset = part.coordinate
         leader = self.variables[owner]
         q, u = (leader.q[0], leader.u[0]) if leader.prescribed is None else leader.prescribed[:2]
-        name, turns = self.names.choose(joint.name, "joint"), joint.kind == "revolute"
+        name, turns = self.names.choose_name(joint.name, "joint"), joint.kind == "revolute"
         self.part_names[i] = name
         if leader.prescribed is None or self.settings.role == "inverse-dynamics":
             self._declare_damping(i, joint, name)

@@ -21,7 +21,7 @@ class JointEffortLaws:
 
     Attributes:
         motions: Joint → its position and speed.
-        efforts: Joint → what acts along it, N·m or N.
+        efforts: Joint → effort along it, N·m or N.
         controls: Actuator → its input.
     """
 
@@ -30,37 +30,37 @@ class JointEffortLaws:
     controls: dict[str, sm.Expr] = field(default_factory=dict)
     _actuators: list[ActuatorRecord] = field(default_factory=list)
 
-    def drive(self, actuator: ActuatorRecord, control: sm.Expr) -> None:
+    def add_actuator(self, actuator: ActuatorRecord, control: sm.Expr) -> None:
         """Add the force of an actuator to the joints that it acts on."""
         b0, b1, b2 = actuator.bias
-        length, rate = self._length(actuator.terms)
+        length, rate = self._tendon_length(actuator.terms)
         force = _multiply(actuator.gain, control) + b0 + _multiply(b1, length) + _multiply(b2, rate)
-        self._add(actuator.terms, clamp_force(force, actuator.force))
+        self._add_effort(actuator.terms, clamp_force(force, actuator.force))
         self.controls[actuator.name] = control
         self._actuators.append(actuator)
 
-    def finish(self, bounds: Mapping[str, tuple[float, float]], tendons: Iterable[TendonRecord]) -> None:
+    def limit_and_add_tendons(self, bounds: Mapping[str, tuple[float, float]], tendons: Iterable[TendonRecord]) -> None:
         """Limit the sum of the actuators along each joint, then add the springs and dampers of tendons."""
         for joint, effort in self.efforts.items():
             self.efforts[joint] = clamp_force(effort, bounds.get(joint, UNBOUNDED_RANGE))
         for tendon in tendons:
-            length, rate = self._length(tendon.terms)
+            length, rate = self._tendon_length(tendon.terms)
             short, long = tendon.rest
             stretch = length - short if short == long else sm.Max(0, length - long) + sm.Min(0, length - short)
-            self._add(tendon.terms, -_multiply(tendon.stiffness, stretch) - _multiply(tendon.damping, rate))
+            self._add_effort(tendon.terms, -_multiply(tendon.stiffness, stretch) - _multiply(tendon.damping, rate))
 
-    def _length(self, terms: Iterable[tuple[str, float]]) -> tuple[sm.Expr, sm.Expr]:
+    def _tendon_length(self, terms: Iterable[tuple[str, float]]) -> tuple[sm.Expr, sm.Expr]:
         """Return Σ factor × position, and its rate."""
         parts = [(_multiply(factor, self.motions[joint][0]), _multiply(factor, self.motions[joint][1]))
                  for joint, factor in terms]  # fmt: skip
         return sm.Add(*(part[0] for part in parts)), sm.Add(*(part[1] for part in parts))
 
-    def _add(self, terms: Iterable[tuple[str, float]], force: sm.Expr) -> None:
+    def _add_effort(self, terms: Iterable[tuple[str, float]], force: sm.Expr) -> None:
         """Add a force to the efforts of joints, each times its factor."""
         for joint, factor in terms:
             self.efforts[joint] = self.efforts.get(joint, sm.S.Zero) + _multiply(factor, force)
 
-    def signals(
+    def make_control_signals(
         self, start: Mapping[sm.Expr, float], hold: Mapping[str, float], swing: Callable[[str, float], float]
     ) -> dict[sm.Expr, sm.Expr]:
         """Return controls that hold the joints against gravity and move each at its own frequency.
@@ -74,7 +74,7 @@ class JointEffortLaws:
         for k, actuator in enumerate(self._actuators):
             low, high = actuator.control
             b0, b1, _ = actuator.bias
-            length = float(self._length(actuator.terms)[0].subs(start))
+            length = float(self._tendon_length(actuator.terms)[0].subs(start))
             squares = sum(factor**2 for _, factor in actuator.terms) or 1.0
             gain = actuator.gain or 1.0
             wanted = sum(factor * hold.get(joint, 0.0) for joint, factor in actuator.terms) / squares
@@ -98,7 +98,7 @@ def tendon_efforts(
         tendons: Of the file.
     """
     laws = JointEffortLaws(motions)
-    laws.finish({}, tendons)
+    laws.limit_and_add_tendons({}, tendons)
     return laws.efforts
 
 

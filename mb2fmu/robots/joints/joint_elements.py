@@ -28,7 +28,7 @@ class JointPassiveEffort:
     Attributes:
         joint: Name in the file.
         name: In front of the names of its variables.
-        part: Number of the part that it moves.
+        part_number: Number of the part that it moves.
         friction: N·m or N.
         lower: Smallest position, −∞ where there is none.
         upper: Largest position, ∞ where there is none.
@@ -36,7 +36,7 @@ class JointPassiveEffort:
 
     joint: str
     name: str
-    part: int
+    part_number: int
     friction: float
     lower: float
     upper: float

@@ -90,10 +90,10 @@ def excite_link_loads(
     signals: dict[sm.Expr, sm.Expr] = {}
     for k, item in enumerate(inputs):
         load = mechanics.loads[k // 3]
-        part, pose = mechanics.tree.place[load.frame]
+        part, pose = mechanics.tree.location_of_link[load.frame]
         axes = np.eye(3)
         if load.axes != mechanics.ground:
-            other, turned = mechanics.tree.place[load.axes]
+            other, turned = mechanics.tree.location_of_link[load.axes]
             axes = poses[other].rotation @ turned.rotation
         forces = np.zeros(len(M))
         for j, column in columns[part].items():

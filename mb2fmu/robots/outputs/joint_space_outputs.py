@@ -52,8 +52,8 @@ class JointSpaceDeclarations:
     """Declared variables of the requested quantities.
 
     Attributes:
-        inputs: Accelerations that are asked for, one per speed; only for ``inverse-dynamics``.
-        requests: Outputs.
+        inputs: Requested accelerations, one per speed; only for ``inverse-dynamics``.
+        requests: Requested outputs.
     """
 
     inputs: tuple[Input, ...] = ()
@@ -79,7 +79,7 @@ def declare_joint_space_outputs(
     writer = _RequestWriter(mechanics, [_parse_direction(speed) for speed in speeds])
     for word in dict.fromkeys(settings.quantities):
         name, _, frame = word.partition(":")
-        writer.write(name, frame)
+        writer.request_quantity(name, frame)
     return JointSpaceDeclarations(tuple(writer.inputs), tuple(writer.requests))
 
 
@@ -120,19 +120,19 @@ class _RequestWriter:
     inputs: list[Input] = field(default_factory=list)
     requests: list[OutputRequest] = field(default_factory=list)
 
-    def write(self, name: str, frame: str) -> None:
-        """Ask for everything of one word."""
+    def request_quantity(self, name: str, frame: str) -> None:
+        """Request all outputs of one quantity word."""
         asked: dict[str, Callable[[], None]] = {
-            "mass-matrix": self._mass_matrix,
-            "gravity-torques": self._gravity,
-            "inverse-dynamics": self._inverse,
-            "jacobian": lambda: self._jacobian(frame),
+            "mass-matrix": self._request_mass_matrix,
+            "gravity-torques": self._request_gravity,
+            "inverse-dynamics": self._request_inverse_dynamics,
+            "jacobian": lambda: self._request_jacobian(frame),
         }
         assert asked.keys() == set(get_args(JointSpaceWord))
         asked[name]()
 
-    def _mass_matrix(self) -> None:
-        """Ask for the entries of the mass matrix, in kg, kg·m or kg·m² as rows and columns turn."""
+    def _request_mass_matrix(self) -> None:
+        """Request the entries of the mass matrix, in kg, kg·m or kg·m² as rows and columns turn."""
         for i, row in enumerate(self.directions, 1):
             for j, column in enumerate(self.directions, 1):
                 unit = ("kg", "kg.m", "kg.m2")[row.turns + column.turns]
@@ -144,8 +144,8 @@ class _RequestWriter:
                     )
                 )  # fmt: skip
 
-    def _gravity(self) -> None:
-        """Ask for the effort that holds the weight along each direction."""
+    def _request_gravity(self) -> None:
+        """Request the effort that holds the weight along each direction."""
         for one in self.directions:
             self.requests.append(
                 OutputRequest(
@@ -154,8 +154,8 @@ class _RequestWriter:
                 )
             )  # fmt: skip
 
-    def _inverse(self) -> None:
-        """Declare a desired acceleration per direction, and ask for the efforts that they take."""
+    def _request_inverse_dynamics(self) -> None:
+        """Declare a desired acceleration per direction, and request the efforts that they need."""
         for one in self.directions:
             symbol = dynamicsymbols(re.sub(r"\W", "_", one.acceleration))
             unit = "rad/s2" if one.turns else "m/s2"
@@ -172,8 +172,8 @@ class _RequestWriter:
                 )
             )  # fmt: skip
 
-    def _jacobian(self, frame: str) -> None:
-        """Ask for six rows: velocity of the frame's origin and angular velocity, in the ground's axes."""
+    def _request_jacobian(self, frame: str) -> None:
+        """Request six rows: velocity of the frame's origin and angular velocity, in the ground's axes."""
         name = re.sub(r"\W+", "_", frame)
         blocks = (
             ("partial_velocity", self.mechanics.point(frame), _LINEAR_JACOBIAN_UNITS, "velocity"),

@@ -61,8 +61,8 @@ def _moved_parts(tree: ArticulatedTree) -> dict[str, int]:
 
 def _carried_bodies(tree: ArticulatedTree, first: int) -> tuple[RecordedBody, ...]:
     """Return the bodies that a joint carries."""
-    found = sorted(tree.behind([first]))
-    return tuple(RecordedBody(tree.parts[i].name) for i in found if tree.parts[i].inertial is not None)
+    found = sorted(tree.list_carried_parts([first]))
+    return tuple(RecordedBody(tree.parts[i].name) for i in found if tree.parts[i].inertia is not None)
 
 
 def request_frame_outputs(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:

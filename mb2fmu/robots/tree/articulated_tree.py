@@ -45,23 +45,23 @@ class TreePart:
         name: Of the link that its joint moves.
         parent: Number of the part before it; -1 for the ground.
         joint: Moves it; None for the ground.
-        before: Its axes at joint position 0, in the parent's axes.
+        parent_rotation: Its axes at joint position 0, in the parent's axes.
         axis: Of a hinge or slide: number of the coordinate axis, 0, 1, 2 (of a planar joint its normal, 2).
         sign: 1 or -1: the joint's axis is that coordinate axis, or its opposite.
         coordinate: (number of the part whose joint position moves it, factor, offset); of an own one (itself, 1, 0);
             None where the joint has not one coordinate.
-        inertial: All its links together, about their mass centre, in its axes; None without mass.
+        inertia: All its links together, about their mass centre, in its axes; None without mass.
         links: Names of all its links, with their poses in its axes.
     """
 
     name: str
     parent: int
     joint: JointRecord | None
-    before: Pose
+    parent_rotation: Pose
     axis: int
     sign: float
     coordinate: tuple[int, float, float] | None
-    inertial: LinkInertia | None
+    inertia: LinkInertia | None
     links: tuple[tuple[str, Pose], ...]
 
     @property
@@ -77,18 +77,18 @@ class ArticulatedTree:
 
     Attributes:
         parts: Part 0 is the ground.
-        place: Link → (number of its part, its pose in the part's axes).
-        notes: What was assumed or repaired.
-        held: Joint → position at which it stands still.
+        location_of_link: Link → (number of its part, its pose in the part's axes).
+        notes: Assumptions and repairs.
+        held_joints: Joint → position at which it stands still.
     """
 
     parts: tuple[TreePart, ...]
-    place: Mapping[str, tuple[int, Pose]]
+    location_of_link: Mapping[str, tuple[int, Pose]]
     notes: tuple[str, ...]
-    held: Mapping[str, float]
+    held_joints: Mapping[str, float]
 
-    def behind(self, first: Collection[int]) -> set[int]:
-        """Return the numbers of these parts and of all that they carry."""
+    def list_carried_parts(self, first: Collection[int]) -> set[int]:
+        """Return the numbers of these parts and of all parts that they carry."""
         found = set(first)
         for i, part in enumerate(self.parts):
             if part.parent in found:
@@ -352,7 +352,7 @@ def _check_end_masses(tree: ArticulatedTree, where: str) -> None:
     massive: set[int] = set()
     for i in range(len(tree.parts) - 1, 0, -1):
         part = tree.parts[i]
-        if part.inertial is not None or i in massive or part.moving_joint.armature > 0:
+        if part.inertia is not None or i in massive or part.moving_joint.armature > 0:
             massive.update((i, part.parent))
     moving = {part.coordinate[0] for i, part in enumerate(tree.parts) if i in massive and part.coordinate is not None}
     faults = []

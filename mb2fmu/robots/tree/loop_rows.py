@@ -34,38 +34,38 @@ class LoopConstraintRows:
         tree: The parts.
         frames: Of the mechanism.
         points: Of the mechanism.
-        own: Part → frame of its axes.
-        origin: Part → point.
+        part_frame: Part → frame of its axes.
+        part_origin: Part → point.
     """
 
     tree: ArticulatedTree
     frames: Sequence[Frame]
     points: Sequence[KinematicPoint]
-    own: Sequence[int]
-    origin: Sequence[int]
+    part_frame: Sequence[int]
+    part_origin: Sequence[int]
 
-    def rows(self, loop: LoopRecord) -> list[tuple[str, sm.Expr]]:
+    def form_rows(self, loop: LoopRecord) -> list[tuple[str, sm.Expr]]:
         """Return (name, φ) of one loop."""
-        sides = [self._side(link, pose) for link, pose in ((loop.first, loop.at), (loop.second, loop.other))]
-        common = self._common(sides[0][0], sides[1][0])
-        places = [self._seen(common, part, pose.position) for part, pose in sides]
+        sides = [self._locate_side(link, pose) for link, pose in ((loop.first, loop.at), (loop.second, loop.other))]
+        common = self._find_common_part(sides[0][0], sides[1][0])
+        places = [self._express_point(common, part, pose.position) for part, pose in sides]
         rows = [a - b for a, b in zip(*places, strict=True)]
         names = ["x", "y", "z"]
         if loop.kind != "point":
             first, second = (
-                [self._turned(common, part, pose.rotation[:, k]) for k in range(3)] for part, pose in sides
+                [self._express_vector(common, part, pose.rotation[:, k]) for k in range(3)] for part, pose in sides
             )
             pairs = ((0, 2), (1, 2)) if loop.kind == "hinge" else ((0, 1), (1, 2), (2, 0))
             rows += [_sparse_dot_product(first[i], second[j]) for i, j in pairs]
             names += [f"turn_{k + 1}" for k in range(len(pairs))]
         return [(f"{loop.name}.{name}", row) for name, row in zip(names, rows, strict=True)]
 
-    def _side(self, link: str, pose: Pose) -> tuple[int, Pose]:
+    def _locate_side(self, link: str, pose: Pose) -> tuple[int, Pose]:
         """Return the moving part that carries a link, and a pose given in the link as seen from the part."""
-        part, own = self.tree.place[link]
+        part, own = self.tree.location_of_link[link]
         return part, own @ pose
 
-    def _common(self, first: int, second: int) -> int:
+    def _find_common_part(self, first: int, second: int) -> int:
         """Return the last part that carries both."""
         while first != second:
             if first > second:
@@ -74,12 +74,12 @@ class LoopConstraintRows:
                 second = self.tree.parts[second].parent
         return first
 
-    def _turned(self, common: int, part: int, vector: Array) -> Components:
+    def _express_vector(self, common: int, part: int, vector: Array) -> Components:
         """Return a vector fixed in a part, in the axes of one that carries it."""
         x, y, z = (sm.Float(c) if c not in (0.0, 1.0, -1.0) else sm.Integer(int(c)) for c in map(float, vector))
-        return self._up(self.own[part], self.own[common], (x, y, z))
+        return self._express_in_ancestor(self.part_frame[part], self.part_frame[common], (x, y, z))
 
-    def _up(self, frame: int, target: int, vector: Components) -> Components:
+    def _express_in_ancestor(self, frame: int, target: int, vector: Components) -> Components:
         """Turn components from a frame's axes into those of an ancestor."""
         while frame != target:
             matrix = self.frames[frame].rotation
@@ -87,16 +87,21 @@ class LoopConstraintRows:
             vector, frame = (x, y, z), self.frames[frame].parent
         return vector
 
-    def _seen(self, common: int, part: int, position: Array) -> Components:
+    def _express_point(self, common: int, part: int, position: Array) -> Components:
         """Return a point fixed in a part, from the origin and in the axes of one that carries it."""
-        at = self._turned(part, part, position)
+        at = self._express_vector(part, part, position)
         while part != common:
             before = self.tree.parts[part].parent
-            at = self._up(self.own[part], self.own[before], at)
-            point = self.origin[part]
-            while point != self.origin[before]:
+            at = self._express_in_ancestor(self.part_frame[part], self.part_frame[before], at)
+            point = self.part_origin[part]
+            while point != self.part_origin[before]:
                 for frame, vector in self.points[point].position or ():
-                    x, y, z = (a + b for a, b in zip(at, self._up(frame, self.own[before], vector), strict=True))
+                    x, y, z = (
+                        a + b
+                        for a, b in zip(
+                            at, self._express_in_ancestor(frame, self.part_frame[before], vector), strict=True
+                        )
+                    )
                     at = (x, y, z)
                 point = self.points[point].parent
             part = before

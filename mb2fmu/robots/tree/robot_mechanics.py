@@ -41,18 +41,19 @@ class RobotMechanics(RecordedMechanics):
     """The mechanics of one robot.
 
     Attributes:
-        description: What the file says.
-        settings: What it leaves open.
+        description: Description from the file.
+        settings: Settings for what the file leaves open.
         tree: The parts that move.
         variables: Number of a part → symbols of its joint; followers of other joints have none.
         damping: Number of a part → parameter of its joint's damper, where there is one.
         friction: Joint → name of the parameter of its dry friction, its followers' included.
-        stops: Joints with hard stops.
-        laws: Joint → what actuators and tendons do along it, N·m or N.
+        joints_with_stops: Joints with hard stops.
+        actuator_efforts: Joint → effort of actuators and tendons along it, N·m or N.
         controls: Actuator → its input.
-        loops: What closes the tree, those of the file first.
-        passive: Joint → what tendons do along it, actuators left out, N·m or N.
-        desired: Accelerations that ``inverse-dynamics`` are asked for, one per speed; empty if nobody asks.
+        loops: Closed loops, those of the file first.
+        passive_efforts: Joint → effort of tendons along it, without actuators, N·m or N.
+        desired_accelerations: Accelerations that ``inverse-dynamics`` are asked for, one per speed; empty if nobody
+            asks.
         meshes: Of its shapes.
         missing_mesh_notes: A sentence on every mesh that is not there.
         named_loads: Names of the settings' loads in the FMU; what they are comes first among ``loads``.
@@ -67,11 +68,11 @@ class RobotMechanics(RecordedMechanics):
     variables: Mapping[int, JointVariables]
     damping: Mapping[int, sm.Symbol]
     friction: Mapping[str, str]
-    stops: tuple[str, ...]
-    laws: Mapping[str, sm.Expr]
+    joints_with_stops: tuple[str, ...]
+    actuator_efforts: Mapping[str, sm.Expr]
     controls: Mapping[str, sm.Expr]
-    passive: Mapping[str, sm.Expr]
-    desired: tuple[sm.Expr, ...] = ()
+    passive_efforts: Mapping[str, sm.Expr]
+    desired_accelerations: tuple[sm.Expr, ...] = ()
     named_loads: tuple[str, ...] = ()
     settings_file: Path | None = None
     arguments: frozenset[str] = frozenset()
@@ -82,4 +83,4 @@ class RobotMechanics(RecordedMechanics):
 
     def is_fixed_in_ground(self, frame: str) -> bool:
         """Return whether a link is fixed in the ground."""
-        return frame == self.ground or self.tree.place[frame][0] == 0
+        return frame == self.ground or self.tree.location_of_link[frame][0] == 0

@@ -68,7 +68,7 @@ def read_link_loads(
     found: list[Load] = []
     for k, load in enumerate(robot.loads, 1):
         x, y, z = map(plain, load.components)
-        body = body_of.get(robot.tree.place[load.frame][0], -1)
+        body = body_of.get(robot.tree.location_of_link[load.frame][0], -1)
         name, terms = f"{load.word} {k} on {load.frame}", ((number_of(RecordedFrame(load.axes)), (x, y, z)),)
         kind = ForceLoad if isinstance(load.at, RecordedPoint) else TorqueLoad
         found.append(kind(name, number_of(load.at), terms, body))
@@ -101,7 +101,7 @@ def read_robot_mechanism(definition: ModelDefinition) -> Mechanism:
     """Return the mechanism of a checked model whose mechanics are a robot's."""
     mechanics = definition.mechanics
     assert isinstance(mechanics, RobotMechanics)
-    return _RobotReader(definition, mechanics).mechanism()
+    return _RobotReader(definition, mechanics).read()
 
 
 def exact_number(value: float) -> sm.Expr:
@@ -126,8 +126,8 @@ class _RobotReader:
     robot: RobotMechanics
     frames: list[Frame] = field(default_factory=list)
     points: list[KinematicPoint] = field(default_factory=list)
-    own: list[int] = field(default_factory=list)  # part → number of the frame of its axes
-    origin: list[int] = field(default_factory=list)  # part → number of its origin
+    part_frame: list[int] = field(default_factory=list)  # part → number of the frame of its axes
+    part_origin: list[int] = field(default_factory=list)  # part → number of its origin
     quaternions: list[QuaternionGroup] = field(default_factory=list)
     frame_of: dict[Any, int] = field(default_factory=dict)
     point_of: dict[Any, int] = field(default_factory=dict)
@@ -138,30 +138,33 @@ class _RobotReader:
     def __post_init__(self) -> None:
         self.inverse = self.robot.settings.role == "inverse-dynamics"
 
-    def mechanism(self) -> Mechanism:
+    def read(self) -> Mechanism:
         """Return all records of the robot."""
         self._declare_symbols()
         self._read_parts()
-        kinematics = self._kinematics()
-        sensed = read_motion_vectors(self.robot, self.number_of, self.plain)
-        self._translate(kinematics)
+        kinematics = self._form_kinematics()
+        sensed = read_motion_vectors(self.robot, self.find_number, self.plain)
+        self._translate_rates(kinematics)
         if self.quaternions:
             self.frames = list(normalize_frames(self.frames, self.quaternions, self.q))
-        bodies, loads = self._bodies()
+        bodies, loads = self._read_bodies()
         self._read_requests()
-        loads += read_link_loads(self.robot, self.number_of, self.plain, self.body_of)
+        loads += read_link_loads(self.robot, self.find_number, self.plain, self.body_of)
         scenery = form_robot_appearance(
-            self.robot, FrameAndPointNumbers(self._frame_at, self.own, self.origin, constant_components)
+            self.robot,
+            FrameAndPointNumbers(self._find_shape_frame, self.part_frame, self.part_origin, constant_components),
         )
         d = self.definition
-        records = replace(self._records(kinematics, bodies, loads), sensed=sensed, scenery=scenery)
-        records = self._with_contacts(self._closed(records))
+        records = replace(self._form_tree_records(kinematics, bodies, loads), motion_vectors=sensed, appearance=scenery)
+        records = self._add_contacts(self._add_loop_rows(records))
         joints = [RecordedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
         asked = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
         numbers = RecordNumbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
-    def _records(self, kinematics: KinematicEquations, bodies: Sequence[Body], loads: Sequence[Load]) -> Mechanism:
+    def _form_tree_records(
+        self, kinematics: KinematicEquations, bodies: Sequence[Body], loads: Sequence[Load]
+    ) -> Mechanism:
         """Return the records of the tree alone, without loops, contacts and outputs."""
         d = self.definition
         return Mechanism(
@@ -185,19 +188,19 @@ class _RobotReader:
             loads=tuple(loads),
             given_potential=None if d.potential_energy is None else self.plain(d.potential_energy),
             spring_potential=self._form_spring_potential(),
-            driven=self._driven(),
-            prescribed=bool(self._driven()),
-            potential_forces=tuple(self._efforts()),
+            inputs_with_rates=self._list_inputs_with_rates(),
+            prescribed=bool(self._list_inputs_with_rates()),
+            potential_forces=tuple(self._form_generalized_forces()),
             quaternions=tuple(self.quaternions),
             events=read_declared_events(d, self.plain, {*self.q, *self.u, *self.z}),
-            joints=self._joints() if self.inverse else (),
-            inverse_dynamics=self._asked_dynamics(),
+            joints=self._form_joint_records() if self.inverse else (),
+            inverse_dynamics=self._request_inverse_dynamics(),
         )
 
-    def _closed(self, records: Mechanism) -> Mechanism:
+    def _add_loop_rows(self, records: Mechanism) -> Mechanism:
         """Return the records with the rows of all loops."""
-        writer = LoopConstraintRows(self.robot.tree, self.frames, self.points, self.own, self.origin)
-        rows = drop_trivial_rows([row for loop in self.robot.loops for row in writer.rows(loop)])
+        writer = LoopConstraintRows(self.robot.tree, self.frames, self.points, self.part_frame, self.part_origin)
+        rows = drop_trivial_rows([row for loop in self.robot.loops for row in writer.form_rows(loop)])
         if not rows:
             return records
         velocity = form_velocity_constraints(rows, records.kinematics, self.q, self.u)
@@ -207,11 +210,11 @@ class _RobotReader:
             holonomic=tuple(rows),
             velocity_constraints=velocity,
             multipliers=tuple(sm.Symbol(f"lambda_{name.replace('.', '_')}") for name, _ in rows),
-            acts=((),) * len(rows),
+            force_applications=((),) * len(rows),
             u_independent=choose_independent_speeds(velocity, start),
         )
 
-    def _with_contacts(self, records: Mechanism) -> Mechanism:
+    def _add_contacts(self, records: Mechanism) -> Mechanism:
         """Return the records with rigid contacts and latches."""
         d, m = self.definition, records
         if not (d.contacts or d.latches):
@@ -251,7 +254,7 @@ class _RobotReader:
         self._of_q = {q: k for k, q in enumerate(self.q)}
         self._of_u = {u: j for j, u in enumerate(self.u)}
 
-    def _translate(self, kinematics: KinematicEquations) -> None:
+    def _translate_rates(self, kinematics: KinematicEquations) -> None:
         """Translate q', q'', u' and z' to plain symbols."""
         d, u_dot = self.definition, dict(zip(self.u, self.u_dot, strict=True))
         simple = not self.quaternions
@@ -266,7 +269,7 @@ class _RobotReader:
             rates = {user: rate.xreplace(rates) for user, rate in rates.items()}
         self.to_plain |= {user: rate.xreplace(self.to_plain) for user, rate in rates.items()}
 
-    def _driven(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
+    def _list_inputs_with_rates(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
         """Return prescribed coordinates and speeds, each with its time derivative."""
         pairs = []
         for variables in self.robot.variables.values():
@@ -282,54 +285,56 @@ class _RobotReader:
         ground = self.robot.ground
         self.frames = [Frame(ground, -1, sm.ImmutableMatrix.eye(3), 0, ())]
         self.points = [KinematicPoint(ground, -1, None, (), located=True)]
-        self.own, self.origin = [0], [0]
+        self.part_frame, self.part_origin = [0], [0]
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
-            before = self._fixed_frame(
-                f"{part.name} before {part.moving_joint.name}", self.own[part.parent], part.before
+            before = self._make_fixed_frame(
+                f"{part.name} before {part.moving_joint.name}", self.part_frame[part.parent], part.parent_rotation
             )
-            start = self._fixed_point(part.moving_joint.name, part.parent, part.before.position)
+            start = self._add_fixed_point(part.moving_joint.name, part.parent, part.parent_rotation.position)
             self._read_joint(i, part, before, start)
 
-    def _fixed_frame(self, name: str, parent: int, pose: Pose) -> int:
+    def _make_fixed_frame(self, name: str, parent: int, pose: Pose) -> int:
         """Return a frame that never turns against its parent; the parent itself where it has the same axes."""
         if np.array_equal(pose.rotation, np.eye(3)):
             return parent
         self.frames.append(Frame(name, parent, constant_rotation(pose.rotation), parent, ()))
         return len(self.frames) - 1
 
-    def _frame_at(self, part: int, pose: Pose) -> int:
+    def _find_shape_frame(self, part: int, pose: Pose) -> int:
         """Return the frame of a shape that is fixed on a part."""
-        return self._fixed_frame(f"shape {len(self.frames)}", self.own[part], pose)
+        return self._make_fixed_frame(f"shape {len(self.frames)}", self.part_frame[part], pose)
 
-    def _fixed_point(self, name: str, part: int, position: Array) -> int:
+    def _add_fixed_point(self, name: str, part: int, position: Array) -> int:
         """Add a point that is fixed on a part, and return its number."""
-        terms: VectorTerms = ((self.own[part], constant_components(position)),) if np.any(position) else ()
-        self.points.append(KinematicPoint(name, self.origin[part], terms, None, located=True))
+        terms: VectorTerms = ((self.part_frame[part], constant_components(position)),) if np.any(position) else ()
+        self.points.append(KinematicPoint(name, self.part_origin[part], terms, None, located=True))
         return len(self.points) - 1
 
     def _read_joint(self, i: int, part: TreePart, before: int, start: int) -> None:
         """Make the frame and point behind a joint, by its kind."""
         match part.moving_joint.kind:
             case "revolute":
-                self._hinge(part, before, *self._moved(part))
-                self.origin.append(start)
+                self._add_hinge_frame(part, before, *self._express_joint_motion(part))
+                self.part_origin.append(start)
             case "prismatic":
-                position, _ = self._moved(part)
-                self.own.append(before)
-                self._displaced(part, before, start, _axis_vector(part.axis, position if part.sign > 0 else -position))
+                position, _ = self._express_joint_motion(part)
+                self.part_frame.append(before)
+                self._add_displaced_point(
+                    part, before, start, _axis_vector(part.axis, position if part.sign > 0 else -position)
+                )
             case "planar":
                 x, y, angle = map(self.plain, self.robot.variables[i].q)
-                self._hinge(part, before, angle, self.plain(self.robot.variables[i].u[2]))
-                self._displaced(part, before, start, (x, y, sm.S.Zero))
+                self._add_hinge_frame(part, before, angle, self.plain(self.robot.variables[i].u[2]))
+                self._add_displaced_point(part, before, start, (x, y, sm.S.Zero))
             case "floating":
                 variables = self.robot.variables[i]
-                self._free_turn(part, before, variables, 3)
-                self._floating(part, before, start, variables)
+                self._add_quaternion(part, before, variables, 3)
+                self._add_floating_origin(part, before, start, variables)
             case "ball":
-                self._free_turn(part, before, self.robot.variables[i], 0)
-                self.origin.append(start)
+                self._add_quaternion(part, before, self.robot.variables[i], 0)
+                self.part_origin.append(start)
 
-    def _moved(self, part: TreePart) -> tuple[sm.Expr, sm.Expr]:
+    def _express_joint_motion(self, part: TreePart) -> tuple[sm.Expr, sm.Expr]:
         """Return position and speed of a joint with one coordinate, perhaps another joint's."""
         assert part.coordinate is not None
         owner, factor, offset = part.coordinate
@@ -340,21 +345,21 @@ class _RobotReader:
             q, u = self.plain(variables.q[0]), self.plain(variables.u[0])
         return exact_number(factor) * q + exact_number(offset), exact_number(factor) * u
 
-    def _hinge(self, part: TreePart, before: int, angle: sm.Expr, rate: sm.Expr) -> None:
+    def _add_hinge_frame(self, part: TreePart, before: int, angle: sm.Expr, rate: sm.Expr) -> None:
         """Add a frame that turns about one coordinate axis, by an angle in rad."""
         c, s = sm.cos(angle), sm.sin(angle) if part.sign > 0 else -sm.sin(angle)
         rotation = _axis_rotation(part.axis, c, s)
         omega = _axis_vector(part.axis, rate if part.sign > 0 else -rate)
         number_ = len(self.frames)
         self.frames.append(Frame(part.name, before, rotation, before, ((number_, omega),)))
-        self.own.append(number_)
+        self.part_frame.append(number_)
 
-    def _displaced(self, part: TreePart, before: int, start: int, by: Components) -> None:
+    def _add_displaced_point(self, part: TreePart, before: int, start: int, by: Components) -> None:
         """Add a point displaced along the axes of a frame, in m."""
         self.points.append(KinematicPoint(part.name, start, ((before, by),), None, located=True))
-        self.origin.append(len(self.points) - 1)
+        self.part_origin.append(len(self.points) - 1)
 
-    def _free_turn(self, part: TreePart, before: int, variables: JointVariables, first: int) -> None:
+    def _add_quaternion(self, part: TreePart, before: int, variables: JointVariables, first: int) -> None:
         """Add a quaternion: e' = E(e) ω / 2 (A. A. Shabana, Dynamics of Multibody Systems, 2013, ch. 2)."""
         w, x, y, z = e = [self.plain(q) for q in variables.q[first : first + 4]]
         omega = [self.plain(u) for u in variables.u[first : first + 3]]
@@ -368,7 +373,7 @@ class _RobotReader:
         number_ = len(self.frames)
         turn: Components = (omega[0], omega[1], omega[2])
         self.frames.append(Frame(part.name, before, rotation, before, ((number_, turn),)))
-        self.own.append(number_)
+        self.part_frame.append(number_)
         rows = [self._of_q[c] for c in e]
         self.quaternions.append((rows[0], rows[1], rows[2], rows[3]))
         half = sm.Rational(1, 2)
@@ -377,9 +382,9 @@ class _RobotReader:
             for entry, speed in zip(row, omega, strict=True):
                 self.K[k, self._of_u[speed]] = half * entry
 
-    def _floating(self, part: TreePart, before: int, start: int, variables: JointVariables) -> None:
+    def _add_floating_origin(self, part: TreePart, before: int, start: int, variables: JointVariables) -> None:
         """Add the origin of a floating part; its velocity is written along the part's own axes."""
-        frame = self.own[-1]
+        frame = self.part_frame[-1]
         x, y, z = map(self.plain, variables.q[:3])
         velocity = [self.plain(u) for u in variables.u[:3]]
         square = sm.Add(*(self.plain(c) ** 2 for c in variables.q[3:]))
@@ -392,9 +397,9 @@ class _RobotReader:
         self.points.append(
             KinematicPoint(part.name, start, ((before, (x, y, z)),), given if free else None, located=True)
         )
-        self.origin.append(len(self.points) - 1)
+        self.part_origin.append(len(self.points) - 1)
 
-    def _kinematics(self) -> KinematicEquations:
+    def _form_kinematics(self) -> KinematicEquations:
         """Return q' = K u + k0; quaternions are drawn to unit length."""
         for variables in self.robot.variables.values():
             for q, u in zip(variables.q, variables.u, strict=False):
@@ -410,30 +415,34 @@ class _RobotReader:
 
     # --- bodies and loads --------------------------------------------------------------------------------------------
 
-    def _bodies(self) -> tuple[list[Body], list[Load]]:
+    def _read_bodies(self) -> tuple[list[Body], list[Load]]:
         """Return bodies, their weights, and the rotors that are geared to joints."""
         bodies: list[Body] = []
         loads: list[Load] = []
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
-            inertial = part.inertial
+            inertial = part.inertia
             if inertial is None:
                 if self.inverse:  # efforts are handed on from body to body
                     self.body_of[i] = len(bodies)
-                    bodies.append(Body(part.name, self.origin[i], self.own[i], sm.S.Zero, sm.zeros(3).as_immutable()))
+                    bodies.append(
+                        Body(part.name, self.part_origin[i], self.part_frame[i], sm.S.Zero, sm.zeros(3).as_immutable())
+                    )
                 continue
-            center = self._fixed_point(f"mass centre of {part.name}", i, inertial.center)
+            center = self._add_fixed_point(f"mass centre of {part.name}", i, inertial.center)
             mass = sm.Rational(inertial.mass)  # exact: the weight divided by it is gravity again
             self.body_of[i] = len(bodies)
-            bodies.append(Body(part.name, center, self.own[i], mass, constant_rotation(inertial.inertia)))
+            bodies.append(Body(part.name, center, self.part_frame[i], mass, constant_rotation(inertial.inertia)))
             if any(g != 0 for g in self.robot.gravity):
                 x, y, z = (mass * g for g in self.robot.gravity)
                 loads.append(ForceLoad(f"weight of {part.name}", center, ((0, (x, y, z)),)))
         if self.inverse:
             return bodies, loads
-        bodies += [rotor for i in range(1, len(self.robot.tree.parts)) if (rotor := self._rotor(i)) is not None]
+        bodies += [
+            rotor for i in range(1, len(self.robot.tree.parts)) if (rotor := self._form_geared_rotor(i)) is not None
+        ]
         return bodies, loads
 
-    def _rotor(self, i: int) -> Body | None:
+    def _form_geared_rotor(self, i: int) -> Body | None:
         """Return a joint's rotor as felt at the joint: it turns about the ground's z axis with the joint's speed."""
         part = self.robot.tree.parts[i]
         joint = part.moving_joint
@@ -441,24 +450,24 @@ class _RobotReader:
             return None
         inertia = sm.ImmutableMatrix(sm.diag(*[joint.armature] * 3))
         if part.coordinate is None:
-            return self._rotors_of_a_ball(i, inertia)
+            return self._form_ball_rotors(i, inertia)
         if part.coordinate[0] in self.robot.variables and self.robot.variables[part.coordinate[0]].prescribed:
             return None
-        position, rate = self._moved(part)
+        position, rate = self._express_joint_motion(part)
         rotation = _axis_rotation(2, sm.cos(position), sm.sin(position))
         frame = len(self.frames)
         self.frames.append(Frame(f"rotor of {joint.name}", 0, rotation, 0, ((frame, _axis_vector(2, rate)),)))
         return Body(f"rotor of {joint.name}", 0, frame, sm.S.Zero, inertia)
 
-    def _rotors_of_a_ball(self, i: int, inertia: sm.ImmutableMatrix) -> Body:
+    def _form_ball_rotors(self, i: int, inertia: sm.ImmutableMatrix) -> Body:
         """Return the rotors of a ball joint: equal inertias about all axes turn with the child against its parent."""
-        name, own = f"rotors of {self.robot.tree.parts[i].moving_joint.name}", self.frames[self.own[i]]
+        name, own = f"rotors of {self.robot.tree.parts[i].moving_joint.name}", self.frames[self.part_frame[i]]
         _, omega = own.angular_velocity[0]
         frame = len(self.frames)
         self.frames.append(Frame(name, 0, own.rotation, 0, ((frame, omega),)))
         return Body(name, 0, frame, sm.S.Zero, inertia)
 
-    def _joints(self) -> tuple[Joint, ...]:
+    def _form_joint_records(self) -> tuple[Joint, ...]:
         """Return every joint between two bodies (part i is body i − 1), with efforts of springs, damper and rotor."""
         found = []
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
@@ -466,28 +475,28 @@ class _RobotReader:
             owner, factor, _ = part.coordinate
             joint, prescribed = part.moving_joint, self.robot.variables[owner].prescribed
             assert prescribed is not None
-            position, speed = self._moved(part)
+            position, speed = self._express_joint_motion(part)
             passive = exact_number(joint.armature * factor) * self.plain(prescribed[2])
             passive += exact_number(joint.stiffness) * (position - exact_number(joint.spring_reference))
             if i in self.robot.damping:
                 passive += self.robot.damping[i] * speed
-            passive -= self.plain(self.robot.laws.get(joint.name, sm.S.Zero))
-            axis = (self.own[i], _axis_vector(part.axis, sm.Integer(1 if part.sign > 0 else -1)))
+            passive -= self.plain(self.robot.actuator_efforts.get(joint.name, sm.S.Zero))
+            axis = (self.part_frame[i], _axis_vector(part.axis, sm.Integer(1 if part.sign > 0 else -1)))
             turns = joint.kind == "revolute"
-            at = (joint.name, part.parent - 1, i - 1, self.origin[i])
+            at = (joint.name, part.parent - 1, i - 1, self.part_origin[i])
             found.append(Joint(*at, axis, turns, exact_number(factor), passive))
         return tuple(found)
 
-    def _asked_dynamics(self) -> InverseDynamicsRequest | None:
+    def _request_inverse_dynamics(self) -> InverseDynamicsRequest | None:
         """Return the request of ``inverse_effort``."""
-        desired = self.robot.desired
+        desired = self.robot.desired_accelerations
         return (
-            InverseDynamicsRequest(tuple(map(self.plain, desired)), tuple(self._efforts(drives=False)))
+            InverseDynamicsRequest(tuple(map(self.plain, desired)), tuple(self._form_generalized_forces(drives=False)))
             if desired
             else None
         )
 
-    def _efforts(self, *, drives: bool = True) -> list[sm.Expr]:
+    def _form_generalized_forces(self, *, drives: bool = True) -> list[sm.Expr]:
         """Return generalized forces along the speeds: efforts, dampers and springs, followers included."""
         rows: list[list[sm.Expr]] = [[] for _ in self.u]
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
@@ -500,14 +509,14 @@ class _RobotReader:
             if variables.prescribed is not None:
                 continue
             row = rows[self._of_u[self.to_plain[variables.u[0]]]]
-            position, speed = self._moved(part)
+            position, speed = self._express_joint_motion(part)
             own = self.robot.variables.get(i)
             forces = [-self.robot.damping[i] * speed] if i in self.robot.damping else []
             if joint.stiffness:
                 forces.append(-exact_number(joint.stiffness) * (position - exact_number(joint.spring_reference)))
             if drives and own and own.effort is not None:
                 forces.append(self.plain(own.effort))
-            laws = self.robot.laws if drives else self.robot.passive
+            laws = self.robot.actuator_efforts if drives else self.robot.passive_efforts
             added = [*(self.robot.efforts.get(joint.name, ()) if drives else ()), laws.get(joint.name, sm.S.Zero)]
             forces += [self.plain(e) for e in added]
             row += [exact_number(factor) * force for force in forces]
@@ -524,7 +533,7 @@ class _RobotReader:
             joint = part.moving_joint
             if part.coordinate is None or self.robot.variables[part.coordinate[0]].prescribed is not None:
                 continue
-            positions[joint.name] = self._moved(part)[0]
+            positions[joint.name] = self._express_joint_motion(part)[0]
             stretch = positions[joint.name] - exact_number(joint.spring_reference)
             energies.append(exact_number(joint.stiffness) * stretch**2 / 2)
         for tendon in self.robot.description.tendons:
@@ -550,22 +559,22 @@ class _RobotReader:
         for request in self.definition.outputs:
             if isinstance(request, OutputRequest):
                 for item in (*request.subject, request.relative_to, request.expressed_in):
-                    self.number_of(item)
+                    self.find_number(item)
 
-    def number_of(self, item: object) -> int:
-        """Return the number of a requested frame or point, which is made when it is asked for first; -1: neither."""
+    def find_number(self, item: object) -> int:
+        """Return the number of a requested frame or point, which is made at the first request; -1: neither."""
         if isinstance(item, RecordedFrame) and item not in self.frame_of:
-            part, pose = self._place(item.name)
-            self.frame_of[item] = self._fixed_frame(item.name, self.own[part], pose)
+            part, pose = self._locate_on_part(item.name)
+            self.frame_of[item] = self._make_fixed_frame(item.name, self.part_frame[part], pose)
         elif isinstance(item, RecordedPoint) and item not in self.point_of:
-            part, pose = self._place(item.frame)
+            part, pose = self._locate_on_part(item.frame)
             position = pose.position + pose.rotation @ np.array(item.offset)
-            self.point_of[item] = self._fixed_point(item.name, part, position)
+            self.point_of[item] = self._add_fixed_point(item.name, part, position)
         return self.frame_of.get(item, self.point_of.get(item, -1))
 
-    def _place(self, name: str) -> tuple[int, Pose]:
+    def _locate_on_part(self, name: str) -> tuple[int, Pose]:
         """Return the part that carries a link or the ground, and the link's pose on it."""
-        return (0, Pose()) if name == self.robot.ground else self.robot.tree.place[name]
+        return (0, Pose()) if name == self.robot.ground else self.robot.tree.location_of_link[name]
 
 
 def _requested_bodies(definition: ModelDefinition, numbers: Mapping[str, int]) -> dict[int, int]:

@@ -81,19 +81,19 @@ def compute_inertia_and_weight(
         elif part.moving_joint.kind == "ball":
             for k in range(3):
                 M[order[i, k], order[i, k]] += part.moving_joint.armature
-        if part.inertial is None or not own:
+        if part.inertia is None or not own:
             continue
-        center = at.position + at.rotation @ part.inertial.center
+        center = at.position + at.rotation @ part.inertia.center
         moving = list(own)
         J = np.array([own[k] for k in moving])
         w, v = J[:, :3], J[:, 3:] + np.cross(J[:, :3], center)
-        inertia = at.rotation @ part.inertial.inertia @ at.rotation.T
-        M[np.ix_(moving, moving)] += part.inertial.mass * v @ v.T + w @ inertia @ w.T
-        weight[moving] -= part.inertial.mass * v @ gravity
+        inertia = at.rotation @ part.inertia.inertia @ at.rotation.T
+        M[np.ix_(moving, moving)] += part.inertia.mass * v @ v.T + w @ inertia @ w.T
+        weight[moving] -= part.inertia.mass * v @ gravity
         # Joint a turns the velocity that joint b behind it gives: ∂v_b/∂q_a = w_a × v_b, and ∂v_a/∂q_b is the same.
         # Where a joint mimics another one this leaves out how the two turn each other: enough to say what falls.
         half = np.triu(np.cross(w[:, None], v[None]) @ gravity)
-        K[np.ix_(moving, moving)] -= part.inertial.mass * (half + np.triu(half, 1).T)
+        K[np.ix_(moving, moving)] -= part.inertia.mass * (half + np.triu(half, 1).T)
     return M, weight, K
 
 
@@ -112,7 +112,7 @@ def compute_twists(tree: ArticulatedTree, positions: Mapping[int, float]) -> tup
     columns: list[dict[int, Array]] = [{}]
     for i, part in enumerate(tree.parts[1:], 1):
         own = dict(columns[part.parent])
-        at = poses[part.parent] @ part.before
+        at = poses[part.parent] @ part.parent_rotation
         if part.coordinate is not None:
             owner, factor, offset = part.coordinate
             j = order[owner, 0]

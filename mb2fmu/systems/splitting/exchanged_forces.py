@@ -176,7 +176,7 @@ def find_free_axes(mechanism: Mechanism, point: int, frame: int) -> tuple[list[b
             random.uniform(0.2, 1.2, len(symbols))
             for symbols in (mechanism.q, mechanism.u_all, mechanism.z, mechanism.r)
         )
-        numeric.set(0.3, coordinates, speeds, auxiliary_states, inputs, parameters)
+        numeric.set_state(0.3, coordinates, speeds, auxiliary_states, inputs, parameters)
         translation += np.abs(numeric.points[point].partials).sum(axis=1)
         rotation += np.abs(numeric.frames[frame].partials).sum(axis=1)
     return [bool(sum_of_partials > 1e-12) for sum_of_partials in translation], [

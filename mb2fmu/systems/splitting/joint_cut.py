@@ -289,9 +289,9 @@ class _JointCutBuilder:
             joints=tuple(replace(joint, point=inner.new_point_number(joint.point), axis=None)
                          for joint in mechanism.joints),
             potential_forces=forces, velocity_constraints=self._widen_constraints(len(flange.u)),
-            acts=tuple(tuple(self._renumber_application(inner, outer, application) for application in row)
-                       for row in mechanism.acts),
-            outputs=(), loops=(), scenery=None,
+            force_applications=tuple(tuple(self._renumber_application(inner, outer, application) for application in row)
+                       for row in mechanism.force_applications),
+            outputs=(), loop_closed_forms=(), appearance=None,
         )  # fmt: skip
 
     def _list_frames(self, inner: RenumberedRecords, outer: RenumberedRecords) -> list[Frame]:
@@ -316,7 +316,9 @@ class _JointCutBuilder:
         self, inner: RenumberedRecords, outer: RenumberedRecords, application: ForceApplication
     ) -> ForceApplication:
         """Return a force application with new numbers: those of the side of the joint that it is on."""
-        is_outer = application.at in (self.joint.outer_frames if application.torque else self.joint.outer_points)
+        is_outer = application.point_or_frame in (
+            self.joint.outer_frames if application.is_torque else self.joint.outer_points
+        )
         return (outer if is_outer else inner).renumber_application(application)
 
     def _widen_constraints(self, added_columns: int) -> VelocityConstraints | None:

@@ -133,7 +133,7 @@ def _find_unsuitable_features(mechanism: Mechanism) -> Iterator[Fault]:
         yield Fault(
             "it has events of its own, or impacts, which are not assigned to parts", remedy="cut the model without them"
         )
-    if mechanism.sensed:
+    if mechanism.motion_vectors:
         problem = "its loads or outputs name positions and velocities of points, which are not assigned to parts"
         yield Fault(problem, remedy="cut the model without position_of and velocity_of")
     if mechanism.constraint_forces or mechanism.u_auxiliary:

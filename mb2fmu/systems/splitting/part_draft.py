@@ -105,11 +105,11 @@ class PartDraft:
         """Yield spring and damper in place of constraints, where they act on this part."""
         for row in self.bushing_rows:
             force = -self._express_bushing_force(row)
-            for application in self.mechanism.acts[row]:
+            for application in self.mechanism.force_applications[row]:
                 moving_states = (
-                    self.cut.dependencies.frame_states if application.torque else self.cut.dependencies.point_states
+                    self.cut.dependencies.frame_states if application.is_torque else self.cut.dependencies.point_states
                 )
-                if not moving_states[application.at] & self.own_states:
+                if not moving_states[application.point_or_frame] & self.own_states:
                     continue
                 vector = tuple(
                     (frame, tuple(force * component for component in components))
@@ -117,9 +117,9 @@ class PartDraft:
                 )
                 name = f"bushing of {self._row_name(row)}"
                 yield (
-                    TorqueLoad(name, application.at, vector)
-                    if application.torque
-                    else ForceLoad(name, application.at, vector)
+                    TorqueLoad(name, application.point_or_frame, vector)
+                    if application.is_torque
+                    else ForceLoad(name, application.point_or_frame, vector)
                 )
 
     def _express_bushing_force(self, row: int) -> sm.Expr:
@@ -220,7 +220,7 @@ class PartDraft:
                 problem = f"{load.name} acts across the joint on another body than the one that holds it"
                 yield Fault(problem, self.name, "cut where it does not, or make it act between neighbours")
         for row in self.bushing_rows:
-            if not self.mechanism.acts[row]:
+            if not self.mechanism.force_applications[row]:
                 problem = f"where the force of {self._row_name(row)} acts is not known"
                 yield Fault(problem, self.name, "say it by model.constraint(row, acts=[(point, vector), …])")
         dependent = len(self.speed_indices) - len(self._list_independent_speeds())

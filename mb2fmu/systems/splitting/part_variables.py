@@ -275,11 +275,13 @@ class PartVariables:
         draft, mechanism = self._draft, self._mechanism
         bodies = [*draft.bodies, *((draft.joint_socket,) if draft.joint_socket else ())]
         at_joint = draft.cut.kind == "joint"
-        applications = [application for index in draft.constraint_rows for application in mechanism.acts[index]]
-        points = [application.at for application in applications if not application.torque] + (
+        applications = [
+            application for index in draft.constraint_rows for application in mechanism.force_applications[index]
+        ]
+        points = [application.point_or_frame for application in applications if not application.is_torque] + (
             [draft.cut.cut_indices[0]] if at_joint else []
         )
-        frames = [application.at for application in applications if application.torque] + [
+        frames = [application.point_or_frame for application in applications if application.is_torque] + [
             frame for application in applications for frame, _ in application.vector
         ]
         selection = RecordSelection(
@@ -302,14 +304,15 @@ class PartVariables:
             u=tuple(mechanism.u[j] for j in speeds), u_dot=tuple(mechanism.u_dot[j] for j in speeds),
             z=tuple(symbol for symbol, _, _ in states), z_dot=tuple(derivative for _, _, derivative in states),
             p=tuple(p for p in all_parameters if p in used or p not in mechanism.p),
-            r=tuple(symbol for symbol, _ in inputs), driven=(*mechanism.driven, *self._driven_rates),
+            r=tuple(symbol for symbol, _ in inputs),
+            inputs_with_rates=(*mechanism.inputs_with_rates, *self._driven_rates),
             calculated_parameters=tuple(each for each in mechanism.calculated_parameters if each.symbol in used),
             u_independent=self._list_independent_speeds(), quaternions=self._select_quaternions(),
             dynamic={**mechanism.dynamic, **self._time_functions}, kinematics=self._select_kinematics(),
             frames=selection.renumbered_frames(), points=selection.renumbered_points(), bodies=body_records,
             loads=loads, joints=(), prescribed=mechanism.prescribed or bool(self._driven_rates),
-            potential_forces=potential_forces, outputs=outputs, loops=(), given_potential=None,
-            declared_potential=sm.S.Zero, known_potentials=(), scenery=None, **self._select_constraints(selection),
+            potential_forces=potential_forces, outputs=outputs, loop_closed_forms=(), given_potential=None,
+            declared_potential=sm.S.Zero, known_potentials=(), appearance=None, **self._select_constraints(selection),
         )  # fmt: skip
 
     def _find_used_symbols(self, selection: RecordSelection, loads: Any, bodies: Any, outputs: Any) -> set[sm.Symbol]:
@@ -437,7 +440,8 @@ class PartVariables:
         )
         if constraints is None or not rows:
             return {
-                "holonomic": (), "velocity_constraints": None, "multipliers": (), "acts": (), "redundant": (),
+                "holonomic": (), "velocity_constraints": None, "multipliers": (),
+                "force_applications": (), "redundant_constraints": (),
                 "kinematic_invariants": invariants,
             }  # fmt: skip
         kept_constraints = VelocityConstraints(
@@ -453,7 +457,10 @@ class PartVariables:
             "velocity_constraints": kept_constraints,
             "kinematic_invariants": invariants,
             "multipliers": tuple(mechanism.multipliers[row_index] for row_index in rows),
-            "acts": tuple(tuple(map(selection.renumber_application, mechanism.acts[row_index])) for row_index in rows),
+            "force_applications": tuple(
+                tuple(map(selection.renumber_application, mechanism.force_applications[row_index]))
+                for row_index in rows
+            ),
         }
 
 

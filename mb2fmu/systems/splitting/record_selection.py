@@ -131,6 +131,8 @@ class RecordSelection:
     def renumber_application(self, application: ForceApplication) -> ForceApplication:
         """Return the place where a constraint's force acts, without particles of bodies."""
         new_place = (
-            self._new_frame_numbers[application.at] if application.torque else self._new_point_numbers[application.at]
+            self._new_frame_numbers[application.point_or_frame]
+            if application.is_torque
+            else self._new_point_numbers[application.point_or_frame]
         )
-        return replace(application, at=new_place, vector=self.renumber_terms(application.vector))
+        return replace(application, point_or_frame=new_place, vector=self.renumber_terms(application.vector))

@@ -82,7 +82,7 @@ def _find_later_impacts(numeric: HybridEquations, events: Sequence[EventTimeBoun
     contacts, states = numeric.frozen.contacts, list(numeric.frozen.equations.states)
     instants: dict[int, list[float]] = {}
     for contact in contacts.each if contacts else ():
-        count, impulse = states.index(contact.count), states.index(contact.impulse)
+        count, impulse = states.index(contact.impact_count), states.index(contact.impulse)
         instants[impulse] = [
             event.simultaneous_events.last.time + event.largest_allowed_difference
             for event in events

@@ -204,7 +204,7 @@ class MechanismCTables:
         given = [m.t, *m.q, *m.u, *m.z, *m.r, *parameters]
         self._pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
         lengths = [s for load in self._pathways for s in (load.length, load.rate)]
-        lengths += [s for sensed in m.sensed for s in sensed.symbols]
+        lengths += [s for sensed in m.motion_vectors for s in sensed.symbols]
         self.values = ExpressionValueCode([*given, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
         self._given = len(given)
         self._kept: list[Any] = []
@@ -390,11 +390,11 @@ class MechanismCTables:
             self._whole(place(load.length) for load in self._pathways),
             self._whole(place(load.force) for load in self._pathways),
         )
-        sensed = self._m.sensed
+        sensed = self._m.motion_vectors
         s.sensed = c_structures.SensedVectorsStructure(
             len(sensed),
             self._whole(_MOTION_VECTOR_KINDS.index(each.kind) for each in sensed),
-            self._whole(each.number for each in sensed),
+            self._whole(each.point_or_frame for each in sensed),
             self._whole(place(each.symbols[0]) for each in sensed),
         )
 

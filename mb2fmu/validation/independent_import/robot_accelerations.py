@@ -232,7 +232,7 @@ def _explain_missing_import(definition: ModelDefinition, robot: RobotMechanics) 
         f"the independent import of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
             robot.kind == MJCF and not is_mujoco_installed()
         ),
-        "joints have hard stops, of whose stiffness the file says nothing": robot.stops,
+        "joints have hard stops, of whose stiffness the file says nothing": robot.joints_with_stops,
         "states were added to what the file says": definition.auxiliary_states,
         "inertias were repaired: the FMU is not what the file says": is_repaired,
     }

@@ -55,7 +55,7 @@ def _name_contact_changes(
     """Yield the changes of contacts."""
     for c in frozen.contacts.each if frozen.contacts else ():
         rested, rests = before[c.resting] > 0.5, after[c.resting] > 0.5
-        if after[c.count] > before[c.count]:
+        if after[c.impact_count] > before[c.impact_count]:
             yield f"impact of {c.name}"
         elif rested and not rests:
             yield f"{c.name} opens"

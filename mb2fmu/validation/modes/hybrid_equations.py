@@ -60,9 +60,9 @@ class HybridEquations(ModeEquations):
         self._targets = [
             [places[symbol] for symbol, _ in event.settings if symbol in places] for event in frozen.events
         ]
-        if frozen.contacts and frozen.contacts.changes:
-            self._counts = [places[contact.count] for contact in frozen.contacts.each]
-            self._changes = places[frozen.contacts.changes]
+        if frozen.contacts and frozen.contacts.mode_change_count:
+            self._counts = [places[contact.impact_count] for contact in frozen.contacts.each]
+            self._changes = places[frozen.contacts.mode_change_count]
 
     def surfaces(self, t: float, x: Sequence[float], r: Sequence[float], parameters: Sequence[float]) -> Floats:
         """Return switching functions over their sizes; where signs slip and closed contacts are held."""
@@ -370,7 +370,8 @@ class HybridEquations(ModeEquations):
         setters: dict[int, str] = {}
         events, conditions = self.frozen.events, motion.conditions.copy()
         model_event_fires = any(
-            now > was and not v.late for v, now, was in zip(events, conditions, modes.past_conditions, strict=True)
+            now > was and not v.is_contact_or_latch_event
+            for v, now, was in zip(events, conditions, modes.past_conditions, strict=True)
         )
         for k, targets in enumerate(self._targets):
             event = events[k]
@@ -481,7 +482,7 @@ class HybridEquations(ModeEquations):
         """Return modes and states at the start of a simulation, perhaps with the first instants of ``every``."""
         modes = self.find_modes(t, x, r, prepared)
         for k, event in enumerate(self.frozen.events):
-            if event.kind == "ticks" and (event.late or not self.start_events_done):
+            if event.kind == "ticks" and (event.is_contact_or_latch_event or not self.start_events_done):
                 modes.past_conditions[k] = 0.0
         x, _ = self.settle_modes(t, x, r, prepared, modes, ())
         return modes, x

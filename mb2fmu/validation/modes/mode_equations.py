@@ -70,7 +70,7 @@ class ModeEquations(NumericEquations):
         places = {symbol: i for i, symbol in enumerate(e.states)}
         self._resting_states = [places[c.resting] for c in frozen.contacts.each] if frozen.contacts else []
         self._sliding_states = [places[f.sliding] for f in frozen.contacts.frictions] if frozen.contacts else []
-        self._latch_states = [places[symbol] for symbol in frozen.latches.engaged] if frozen.latches else []
+        self._latch_states = [places[symbol] for symbol in frozen.latches.engaged_states] if frozen.latches else []
 
     @property
     def mode_steps(self) -> CompiledModeSteps | None:

@@ -403,7 +403,7 @@ def _iterate_sticking_forces(contacts: Contacts) -> Iterator[sm.Symbol]:
 
 def _request_contact_frictions(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     """Yield requests for contacts with friction at an instant: one quantity of all, then the next."""
-    pairs = [(c.stabilization, f) for c, f in zip(contacts.rubbing, contacts.frictions, strict=True)]
+    pairs = [(c.stabilization, f) for c, f in zip(contacts.contacts_with_friction, contacts.frictions, strict=True)]
     yield from (f.acceleration(e.u, e.u_dot, back) for back, f in pairs)
     yield from (f.rate(e.u) for _, f in pairs)
     yield from (f.minimum_slip(e.u) for _, f in pairs)
@@ -413,14 +413,14 @@ def _request_contact_frictions(e: EquationsOfMotion, contacts: Contacts) -> Iter
 
 def _assign_mode_changes(e: EquationsOfMotion) -> Iterator[Assignment]:
     """Yield whether modes of contacts with friction change."""
-    if e.contacts and e.contacts.due:
-        yield Assignment(e.contacts.due, mode_change_indicator(e.contacts, e.latches, e.u))
+    if e.contacts and e.contacts.mode_change_due:
+        yield Assignment(e.contacts.mode_change_due, mode_change_indicator(e.contacts, e.latches, e.u))
 
 
 def _assign_contact_frictions(contacts: Contacts) -> Iterator[Assignment]:
     """Yield the friction of each contact: the holding force, less mu N in the sense of slip."""
     for sticking_force, c, f in zip(
-        _iterate_sticking_forces(contacts), contacts.rubbing, contacts.frictions, strict=True
+        _iterate_sticking_forces(contacts), contacts.contacts_with_friction, contacts.frictions, strict=True
     ):
         sense = sm.Piecewise((1, f.sliding > _ONE_HALF), (-1, f.sliding < -_ONE_HALF), (0, True))
         yield Assignment(f.force, sticking_force - f.coefficient * sense * c.force)
@@ -430,9 +430,9 @@ def _request_latch_rows(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.E
     """Yield requests for rows of latches at an instant: one quantity of all, then the next."""
     yield from (row.acceleration(e.u, e.u_dot) for row in latches.rows)
     yield from (row.rate(e.u) for row in latches.rows)
-    yield from latches.engaged
-    yield from latches.holding
-    yield from latches.closing
+    yield from latches.engaged_states
+    yield from latches.holding_flags
+    yield from latches.closing_flags
 
 
 def _request_contacts(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
@@ -440,8 +440,8 @@ def _request_contacts(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.E
     yield from (c.acceleration(e.u, e.u_dot) for c in contacts.each)
     yield from (c.rate(e.u) for c in contacts.each)
     yield from (c.restitution for c in contacts.each)
-    yield from (c.rest_below for c in contacts.each)
-    yield from (sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in contacts.each)
+    yield from (c.resting_speed for c in contacts.each)
+    yield from (sm.Piecewise((1, c.contact_condition(e.u)), (0, True)) for c in contacts.each)
     yield from (c.resting for c in contacts.each)
     yield from (sm.Piecewise((1, c.impact_condition(tuple(e.u))), (0, True)) for c in contacts.each)
 

@@ -90,7 +90,7 @@ class FirstIntegralsAlongRun:
         points_near_events: Collection[int] = (),
     ) -> None:
         self._reference, self._conserved = reference, conserved
-        self.first_integrals = conserved.kept
+        self.first_integrals = conserved.quantities
         run = reference.experiment
         last, hybrid = len(run.time) - 1, isinstance(reference.numeric, HybridEquations)
         rows = np.arange(last + 1) if hybrid else np.unique(np.linspace(0, last, _SAMPLED_POINTS).astype(np.int64))
@@ -116,7 +116,7 @@ class FirstIntegralsAlongRun:
         free = np.array(run.parameters, dtype=float)
         for k in self.points:
             q, u, z, _ = np.split(values[k], ends)
-            values_and_sizes.append(self._conserved.at(float(run.time[k]), q, u, z, run.inputs_at(k), free))
+            values_and_sizes.append(self._conserved.evaluate(float(run.time[k]), q, u, z, run.inputs_at(k), free))
         both = np.array(values_and_sizes)
         return both[:, 0], both[:, 1]
 

@@ -37,7 +37,7 @@ def find_mode_state_indices(numeric: NumericEquations) -> tuple[int, ...]:
     mode_symbols = (
         [each.resting for each in contacts.each] + [f.sliding for f in contacts.frictions] if contacts else []
     )
-    mode_symbols += list(latches.engaged) if latches else []
+    mode_symbols += list(latches.engaged_states) if latches else []
     return tuple(places[symbol] for symbol in mode_symbols)
 
 
@@ -56,7 +56,7 @@ class ContactGaps:
         known_symbols = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
         planner = EvaluationPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(known_symbols)})
         expressions = [
-            expression for each in self._contacts for expression in (each.gap, each.rest_below, each.stabilization)
+            expression for each in self._contacts for expression in (each.gap, each.resting_speed, each.stabilization)
         ]
         self._plan = planner.plan(expressions) if self._contacts else None
         self._blank = [0.0] * (planner.size - len(known_symbols))

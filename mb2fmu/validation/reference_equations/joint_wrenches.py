@@ -149,10 +149,10 @@ class JointWrenches:
 
     def _iterate_constraint_forces(self) -> Iterator[_CutForce]:
         """Yield constraint forces: minus the multiplier times the vectors at their places of application."""
-        for symbol, acts in zip(self.mechanism.multipliers, self.mechanism.acts, strict=True):
+        for symbol, acts in zip(self.mechanism.multipliers, self.mechanism.force_applications, strict=True):
             for act in acts:
                 vector = -symbol * self.kinematic_quantities.in_inertial_frame(act.vector)
-                yield _CutForce(act.at, vector, act.torque, act.body)
+                yield _CutForce(act.point_or_frame, vector, act.is_torque, act.body)
 
     @cached_property
     def _body_finder(self) -> _BodyOfPointFinder:
@@ -169,7 +169,7 @@ class _BodyOfPointFinder:
         self._frames: list[Floats] = []
         self._points: list[tuple[Floats, Floats]] = []  # positions and partial velocities of all points
         for s in draw_random_states(numeric)[:2]:
-            numeric.set(s.t, s.q, append_auxiliary_speeds(mechanism, s.u), s.z, s.r, s.parameters)
+            numeric.set_state(s.t, s.q, append_auxiliary_speeds(mechanism, s.u), s.z, s.r, s.parameters)
             self._frames.append(np.array([frame.partials for frame in numeric.frames]))
             places = np.array([point.position for point in numeric.points])
             self._points.append((places, np.array([point.partials for point in numeric.points])))

@@ -38,7 +38,7 @@ def exceeds_symbolic_size(mechanism: Mechanism) -> bool:
     numeric, d = NumericMechanism(m), m.declared
     q, z, r = (np.array([item.start for item in i]) for i in (d.coordinates, d.auxiliary_states, d.inputs))
     speeds = np.random.default_rng(1).uniform(0.5, 1.0, len(m.u_all))
-    numeric.set(0.3, q + 0.2, speeds, z, r, numeric.parameters(free_parameter_values(m)))
+    numeric.set_state(0.3, q + 0.2, speeds, z, r, numeric.parameters(free_parameter_values(m)))
     directions = np.array([numeric.frames[body.frame].omega for body in m.bodies if body.frame >= 0])
     return len(directions) > 0 and int(np.linalg.matrix_rank(directions, tol=1e-9)) > 1
 
@@ -128,7 +128,7 @@ class NewtonEulerEquations(NumericEquations):
         u[self._independent] = x[n_q : n_q + n_i]
 
         def set_state() -> None:
-            m.set(t, q, np.concatenate([u, self._auxiliary]), z, np.array(r, dtype=float), np.array(prepared))
+            m.set_state(t, q, np.concatenate([u, self._auxiliary]), z, np.array(r, dtype=float), np.array(prepared))
 
         set_state()
         A, b, gamma = m.constraints()

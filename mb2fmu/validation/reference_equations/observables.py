@@ -159,8 +159,8 @@ class _ObservableWriter:
             "velocity": "velocity",
             "angular velocity": "omega",
         }
-        for sensed in self.mechanism.sensed:
-            vector = self.kinematic_quantities.vector(kinds[sensed.kind], sensed.number)
+        for sensed in self.mechanism.motion_vectors:
+            vector = self.kinematic_quantities.vector(kinds[sensed.kind], sensed.point_or_frame)
             yield from (Assignment(symbol, value) for symbol, value in zip(sensed.symbols, vector, strict=True))
 
     def _form_difference(self, kind: str, a: int, b: int) -> sm.Matrix:
@@ -233,8 +233,9 @@ class _ObservableWriter:
             joint = self.mechanism.joints[number]
             assert joint.axis is not None
             axis = self.kinematic_quantities.in_inertial_frame((joint.axis,))
-            total += joint.factor * (
-                axis.dot(self._joint_wrenches.form_joint_wrench(number, force=not joint.turns)) + joint.passive
+            total += joint.speed_factor * (
+                axis.dot(self._joint_wrenches.form_joint_wrench(number, force=not joint.is_revolute))
+                + joint.passive_effort
             )
         yield request.name, total
 
@@ -250,7 +251,7 @@ class _ObservableWriter:
                 *(self.kinematic_quantities.mass(j, i) * a for i, a in enumerate(inverse_dynamics.accelerations))
             )
             other_efforts = (potential_forces[j] if potential_forces else 0) - (
-                inverse_dynamics.passive[j] if inverse_dynamics.passive else 0
+                inverse_dynamics.passive_forces[j] if inverse_dynamics.passive_forces else 0
             )
             yield request.name, inertia_effort - self.kinematic_quantities.forcing(j) + other_efforts
         else:

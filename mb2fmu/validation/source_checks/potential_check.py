@@ -181,6 +181,6 @@ class _ForcesAtRest:
     def _compute_forces(self, numeric: NumericMechanism, sample: StateSample, q: Floats) -> tuple[Floats, Floats]:
         """Return the generalized forces of the speeds, and the sums of their terms' magnitudes."""
         m, n = self.m, len(self.m.u)
-        numeric.set(sample.t, q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
+        numeric.set_state(sample.t, q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
         zeros = [0.0] * len(m.constraint_forces)
         return numeric.generalized_forces(zeros)[:n], numeric.force_sizes(zeros)[:n]

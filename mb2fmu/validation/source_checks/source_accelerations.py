@@ -487,7 +487,7 @@ class _ImportComparison:
         s, n, array = self._symbols, self._numeric, np.array(values)
         z, r, p = ([s.slot[symbol] for symbol in group] for group in (s.z, s.r, (*s.p, *s.calculated)))
         u_all = np.concatenate([array[self._u], self._still])
-        n.set(values[0], array[self._q], u_all, array[z], array[r], array[p])
+        n.set_state(values[0], array[self._q], u_all, array[z], array[r], array[p])
         bodies = n.mechanism.bodies
         v = np.array([n.points[bodies[j].masscenter].velocity for _, j in self._pairs])
         w = np.array([n.frames[max(bodies[j].frame, 0)].omega for _, j in self._pairs])

@@ -49,7 +49,7 @@ def build_scene(
     Returns:
         None where there is nothing to be drawn: no body, and no shape of the model's own, has a position.
     """
-    scenery = mechanism.scenery or AppearanceRecords()
+    scenery = mechanism.appearance or AppearanceRecords()
     if not mechanism.frames:
         if not scenery.frames:
             return None
@@ -143,7 +143,7 @@ class _SceneBuilder:
         beside.entry("sizes", beside.nodes(self.sizes))
         if self.gaps:
             beside.entry("gaps", beside.nodes(self.gaps))
-        beside.entry("gravity", beside.nodes(find_gravity(self.mechanism).pull or ()))
+        beside.entry("gravity", beside.nodes(find_gravity(self.mechanism).constant_force or ()))
         signals = self._signals()
         beside.entry("signals", beside.nodes([signal for _, signal in signals]), [name for name, _ in signals])
         return beside.program()

@@ -76,7 +76,7 @@ def _list_rigid_contacts(
             units=(unit,),
             holds=names[contact.resting],
             slides=names[contact.friction.sliding] if contact.friction else "",
-            counts=names[contact.count],
+            counts=names[contact.impact_count],
             impulse=names[contact.impulse],
             impulse_unit=f"{unit}.s",
         )
@@ -101,7 +101,7 @@ def _list_latches(
             units=tuple(outputs[each].unit if each in outputs else "N" for each in efforts),
             holds=names[latch.engaged],
             slides="",
-            counts=names[latch.changes],
+            counts=names[latch.change_count],
             impulse="",
             impulse_unit="",
         )

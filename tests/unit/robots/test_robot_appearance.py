@@ -71,7 +71,7 @@ def test_shapes_and_meshes_stand_where_the_file_says(place: Path) -> None:
     ]
     place.write_text(robot(*parts))
     derivation = pipeline.derive(place)
-    scenery = derivation.mechanism.scenery
+    scenery = derivation.mechanism.appearance
     cylinder, mesh = scenery.shapes
     assert [float(c) for c in cylinder.along] == pytest.approx([1, 0, 0], abs=1e-15)  # its z axis, turned about y
     assert [float(size) for size in cylinder.sizes] == [0.5, 0.1]

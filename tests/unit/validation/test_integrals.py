@@ -102,7 +102,8 @@ def cart(fault: float = 0.0, *, stop: float = 6.0, tolerance: float = 1e-9) -> M
 def found(mechanism: Mechanism) -> dict[str, str]:
     """Integral → unit."""
     return {
-        kept.name: kept.unit for kept in find_first_integrals(mechanism, formulate_given_acceleration(mechanism)).kept
+        kept.name: kept.unit
+        for kept in find_first_integrals(mechanism, formulate_given_acceleration(mechanism)).quantities
     }
 
 
@@ -133,7 +134,7 @@ def test_outputs_are_what_the_proof_judges() -> None:
     mechanism = mechanism_of(bead())
     state = random_states(mechanism, 1, seed=2)[0]
     conserved = find_first_integrals(mechanism, formulate_given_acceleration(mechanism))
-    (h,), (size,) = conserved.at(state.t, state.x[:1], state.x[1:], np.zeros(0), np.zeros(0), np.array(state.p))
+    (h,), (size,) = conserved.evaluate(state.t, state.x[:1], state.x[1:], np.zeros(0), np.zeros(0), np.array(state.p))
     m, g, r, w = (dict(zip([p.name for p in mechanism.p], state.p, strict=True))[name] for name in "mgrw")
     angle, rate = state.x[0], (state.x[1] - w) / 2
     by_hand = m * r**2 * (rate**2 - (w * np.sin(angle)) ** 2) / 2 - m * g * r * np.cos(angle)
@@ -171,8 +172,8 @@ def test_terms_of_a_momentum_are_what_each_speed_contributes() -> None:
     found = find_first_integrals(derivation.mechanism, derivation.equations)
     tilt, fall = 0.1, 9.0
     u = np.array([fall * np.sin(tilt), fall * np.cos(tilt), 0.0])  # along N.z alone
-    values, sizes = found.at(0.0, np.array([0.0, 0.0, tilt]), u, np.zeros(0), np.zeros(0), np.zeros(0))
-    names = [kept.name for kept in found.kept]
+    values, sizes = found.evaluate(0.0, np.array([0.0, 0.0, tilt]), u, np.zeros(0), np.zeros(0), np.zeros(0))
+    names = [kept.name for kept in found.quantities]
     along = names.index("momentum of all bodies along N.y")
     assert abs(values[along]) < 1e-14
     assert sizes[along] == pytest.approx(2 * 2 * fall * np.sin(tilt) * np.cos(tilt))
@@ -218,7 +219,7 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
     mechanism = mechanism_of(ball())
     conserved = find_first_integrals(mechanism, formulate_given_acceleration(mechanism))
     kept = FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
-    energy = [k.name for k in conserved.kept].index("energy T + V")
+    energy = [k.name for k in conserved.quantities].index("energy T + V")
     values = reference.trajectory.values
     assert np.ptp(kept.evaluate_integrals(values)[0][:, energy]) > 1.0
     assert 10 <= kept.is_judged[:, energy].sum() < len(kept.is_judged)

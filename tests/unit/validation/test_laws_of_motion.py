@@ -82,7 +82,9 @@ def unconstrained(mechanism: Mechanism) -> Mechanism:
         return mechanism
     assert c is not None
     assert len(c.names) == left
-    free = replace(mechanism, velocity_constraints=None, multipliers=(), acts=(), outputs=(), needs_multipliers=False)
+    free = replace(
+        mechanism, velocity_constraints=None, multipliers=(), force_applications=(), outputs=(), needs_multipliers=False
+    )
     return replace(free, u_independent=tuple(range(len(mechanism.u))))
 
 

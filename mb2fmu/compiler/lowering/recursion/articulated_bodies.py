@@ -164,7 +164,7 @@ class ArticulatedBodies:
         self._g = kinematics.algebra
         self._loads = loads
         links = kinematics.recursion.links
-        self._links = [i for i, link in enumerate(links) if link.massive and i > 0 and i not in geared]
+        self._links = [i for i, link in enumerate(links) if link.carries_mass_or_load and i > 0 and i not in geared]
         self._inertia, self._force = _project_geared_links(kinematics, loads, n, geared)
         self._spaces = {i: self._space(i, links[i].name) for i in self._links}
         self._rigid = regroup_inertias(kinematics, self._links)

@@ -39,7 +39,7 @@ class CompositeBodies:
         self._g = kinematics.algebra
         self._loads = loads
         self._n = n
-        massive = [i for i, link in enumerate(kinematics.recursion.links) if link.massive and i > 0]
+        massive = [i for i, link in enumerate(kinematics.recursion.links) if link.carries_mass_or_load and i > 0]
         self._links = massive if only is None else sorted(only)
         self._rigid = regroup_inertias(kinematics, self._links)
 

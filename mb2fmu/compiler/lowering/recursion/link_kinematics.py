@@ -253,7 +253,7 @@ class LinkKinematics:
         record, g = self.recursion.links[link], self.algebra
         base, own = self.axes(record.parent), record.frame
         rotation = self.relative(base, own)
-        chain, spins = self.recursion.chain(link)
+        chain, spins = self.recursion.list_angular_velocity_terms(link)
         columns: dict[int, tuple[Vector, Vector]] = {}
         for vector in chain:
             for j, column in vector.columns:

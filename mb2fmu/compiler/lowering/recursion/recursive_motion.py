@@ -46,7 +46,7 @@ class RecursiveMotion:
         self._composite: CompositeBodies | None = None
         self._added: dict[int, SpatialVector] = {0: (self._g.null, self._g.null)}
         for quantity in self._recursion.quantities:
-            walker.define(quantity.symbols, quantity.given, self._answer(quantity))
+            walker.define(quantity.symbols, quantity.given_expressions, self._answer(quantity))
 
     # --- accelerations -----------------------------------------------------------------------------------------------
 

@@ -68,13 +68,13 @@ class LoadPotential:
 
     Attributes:
         energy: V in J, the sum of what was found.
-        unknown: Names of loads of which nobody knows it: then ``energy`` is not the whole of it.
-        without: Names of loads that surely have none, though they act at rest.
+        unknown_loads: Names of loads without a known potential: then ``energy`` is incomplete.
+        loads_without_potential: Names of loads that have no potential, though they act at rest.
     """
 
     energy: sm.Expr
-    unknown: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+    unknown_loads: tuple[str, ...] = ()
+    loads_without_potential: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -82,16 +82,16 @@ class _ActionGroup:
     """A vector applied at points or frames, each with a sign; these do work together.
 
     Attributes:
-        torque: True: on frames.
+        is_torque: True: on frames.
         vector: At rest.
-        at: Number of a point or frame → how often it acts there.
-        loads: Names.
+        count_by_node: Number of a point or frame → how often it acts there.
+        load_names: Names.
     """
 
-    torque: bool
+    is_torque: bool
     vector: VectorTerms
-    at: dict[int, int] = field(default_factory=dict)
-    loads: dict[str, None] = field(default_factory=dict)
+    count_by_node: dict[int, int] = field(default_factory=dict)
+    load_names: dict[str, None] = field(default_factory=dict)
 
 
 class _UnknownForceError(Exception):
@@ -107,7 +107,7 @@ def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
     actions: dict[tuple[bool, VectorTerms], _ActionGroup] = {}
     told = _element_potentials(m)
     terms += [energy for _, energy in told]
-    places = {s for sensed in m.sensed if sensed.kind == "position" for s in sensed.symbols}
+    places = {s for sensed in m.motion_vectors if sensed.kind == "position" for s in sensed.symbols}
     settled = frozenset().union(*(names for names, _ in told))
     for load in m.loads:
         if load.name in settled:
@@ -129,7 +129,7 @@ def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
             if energy is None:
                 unknown[load.name] = None
             else:
-                kinematics.pathway(load)
+                kinematics.assign_pathway(load)
                 terms.append(energy)
         elif (weight := _constant_force_potential(load, kinematics)) is not None:
             terms += weight
@@ -159,7 +159,7 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
     slopes = sm.lambdify(arguments, [energy.diff(q) for q in m.q], modules=["scipy", "numpy"], cse=True)
     numeric = NumericMechanism(m)
     for sample in draw_random_states(numeric, without_zeros=True):
-        numeric.set(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
+        numeric.set_state(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
         forces = numeric.generalized_forces()[: len(m.u)]
         wanted = -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematics()[0]
         if np.max(np.abs(forces - wanted)) > _FORCE_TOLERANCE * np.max(np.abs([*forces, *wanted])):
@@ -178,7 +178,7 @@ def integrate_generalized_forces(forces: GeneralizedForces, name: str) -> LoadPo
 def evaluate_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
     """Return a load's scalar without inputs, speeds and unknown forces."""
     moving = {*m.r, *m.u_all, *m.constraint_forces}
-    moving |= {s for sensed in m.sensed if sensed.kind != "position" for s in sensed.symbols}
+    moving |= {s for sensed in m.motion_vectors if sensed.kind != "position" for s in sensed.symbols}
     moving |= {load.rate} if isinstance(load, PathwayLoad) else set()
     return sm.sympify(expression).xreplace(dict.fromkeys(moving, sm.S.Zero))
 
@@ -277,8 +277,8 @@ def _collect_action(load: Load, m: Mechanism, actions: dict[tuple[bool, VectorTe
     sign = -1 if (torque, opposite) in actions else 1
     action = actions.setdefault((torque, vector if sign == 1 else opposite), _ActionGroup(torque, vector))
     for at, count in ends:
-        action.at[at] = action.at.get(at, 0) + sign * count
-    action.loads[load.name] = None
+        action.count_by_node[at] = action.count_by_node.get(at, 0) + sign * count
+    action.load_names[load.name] = None
 
 
 def _integrate_actions(m: Mechanism, actions: Iterable[_ActionGroup]) -> tuple[list[sm.Expr], list[str], list[str]]:
@@ -288,9 +288,9 @@ def _integrate_actions(m: Mechanism, actions: Iterable[_ActionGroup]) -> tuple[l
     left: list[tuple[_ActionGroup, GeneralizedForces]] = []
     for action in actions:
         try:
-            forces = _CoordinateForces(m).forces(action)
+            forces = _CoordinateForces(m).form_forces(action)
         except _UnknownForceError:
-            unknown += action.loads
+            unknown += action.load_names
             continue
         energy = find_potential_energy(forces)
         if energy is None:
@@ -304,7 +304,7 @@ def _integrate_actions(m: Mechanism, actions: Iterable[_ActionGroup]) -> tuple[l
     )  # springs whose ends are told one by one
     if together is not None:
         return [*energies, together], unknown, []
-    names = [name for action, _ in left for name in action.loads]
+    names = [name for action, _ in left for name in action.load_names]
     if len(left) > _MAX_SUBSET_LOADS or unknown:
         return energies, [*unknown, *names], []
     some = [s for n in range(1, len(left) + 1) for s in itertools.combinations((forces for _, forces in left), n)]
@@ -328,19 +328,19 @@ class _CoordinateForces:
     def __init__(self, mechanism: Mechanism) -> None:
         self.m = mechanism
 
-    def forces(self, action: _ActionGroup) -> GeneralizedForces:
+    def form_forces(self, action: _ActionGroup) -> GeneralizedForces:
         """Return coordinate → generalized force; zero for coordinates that occur only in other forces."""
-        forces = self._of_torque(action) if action.torque else self._of_force(action)
+        forces = self._project_torque(action) if action.is_torque else self._project_force(action)
         forces = {q: sm.expand(force) for q, force in forces.items()}
         standing: set[sm.Basic] = set().union(*(force.free_symbols for force in forces.values()))
         if standing - {*self.m.q, *_constant_symbols(self.m)}:
             raise _UnknownForceError
         return {q: forces.get(q, sm.S.Zero) for q in self.m.q if q in standing or forces.get(q, sm.S.Zero) != 0}
 
-    def _of_torque(self, action: _ActionGroup) -> GeneralizedForces:
+    def _project_torque(self, action: _ActionGroup) -> GeneralizedForces:
         """T·∂w/∂q' along all frames that turn."""
         steps: dict[int, int] = {}
-        for frame, count in action.at.items():
+        for frame, count in action.count_by_node.items():
             k = frame
             while k > 0:
                 if not self.m.frames[k].oriented:
@@ -353,14 +353,14 @@ class _CoordinateForces:
             for q in turning:
                 axis = _rotation_axis(sm.ImmutableMatrix(self.m.frames[frame].rotation), q)
                 for k, components in action.vector:
-                    turned = self._turned(axis, frame, k)
+                    turned = self._express_in_frame(axis, frame, k)
                     total[q] = total.get(q, sm.S.Zero) + count * dot_product(components, turned)
         return total
 
-    def _of_force(self, action: _ActionGroup) -> GeneralizedForces:
+    def _project_force(self, action: _ActionGroup) -> GeneralizedForces:
         """F·∂r/∂q along all points that move."""
         steps: dict[int, int] = {}
-        for point, count in action.at.items():
+        for point, count in action.count_by_node.items():
             if not self.m.points[point].located or _velocity_differs_from_rate(self.m, point):
                 raise _UnknownForceError
             k = point
@@ -370,25 +370,27 @@ class _CoordinateForces:
         place: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
         for point, count in sorted(steps.items()):
             for frame, components in self.m.points[point].position or () if count else ():
-                place = add_components(place, scale_components(sm.Integer(count), self._turned(components, frame, 0)))
+                place = add_components(
+                    place, scale_components(sm.Integer(count), self._express_in_frame(components, frame, 0))
+                )
         force: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
         for frame, components in action.vector:
-            force = add_components(force, self._turned(components, frame, 0))
+            force = add_components(force, self._express_in_frame(components, frame, 0))
         moving: set[sm.Basic] = set().union(*(c.free_symbols for c in place))
         return {q: dot_product(force, make_components(c.diff(q) for c in place)) for q in self.m.q if q in moving}
 
-    def _turned(self, vector: Components, frame: int, into: int) -> Components:
+    def _express_in_frame(self, vector: Components, frame: int, into: int) -> Components:
         """Return a vector's components in another frame: up to the frame that both hang on, and down from there."""
         m, up, down = self.m, _frame_ancestors(self.m, frame), _frame_ancestors(self.m, into)
         common = next(k for k in up if k in down)
         column = sm.Matrix(vector)
         for k in up[: up.index(common)]:
-            column = self._checked(m.frames[k].rotation * column)
+            column = self._check_length(m.frames[k].rotation * column)
         for k in reversed(down[: down.index(common)]):
-            column = self._checked(m.frames[k].rotation.T * column)
+            column = self._check_length(m.frames[k].rotation.T * column)
         return (column[0], column[1], column[2])
 
-    def _checked(self, column: sm.Matrix) -> sm.Matrix:
+    def _check_length(self, column: sm.Matrix) -> sm.Matrix:
         """Return a short column of expressions; raise where it is too long to integrate."""
         if not _is_short(column):
             raise _UnknownForceError
@@ -440,7 +442,7 @@ def form_energy_balance(kinematics: NamedKinematics) -> EnergyBalance:
     if m.potential_forces:
         total = sm.Add(*(force * u for force, u in zip(m.potential_forces, m.u, strict=True)))
         powers.append(("potential", total))
-    prescribed = m.rheonomic or m.prescribed
+    prescribed = m.is_rheonomic or m.prescribed
     known = kinetic_energy(kinematics), potential_energy(kinematics)
     return EnergyBalance(*known, tuple(powers), not prescribed, _PRESCRIBED_WORK_REASON if prescribed else "")
 
@@ -463,9 +465,9 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
     if given is not None:
         return given
     found = load_potential(kinematics)
-    if not found.unknown:
+    if not found.unknown_loads:
         return sm.Add(found.energy, m.spring_potential, _lagrangian_potential(m))
-    return _declared_potential(m) if m.lagrangian is None and not found.without else None
+    return _declared_potential(m) if m.lagrangian is None and not found.loads_without_potential else None
 
 
 def load_potential(kinematics: NamedKinematics) -> LoadPotential:
@@ -483,7 +485,7 @@ def load_potential(kinematics: NamedKinematics) -> LoadPotential:
             return LoadPotential(sm.S.Zero, ("the loads",))
         return integrate_generalized_forces(forces, "the loads")
 
-    return kinematics.once("potential energy", find)
+    return kinematics.compute_once("potential energy", find)
 
 
 def _declared_potential(m: Mechanism) -> sm.Expr | None:

@@ -44,25 +44,25 @@ class LagrangeTerms:
         kinetic: T.
         potential: V; None where it is not known.
         momenta: ∂T/∂q'_r.
-        slopes: ∂T/∂q_r.
-        potential_slopes: ∂V/∂q_r; empty where V is not known.
-        potential_drift: ∂V/∂t.
-        drift: ∂T/∂t.
+        kinetic_derivatives: ∂T/∂q_r.
+        potential_derivatives: ∂V/∂q_r; empty where V is not known.
+        potential_time_derivative: ∂V/∂t.
+        kinetic_time_derivative: ∂T/∂t.
         forces: Q_r of each load.
         rates: Symbols of q'.
-        chain: Assignments that all of them are written in.
+        intermediates: Assignments that all of them are written in.
     """
 
     kinetic: sm.Expr
     potential: sm.Expr | None
     momenta: Sequence[sm.Expr]
-    slopes: Sequence[sm.Expr]
-    potential_slopes: Sequence[sm.Expr]
-    potential_drift: sm.Expr
-    drift: sm.Expr
+    kinetic_derivatives: Sequence[sm.Expr]
+    potential_derivatives: Sequence[sm.Expr]
+    potential_time_derivative: sm.Expr
+    kinetic_time_derivative: sm.Expr
     forces: Sequence[Sequence[sm.Expr]]
     rates: Sequence[sm.Symbol]
-    chain: Sequence[Assignment]
+    intermediates: Sequence[Assignment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,36 +91,39 @@ class FirstIntegralFinder:
         terms = self._terms
         if terms is None:
             return
-        held = self._held_by_constraints()
-        sums = [_CancellingSum((slope, *forces)) for slope, forces in zip(terms.slopes, terms.forces, strict=True)]
-        zero = self._zero(sums)
+        held = self._constrained_coordinates()
+        sums = [
+            _CancellingSum((slope, *forces))
+            for slope, forces in zip(terms.kinetic_derivatives, terms.forces, strict=True)
+        ]
+        zero = self._vanish_at_samples(sums)
         for r, q in enumerate(self._m.q):
             if zero[r] and not held[r]:
-                how = "shown in symbols" if self._shown(sums[r]) else "found with numbers"
+                how = "shown in symbols" if self._vanishes_symbolically(sums[r]) else "found with numbers"
                 yield NamedQuantity("invariant", f"momentum of {q}, ignorable ({how})", None, terms.momenta[r])
 
     def find_energy_integral(self) -> Iterator[NamedQuantity]:
         """Energy, or Jacobi's integral."""
         terms, m = self._terms, self._m
-        if terms is None or terms.potential is None or m.driven or self._moved_by_constraints():
+        if terms is None or terms.potential is None or m.inputs_with_rates or self._constraints_do_work():
             return
         V = terms.potential
-        each = zip(terms.forces, terms.potential_slopes, terms.rates, strict=True)
+        each = zip(terms.forces, terms.potential_derivatives, terms.rates, strict=True)
         flow = [force * rate for forces, slope, rate in each for force in (*forces, slope)]
-        work = _CancellingSum((-terms.drift, terms.potential_drift, *flow))
+        work = _CancellingSum((-terms.kinetic_time_derivative, terms.potential_time_derivative, *flow))
         h = sm.Add(*(p * rate for p, rate in zip(terms.momenta, terms.rates, strict=True))) - terms.kinetic + V
         gap = _CancellingSum((h, -terms.kinetic, -V))
-        kept, quadratic = self._zero([work, gap])
+        kept, quadratic = self._vanish_at_samples([work, gap])
         if kept:
-            how = "shown in symbols" if self._shown(work) else "found with numbers"
+            how = "shown in symbols" if self._vanishes_symbolically(work) else "found with numbers"
             name = f"energy T + V ({how})" if quadratic else f"Jacobi's integral T2 - T0 + V ({how})"
             yield NamedQuantity("invariant", name, None, terms.kinetic + V if quadratic else h)
 
-    def in_space(self) -> Iterator[NamedQuantity]:
+    def find_momentum_components(self) -> Iterator[NamedQuantity]:
         """Yield components of momentum and angular momentum of all bodies in the inertial frame; non-zero ones."""
         if not self._m.bodies:
             return
-        kept = ConservedQuantities(self._m, None).in_space
+        kept = ConservedQuantities(self._m, None).conserved_components
         bodies = list(self._m.bodies)
         if any(kept[:3]):
             P = linear_momentum(bodies, self._k)
@@ -133,12 +136,12 @@ class FirstIntegralFinder:
 
     # ------------------------------------------------------------------ numbers
 
-    def _zero(self, sums: Sequence[_CancellingSum]) -> list[bool]:
+    def _vanish_at_samples(self, sums: Sequence[_CancellingSum]) -> list[bool]:
         """Return whether each sum is zero at every sample."""
         terms, m = self._terms, self._m
         assert terms is not None
         order = [m.t, *m.q, *terms.rates, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
-        chain = [(a.symbol, a.expression) for a in terms.chain]
+        chain = [(a.symbol, a.expression) for a in terms.intermediates]
         flat = [term for one in sums for term in one.terms]
         evaluate: Callable[..., list[float]] = sm.lambdify(
             order, flat, modules=["scipy", "numpy"], cse=lambda expressions: (chain, list(expressions))
@@ -155,7 +158,7 @@ class FirstIntegralFinder:
                 zero[i] &= bool(abs(parts.sum()) <= ZERO_TOLERANCE * np.sum(np.abs(parts)))
         return zero
 
-    def _held_by_constraints(self) -> list[bool]:
+    def _constrained_coordinates(self) -> list[bool]:
         """Return whether a constraint's force works along each coordinate."""
         held = np.zeros(len(self._m.q), dtype=bool)
         for sample in self._samples:
@@ -163,7 +166,7 @@ class FirstIntegralFinder:
             held |= find_worked_coordinates(self._numeric, self._numeric.kinematics()[0])
         return [bool(each) for each in held]
 
-    def _moved_by_constraints(self) -> bool:
+    def _constraints_do_work(self) -> bool:
         """Return whether constraints do work."""
         for sample in self._samples:
             set_random_state(self._numeric, sample, on_constraints=True)
@@ -171,12 +174,12 @@ class FirstIntegralFinder:
                 return True
         return False
 
-    def _shown(self, one: _CancellingSum) -> bool:
-        """Return whether multiplying out leaves nothing."""
+    def _vanishes_symbolically(self, one: _CancellingSum) -> bool:
+        """Return whether the expanded expression is zero."""
         terms = self._terms
         assert terms is not None
         whole: dict[sm.Basic, sm.Expr] = {}
-        for item in terms.chain:
+        for item in terms.intermediates:
             whole[item.symbol] = replace_symbols(item.expression, whole)
         return bool(multiply_out(replace_symbols(sm.Add(*one.terms), whole)) == 0)
 

@@ -39,15 +39,15 @@ class LoopStart:
 
     Attributes:
         values: Of every symbol that rows may contain.
-        moving: Coordinates and time.
-        taken: Names that no new symbol may have.
+        moving_symbols: Coordinates and time.
+        taken_names: Names that no new symbol may have.
     """
 
     values: dict[sm.Symbol, float]
-    moving: frozenset[sm.Symbol]
-    taken: set[str] = field(default_factory=set)
+    moving_symbols: frozenset[sm.Symbol]
+    taken_names: set[str] = field(default_factory=set)
 
-    def value(self, expression: sm.Expr) -> float:
+    def evaluate(self, expression: sm.Expr) -> float:
         """Return the value of an expression at the start."""
         given = sm.sympify(expression)
         numbers = {s: sm.Float(self.values[s], 17) for s in given.free_symbols if s in self.values}
@@ -55,11 +55,11 @@ class LoopStart:
 
     def define(self, name: str, expression: sm.Expr) -> Assignment:
         """Return a new symbol for an expression."""
-        while name in self.taken:
+        while name in self.taken_names:
             name += "_"
-        self.taken.add(name)
+        self.taken_names.add(name)
         symbol = sm.Symbol(name, real=True)
-        self.values[symbol] = self.value(expression)
+        self.values[symbol] = self.evaluate(expression)
         return Assignment(symbol, expression)
 
 

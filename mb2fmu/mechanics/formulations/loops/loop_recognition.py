@@ -81,7 +81,7 @@ class GivenClosedForm:
         """
         on = [found for branch in self.branches if (found := _shift_full_turns(branch, start, angles)) is not None]
         if len(on) != 1:
-            there = ", ".join(f"{q} = {start.value(q):.6g}" for q in self.unknowns)
+            there = ", ".join(f"{q} = {start.evaluate(q):.6g}" for q in self.unknowns)
             what = (
                 f"{'none' if not on else 'more than one'} of the {len(self.branches)} branches of {self.name} is that"
             )
@@ -100,7 +100,9 @@ class GivenClosedForm:
         rows = sm.lambdify([*known, *self.unknowns], [*self.phi, *self.relation], modules=["scipy", "numpy"])
         generator = np.random.default_rng(11)
         for _ in range(_SAMPLE_COUNT):
-            shift = {s: _SAMPLE_DISTANCE * generator.uniform(-1, 1) if s in start.moving else 0.0 for s in known}
+            shift = {
+                s: _SAMPLE_DISTANCE * generator.uniform(-1, 1) if s in start.moving_symbols else 0.0 for s in known
+            }
             near = [start.values[s] + shift[s] for s in known]
             with np.errstate(all="ignore"):
                 found = np.array(solve(*near), dtype=complex)
@@ -122,11 +124,11 @@ def _shift_full_turns(
     found = {}
     for q, expression in branch.items():
         try:
-            off = start.value(q) - start.value(expression)
+            off = start.evaluate(q) - start.evaluate(expression)
         except TypeError:  # not real there
             return None
         turns = round(off / (2 * math.pi)) if q in angles and math.isfinite(off) else 0
-        if not abs(off - 2 * math.pi * turns) <= _BRANCH_TOLERANCE * (1 + abs(start.value(q))):
+        if not abs(off - 2 * math.pi * turns) <= _BRANCH_TOLERANCE * (1 + abs(start.evaluate(q))):
             return None
         found[q] = expression + 2 * sm.pi * turns
     return found
@@ -140,7 +142,7 @@ def read_given_closed_forms(m: Mechanism, start: LoopStart) -> Iterator[GivenClo
     """
     phis = [phi for _, phi in m.holonomic]
     known = set(start.values)
-    for loop in m.loops:
+    for loop in m.loop_closed_forms:
         if loop.unknown_row:
             what = f"{loop.unknown_row} is not among the mechanics' holonomic constraints"
             raise FormulationError(
@@ -361,7 +363,7 @@ def select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: 
     c, d = m.velocity_constraints, m.declared
     assert c is not None
     q, z, r = (np.array([x.start for x in items]) for items in (d.coordinates, d.auxiliary_states, d.inputs))
-    A, _, K = NumericConstraints(m).at(0.0, q, z, r, free_parameter_values(m))
+    A, _, K = NumericConstraints(m).evaluate(0.0, q, z, r, free_parameter_values(m))
     chosen = [i for i in range(len(m.u)) if i not in m.u_independent]
     if len(chosen) != len(A) or not named:
         first = np.flatnonzero(np.any(K[list(q_dependent)] != 0.0, axis=0)) if q_dependent else np.zeros(0, dtype=int)

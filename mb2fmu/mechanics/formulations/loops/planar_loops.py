@@ -42,7 +42,7 @@ from mb2fmu.mechanics.formulations.loops.planar_phasors import (
 
 def read_polygon(rows: LoopEquations, start: LoopStart) -> LoopPolygon:
     """Return the rows as a polygon; raises :class:`LoopMismatch` where they are none."""
-    coordinates = {s for phi in rows.phi for s in phi.free_symbols & start.moving}
+    coordinates = {s for phi in rows.phi for s in phi.free_symbols & start.moving_symbols}
     return form_polygon([decompose_harmonics(phi, coordinates) for phi in rows.phi], rows.unknowns)
 
 
@@ -67,7 +67,7 @@ def _make_branch_root(discriminant: sm.Expr, size: sm.Expr, start: LoopStart, na
     """Return the discriminant D, and its size where the two links are at right angles."""
     inside = start.define(f"{name}_inside", discriminant)
     condition = inside.symbol - SINGULARITY_MARGIN * size
-    is_flat = not start.value(condition) > 0.0
+    is_flat = not start.evaluate(condition) > 0.0
     root = start.define(f"{name}_root", sm.sqrt(inside.symbol)) if not is_flat else inside
     return _BranchRoot((inside, root), root.symbol, condition, is_flat)
 
@@ -90,9 +90,9 @@ def solve_joint_angles(
     """
     equations = []
     for angle, value in found.items():
-        turns = (start.value(angle) - start.value(value)) / (2 * math.pi)
+        turns = (start.evaluate(angle) - start.evaluate(value)) / (2 * math.pi)
         if abs(turns - round(turns)) > _TURN_TOLERANCE:
-            left, right = start.value(angle), start.value(value)
+            left, right = start.evaluate(angle), start.evaluate(value)
             raise LoopMismatch(f"the start does not close it: {angle} is {left:.6g}, not {right:.6g}")
         equations.append((angle, value + 2 * sm.pi * round(turns)))
     matrix = sm.Matrix([[angle.diff(symbol) for symbol in unknowns] for angle, _ in equations])
@@ -146,8 +146,8 @@ class FourBarLoop:
         branch = _make_branch_root(discriminant, 4 * R1 * R2, start, name)
         if branch.is_flat:
             raise LoopMismatch(_FLAT_LOOP_MESSAGE)
-        start_psi1 = start.value(shape.senses[angle1] * angle1 + arm1.angle)
-        s = 1 if math.sin(start_psi1 - start.value(v.angle)) > 0 else -1
+        start_psi1 = start.evaluate(shape.senses[angle1] * angle1 + arm1.angle)
+        s = 1 if math.sin(start_psi1 - start.evaluate(v.angle)) > 0 else -1
         psi1 = v.angle + s * sm.atan2(branch.root, P + R1 - R2)
         psi2 = v.angle - s * sm.atan2(branch.root, P + R2 - R1)
         found = dict([_arm_angle(angle1, arm1, psi1, shape), _arm_angle(angle2, arm2, psi2, shape)])
@@ -174,7 +174,7 @@ def _solve_parallelogram(shape: LoopPolygon, start: LoopStart) -> dict[sm.Expr, 
         for side in left:
             opposite = form_polar(side, start, "")
             value = shape.senses[angle] * (opposite.angle - own.angle)
-            is_parallel = math.cos(start.value(angle) - start.value(value)) > 1 - _TURN_TOLERANCE**2
+            is_parallel = math.cos(start.evaluate(angle) - start.evaluate(value)) > 1 - _TURN_TOLERANCE**2
             if sm.expand(own.square - opposite.square) == 0 and is_parallel:
                 found[angle] = value
                 left.remove(side)
@@ -209,7 +209,7 @@ class CrankSliderLoop:
         branch = _make_branch_root(discriminant, R, start, name)
         if branch.is_flat:
             raise LoopMismatch(_FLAT_LOOP_MESSAGE)
-        inclined = start.value(shape.senses[angle] * angle + arm.angle) - start.value(line.angle)
+        inclined = start.evaluate(shape.senses[angle] * angle + arm.angle) - start.evaluate(line.angle)
         if math.cos(inclined) > 0:
             psi, place = line.angle + sm.atan2(v_n, branch.root), (v_l - branch.root) / length
         else:
@@ -247,11 +247,11 @@ class SlidingLinkLoop:
         branch = _make_branch_root(v.square / length - b**2, v.square / length, start, name)
         if branch.is_flat:
             raise LoopMismatch(_FLAT_LOOP_MESSAGE)
-        if start.value(x + a) > 0:
+        if start.evaluate(x + a) > 0:
             place, lean = branch.root - a, sm.atan2(b, branch.root)
         else:
             place, lean = -branch.root - a, sm.pi - sm.atan2(b, branch.root)
-        psi = v.angle - (lean if b != 0 or start.value(x + a) <= 0 else sm.S.Zero)
+        psi = v.angle - (lean if b != 0 or start.evaluate(x + a) <= 0 else sm.S.Zero)
         solution = solve_joint_angles(
             dict([_arm_angle(angle, line, psi, shape)]), [q for q in rows.unknowns if q != x], start
         )

@@ -168,15 +168,15 @@ def form_polar(vector: PhasorSum, start: LoopStart, name: str) -> PolarForm:
         start: The numbers by which phasors are compared.
         name: Of helpers.
     """
-    lengths = [math.hypot(start.value(re), start.value(im)) for re, im, _ in vector.terms]
+    lengths = [math.hypot(start.evaluate(re), start.evaluate(im)) for re, im, _ in vector.terms]
     k = lengths.index(max(lengths))
     re, im, turned = vector.terms[k]
-    quarters = _quarter_turns(start.value(re), start.value(im))
+    quarters = _quarter_turns(start.evaluate(re), start.evaluate(im))
     if len(vector.terms) == 1:
         direction = quarters * sm.pi / 2 if im == 0 else sm.atan2(im, re)
         return PolarForm((), turned + direction, re**2 + im**2)
     if 2 * lengths[k] <= sum(lengths):
-        x, y = (start.value(part) for part in vector.components(sm.S.Zero))
+        x, y = (start.evaluate(part) for part in vector.components(sm.S.Zero))
         turned, quarters = sm.S.Zero, _quarter_turns(x, y)
     parts = zip("xy", vector.components(turned, quarters), strict=True)
     x_part, y_part = (start.define(f"{name}_{axis}", part) for axis, part in parts)

@@ -51,12 +51,12 @@ class RodLoop:
         c = start.define(f"{name}_rest", rest)
         inside = start.define(f"{name}_inside", arm.square - c.symbol**2)
         condition = inside.symbol - SINGULARITY_MARGIN * arm.square
-        if not start.value(condition) > 0.0:
+        if not start.evaluate(condition) > 0.0:
             raise LoopMismatch("at the start the link points at where its end must be, or away: start it elsewhere")
         root = start.define(f"{name}_root", sm.sqrt(inside.symbol))
-        psi = start.value(angle + arm.angle)
+        psi = start.evaluate(angle + arm.angle)
         value = -arm.angle + (1 if math.sin(psi) > 0 else -1) * sm.atan2(root.symbol, -c.symbol)
-        turns = round((start.value(angle) - start.value(value)) / (2 * math.pi))
+        turns = round((start.evaluate(angle) - start.evaluate(value)) / (2 * math.pi))
         solution = {unknown: sm.expand((value + 2 * sm.pi * turns) / angle.diff(unknown))}
         return make_closed_form(self, rows, (*arm.helpers, c, inside, root), solution, (condition,))
 
@@ -65,7 +65,7 @@ def _split_row(phi: sm.Expr, unknown: sm.Symbol, row: str, start: LoopStart) -> 
     """Angle, w and rest of a row Re(w exp(i angle)) + rest."""
     arms: dict[sm.Expr, dict[sm.Expr, tuple[sm.Expr, sm.Expr]]] = {}
     rest = []
-    for (monomial, angle, sine), factor in decompose_harmonics(phi, phi.free_symbols & start.moving).items():
+    for (monomial, angle, sine), factor in decompose_harmonics(phi, phi.free_symbols & start.moving_symbols).items():
         (displacement, own), known, is_sine, value = split_harmonic(
             monomial, angle, sine=sine, factor=factor, unknowns=(unknown,)
         )
@@ -125,9 +125,9 @@ class HexapodLegLoop:
         h, a, b = (item.symbol for item in components)
         flat = start.define(f"{name}_flat", a**2 + b**2)
         condition = flat.symbol - SINGULARITY_MARGIN * (flat.symbol + h**2)
-        if not start.value(condition) > 0.0:
+        if not start.evaluate(condition) > 0.0:
             raise LoopMismatch("at the start it points along the axis of its first hinge: start it elsewhere")
-        sigma = 1 if start.value(slide + shape.offset) > 0 else -1
+        sigma = 1 if start.evaluate(slide + shape.offset) > 0 else -1
         s = 1 if math.cos(start.values[shape.beta]) > 0 else -1
         found = {
             slide: sigma * sm.sqrt(flat.symbol + h**2) - shape.offset,
@@ -135,7 +135,7 @@ class HexapodLegLoop:
             shape.beta: sm.atan2(sigma * h, s * sm.sqrt(flat.symbol)),
         }
         for unknown, value in found.items():
-            off = start.value(unknown) - start.value(value)
+            off = start.evaluate(unknown) - start.evaluate(value)
             turns = 0 if unknown == slide else round(off / (2 * math.pi))
             if not abs(off - 2 * math.pi * turns) <= 1e-6 * (1 + abs(start.values[unknown])):
                 raise LoopMismatch(f"the start does not close it: {unknown} is off by {off:.3g}")
@@ -187,7 +187,7 @@ def _matches_form(shape: _SphericalForm, direction: sm.Matrix, rest: sm.Matrix, 
     evaluate = sm.lambdify(symbols, zeros, modules=["scipy", "numpy"])
     generator = np.random.default_rng(7)
     for _ in range(_SAMPLE_COUNT):
-        place = [start.values[s] + (generator.uniform(-1, 1) if s in start.moving else 0.0) for s in symbols]
+        place = [start.values[s] + (generator.uniform(-1, 1) if s in start.moving_symbols else 0.0) for s in symbols]
         if not np.max(np.abs(evaluate(*place))) <= _FORM_TOLERANCE * (1 + np.max(np.abs(place))):
             return False
     return True

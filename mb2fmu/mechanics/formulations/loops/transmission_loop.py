@@ -22,11 +22,11 @@ class TransmissionLoop:
         """x = −g / c; see :class:`LoopConnection`."""
         (phi,), (x,) = rows.phi, rows.unknowns
         factor = sm.diff(phi, x)
-        if factor.free_symbols & start.moving:
+        if factor.free_symbols & start.moving_symbols:
             factor = sm.expand(factor)
-        if factor.free_symbols & start.moving:
+        if factor.free_symbols & start.moving_symbols:
             raise LoopMismatch(f"{rows.names[0]} is not linear in {x} with a constant factor")
-        if start.value(factor) == 0.0:
+        if start.evaluate(factor) == 0.0:
             raise LoopMismatch(f"the factor of {x} in {rows.names[0]} is 0")
         rest = phi.xreplace({x: sm.S.Zero})
         return make_closed_form(self, rows, (), {x: -rest / factor}, ())

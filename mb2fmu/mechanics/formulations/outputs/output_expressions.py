@@ -173,14 +173,16 @@ def linear_momentum(bodies: Iterable[Body], k: NamedKinematics) -> Components:
 
 def angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) -> Components:
     """Return the angular momentum of all bodies about a point (None: mass centre), components in N, kg·m²/s."""
-    place = k.position(about) if about is not None else k.named(_mass_weighted_mean(bodies, k.position), "r_com")
+    place = (
+        k.position(about) if about is not None else k.name_components(_mass_weighted_mean(bodies, k.position), "r_com")
+    )
     total = ZERO
     for body in bodies:
         arm = _subtract(k.position(body.masscenter), place)
         total = add_components(total, cross_product(arm, scale_components(body.mass, k.velocity(body.masscenter))))
         if body.inertia is not None and not body.inertia.is_zero_matrix:
             R = k.rotation(body.frame)
-            w = k.named(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
+            w = k.name_components(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
             total = add_components(total, multiply_matrix(R, multiply_matrix(body.inertia, w)))
     return total
 
@@ -207,13 +209,15 @@ class JointSpaceQuantities:
     def __init__(self, kinematics: NamedKinematics) -> None:
         self._k, self._m = kinematics, kinematics.mechanism
 
-    def answer(self, request: RequestedOutput) -> sm.Expr:
+    def form_output(self, request: RequestedOutput) -> sm.Expr:
         """Return an entry of M or of a Jacobian, or an effort along a speed."""
         subject = request.subject
         if request.kind == "mass_matrix":
-            return self._mass_matrix[subject]
+            return self._form_mass_matrix[subject]
         if request.kind in {"gravity_effort", "inverse_effort"}:
-            return (self._gravity if request.kind == "gravity_effort" else self._inverse)[subject[0]]
+            return (self._form_gravity_efforts if request.kind == "gravity_effort" else self._form_inverse_efforts)[
+                subject[0]
+            ]
         node, speed = subject
         assert request.component is not None
         of_point = request.kind == "partial_velocity"
@@ -221,44 +225,52 @@ class JointSpaceQuantities:
         return partials.get(speed, ZERO)[request.component]
 
     @cached_property
-    def _mass_matrix(self) -> sm.MatrixBase:
+    def _form_mass_matrix(self) -> sm.MatrixBase:
         """Form M, in speeds: the sum over bodies of partial velocities times momenta."""
         k, n = self._k, len(self._m.u)
         if isinstance(k, RecursiveKinematics):
             return k.mass_matrix()
         M = sm.zeros(n, n)
         for body in self._m.bodies:
-            for columns, momenta in self._momenta(body):
+            for columns, momenta in self._form_momenta(body):
                 for i in columns:
                     for j in momenta:
                         M[i, j] += dot_product(columns[i], momenta[j])
         return M
 
-    def _momenta(self, body: Body) -> list[tuple[dict[int, Components], dict[int, Components]]]:
+    def _form_momenta(self, body: Body) -> list[tuple[dict[int, Components], dict[int, Components]]]:
         """Return partial velocities and the momenta that they cause; the same for partial angular velocities."""
         k, n = self._k, len(self._m.u)
         v = {j: column for j, column in k.velocity_partials(body.masscenter).items() if j < n}
-        found = [(v, {j: k.named(scale_components(body.mass, column), f"mJv_{body.name}") for j, column in v.items()})]
+        found = [
+            (
+                v,
+                {
+                    j: k.name_components(scale_components(body.mass, column), f"mJv_{body.name}")
+                    for j, column in v.items()
+                },
+            )
+        ]
         if body.inertia is not None and not body.inertia.is_zero_matrix:
             w = {j: column for j, column in k.omega_partials(body.frame).items() if j < n}
-            found.append((w, {j: self._spin(body, column, "IJw") for j, column in w.items()}))
+            found.append((w, {j: self._form_angular_momentum(body, column, "IJw") for j, column in w.items()}))
         return found
 
-    def _spin(self, body: Body, turning: Components, hint: str) -> Components:
+    def _form_angular_momentum(self, body: Body, turning: Components, hint: str) -> Components:
         """Return the inertia times a vector, both in N."""
         k, R = self._k, self._k.rotation(body.frame)
-        return k.named(
+        return k.name_components(
             multiply_matrix(R, multiply_matrix(body.inertia, multiply_matrix(R.T, turning))), f"{hint}_{body.name}"
         )
 
     @cached_property
-    def _gravity(self) -> tuple[sm.Expr, ...]:
+    def _form_gravity_efforts(self) -> tuple[sm.Expr, ...]:
         """Form the generalized efforts of gravity, speed by speed."""
         k, m = self._k, self._m
         if isinstance(k, RecursiveKinematics):
             return k.gravity_efforts()
         efforts = [sm.S.Zero] * len(m.u)
-        for number in find_gravity(m).weights:
+        for number in find_gravity(m).weight_loads:
             load = m.loads[number]
             assert isinstance(load, ForceLoad)
             for j, column in k.velocity_partials(load.point).items():
@@ -266,25 +278,26 @@ class JointSpaceQuantities:
         return tuple(efforts)
 
     @cached_property
-    def _inverse(self) -> tuple[sm.Expr, ...]:
+    def _form_inverse_efforts(self) -> tuple[sm.Expr, ...]:
         """Form the efforts that given accelerations need: inertia, less passive forces and loads."""
         k, m = self._k, self._m
         if isinstance(k, RecursiveKinematics):
             return k.inverse_efforts()
         asked = m.inverse_dynamics
         assert asked is not None, "the reader gives it"
-        efforts = [self._mass_matrix[i, :].dot(asked.accelerations) for i in range(len(m.u))]
-        for j, force in enumerate(asked.passive):
+        efforts = [self._form_mass_matrix[i, :].dot(asked.accelerations) for i in range(len(m.u))]
+        for j, force in enumerate(asked.passive_forces):
             efforts[j] -= force
         for body in m.bodies:
-            rate = k.named(scale_components(body.mass, k.acceleration0(body.masscenter)), f"ma_{body.name}")
+            rate = k.name_components(scale_components(body.mass, k.acceleration0(body.masscenter)), f"ma_{body.name}")
             terms = [(k.velocity_partials(body.masscenter), rate)]
             if body.inertia is not None and not body.inertia.is_zero_matrix:
                 omega = k.omega(body.frame)
                 turning = add_components(
-                    self._spin(body, k.alpha0(body.frame), "Ia"), cross_product(omega, self._spin(body, omega, "Iw"))
+                    self._form_angular_momentum(body, k.alpha0(body.frame), "Ia"),
+                    cross_product(omega, self._form_angular_momentum(body, omega, "Iw")),
                 )
-                terms.append((k.omega_partials(body.frame), k.named(turning, f"Hdot_{body.name}")))
+                terms.append((k.omega_partials(body.frame), k.name_components(turning, f"Hdot_{body.name}")))
             for partials, momentum_rate in terms:
                 for j, column in partials.items():
                     efforts[j] += dot_product(column, momentum_rate)
@@ -308,7 +321,7 @@ def form_outputs(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
             if isinstance(item, ExpressionOutput):
                 scalars.append((item, item.name, item.expression))
             elif isinstance(item, UnavailableOutput):
-                faults.append(Fault(item.what, item.where, item.remedy))
+                faults.append(Fault(item.problem, item.where, item.remedy))
             else:
                 answers = _expand_request(item, kinematics, reactions, joint_space)
                 scalars += [(item, name, expression) for name, expression in answers]
@@ -316,8 +329,8 @@ def form_outputs(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
             faults += [Fault(fault.what, item.where, fault.remedy) for fault in error.faults]
     if faults:  # one line of the model may ask for several outputs: a reaction's force and its torque
         raise FormulationError("some outputs cannot be computed:", list(dict.fromkeys(faults)))
-    moving = kinematics.moving() | {DIAGNOSTIC_SYMBOLS.velocity_residual}
-    late = kinematics.accelerated | {a.symbol for a in kinematics.late}
+    moving = kinematics.speed_dependent_symbols() | {DIAGNOSTIC_SYMBOLS.velocity_residual}
+    late = kinematics.acceleration_symbols | {a.symbol for a in kinematics.late_assignments}
     return tuple(
         OutputExpression(
             name=name,
@@ -360,7 +373,7 @@ def _expand_request(  # noqa: C901 (one case per family of kinds)
         case "centre_of_mass" | "centre_of_mass_velocity" | "linear_momentum" | "angular_momentum":
             yield from _component_outputs(request, form_vector_output(request, k), k)
         case "mass_matrix" | "gravity_effort" | "inverse_effort" | "partial_velocity" | "partial_angular_velocity":
-            yield request.name, joint_space.answer(request)
+            yield request.name, joint_space.form_output(request)
         case "orientation":
             yield from _orientation_output(request, k)
         case "distance":
@@ -390,7 +403,7 @@ def _known_potential(k: NamedKinematics) -> sm.Expr:
     potential = potential_energy(k)
     if potential is None:
         elements = k.mechanism.element_of_load
-        unknown = load_potential(k).unknown
+        unknown = load_potential(k).unknown_loads
         names = [f"{name} of {elements[name]}" if name in elements else name for name in unknown]
         raise _output_error(
             f"the potential energy is not known: nothing tells whether these have one: {', '.join(names)}",
@@ -484,7 +497,9 @@ def _reaction_output(
     """Yield the components of a joint's or a group's reaction force (N) or torque (N·m)."""
     subject = request.subject
     at = request.relative_to
-    wrench = reactions.of_joint(subject[0], at) if request.of_joint else reactions.bodies_wrench(subject, at)
+    wrench = (
+        reactions.form_joint_wrench(subject[0], at) if request.of_joint else reactions.form_bodies_wrench(subject, at)
+    )
     vector = wrench.force if request.kind == "reaction_force" else wrench.torque
     yield from _component_outputs(request, vector, k)
 
@@ -493,17 +508,19 @@ def _joint_effort_output(request: RequestedOutput, k: NamedKinematics, reactions
     """Return the effort of a drive along its joint and the joints that follow it: the reaction along the axis."""
     total = sm.S.Zero
     for number in request.subject:
-        joint, wrench = k.mechanism.joints[number], reactions.of_joint(number, None)
+        joint, wrench = k.mechanism.joints[number], reactions.form_joint_wrench(number, None)
         assert joint.axis is not None, "the reader gives it"
         along = express_in_inertial_frame((joint.axis,), k)
-        total += joint.factor * (dot_product(along, wrench.torque if joint.turns else wrench.force) + joint.passive)
+        total += joint.speed_factor * (
+            dot_product(along, wrench.torque if joint.is_revolute else wrench.force) + joint.passive_effort
+        )
     return total
 
 
 def _multiplier_symbol(row: int, m: Mechanism) -> sm.Symbol:
     """Look up the symbol of a multiplier; refuse it where velocities already use the constraint."""
-    if m.given_by_constraint:
-        names = ", ".join(m.given_by_constraint)
+    if m.points_using_constraints:
+        names = ", ".join(m.points_using_constraints)
         raise _output_error(
             f"the velocity of {names} already uses a constraint, whose force is then not in the equations",
             "give velocities that follow from positions, or leave them out",
@@ -514,8 +531,8 @@ def _multiplier_symbol(row: int, m: Mechanism) -> sm.Symbol:
 def _canonical_momentum(request: RequestedOutput, k: NamedKinematics) -> sm.Expr:
     """Return ∂T/∂q'_r = Σ_j (K⁻¹)_jr ∂T/∂u_j, or Jacobi's Σ u_j ∂T/∂u_j + Σ k0_r ∂T/∂q'_r - T + V."""
     m = k.mechanism
-    if m.given_by_constraint:
-        names = ", ".join(m.given_by_constraint)
+    if m.points_using_constraints:
+        names = ", ".join(m.points_using_constraints)
         raise _output_error(
             f"{request.name}: the velocity of {names} already uses a constraint: T is not a function of q and q'",
             "give velocities that follow from positions",
@@ -554,6 +571,6 @@ def _speed_momentum(j: int, k: NamedKinematics) -> sm.Expr:
         column = k.omega_partials(body.frame).get(j) if body.inertia is not None else None
         if column is not None and body.inertia is not None:
             R = k.rotation(body.frame)
-            w = k.named(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
+            w = k.name_components(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
             total += dot_product(multiply_matrix(R.T, column), multiply_matrix(body.inertia, w))
     return total

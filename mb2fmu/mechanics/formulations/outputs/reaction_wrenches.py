@@ -64,25 +64,27 @@ class ReactionWrenches:
             self._children.setdefault(joint.parent, []).append(joint)
             self._inward[joint.child] = joint
 
-    def of_joint(self, number: int, at: int | None) -> Wrench:
+    def form_joint_wrench(self, number: int, at: int | None) -> Wrench:
         """Return the wrench of the joint's parent on its child; torque about ``at`` (else the joint's point on it)."""
         joint = self._m.joints[number]
-        unknown = [name for name, acts in zip(self._constraint_names(), self._m.acts, strict=True) if not acts]
+        unknown = [
+            name for name, acts in zip(self._constraint_names(), self._m.force_applications, strict=True) if not acts
+        ]
         if unknown:
             raise _reaction_error(
                 f"the reaction of joint {joint.name} depends on where the force of {', '.join(unknown)} acts",
                 "say it by model.constraint(row, acts=[(point, vector), …])",
             )
-        wrench = self._through(joint.child)
-        return self._moved(wrench, joint.point, joint.point if at is None else at)
+        wrench = self._form_wrench_through_joint(joint.child)
+        return self._move_wrench(wrench, joint.point, joint.point if at is None else at)
 
-    def bodies_wrench(self, numbers: Sequence[int], at: int | None) -> Wrench:
+    def form_bodies_wrench(self, numbers: Sequence[int], at: int | None) -> Wrench:
         """Return the wrench of everything but loads on the bodies together; torque about point ``at``."""
         if at is None:
             raise _reaction_error("the torque of a reaction needs its point", "add at=point")
         total = _ZERO_WRENCH
         for number in numbers:
-            moved = self._moved(self._wrenches()[number], self._m.bodies[number].masscenter, at)
+            moved = self._move_wrench(self._form_body_wrenches()[number], self._m.bodies[number].masscenter, at)
             total = Wrench(add_components(total.force, moved.force), add_components(total.torque, moved.torque))
         return total
 
@@ -91,7 +93,7 @@ class ReactionWrenches:
         constraints = self._m.velocity_constraints
         return constraints.names if constraints else ()
 
-    def _through(self, body: int) -> Wrench:
+    def _form_wrench_through_joint(self, body: int) -> Wrench:
         """Return the wrench through the joint of ``body`` on it and all beyond it, about the joint's point on it."""
         order, stack = [], [body]
         while stack:  # no recursion: chains may be long
@@ -99,32 +101,33 @@ class ReactionWrenches:
             if number in self._beyond:
                 continue
             order.append(number)
-            stack += [child for child, _ in self._next(number)]
+            stack += [child for child, _ in self._list_next_bodies(number)]
         for number in reversed(order):
-            here = self._held_at(number)
-            total = self._moved(self._wrenches()[number], self._m.bodies[number].masscenter, here)
-            for child, there in self._next(number):
-                moved = self._moved(self._beyond[child], there, here)
+            here = self._find_joint_point(number)
+            total = self._move_wrench(self._form_body_wrenches()[number], self._m.bodies[number].masscenter, here)
+            for child, there in self._list_next_bodies(number):
+                moved = self._move_wrench(self._beyond[child], there, here)
                 total = Wrench(add_components(total.force, moved.force), add_components(total.torque, moved.torque))
             name = self._inward[number].name if number in self._inward else self._m.bodies[number].name
             self._beyond[number] = Wrench(
-                self._k.named_late(total.force, f"R_{name}"), self._k.named_late(total.torque, f"S_{name}")
+                self._k.name_components_late(total.force, f"R_{name}"),
+                self._k.name_components_late(total.torque, f"S_{name}"),
             )
         return self._beyond[body]
 
-    def _held_at(self, number: int) -> int:
+    def _find_joint_point(self, number: int) -> int:
         """Return the point of a body where its joint holds it; its mass centre, if it is fixed to another body."""
         joint = self._inward.get(number)
         return joint.point if joint else self._m.bodies[number].masscenter
 
-    def _next(self, number: int) -> list[tuple[int, int]]:
+    def _list_next_bodies(self, number: int) -> list[tuple[int, int]]:
         """Return (body, point where it is held) of the bodies after one: held by joints, or fixed to it."""
         if self._carried_by is None:
-            self._carried_by = self._carriers()
+            self._carried_by = self._find_bodies_without_joint()
         after = [joint.child for joint in self._children.get(number, ())]
-        return [(child, self._held_at(child)) for child in (*after, *self._carried_by.get(number, ()))]
+        return [(child, self._find_joint_point(child)) for child in (*after, *self._carried_by.get(number, ()))]
 
-    def _carriers(self) -> dict[int, list[int]]:
+    def _find_bodies_without_joint(self) -> dict[int, list[int]]:
         """Return bodies without a joint, by the body with a joint in which their mass centres are fixed."""
         attached = _BodyLookup(self._m, set(self._inward))
         carried: dict[int, list[int]] = {}
@@ -146,32 +149,33 @@ class ReactionWrenches:
                 )
         return carried
 
-    def _moved(self, wrench: Wrench, old: int, new: int) -> Wrench:
+    def _move_wrench(self, wrench: Wrench, old: int, new: int) -> Wrench:
         """Return a wrench about another point."""
         if old == new:
             return wrench
-        if self._root(old) != self._root(new):
+        if self._find_root_point(old) != self._find_root_point(new):
             names = " to ".join(self._m.points[i].name for i in (old, new))
             raise _reaction_error(f"no chain of positions leads from {names}", "locate them by set_pos or locatenew")
         arm = add_components(self._k.position(old), scale_components(sm.S.NegativeOne, self._k.position(new)))
         if not any(arm):
             return wrench
         return Wrench(
-            wrench.force, add_components(wrench.torque, cross_product(self._k.named(arm, "arm"), wrench.force))
+            wrench.force,
+            add_components(wrench.torque, cross_product(self._k.name_components(arm, "arm"), wrench.force)),
         )
 
-    def _root(self, point: int) -> int:
+    def _find_root_point(self, point: int) -> int:
         """Return the point that the chain of positions of ``point`` begins at; the origin where it is located."""
         while self._m.points[point].parent >= 0:
             point = self._m.points[point].parent
         return point
 
-    def _wrenches(self) -> list[Wrench]:
+    def _form_body_wrenches(self) -> list[Wrench]:
         """Return for each body the wrench beyond its loads: inertia less loads, about its mass centre."""
         if self._own is None:
             attached = _BodyLookup(self._m)
-            own = [self._inertia(i) for i in range(len(self._m.bodies))]
-            for at, torque, vector, what, body in self._applied():
+            own = [self._form_inertia_wrench(i) for i in range(len(self._m.bodies))]
+            for at, torque, vector, what, body in self._list_applied_vectors():
                 number = body if body >= 0 else attached.body_of_frame(at) if torque else attached.body_of_point(at)
                 if number is None:
                     place = self._m.frames[at].name if torque else self._m.points[at].name
@@ -183,40 +187,45 @@ class ReactionWrenches:
                     continue
                 load = Wrench(ZERO, vector) if torque else Wrench(vector, ZERO)
                 if not torque:
-                    load = self._moved(load, at, self._m.bodies[number].masscenter)
+                    load = self._move_wrench(load, at, self._m.bodies[number].masscenter)
                 own[number] = Wrench(
                     add_components(own[number].force, scale_components(sm.S.NegativeOne, load.force)),
                     add_components(own[number].torque, scale_components(sm.S.NegativeOne, load.torque)),
                 )
             self._own = [
-                Wrench(self._k.named_late(w.force, f"need_{b.name}"), self._k.named_late(w.torque, f"turn_{b.name}"))
+                Wrench(
+                    self._k.name_components_late(w.force, f"need_{b.name}"),
+                    self._k.name_components_late(w.torque, f"turn_{b.name}"),
+                )
                 for w, b in zip(own, self._m.bodies, strict=True)
             ]
         return self._own
 
-    def _inertia(self, number: int) -> Wrench:
+    def _form_inertia_wrench(self, number: int) -> Wrench:
         """m a, and H' about the mass centre."""
         k, body = self._k, self._m.bodies[number]
         force = scale_components(body.mass, k.acceleration(body.masscenter))
         if body.inertia is None or body.inertia.is_zero_matrix:
             return Wrench(force, ZERO)
         R = k.rotation(body.frame)
-        w = k.named(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
-        momentum = k.named(multiply_matrix(body.inertia, w), f"Hb_{body.name}")
-        alpha = k.named_late(multiply_matrix(R.T, k.alpha(body.frame)), f"alb_{body.name}")
+        w = k.name_components(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
+        momentum = k.name_components(multiply_matrix(body.inertia, w), f"Hb_{body.name}")
+        alpha = k.name_components_late(multiply_matrix(R.T, k.alpha(body.frame)), f"alb_{body.name}")
         rate = add_components(multiply_matrix(body.inertia, alpha), cross_product(w, momentum))
-        return Wrench(force, multiply_matrix(R, k.named_late(rate, f"Hrate_{body.name}")))
+        return Wrench(force, multiply_matrix(R, k.name_components_late(rate, f"Hrate_{body.name}")))
 
-    def _applied(self) -> Iterable[tuple[int, bool, Components, str, int]]:
+    def _list_applied_vectors(self) -> Iterable[tuple[int, bool, Components, str, int]]:
         """Yield (point or frame, whether a torque, vector in N, name, its body or -1): loads and constraint forces."""
         for load in self._m.loads:
             body = load.body if isinstance(load, (ForceLoad, TorqueLoad)) else -1
             for at, torque, vector in decompose_load(load, self._k):
                 yield at, torque, vector, f"load {load.name}", body
-        for name, symbol, acts in zip(self._constraint_names(), self._m.multipliers, self._m.acts, strict=True):
+        for name, symbol, acts in zip(
+            self._constraint_names(), self._m.multipliers, self._m.force_applications, strict=True
+        ):
             for act in acts:
                 vector = scale_components(-symbol, express_in_inertial_frame(act.vector, self._k))
-                yield act.at, act.torque, vector, f"the force of {name}", act.body
+                yield act.point_or_frame, act.is_torque, vector, f"the force of {name}", act.body
 
 
 class _BodyLookup:
@@ -230,12 +239,12 @@ class _BodyLookup:
     def __init__(self, m: Mechanism, among: set[int] | None = None) -> None:
         self._m = m
         self._among = set(range(len(m.bodies))) if among is None else among
-        self._rigid = self._rigid_classes()
+        self._rigid = self._find_rigid_frames()
         self._frame_body = {self._rigid[0]: -1}
         for number, body in enumerate(m.bodies):
             if body.frame >= 0 and number in self._among:
                 self._frame_body[self._rigid[body.frame]] = number
-        self._point_body = self._points()
+        self._point_body = self._find_points_of_bodies()
 
     def body_of_frame(self, frame: int) -> int | None:
         """Return the body that a frame is fixed in."""
@@ -245,7 +254,7 @@ class _BodyLookup:
         """Return the body that a point is fixed in."""
         return self._point_body.get(point)
 
-    def _rigid_classes(self) -> list[int]:
+    def _find_rigid_frames(self) -> list[int]:
         """Return for each frame the first frame that it is turned from by constants only."""
         constants = {*self._m.p, *(a.symbol for a in self._m.calculated_parameters)}
         rigid: list[int] = []
@@ -254,7 +263,7 @@ class _BodyLookup:
             rigid.append(rigid[frame.parent] if fixed else i)
         return rigid
 
-    def _points(self) -> dict[int, int]:
+    def _find_points_of_bodies(self) -> dict[int, int]:
         """Return the points fixed in each body: from its mass centre along constant positions, nearest first."""
         m = self._m
         constants = {*m.p, *(a.symbol for a in m.calculated_parameters)}

@@ -1,9 +1,9 @@
 """Close loops from guesses, on the assembly branch of the guesses, and explain where that fails.
 
-From guesses q̂ with φ(q̂) ≠ 0 the *Newton path* takes what is left open away evenly, φ(q(s)) = (1 − s) φ(q̂), by the
-shortest motion at each of its points, measured in typical magnitudes of the coordinates: q' = −G⁺ φ, G the Jacobian's
-columns of the coordinates that may move. It ends where the loops are closed, or in a singular position, where two
-branches meet: there the guesses are on none. The branch that guesses are on is the one where their Newton path ends.
+From guesses q̂ with φ(q̂) ≠ 0 the *Newton path* reduces the residual evenly, φ(q(s)) = (1 − s) φ(q̂), by the shortest
+motion at each of its points, measured in typical magnitudes of the coordinates: q' = −G⁺ φ, G the Jacobian's columns of
+the coordinates that may move. It ends where the loops are closed, or in a singular position, where two branches meet:
+then the guesses are on no branch. The branch of the guesses is the one on which their Newton path ends.
 
 The path is followed by Newton's steps, each as long as G changes little along it, ‖G⁺ ΔG‖ < 1 on the rows' span, so
 that its rank stays: no step can jump across a singular position. Source: Deuflhard, Newton Methods for Nonlinear
@@ -27,15 +27,15 @@ Floats = npt.NDArray[np.float64]
 RANK_TOLERANCE = 1e-9
 """Singular values below it, relative to the largest, count as none."""
 CLOSURE_TOLERANCE = 1e-9
-"""What more is left over of a row, relative to what its coordinates change it by, is open."""
+"""Largest residual of a closed row, relative to the row's change over typical changes of its coordinates."""
 
 _MAX_STEPS = 200
 _STEP_TOLERANCE = 1e-12  # a step below it, relative to the coordinates' sizes, is the last one
-_MAX_JACOBIAN_CHANGE = 0.5  # of ‖G⁺ ΔG‖ along one step
-_MIN_STEP_FRACTION = 1e-5  # part of Newton's step: the path does not go on
-_SEARCH_POINT_COUNT = 24  # around the guesses, from which other branches are looked for
-_RANK_SAMPLE_DISTANCE = 0.3  # how far away the rank is counted that rows have everywhere
-_SCALE_SAMPLE_COUNT = 5  # places at which the sizes of rows are looked at
+_MAX_JACOBIAN_CHANGE = 0.5  # largest ‖G⁺ ΔG‖ along one step
+_MIN_STEP_FRACTION = 1e-5  # smallest part of Newton's step: below it the path ends
+_SEARCH_POINT_COUNT = 24  # points around the guesses at which the search for other branches begins
+_RANK_SAMPLE_DISTANCE = 0.3  # distance at which the generic rank of the rows is counted
+_SCALE_SAMPLE_COUNT = 5  # points at which the scales of rows are evaluated
 _COORDINATE_TOLERANCE = 1e-6  # of sizes of coordinates
 
 
@@ -43,68 +43,75 @@ class LoopResidual:
     """All rows on positions and their Jacobian in numbers, at the start's time.
 
     Args:
-        mechanism: As read.
-        parameters: Free and calculated ones.
+        mechanism: Imported mechanism.
+        parameters: Free and calculated parameters.
 
     Attributes:
-        names: Of the rows.
-        typical: Typical magnitude of each coordinate, shape (n,): angles are 1 rad, lengths those of the model.
+        names: Names of the rows.
+        typical_magnitudes: Typical magnitude of each coordinate, shape (n,): angles are 1 rad, lengths those of the
+            model.
     """
 
     def __init__(self, mechanism: Mechanism, parameters: Sequence[float] | Floats) -> None:
         m = mechanism
         self.names = tuple(name for name, _ in m.position_rows)
-        natural = estimate_characteristic_units(m.declared)
-        self.typical = np.array([natural.typical(item) for item in m.declared.coordinates])
+        units = estimate_characteristic_units(m.declared)
+        self.typical_magnitudes = np.array([units.typical(item) for item in m.declared.coordinates])
         phi = [row for _, row in m.position_rows]
-        arguments = [m.t, *m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
+        arguments = [m.t, *m.q, *m.p, *(calculated.symbol for calculated in m.calculated_parameters)]
         self._shape = len(phi), len(m.q)
-        self._places = [(i, j) for i, row in enumerate(phi) for j, q in enumerate(m.q) if q in row.free_symbols]
-        self._phi = sm.lambdify(arguments, phi, modules=["scipy", "numpy"])
-        slopes = [phi[i].diff(m.q[j]) for i, j in self._places]
-        self._slopes = sm.lambdify(arguments, slopes, modules=["scipy", "numpy"])
+        self._entry_positions = [
+            (i, j) for i, row in enumerate(phi) for j, q in enumerate(m.q) if q in row.free_symbols
+        ]
+        self._residual_function = sm.lambdify(arguments, phi, modules=["scipy", "numpy"])
+        derivatives = [phi[i].diff(m.q[j]) for i, j in self._entry_positions]
+        self._derivative_function = sm.lambdify(arguments, derivatives, modules=["scipy", "numpy"])
         self._parameters = parameters
-        self._least = self._typical_scales(np.array([item.start for item in m.declared.coordinates]))
+        self._min_scales = self._typical_scales(np.array([item.start for item in m.declared.coordinates]))
 
     def _typical_scales(self, start: Floats) -> Floats:
         """Return each row's largest size at and beside the start, shape (m,); in singular positions rows vanish."""
         generator = np.random.default_rng(17)
-        aside = [
-            _RANK_SAMPLE_DISTANCE * self.typical * generator.uniform(-1.0, 1.0, start.shape)
+        steps = [
+            _RANK_SAMPLE_DISTANCE * self.typical_magnitudes * generator.uniform(-1.0, 1.0, start.shape)
             for _ in range(_SCALE_SAMPLE_COUNT)
         ]
-        found = np.array([np.abs(self.jacobian(start + step)) @ self.typical for step in (0.0 * start, *aside)])
-        return np.asarray(np.max(np.where(np.isfinite(found), found, 0.0), axis=0), dtype=np.float64)
+        scales = np.array(
+            [np.abs(self.jacobian(start + step)) @ self.typical_magnitudes for step in (0.0 * start, *steps)]
+        )
+        return np.asarray(np.max(np.where(np.isfinite(scales), scales, 0.0), axis=0), dtype=np.float64)
 
     def residual(self, q: Floats) -> Floats:
         """Return φ, shape (m,)."""
         with np.errstate(all="ignore"):
-            return np.array(self._phi(0.0, *q, *self._parameters), dtype=float)
+            return np.array(self._residual_function(0.0, *q, *self._parameters), dtype=float)
 
     def jacobian(self, q: Floats) -> Floats:
         """Return ∂φ/∂q, shape (m, n)."""
         G = np.zeros(self._shape)
-        if self._places:
+        if self._entry_positions:
             with np.errstate(all="ignore"):
-                G[tuple(zip(*self._places, strict=True))] = self._slopes(0.0, *q, *self._parameters)
+                G[tuple(zip(*self._entry_positions, strict=True))] = self._derivative_function(
+                    0.0, *q, *self._parameters
+                )
         return G
 
-    def sizes(self, q: Floats) -> Floats:
+    def coordinate_scales(self, q: Floats) -> Floats:
         """Return the reference for steps: the larger of each coordinate and its typical magnitude, shape (n,)."""
-        return np.asarray(np.maximum(self.typical, np.abs(q)), dtype=np.float64)
+        return np.asarray(np.maximum(self.typical_magnitudes, np.abs(q)), dtype=np.float64)
 
-    def scales(self, q: Floats) -> Floats:
+    def row_scales(self, q: Floats) -> Floats:
         """Return Σ_j |∂φ_i/∂q_j| size_j of each row, but at least its typical size; shape (m,)."""
-        found: Floats = np.abs(self.jacobian(q)) @ self.sizes(q)
-        return np.asarray(np.fmax(found, self._least), dtype=np.float64)
+        scales: Floats = np.abs(self.jacobian(q)) @ self.coordinate_scales(q)
+        return np.asarray(np.fmax(scales, self._min_scales), dtype=np.float64)
 
     def open_rows(self, q: Floats) -> list[int]:
         """Return the numbers of the rows that do not vanish."""
-        allowed = CLOSURE_TOLERANCE * self.scales(q)
+        allowed = CLOSURE_TOLERANCE * self.row_scales(q)
         return [i for i, value in enumerate(self.residual(q)) if not abs(value) <= allowed[i]]
 
     def describe_open_rows(self, q: Floats) -> str:
-        """Return the rows that do not vanish, and by how much."""
+        """Return the names and residuals of the rows that do not vanish."""
         residual = self.residual(q)
         return ", ".join(f"{self.names[i]} by {residual[i]:.3g}" for i in self.open_rows(q))
 
@@ -126,42 +133,42 @@ def follow_newton_path(rows: LoopResidual, start: Floats, free: Sequence[int]) -
     """Follow the Newton path.
 
     Args:
-        rows: What is to vanish.
-        start: All coordinates, where it begins.
-        free: Indices of those that move.
+        rows: Rows that must vanish.
+        start: All coordinates at the beginning of the path.
+        free: Indices of the coordinates that may change.
     """
-    q, moving, part = start.copy(), list(free), 1.0
+    q, moving, step_fraction = start.copy(), list(free), 1.0
     # In units of their own: the shortest motion is the same whatever lengths are measured in.
-    units, lengths = rows.typical[moving], rows.scales(q)
-    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    units, row_lengths = rows.typical_magnitudes[moving], rows.row_scales(q)
+    row_lengths = np.where(row_lengths > 0.0, row_lengths, 1.0)
 
-    def slopes(at: Floats) -> Floats:
+    def scale_jacobian(q: Floats) -> Floats:
         """Return ∂φ/∂q over the rows' scales, times the typical magnitudes of the coordinates."""
-        return np.asarray(rows.jacobian(at)[:, moving] * units / lengths[:, None])
+        return np.asarray(rows.jacobian(q)[:, moving] * units / row_lengths[:, None])
 
-    residual, G = rows.residual(q), slopes(q)
+    residual, G = rows.residual(q), scale_jacobian(q)
     for _ in range(_MAX_STEPS if moving else 0):
         if not (np.isfinite(residual).all() and np.isfinite(G).all()):
             break
         inverse = np.linalg.pinv(G, rcond=RANK_TOLERANCE)
-        step = -inverse @ (residual / lengths) * units
-        if np.all(np.abs(step) <= _STEP_TOLERANCE * rows.sizes(q)[moving]):
+        step = -inverse @ (residual / row_lengths) * units
+        if np.all(np.abs(step) <= _STEP_TOLERANCE * rows.coordinate_scales(q)[moving]):
             q[moving] += step
             break
-        onto = inverse @ G
-        part = min(1.0, 4.0 * part)
-        while part >= _MIN_STEP_FRACTION:
-            tried = q.copy()
-            tried[moving] += part * step
-            found, there = rows.residual(tried), slopes(tried)
-            if np.isfinite(found).all() and np.isfinite(there).all():
-                turn = np.linalg.norm(inverse @ (there - G) @ onto, 2)
-                if turn <= _MAX_JACOBIAN_CHANGE:
+        row_space_projector = inverse @ G
+        step_fraction = min(1.0, 4.0 * step_fraction)
+        while step_fraction >= _MIN_STEP_FRACTION:
+            next_q = q.copy()
+            next_q[moving] += step_fraction * step
+            next_residual, next_G = rows.residual(next_q), scale_jacobian(next_q)
+            if np.isfinite(next_residual).all() and np.isfinite(next_G).all():
+                jacobian_change = np.linalg.norm(inverse @ (next_G - G) @ row_space_projector, 2)
+                if jacobian_change <= _MAX_JACOBIAN_CHANGE:
                     break
-            part *= 0.5
+            step_fraction *= 0.5
         else:
             break
-        q, residual, G = tried, found, there
+        q, residual, G = next_q, next_residual, next_G
     return NewtonPathEnd(q, not rows.open_rows(q))
 
 
@@ -173,46 +180,50 @@ def find_other_branches(
     Paths begin at places all around the guesses.
 
     Args:
-        rows: What is to vanish.
+        rows: Rows that must vanish.
         guesses: All coordinates.
-        free: Indices of those that move.
+        free: Indices of the coordinates that may change.
         angles: Indices of coordinates that are the same after a whole turn.
     """
     moving = list(free)
     if not moving:
         return []
     generator = np.random.default_rng(11)
-    found: list[Floats] = []
+    branches: list[Floats] = []
     for size in np.linspace(0.2, 3.0, _SEARCH_POINT_COUNT):
-        beside = guesses.copy()
-        beside[moving] += size * generator.uniform(-1.0, 1.0, len(moving)) * rows.sizes(guesses)[moving]
-        reached = follow_newton_path(rows, beside, free)
-        if not reached.closed:
+        start_point = guesses.copy()
+        start_point[moving] += (
+            size * generator.uniform(-1.0, 1.0, len(moving)) * rows.coordinate_scales(guesses)[moving]
+        )
+        path_end = follow_newton_path(rows, start_point, free)
+        if not path_end.closed:
             continue
-        q = reached.q
-        turning = [i for i in angles if i in moving]
-        q[turning] = guesses[turning] + np.remainder(q[turning] - guesses[turning] + np.pi, 2 * np.pi) - np.pi
+        q = path_end.q
+        free_angles = [i for i in angles if i in moving]
+        q[free_angles] = (
+            guesses[free_angles] + np.remainder(q[free_angles] - guesses[free_angles] + np.pi, 2 * np.pi) - np.pi
+        )
         if not rows.open_rows(q) and all(
-            np.any(np.abs(q - other) > _COORDINATE_TOLERANCE * rows.sizes(q)) for other in found
+            np.any(np.abs(q - branch) > _COORDINATE_TOLERANCE * rows.coordinate_scales(q)) for branch in branches
         ):
-            found.append(q)
-    found.sort(key=lambda q: float(np.linalg.norm((q - guesses) / rows.typical)))
-    return found[:3]
+            branches.append(q)
+    branches.sort(key=lambda q: float(np.linalg.norm((q - guesses) / rows.typical_magnitudes)))
+    return branches[:3]
 
 
 def find_contradictory_rows(rows: LoopResidual, q: Floats) -> list[int]:
     """Return the numbers of rows that depend on each other at all positions, but whose residuals contradict."""
     generator = np.random.default_rng(5)
-    aside = q + _RANK_SAMPLE_DISTANCE * rows.typical * generator.uniform(-1.0, 1.0, len(q))
-    G, lengths = rows.jacobian(aside) * rows.typical, rows.scales(aside)
+    shifted_q = q + _RANK_SAMPLE_DISTANCE * rows.typical_magnitudes * generator.uniform(-1.0, 1.0, len(q))
+    G, row_lengths = rows.jacobian(shifted_q) * rows.typical_magnitudes, rows.row_scales(shifted_q)
     if not np.isfinite(G).all():
         return []
-    lengths = np.where(lengths > 0.0, lengths, 1.0)
-    U, sizes, _ = np.linalg.svd(G / lengths[:, None])
+    row_lengths = np.where(row_lengths > 0.0, row_lengths, 1.0)
+    U, sizes, _ = np.linalg.svd(G / row_lengths[:, None])
     rank = int(np.count_nonzero(sizes > RANK_TOLERANCE * sizes[0]))
-    null = U[:, rank:]
-    share = np.max(np.abs(null), axis=1, initial=0.0)
-    residual = null.T @ (rows.residual(q) / lengths)
-    if not null.size or np.max(np.abs(residual)) <= CLOSURE_TOLERANCE:
+    left_null_space = U[:, rank:]
+    share = np.max(np.abs(left_null_space), axis=1, initial=0.0)
+    residual = left_null_space.T @ (rows.residual(q) / row_lengths)
+    if not left_null_space.size or np.max(np.abs(residual)) <= CLOSURE_TOLERANCE:
         return []
     return [int(i) for i in np.flatnonzero(share > RANK_TOLERANCE)]

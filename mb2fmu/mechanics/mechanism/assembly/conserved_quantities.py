@@ -1,12 +1,12 @@
-"""Integrals of motion in numbers: find them, and evaluate them at a state. No expression is formed.
+"""Find conserved quantities numerically, and evaluate them at a state. No expression is formed.
 
     p_r = ∂T/∂q'_r = (K⁻ᵀ ∂T/∂u)_r   kept where T does not depend on q_r, Σ Q_r = 0, and no constraint works along q_r
     P = Σ m v,  H = Σ r × m v + I ω  kept along axes of N along which Σ m a, Σ r × m a + (I ω)' vanish
     h = Σ q'_r p_r - T + V           kept where T does not depend on t, Σ Q_r q'_r + dV/dt = 0, and no constraint works
 
-with q' = K u + k0 and Q = K⁻ᵀ F. T is compared at places that are far from each other, so nothing is differentiated;
-dV/dt is a central difference of eighth order along the motion. Everything is asked at random states, parameters and
-inputs, to :data:`ZERO_TOLERANCE` of the largest term.
+with q' = K u + k0 and Q = K⁻ᵀ F. T is compared at points that are far from each other, so nothing is differentiated;
+dV/dt is a central difference of eighth order along the motion. All conditions are tested at random states, parameters
+and inputs, to :data:`ZERO_TOLERANCE` of the largest term.
 
 Source: Lanczos, The Variational Principles of Mechanics, ch. V; Goldstein, Classical Mechanics, sect. 2.6 and 2.7.
 """
@@ -37,9 +37,9 @@ PotentialFunction = Callable[[float, Floats, Floats], float]
 """V in J of t, q and all parameters."""
 ZERO_TOLERANCE = 1e-9
 _POTENTIAL_RATE_TOLERANCE = 1e-7
-"""What the difference of a potential energy may leave."""
+"""Tolerance of dV/dt, which is a difference quotient."""
 _PROBE_OFFSETS = (0.31, -0.83)
-"""So far from a sample, in parts of a coordinate's or time's natural magnitude, T is looked at again."""
+"""Distances from a sample, relative to typical magnitudes, at which T is evaluated again."""
 _DIFFERENCE_STEP = 0.02
 _EIGHTH_ORDER_WEIGHTS = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
 _MOMENTUM_UNITS = {"rad": "kg.m2/s", "m": "kg.m/s"}
@@ -47,41 +47,45 @@ _MOMENTUM_UNITS = {"rad": "kg.m2/s", "m": "kg.m/s"}
 
 @dataclass(frozen=True, slots=True)
 class ConservedQuantity:
-    """One integral: its name, its unit, its place among all candidates."""
+    """One conserved quantity: name, unit, index among all candidates."""
 
     name: str
     unit: str
-    place: int
+    candidate_index: int
 
 
 class ConservedQuantities:
-    """The integrals of one mechanism with bodies.
+    """Conserved quantities of one mechanism with bodies.
 
     Args:
-        mechanism: With bodies; of a Lagrangian alone see ``lagrangian_conserved_quantities``.
+        mechanism: A mechanism with bodies; for a Lagrangian alone see ``lagrangian_conserved_quantities``.
         potential: V; None where none is known: then no energy integral is looked for.
-        free: Values of the free parameters of the experiment in which they are compared; None: as declared. A
-            momentum that a spring of stiffness 0 leaves alone is none where the spring acts.
+        free_parameters: Values of the free parameters of the experiment in which they are compared; None: as declared.
+            A momentum may be conserved only because a spring's stiffness is 0.
 
-    ``kept`` are those that there are; ``in_space``: which components of P and H are among them.
+    ``quantities`` are those that there are; ``conserved_components``: which components of P and H are among them.
     """
 
     def __init__(
-        self, mechanism: Mechanism, potential: PotentialFunction | None, free: Sequence[float] | None = None
+        self, mechanism: Mechanism, potential: PotentialFunction | None, free_parameters: Sequence[float] | None = None
     ) -> None:
-        self.m, self._potential = mechanism, potential
-        self._free = free_parameter_values(mechanism) if free is None else free
+        self.mechanism, self._potential = mechanism, potential
+        self._free_parameters = free_parameter_values(mechanism) if free_parameters is None else free_parameters
         self._numeric = NumericMechanism(mechanism)
         m = mechanism
-        constants = [s for b in m.bodies for s in (b.mass, *(b.inertia if b.inertia is not None else sm.zeros(3)))]
-        self._constants = sm.lambdify([*m.p, *(a.symbol for a in m.calculated_parameters)], constants)
-        square = len(m.q) == len(m.u) and not m.u_auxiliary and not m.given_by_constraint
-        self._canonical = bool(m.q) and square and not find_nonintegrable_velocities(m)
+        constants = [
+            constant for b in m.bodies for constant in (b.mass, *(b.inertia if b.inertia is not None else sm.zeros(3)))
+        ]
+        self._mass_function = sm.lambdify([*m.p, *(a.symbol for a in m.calculated_parameters)], constants)
+        square = len(m.q) == len(m.u) and not m.u_auxiliary and not m.points_using_constraints
+        self._has_coordinate_momenta = bool(m.q) and square and not find_nonintegrable_velocities(m)
         self._located = all(m.points[body.masscenter].located for body in m.bodies)
-        self.in_space: tuple[bool, ...] = (False,) * 6
-        self.kept: tuple[ConservedQuantity, ...] = tuple(self._found())
+        self.conserved_components: tuple[bool, ...] = (False,) * 6
+        self.quantities: tuple[ConservedQuantity, ...] = tuple(self._find_conserved())
 
-    def at(self, t: float, q: Floats, u: Floats, z: Floats, r: Floats, free: Floats) -> tuple[Floats, Floats]:
+    def evaluate(
+        self, t: float, q: Floats, u: Floats, z: Floats, r: Floats, free_parameters: Floats
+    ) -> tuple[Floats, Floats]:
         """Return the values of the integrals and the sums of the sizes of their terms, shapes (n,).
 
         Args:
@@ -90,102 +94,110 @@ class ConservedQuantities:
             u: Speeds, dependent ones too.
             z: Auxiliary states.
             r: Inputs.
-            free: Parameters that are not calculated.
+            free_parameters: Parameters that are not calculated.
         """
-        parameters = self._numeric.parameters(free)
-        self._numeric.set(t, q, append_auxiliary_speeds(self.m, u), z, r, parameters)
-        values, sizes = self._candidates(t, q, u, parameters)
-        places = [kept.place for kept in self.kept]
-        return values[places], sizes[places]
+        parameters = self._numeric.parameters(free_parameters)
+        self._numeric.set_state(t, q, append_auxiliary_speeds(self.mechanism, u), z, r, parameters)
+        values, sizes = self._evaluate_candidates(t, q, u, parameters)
+        indices = [quantity.candidate_index for quantity in self.quantities]
+        return values[indices], sizes[indices]
 
     # ------------------------------------------------------------------ values
 
-    def _candidates(self, t: float, q: Floats, u: Floats, parameters: Floats) -> tuple[Floats, Floats]:
+    def _evaluate_candidates(self, t: float, q: Floats, u: Floats, parameters: Floats) -> tuple[Floats, Floats]:
         """Return P, H, p and h at the present state, and the sums of the sizes of their terms."""
-        values, sizes, along = self._of_bodies(u, parameters)
-        if not self._canonical:
+        values, sizes, momenta_by_speed = self._evaluate_bodies(u, parameters)
+        if not self._has_coordinate_momenta:
             return values, sizes
         K, k0 = self._numeric.kinematics()
-        by_coordinate = np.linalg.solve(K.T, along.T).T
-        p, p_size = by_coordinate.sum(axis=0), np.abs(by_coordinate).sum(axis=0)
+        momenta_by_coordinate = np.linalg.solve(K.T, momenta_by_speed.T).T
+        p, p_size = momenta_by_coordinate.sum(axis=0), np.abs(momenta_by_coordinate).sum(axis=0)
         values, sizes = np.append(values, p), np.append(sizes, p_size)
         rates, T = K @ u + k0, self._numeric.kinetic_energy()
         V = 0.0 if self._potential is None else self._potential(t, q, parameters)
         h_size = float(np.abs(p * rates).sum()) + T + abs(V)
         return np.append(values, float(p @ rates) - T + V), np.append(sizes, h_size)
 
-    def _of_bodies(self, u: Floats, parameters: Floats) -> tuple[Floats, Floats, Floats]:
+    def _evaluate_bodies(self, u: Floats, parameters: Floats) -> tuple[Floats, Floats, Floats]:
         """Return P and H, the sums of the sizes of their terms, shapes (6,); and m v · v_r, I ω · ω_r, (2 n, n_u).
 
-        A term is what one speed contributes to one body: of a falling body whose speeds are along its own axes, what
-        they contribute along the ground cancels, and their errors do not.
+        A term is the contribution of one speed to one body: for a falling body whose speeds are along its own axes, the
+        contributions along the ground's axes cancel, but their errors do not.
         """
-        numeric, n = self._numeric, len(self.m.u)
-        values, sizes, along = np.zeros(6), np.zeros(6), []
-        for body, (mass, *inertia) in zip(self.m.bodies, self._of_each(parameters), strict=True):
+        numeric, n = self._numeric, len(self.mechanism.u)
+        values, sizes, momenta_by_speed = np.zeros(6), np.zeros(6), []
+        for body, (mass, *inertia) in zip(self.mechanism.bodies, self._evaluate_masses(parameters), strict=True):
             point = numeric.points[body.masscenter]
-            spin, spin_size, turns = np.zeros(3), np.zeros(3), np.zeros((3, n))
+            spin, spin_size, angular_partials = np.zeros(3), np.zeros(3), np.zeros((3, n))
             if body.frame >= 0:
                 frame = numeric.frames[body.frame]
-                turned, turns = frame.rotation @ np.reshape(inertia, (3, 3)) @ frame.rotation.T, frame.partials[:, :n]
-                spin, spin_size = turned @ frame.omega, np.abs(turned) @ _term_sizes(frame.omega, turns, u)
-            slides = point.partials[:, :n]
-            momentum, size = mass * point.velocity, mass * _term_sizes(point.velocity, slides, u)
+                inertia_in_ground, angular_partials = (
+                    frame.rotation @ np.reshape(inertia, (3, 3)) @ frame.rotation.T,
+                    frame.partials[:, :n],
+                )
+                spin, spin_size = (
+                    inertia_in_ground @ frame.omega,
+                    np.abs(inertia_in_ground) @ _term_sizes(frame.omega, angular_partials, u),
+                )
+            partials = point.partials[:, :n]
+            momentum, size = mass * point.velocity, mass * _term_sizes(point.velocity, partials, u)
             values[:3] += momentum
             sizes[:3] += size
             if self._located:
                 values[3:] += np.cross(point.position, momentum) + spin
                 sizes[3:] += _moment_sizes(np.abs(point.position), size) + spin_size
-            along += [momentum @ slides, spin @ turns]
+            momenta_by_speed += [momentum @ partials, spin @ angular_partials]
         if not self._located:
             values[3:] = sizes[3:] = np.nan
-        return values, sizes, np.array(along)
+        return values, sizes, np.array(momenta_by_speed)
 
-    def _of_each(self, parameters: Floats) -> Floats:
+    def _evaluate_masses(self, parameters: Floats) -> Floats:
         """Return mass and inertia of each body, shape (n, 10)."""
-        return np.reshape(np.array(self._constants(*parameters), dtype=float), (len(self.m.bodies), 10))
+        return np.reshape(np.array(self._mass_function(*parameters), dtype=float), (len(self.mechanism.bodies), 10))
 
-    # ------------------------------------------------------------------ which there are
+    # ------------------------------------------------------------------ search
 
-    def _found(self) -> list[ConservedQuantity]:
+    def _find_conserved(self) -> list[ConservedQuantity]:
         """Return the quantities that keep their value at all random samples, with names and units."""
-        m = self.m
+        m = self.mechanism
         if not m.bodies:
             return []
-        samples = draw_random_states(self._numeric, self._free)
+        samples = draw_random_states(self._numeric, self._free_parameters)
         names = [f"momentum of all bodies along N.{axis}" for axis in "xyz"]
         names += [f"angular momentum of all bodies about N.{axis} through the origin" for axis in "xyz"]
         units = ["kg.m/s"] * 3 + ["kg.m2/s"] * 3
-        kept = self._kept_in_space(samples)
-        self.in_space = tuple(kept)
-        if self._canonical:
-            names += [f"momentum of {c.name}, which is ignorable" for c in m.declared.coordinates]
-            units += [momentum_unit(c.unit) for c in m.declared.coordinates]
-            quadratic = self._quadratic(samples)
+        conserved = self._find_conserved_components(samples)
+        self.conserved_components = tuple(conserved)
+        if self._has_coordinate_momenta:
+            names += [f"momentum of {coordinate.name}, which is ignorable" for coordinate in m.declared.coordinates]
+            units += [momentum_unit(coordinate.unit) for coordinate in m.declared.coordinates]
+            quadratic = self._is_sum_of_energies(samples)
             names.append("energy T + V" if quadratic else "Jacobi's integral T2 - T0 + V")
             units.append("J")
-            kept = [*kept, *self._kept_momenta(samples), self._kept_energy(samples)]
-        return [ConservedQuantity(n, u, i) for i, (n, u, k) in enumerate(zip(names, units, kept, strict=True)) if k]
+            conserved = [*conserved, *self._find_conserved_momenta(samples), self._is_energy_conserved(samples)]
+        return [
+            ConservedQuantity(n, u, i) for i, (n, u, k) in enumerate(zip(names, units, conserved, strict=True)) if k
+        ]
 
-    def _kept_in_space(self, samples: Sequence[StateSample]) -> list[bool]:
+    def _find_conserved_components(self, samples: Sequence[StateSample]) -> list[bool]:
         """Return which of the 6 components of momentum and angular momentum are kept and not identically zero."""
-        m = self.m
+        m = self.mechanism
         if not self._located or m.prescribed:
             return [False] * 6
-        kept = np.ones(6, dtype=bool)
-        anything = np.zeros(6, dtype=bool)
+        conserved = np.ones(6, dtype=bool)
+        is_nonzero = np.zeros(6, dtype=bool)
         for sample in samples:
-            rates, largest = self._rates_in_space(sample)
-            values, sizes = self._candidates(sample.t, sample.q, sample.u_constrained, sample.parameters)
-            kept &= np.abs(rates) <= ZERO_TOLERANCE * largest
-            anything |= np.abs(values[:6]) > ZERO_TOLERANCE * np.repeat(np.max(sizes[:6].reshape(2, 3), axis=1), 3)
+            rates, largest = self._evaluate_momentum_rates(sample)
+            values, sizes = self._evaluate_candidates(sample.t, sample.q, sample.u_constrained, sample.parameters)
+            conserved &= np.abs(rates) <= ZERO_TOLERANCE * largest
+            is_nonzero |= np.abs(values[:6]) > ZERO_TOLERANCE * np.repeat(np.max(sizes[:6].reshape(2, 3), axis=1), 3)
         if m.holonomic:  # samples do not lie on closed loops, and off them their forces have a moment
-            kept[3:] = False
-        return [bool(each) for each in kept & anything]
+            conserved[3:] = False
+        return [bool(component) for component in conserved & is_nonzero]
 
-    def _rates_in_space(self, sample: StateSample) -> tuple[Floats, Floats]:
+    def _evaluate_momentum_rates(self, sample: StateSample) -> tuple[Floats, Floats]:
         """Return P' and H' with loads and constraint forces only, and the largest of their terms; shape (6,)."""
-        m, numeric = self.m, self._numeric
+        m, numeric = self.mechanism, self._numeric
         set_random_state(numeric, sample, on_constraints=True)
         n = len(m.u)
         M, f = numeric.dynamics([0.0] * len(m.constraint_forces))
@@ -194,86 +206,95 @@ class ConservedQuantities:
         u_dot = np.linalg.lstsq(matrix, np.concatenate([f[:n], -gamma]), rcond=None)[0][:n]
         u_dot = append_auxiliary_speeds(m, u_dot)
         rates = []
-        for body, (mass, *inertia) in zip(m.bodies, self._of_each(sample.parameters), strict=True):
+        for body, (mass, *inertia) in zip(m.bodies, self._evaluate_masses(sample.parameters), strict=True):
             point = numeric.points[body.masscenter]
-            force, spun = mass * (point.acceleration0 + point.partials @ u_dot), np.zeros(3)
+            force, angular_momentum_rate = mass * (point.acceleration0 + point.partials @ u_dot), np.zeros(3)
             if body.frame >= 0:
                 frame = numeric.frames[body.frame]
-                turned = frame.rotation @ np.reshape(inertia, (3, 3)) @ frame.rotation.T
-                spun = turned @ (frame.alpha0 + frame.partials @ u_dot)
-                spun += np.cross(frame.omega, turned @ frame.omega)
-            rates.append(np.concatenate([force, np.cross(point.position, force) + spun]))
+                inertia_in_ground = frame.rotation @ np.reshape(inertia, (3, 3)) @ frame.rotation.T
+                angular_momentum_rate = inertia_in_ground @ (frame.alpha0 + frame.partials @ u_dot)
+                angular_momentum_rate += np.cross(frame.omega, inertia_in_ground @ frame.omega)
+            rates.append(np.concatenate([force, np.cross(point.position, force) + angular_momentum_rate]))
         stacked = np.array(rates)
         largest = np.max(np.abs(stacked).reshape(-1, 2, 3), axis=(0, 2))
         return stacked.sum(axis=0), np.repeat(np.maximum(largest, np.finfo(float).tiny), 3)
 
-    def _kept_momenta(self, samples: Sequence[StateSample]) -> list[bool]:
+    def _find_conserved_momenta(self, samples: Sequence[StateSample]) -> list[bool]:
         """Return for each coordinate whether its momentum is kept: T ignores it, and no force works along it."""
-        m, natural = self.m, estimate_characteristic_units(self.m.declared)
-        sizes = [natural.typical(c) for c in m.declared.coordinates]
-        kept = np.ones(len(m.q), dtype=bool)
+        m, units = self.mechanism, estimate_characteristic_units(self.mechanism.declared)
+        sizes = [units.typical(coordinate) for coordinate in m.declared.coordinates]
+        conserved = np.ones(len(m.q), dtype=bool)
         for sample in samples:
             set_random_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematics()
             rates = K @ sample.u_constrained + k0
-            forces, terms = self._forces(K)
-            kept &= np.abs(forces) <= ZERO_TOLERANCE * terms
-            kept &= ~find_worked_coordinates(self._numeric, K)
+            forces, terms = self._evaluate_coordinate_forces(K)
+            conserved &= np.abs(forces) <= ZERO_TOLERANCE * terms
+            conserved &= ~find_worked_coordinates(self._numeric, K)
             for r, size in enumerate(sizes):
-                ways = [(sample.t, sample.q + away * size * np.eye(len(m.q))[r]) for away in _PROBE_OFFSETS]
-                kept[r] = kept[r] and self._same_kinetic_energy(sample, rates, ways)
-        return [bool(each) for each in kept]
+                other_points = [(sample.t, sample.q + offset * size * np.eye(len(m.q))[r]) for offset in _PROBE_OFFSETS]
+                conserved[r] = conserved[r] and self._has_same_kinetic_energy(sample, rates, other_points)
+        return [bool(is_conserved) for is_conserved in conserved]
 
-    def _forces(self, K: Floats) -> tuple[Floats, Floats]:
+    def _evaluate_coordinate_forces(self, K: Floats) -> tuple[Floats, Floats]:
         """Return Q_r, and the sum of the sizes of its terms, at the present state."""
-        n, zeros = len(self.m.u), [0.0] * len(self.m.constraint_forces)
-        turned = np.linalg.inv(K).T
+        n, zeros = len(self.mechanism.u), [0.0] * len(self.mechanism.constraint_forces)
+        inverse_transpose = np.linalg.inv(K).T
         forces, sizes = self._numeric.generalized_forces(zeros)[:n], self._numeric.force_sizes(zeros)[:n]
-        return turned @ forces, np.abs(turned) @ sizes
+        return inverse_transpose @ forces, np.abs(inverse_transpose) @ sizes
 
-    def _same_kinetic_energy(self, sample: StateSample, rates: Floats, ways: Sequence[tuple[float, Floats]]) -> bool:
+    def _has_same_kinetic_energy(
+        self, sample: StateSample, rates: Floats, other_points: Sequence[tuple[float, Floats]]
+    ) -> bool:
         """Return whether T is the same at other times and places for the same q'."""
-        numeric, (T, *others) = self._numeric, [(sample.t, sample.q), *ways]
-        found = []
-        for t, q in (T, *others):
-            numeric.set(
-                t, q, append_auxiliary_speeds(self.m, sample.u_constrained), sample.z, sample.r, sample.parameters
+        numeric, (T, *points) = self._numeric, [(sample.t, sample.q), *other_points]
+        energies = []
+        for t, q in (T, *points):
+            numeric.set_state(
+                t,
+                q,
+                append_auxiliary_speeds(self.mechanism, sample.u_constrained),
+                sample.z,
+                sample.r,
+                sample.parameters,
             )
             K, k0 = numeric.kinematics()
             u = np.asarray(np.linalg.solve(K, rates - k0), dtype=np.float64)
-            numeric.set(t, q, append_auxiliary_speeds(self.m, u), sample.z, sample.r, sample.parameters)
-            found.append(numeric.kinetic_energy())
-        return bool(np.ptp(found) <= ZERO_TOLERANCE * np.max(found))
+            numeric.set_state(t, q, append_auxiliary_speeds(self.mechanism, u), sample.z, sample.r, sample.parameters)
+            energies.append(numeric.kinetic_energy())
+        return bool(np.ptp(energies) <= ZERO_TOLERANCE * np.max(energies))
 
-    def _quadratic(self, samples: Sequence[StateSample]) -> bool:
+    def _is_sum_of_energies(self, samples: Sequence[StateSample]) -> bool:
         """Return whether h is T + V, at all samples."""
         for sample in samples:
             set_random_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematics()
-            p = np.linalg.solve(K.T, self._numeric.momenta()[: len(self.m.u)])
+            p = np.linalg.solve(K.T, self._numeric.momenta()[: len(self.mechanism.u)])
             T = self._numeric.kinetic_energy()
             if abs(float(p @ (K @ sample.u_constrained + k0)) - 2 * T) > ZERO_TOLERANCE * T:
                 return False
         return True
 
-    def _kept_energy(self, samples: Sequence[StateSample]) -> bool:
+    def _is_energy_conserved(self, samples: Sequence[StateSample]) -> bool:
         """Return whether h keeps its value."""
-        m, V = self.m, self._potential
-        if V is None or m.driven:
+        m, V = self.mechanism, self._potential
+        if V is None or m.inputs_with_rates:
             return False
-        second = estimate_characteristic_units(m.declared).magnitude("s")
+        time_unit = estimate_characteristic_units(m.declared).magnitude("s")
         for sample in samples:
             set_random_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematics()
             if constraints_do_work(self._numeric):
                 return False
             rates = K @ sample.u_constrained + k0
-            forces, terms = self._forces(K)
-            changed, size = potential_rate(V, sample, rates, _DIFFERENCE_STEP * second)
-            if abs(float(forces @ rates) + changed) > _POTENTIAL_RATE_TOLERANCE * (float(terms @ np.abs(rates)) + size):
+            forces, terms = self._evaluate_coordinate_forces(K)
+            potential_change, size = potential_rate(V, sample, rates, _DIFFERENCE_STEP * time_unit)
+            if abs(float(forces @ rates) + potential_change) > _POTENTIAL_RATE_TOLERANCE * (
+                float(terms @ np.abs(rates)) + size
+            ):
                 return False
-            if not self._same_kinetic_energy(
-                sample, rates, [(sample.t + away * second, sample.q) for away in _PROBE_OFFSETS]
+            if not self._has_same_kinetic_energy(
+                sample, rates, [(sample.t + offset * time_unit, sample.q) for offset in _PROBE_OFFSETS]
             ):
                 return False
         return True
@@ -281,8 +302,8 @@ class ConservedQuantities:
 
 def _term_sizes(velocity: Floats, partials: Floats, u: Floats) -> Floats:
     """Return the sum of the sizes of a velocity's terms by component, shape (3,): those of speeds, and the rest."""
-    rest = np.abs(velocity - partials @ u)
-    return np.asarray(np.abs(partials) @ np.abs(u) + rest)
+    remainder = np.abs(velocity - partials @ u)
+    return np.asarray(np.abs(partials) @ np.abs(u) + remainder)
 
 
 def _moment_sizes(arm: Floats, size: Floats) -> Floats:

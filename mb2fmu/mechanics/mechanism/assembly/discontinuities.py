@@ -1,4 +1,4 @@
-"""Name discontinuous forces when an integrator has given up: dry friction by sign(v), a switch, a step in a table."""
+"""Name discontinuous forces when an integrator fails: dry friction by sign(v), a switch, a step in a table."""
 
 from __future__ import annotations
 
@@ -20,27 +20,34 @@ _JUMPING_FUNCTIONS = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
 
 def find_jumping_terms(m: Mechanism) -> dict[str, str]:
     """Return each place with a term that jumps during the motion → that term as written."""
-    moving = {*m.q, *m.u, *m.z, *(s for load in m.loads for s in _pathway_symbols(load))}
-    moving |= {s for sensed in m.sensed for s in sensed.symbols}
-    places = [(load.name, expression) for load in m.loads for expression in _load_expressions(load)]
+    moving = {*m.q, *m.u, *m.z, *(symbol for load in m.loads for symbol in _pathway_symbols(load))}
+    moving |= {symbol for sensed in m.motion_vectors for symbol in sensed.symbols}
+    named_expressions = [(load.name, expression) for load in m.loads for expression in _load_expressions(load)]
     states = m.declared.auxiliary_states
-    places += [(f"the derivative of {s.name}", rate) for s, rate in zip(states, m.z_dot, strict=True)]
-    found: dict[str, str] = {}
-    for name, expression in places:
+    named_expressions += [
+        (f"the derivative of {state.name}", rate) for state, rate in zip(states, m.z_dot, strict=True)
+    ]
+    jumping_terms: dict[str, str] = {}
+    for name, expression in named_expressions:
         terms = sorted(
-            (e for e in expression.atoms(*_JUMPING_FUNCTIONS) if e.free_symbols & moving), key=sm.default_sort_key
+            (term for term in expression.atoms(*_JUMPING_FUNCTIONS) if term.free_symbols & moving),
+            key=sm.default_sort_key,
         )
         if terms:
-            found.setdefault(name, str(terms[0])[:60])
-    return found
+            jumping_terms.setdefault(name, str(terms[0])[:60])
+    return jumping_terms
 
 
 def has_events(m: Mechanism) -> bool:
     """Return whether the motion or an output may have events: own ones, or functions that jump or have a kink."""
-    written = [item.expression for item in m.outputs if isinstance(item, ExpressionOutput)]
-    expressions = [*written, *m.z_dot, *(e for load in m.loads for e in _load_expressions(load))]
+    output_expressions = [item.expression for item in m.outputs if isinstance(item, ExpressionOutput)]
+    expressions = [
+        *output_expressions,
+        *m.z_dot,
+        *(expression for load in m.loads for expression in _load_expressions(load)),
+    ]
     expressions += [m.lagrangian.expression, *m.lagrangian.forces] if m.lagrangian else []
-    return m.has_event_sources or any(e.has(*_SWITCHING_FUNCTIONS) for e in expressions)
+    return m.has_event_sources or any(expression.has(*_SWITCHING_FUNCTIONS) for expression in expressions)
 
 
 @contextmanager
@@ -56,23 +63,21 @@ def report_discontinuities(m: Mechanism) -> Iterator[None]:
         jumps = find_jumping_terms(m)
         if not jumps:
             raise
-        places = "; ".join(f"{name}: {what}" for name, what in jumps.items())
-        what = (
-            f"what acts jumps as the mechanism moves ({places}): where it jumps to and fro, as in sticking friction, "
-        )
-        what += "no integrator gets on"
+        jump_list = "; ".join(f"{name}: {term}" for name, term in jumps.items())
+        problem = f"forces or rates jump during the motion ({jump_list}): where they jump to and fro, as in sticking "
+        problem += "friction, no integrator can continue"
         remedy = (
             "let each jump depend on one sliding speed or gap, so that its event can be found (docs/events.md), "
             "or write a steep and smooth function instead, such as tanh(v/v_s) for sign(v)"
         )
-        raise type(error)(error.headline, [*error.faults, Fault(what, remedy=remedy)]) from error
+        raise type(error)(error.headline, [*error.faults, Fault(problem, remedy=remedy)]) from error
 
 
 def _load_expressions(load: Load) -> list[sm.Expr]:
     """Return a load's expressions, in which jumps are looked for: components, or an actuator's force or torque."""
     if isinstance(load, (ForceLoad, TorqueLoad)):
         terms = load.force if isinstance(load, ForceLoad) else load.torque
-        return [sm.sympify(c) for _, components in terms for c in components]
+        return [sm.sympify(component) for _, components in terms for component in components]
     return [sm.sympify(load.force if isinstance(load, PathwayLoad) else load.torque)]
 
 

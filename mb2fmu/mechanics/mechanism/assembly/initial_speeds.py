@@ -36,7 +36,7 @@ _BRANCH_SEARCH_OFFSETS = (
     -1.0,
     3.0,
     -3.0,
-)  # where branches are looked for beside the guesses, as parts of the speeds' size
+)  # offsets from the guesses at which the search for branches begins, relative to the speeds
 _ConstraintFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """(A, b, γ) of the speeds."""
 
@@ -47,145 +47,158 @@ def solve_start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> 
     """Return all speeds at the start.
 
     Args:
-        m: As read.
-        numeric: Of it.
-        q: Coordinates on the constraints.
+        m: Imported mechanism.
+        numeric: Its constraints in numbers.
+        q: Coordinates that satisfy the constraints.
 
     Raises:
         MechanismError: If nothing is left to move, if fixed speeds contradict the constraints, or if the start is a
             singular position and the speeds are on none of the branches that meet there.
     """
-    c, d = m.velocity_constraints, m.declared
-    assert c is not None
+    velocity_constraints, declared = m.velocity_constraints, m.declared
+    assert velocity_constraints is not None
     constraints = _make_constraint_function(m, numeric, q)
     A, b, _ = constraints(np.zeros(len(m.u)))
     units = typical_speeds(m)
-    typical = typical_row_lengths(m, numeric, units)
+    typical_lengths = typical_row_lengths(m, numeric, units)
     scaled = A * units
     if int(
-        np.linalg.matrix_rank(scaled / row_normalization_lengths(scaled, typical)[:, None], tol=RANK_TOLERANCE)
+        np.linalg.matrix_rank(scaled / row_normalization_lengths(scaled, typical_lengths)[:, None], tol=RANK_TOLERANCE)
     ) == len(m.u):
-        what = f"the {len(c.names)} constraints leave the {len(m.u)} speeds nothing to move: {', '.join(c.names)}"
-        raise MechanismError("the mechanism cannot move:", [Fault(what, remedy="take constraints away")])
-    u = np.array([s.start for s in d.speeds])
-    free = [i for i, s in enumerate(d.speeds) if s.kind == "guess"]
+        names = velocity_constraints.names
+        problem = f"the {len(names)} constraints leave the {len(m.u)} speeds nothing to move: {', '.join(names)}"
+        raise MechanismError("the mechanism cannot move:", [Fault(problem, remedy="take constraints away")])
+    u = np.array([speed.start for speed in declared.speeds])
+    free = [i for i, speed in enumerate(declared.speeds) if speed.kind == "guess"]
     if free:
-        length = row_normalization_lengths(scaled[:, free], typical)
+        length = row_normalization_lengths(scaled[:, free], typical_lengths)
         change = np.linalg.lstsq(scaled[:, free] / length[:, None], (A @ u + b) / length, rcond=_SINGULAR_TOLERANCE)[0]
         u[free] -= units[free] * change
-    left = A @ u + b
-    allowed = _ROW_TOLERANCE * np.maximum(typical * max(1.0, float(np.max(np.abs(u) / units))), np.abs(A) @ np.abs(u))
-    wrong = [i for i, value in enumerate(left) if not abs(value) <= allowed[i]]
-    if wrong:
-        kept = [s.name for i, s in enumerate(d.speeds) if i not in free and np.any(A[wrong, i] != 0.0)]
-        off = ", ".join(f"{c.names[i]} by {left[i]:.3g}" for i in wrong)
-        what = f"the fixed start values of {', '.join(kept)} contradict the velocity constraints: {off} off"
-        raise MechanismError("the mechanism cannot be started:", [Fault(what, remedy=_REMEDY)])
-    return _move_onto_branch(m, constraints, u, free, units, typical)
+    residual = A @ u + b
+    allowed = _ROW_TOLERANCE * np.maximum(
+        typical_lengths * max(1.0, float(np.max(np.abs(u) / units))), np.abs(A) @ np.abs(u)
+    )
+    open_rows = [i for i, value in enumerate(residual) if not abs(value) <= allowed[i]]
+    if open_rows:
+        fixed_names = [
+            speed.name for i, speed in enumerate(declared.speeds) if i not in free and np.any(A[open_rows, i] != 0.0)
+        ]
+        residual_list = ", ".join(f"{velocity_constraints.names[i]} by {residual[i]:.3g}" for i in open_rows)
+        problem = f"the fixed start values of {', '.join(fixed_names)} contradict the velocity constraints: "
+        problem += f"{residual_list} off"
+        raise MechanismError("the mechanism cannot be started:", [Fault(problem, remedy=_REMEDY)])
+    return _move_onto_branch(m, constraints, u, free, units, typical_lengths)
 
 
 def _make_constraint_function(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _ConstraintFunction:
     """Return a function of u that gives A, b and γ at the start; A and b are evaluated once."""
-    d = m.declared
-    z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
+    declared = m.declared
+    z, r = (np.array([item.start for item in items]) for items in (declared.auxiliary_states, declared.inputs))
     parameters = free_parameter_values(m)
-    A, b, _ = numeric.at(0.0, q, z, r, parameters)
+    A, b, _ = numeric.evaluate(0.0, q, z, r, parameters)
 
-    def at(u: Floats) -> tuple[Floats, Floats, Floats]:
-        return A, b, numeric.bias(0.0, q, u, z, r, parameters)
+    def evaluate(u: Floats) -> tuple[Floats, Floats, Floats]:
+        return A, b, numeric.evaluate_bias(0.0, q, u, z, r, parameters)
 
-    return at
+    return evaluate
 
 
 def _move_onto_branch(
-    m: Mechanism, constraints: _ConstraintFunction, u: Floats, free: list[int], units: Floats, typical: Floats
+    m: Mechanism, constraints: _ConstraintFunction, u: Floats, free: list[int], units: Floats, typical_lengths: Floats
 ) -> Floats:
     """Return the speeds unchanged; in a singular position the nearest speeds that one of the branches allows.
 
     Args:
-        m: As read.
-        constraints: Of the speeds.
+        m: Imported mechanism.
+        constraints: A, b and γ as functions of the speeds.
         u: All speeds, shape (n_u,).
-        free: Numbers of those that may change.
+        free: Indices of the speeds that may change.
         units: Typical magnitudes of all speeds, shape (n_u,).
-        typical: Typical lengths of the rows over the speeds in these units, shape (m,).
+        typical_lengths: Typical lengths of the rows over the speeds in these units, shape (m,).
     """
     import scipy.linalg
 
     A = constraints(u)[0] * units
-    length = row_normalization_lengths(A, typical)
-    null = scipy.linalg.null_space((A / length[:, None]).T, rcond=_SINGULAR_TOLERANCE)
-    if not null.size:
+    length = row_normalization_lengths(A, typical_lengths)
+    left_null_space = scipy.linalg.null_space((A / length[:, None]).T, rcond=_SINGULAR_TOLERANCE)
+    if not left_null_space.size:
         return u
     rate = estimate_characteristic_units(m.declared).magnitude("1/s")
 
-    def missing(speeds: Floats) -> Floats:
+    def evaluate_branch_condition(speeds: Floats) -> Floats:
         """Return lᵀγ with rows of unit length, relative to natural magnitudes where it is a rate."""
-        return np.asarray(null.T @ (constraints(speeds)[2] / length)) / rate
+        return np.asarray(left_null_space.T @ (constraints(speeds)[2] / length)) / rate
 
-    if _condition_vanishes(missing(u), u, units):
+    if _condition_vanishes(evaluate_branch_condition(u), u, units):
         return u
     tangent = scipy.linalg.null_space(A[:, free], rcond=_SINGULAR_TOLERANCE) if free else np.zeros((0, 0))
     size = float(np.max(np.abs(u) / units))
     directions = np.zeros((len(u), tangent.shape[1]))
     directions[free] = units[free][:, None] * tangent
-    found = (
-        [_solve_branch_condition(missing, u, directions, units, beside * size) for beside in _BRANCH_SEARCH_OFFSETS]
+    solutions = (
+        [
+            _solve_branch_condition(evaluate_branch_condition, u, directions, units, offset * size)
+            for offset in _BRANCH_SEARCH_OFFSETS
+        ]
         if tangent.size
         else []
     )
     branches: list[Floats] = []
-    for v in (v for v in found if v is not None):
+    for v in (v for v in solutions if v is not None):
         if all(np.any(np.abs(v - w) > 1e-6 * np.maximum(units, np.abs(v))) for w in branches):
             branches.append(v)
     return _choose_nearest_branch(m, branches, u, free, units)
 
 
-def _condition_vanishes(left: Floats, speeds: Floats, units: Floats) -> bool:
+def _condition_vanishes(condition: Floats, speeds: Floats, units: Floats) -> bool:
     """Return whether lᵀγ vanishes; it is quadratic in the speeds."""
-    return bool(np.max(np.abs(left)) <= CLOSURE_TOLERANCE * max(1.0, float(np.max(np.abs(speeds) / units))) ** 2)
+    return bool(np.max(np.abs(condition)) <= CLOSURE_TOLERANCE * max(1.0, float(np.max(np.abs(speeds) / units))) ** 2)
 
 
 def _solve_branch_condition(
-    missing: Callable[[Floats], Floats], u: Floats, directions: Floats, units: Floats, beside: float
+    branch_condition: Callable[[Floats], Floats], u: Floats, directions: Floats, units: Floats, offset: float
 ) -> Floats | None:
-    """Solve lᵀγ = 0 for speeds by Gauss-Newton steps along ``directions``, shape (n_u, n), starting ``beside`` of u.
+    """Solve lᵀγ = 0 for speeds by Gauss-Newton steps along ``directions``, shape (n_u, n), starting ``offset`` of u.
 
     Central differences are exact, since γ is of second degree.
     """
-    n = directions.shape[1]
-    v = u + beside * directions @ np.ones(n) / np.sqrt(n)
+    direction_count = directions.shape[1]
+    v = u + offset * directions @ np.ones(direction_count) / np.sqrt(direction_count)
     for _ in range(_MAX_STEPS):
-        left = missing(v)
-        slopes = np.array([(missing(v + column) - missing(v - column)) / 2.0 for column in directions.T]).T
-        if np.max(np.abs(slopes)) <= RANK_TOLERANCE:
-            break  # between two branches: nothing says which way to go
-        step = directions @ np.linalg.lstsq(slopes, left, rcond=RANK_TOLERANCE)[0]
+        condition = branch_condition(v)
+        derivatives = np.array(
+            [(branch_condition(v + column) - branch_condition(v - column)) / 2.0 for column in directions.T]
+        ).T
+        if np.max(np.abs(derivatives)) <= RANK_TOLERANCE:
+            break  # between two branches: no direction is preferred
+        step = directions @ np.linalg.lstsq(derivatives, condition, rcond=RANK_TOLERANCE)[0]
         v = v - step
         if np.all(np.abs(step) <= 1e-13 * np.maximum(units, np.abs(v))):
             break
-    return v if _condition_vanishes(missing(v), v, units) else None
+    return v if _condition_vanishes(branch_condition(v), v, units) else None
 
 
 def _choose_nearest_branch(m: Mechanism, branches: list[Floats], u: Floats, free: list[int], units: Floats) -> Floats:
     """Return the branch of the guesses if it is clearly the nearest, with speeds measured in ``units``."""
     speeds = m.declared.speeds
-    declared = np.array([s.start for s in speeds])
+    declared = np.array([speed.start for speed in speeds])
     distances = [round(float(np.linalg.norm((v - declared) / units)), 9) for v in branches]
     order = sorted(range(len(branches)), key=lambda i: (distances[i], (branches[i] / units).round(9).tolist()))
     if len(branches) == 1 or (branches and distances[order[0]] < 0.9 * distances[order[1]]):
         return branches[order[0]]
 
-    def listed(values: Floats) -> str:
+    def format_speeds(values: Floats) -> str:
         return ", ".join(
             f"{speeds[i].name} = {round(float(values[i] / units[i]), 9) * units[i] + 0.0:.6g}" for i in free
         )
 
-    what = "the start is a singular position, where branches of the motion meet, and the speeds are on none of them: "
-    what += f"with {listed(u)} the rates of the constraints cannot vanish"
+    problem = (
+        "the start is a singular position, where branches of the motion meet, and the speeds are on none of them: "
+    )
+    problem += f"with {format_speeds(u)} the rates of the constraints cannot vanish"
     if branches:
-        what += f"; the branches have {', and '.join(listed(branches[i]) for i in order)}"
+        problem += f"; the branches have {', and '.join(format_speeds(branches[i]) for i in order)}"
         remedy = "give those of the branch that is meant as guesses"
     else:
         remedy = "start elsewhere, or at rest"
-    raise MechanismError("the mechanism cannot be started:", [Fault(what, remedy=remedy)])
+    raise MechanismError("the mechanism cannot be started:", [Fault(problem, remedy=remedy)])

@@ -1,4 +1,4 @@
-"""``NumericConstraints``: A, b, γ and K of a mechanism as functions of numbers, without the rest of it.
+"""``NumericConstraints``: evaluate A, b, γ and K of a mechanism, without its bodies and loads.
 
 ``make_parameter_function``: all parameters of a mechanism in numbers, from the free ones.
 """
@@ -29,10 +29,10 @@ def make_parameter_function(mechanism: Mechanism) -> Callable[[Sequence[float] |
 
 def _substitute_calculated(mechanism: Mechanism) -> list[sm.Expr]:
     """Return calculated parameters as expressions of free ones."""
-    known: dict[sm.Symbol, sm.Expr] = {}
+    expressions: dict[sm.Symbol, sm.Expr] = {}
     for assignment in mechanism.calculated_parameters:
-        known[assignment.symbol] = assignment.expression.xreplace(known)
-    return list(known.values())
+        expressions[assignment.symbol] = assignment.expression.xreplace(expressions)
+    return list(expressions.values())
 
 
 class NumericConstraints:
@@ -43,18 +43,23 @@ class NumericConstraints:
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
-        m, c = mechanism, mechanism.velocity_constraints
-        self._prepare = make_parameter_function(m)
-        A = c.jacobian.todok() if c else {}
+        m, constraints = mechanism, mechanism.velocity_constraints
+        self._calculate_parameters = make_parameter_function(m)
+        A = constraints.jacobian.todok() if constraints else {}
         K = m.kinematics.matrix.todok()
-        self._A, self._K = _entry_positions(A), _entry_positions(K)
-        self._rows, self._n_q, self._n_u = len(c.names) if c else 0, len(m.q), len(m.u)
+        self._A_positions, self._K_positions = _entry_positions(A), _entry_positions(K)
+        self._row_count, self._n_q, self._n_u = len(constraints.names) if constraints else 0, len(m.q), len(m.u)
         self._mechanism = mechanism
-        self._others = [*m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
-        wanted = [sm.sympify(e) for e in (*A.values(), *K.values(), *(c.offset if c else ()))]
-        self._evaluate = GroupedEvaluation([m.t, *m.q, *self._others], wanted)
+        self._other_arguments = [*m.z, *m.r, *m.p, *(calculated.symbol for calculated in m.calculated_parameters)]
+        expressions = [
+            sm.sympify(expression)
+            for expression in (*A.values(), *K.values(), *(constraints.offset if constraints else ()))
+        ]
+        self._evaluate = GroupedEvaluation([m.t, *m.q, *self._other_arguments], expressions)
 
-    def at(self, t: float, q: Array, z: Array, r: Array, p: Sequence[float] | Array) -> tuple[Array, Array, Array]:
+    def evaluate(
+        self, t: float, q: Array, z: Array, r: Array, p: Sequence[float] | Array
+    ) -> tuple[Array, Array, Array]:
         """Return A, b and K.
 
         Args:
@@ -64,23 +69,26 @@ class NumericConstraints:
             r: Inputs.
             p: Free parameters.
         """
-        values = self._evaluate(t, *q, *z, *r, *self._prepare(p))
-        a, k = len(self._A[0]), len(self._K[0])
-        A, K = np.zeros((self._rows, self._n_u)), np.zeros((self._n_q, self._n_u))
-        A[self._A], K[self._K] = values[:a], values[a : a + k]
-        return A, values[a + k :], K
+        values = self._evaluate(t, *q, *z, *r, *self._calculate_parameters(p))
+        A_entry_count, K_entry_count = len(self._A_positions[0]), len(self._K_positions[0])
+        A, K = np.zeros((self._row_count, self._n_u)), np.zeros((self._n_q, self._n_u))
+        A[self._A_positions], K[self._K_positions] = (
+            values[:A_entry_count],
+            values[A_entry_count : A_entry_count + K_entry_count],
+        )
+        return A, values[A_entry_count + K_entry_count :], K
 
-    def bias(self, t: float, q: Array, u: Array, z: Array, r: Array, p: Sequence[float] | Array) -> Array:
-        """Return γ at the speeds u; other arguments as for :meth:`at`."""
-        return self._bias(t, *q, *u, *z, *r, *self._prepare(p))
+    def evaluate_bias(self, t: float, q: Array, u: Array, z: Array, r: Array, p: Sequence[float] | Array) -> Array:
+        """Return γ at the speeds u; other arguments as for :meth:`evaluate`."""
+        return self._bias_function(t, *q, *u, *z, *r, *self._calculate_parameters(p))
 
     @cached_property
-    def _bias(self) -> GroupedEvaluation:
+    def _bias_function(self) -> GroupedEvaluation:
         """Γ as a function of t, q, u and the rest, with auxiliary speeds zero."""
-        m, c = self._mechanism, self._mechanism.velocity_constraints
+        m, constraints = self._mechanism, self._mechanism.velocity_constraints
         auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
-        rows = [sm.sympify(e).xreplace(auxiliary) for e in c.bias] if c else []
-        return GroupedEvaluation([m.t, *m.q, *m.u, *self._others], rows)
+        rows = [sm.sympify(expression).xreplace(auxiliary) for expression in constraints.bias] if constraints else []
+        return GroupedEvaluation([m.t, *m.q, *m.u, *self._other_arguments], rows)
 
 
 def _entry_positions(entries: dict[tuple[int, int], sm.Expr]) -> EntryPositions:

@@ -1,7 +1,7 @@
 """Kinematics and Newton-Euler equations of a Mechanism in NumPy, at one state at a time.
 
-Nothing is composed symbolically: the local relations are evaluated as they are (``evaluation``), everything between
-bodies is matrix arithmetic. It serves the checks, and as a reference that shares nothing with the formulations.
+Nothing is composed symbolically: only the local relations are evaluated; everything between bodies is matrix
+arithmetic. It serves the checks, and as a reference that shares nothing with the formulations.
 
 With the partial velocities J (v_P = J u + v_t) of every mass centre and frame, the projected Newton-Euler equations are
 
@@ -58,7 +58,7 @@ class TermLocation:
     Attributes:
         frame: Number of the frame.
         columns: Speeds that its partials are not zero for, indices into ``u_all``.
-        start: Of its three rows.
+        start: Position of its three rows.
     """
 
     frame: int
@@ -73,14 +73,14 @@ class ExpressedTerms:
     partials: Array
     vector: Array
     rate: Array
-    second: Array
+    second_rate: Array
 
 
 class TermGroups:
     """Terms that are evaluated together, in groups of the same number of speeds.
 
     Args:
-        terms: In any order, which stays.
+        terms: Terms, in any order; results are in this order.
         n_u: Number of all speeds.
     """
 
@@ -90,63 +90,69 @@ class TermGroups:
         sizes = [len(term.columns) for term in terms]
         self._groups: list[tuple[Indices, Indices, Indices]] = []  # (numbers of terms, places of values, columns)
         for size in sorted(set(sizes)):
-            numbers = np.array([k for k, each in enumerate(sizes) if each == size], dtype=np.intp)
-            starts = np.array([terms[k].start for k in numbers], dtype=np.intp)
-            places = starts[:, None] + np.arange(3 * (size + 3))
-            columns = np.array([terms[k].columns for k in numbers], dtype=np.intp).reshape(len(numbers), size)
-            self._groups.append((numbers, places.reshape(-1, 3, size + 3), columns))
+            numbers = np.array(
+                [term_number for term_number, term_size in enumerate(sizes) if term_size == size], dtype=np.intp
+            )
+            starts = np.array([terms[term_number].start for term_number in numbers], dtype=np.intp)
+            value_positions = starts[:, None] + np.arange(3 * (size + 3))
+            columns = np.array([terms[term_number].columns for term_number in numbers], dtype=np.intp).reshape(
+                len(numbers), size
+            )
+            self._groups.append((numbers, value_positions.reshape(-1, 3, size + 3), columns))
 
     def express_in_inertial_frame(self, values: Array, rotations: Array) -> ExpressedTerms:
         """Return the terms in N.
 
         Args:
-            values: Where the places of the terms point to.
+            values: Array that the positions of the terms refer to.
             rotations: ``N_C_B`` of every frame, shape (n_frames, 3, 3).
         """
-        partials, rest = np.zeros((len(self.frames), 3, self._n_u)), np.zeros((len(self.frames), 3, 3))
-        for numbers, places, columns in self._groups:
-            block = rotations[self.frames[numbers]] @ values[places]
+        partials, remaining_columns = np.zeros((len(self.frames), 3, self._n_u)), np.zeros((len(self.frames), 3, 3))
+        for numbers, value_positions, columns in self._groups:
+            block = rotations[self.frames[numbers]] @ values[value_positions]
             size = columns.shape[1]
-            rest[numbers] = block[:, :, size:]
+            remaining_columns[numbers] = block[:, :, size:]
             partials[numbers[:, None], :, columns] = block[:, :, :size].transpose(0, 2, 1)
-        return ExpressedTerms(partials, rest[:, :, 0], rest[:, :, 1], rest[:, :, 2])
+        return ExpressedTerms(
+            partials, remaining_columns[:, :, 0], remaining_columns[:, :, 1], remaining_columns[:, :, 2]
+        )
 
 
 class PathSums:
-    """A forest of nodes, each with terms of its own on the path from the node above it.
+    """A forest of nodes, each with terms on the path from its parent.
 
     Args:
-        own: Numbers of the terms of each node.
-        above: The node above each, -1 for none.
-        count: Of all terms.
+        own_terms: Numbers of the terms of each node.
+        parents: The parent of each node, -1 for none.
+        count: Number of all terms.
     """
 
-    def __init__(self, own: Sequence[Sequence[int]], above: Sequence[int], count: int) -> None:
+    def __init__(self, own_terms: Sequence[Sequence[int]], parents: Sequence[int], count: int) -> None:
         from scipy.sparse import csr_array
 
-        rows = [k for k, some in enumerate(own) for _ in some]
-        columns = [number for some in own for number in some]
-        self._own = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(own), count))
-        self._steps = [(k, above[k]) for k in _parents_first_order(above) if above[k] >= 0]
+        rows = [node for node, node_terms in enumerate(own_terms) for _ in node_terms]
+        columns = [number for node_terms in own_terms for number in node_terms]
+        self._own = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(own_terms), count))
+        self._steps = [(node, parents[node]) for node in _parents_first_order(parents) if parents[node] >= 0]
 
     def sum(self, values: Array) -> Array:
         """Return the terms' values added up along the path to each node; shapes (n_terms, …) and (n_nodes, …)."""
         total = np.asarray(self._own @ values.reshape(len(values), math.prod(values.shape[1:])))
-        for k, up in self._steps:
-            total[k] += total[up]
+        for node, parent in self._steps:
+            total[node] += total[parent]
         return total.reshape(len(total), *values.shape[1:])
 
 
-def _parents_first_order(above: Sequence[int]) -> list[int]:
-    """Return the numbers of nodes so that each comes after the one above it."""
-    depth = [-1] * len(above)
-    for k in range(len(above)):
-        path = [k]
-        while depth[path[-1]] < 0 and above[path[-1]] >= 0:
-            path.append(above[path[-1]])
+def _parents_first_order(parents: Sequence[int]) -> list[int]:
+    """Return the numbers of nodes such that each comes after its parent."""
+    depth = [-1] * len(parents)
+    for index in range(len(parents)):
+        path = [index]
+        while depth[path[-1]] < 0 and parents[path[-1]] >= 0:
+            path.append(parents[path[-1]])
         for node in reversed(path):
-            depth[node] = 0 if above[node] < 0 else depth[above[node]] + 1
-    return sorted(range(len(above)), key=depth.__getitem__)
+            depth[node] = 0 if parents[node] < 0 else depth[parents[node]] + 1
+    return sorted(range(len(parents)), key=depth.__getitem__)
 
 
 def cross_rows(a: Array, b: Array) -> Array:
@@ -168,16 +174,16 @@ class AppliedVectors:
     """Forces on points, or torques on frames.
 
     Attributes:
-        nodes: Number of the point or frame of each, shape (n,).
-        loads: Number of the load it belongs to, shape (n,).
-        vectors: In N's components, N or N·m, shape (n, 3).
+        nodes: Number of the point or frame of each vector, shape (n,).
+        loads: Number of the load of each vector, shape (n,).
+        vectors: Components in N, in N or N·m, shape (n, 3).
     """
 
     nodes: Indices
     loads: Indices
     vectors: Array
 
-    def over(self, count: int) -> Array:
+    def sum_by_node(self, count: int) -> Array:
         """Return their sum at each of ``count`` points or frames, shape (count, 3)."""
         total = np.zeros((count, 3))
         np.add.at(total, self.nodes, self.vectors)
@@ -197,75 +203,85 @@ class _LoadPiece:
 
 
 class _LoadPieceTable:
-    """Pieces as columns."""
+    """Columns of all load pieces."""
 
     def __init__(self, pieces: Sequence[_LoadPiece]) -> None:
-        self._nodes = np.array([p.node for p in pieces], dtype=np.intp)
-        self._loads = np.array([p.load for p in pieces], dtype=np.intp)
-        self._frames = np.array([p.frame for p in pieces], dtype=np.intp)
-        self._components = np.array([p.components for p in pieces], dtype=np.intp)[:, None] + np.arange(3)
-        self._factors = np.array([p.factor for p in pieces], dtype=np.intp)
-        self._signs = np.array([p.sign for p in pieces])
+        self._nodes = np.array([piece.node for piece in pieces], dtype=np.intp)
+        self._loads = np.array([piece.load for piece in pieces], dtype=np.intp)
+        self._frames = np.array([piece.frame for piece in pieces], dtype=np.intp)
+        self._components = np.array([piece.components for piece in pieces], dtype=np.intp)[:, None] + np.arange(3)
+        self._factors = np.array([piece.factor for piece in pieces], dtype=np.intp)
+        self._signs = np.array([piece.sign for piece in pieces])
 
-    def evaluated(self, numbers: Array, rotations: Array) -> AppliedVectors:
-        """Return all of them."""
+    def evaluate(self, numbers: Array, rotations: Array) -> AppliedVectors:
+        """Return all applied vectors."""
         vectors = (rotations[self._frames] @ numbers[self._components][:, :, None])[:, :, 0]
         return AppliedVectors(self._nodes, self._loads, (self._signs * numbers[self._factors])[:, None] * vectors)
 
 
 class LoadTables:
-    """Where the numbers of all loads are; those along pathways need the points' motion and are left to the caller.
+    """Positions of the numbers of all loads; the caller applies loads along pathways, which need the points' motion.
 
     Args:
         loads: Of the mechanism.
-        add: Takes three components that depend on the motion only, gives the place of their values.
+        add: Registers three components that depend on the motion only, and returns the position of their values.
 
     Attributes:
         scalars: Expressions of all loads, in order: components by frame, or a magnitude.
-        magnitudes: Of loads along pathways: number of the load, and place of its magnitude among ``scalars``.
+        pathway_magnitudes: For loads along pathways: number of the load, position of its magnitude among ``scalars``.
     """
 
     def __init__(self, loads: Sequence[Load], add: Callable[[Sequence[sm.Expr]], int]) -> None:
         scalars = [_load_scalars(load) for load in loads]
-        self.scalars = [sm.sympify(e) for some in scalars for e in some]
+        self.scalars = [sm.sympify(expression) for load_scalars in scalars for expression in load_scalars]
         starts = np.cumsum([0, *map(len, scalars)]).tolist()
-        one = len(self.scalars)  # the place of 1, after which the values come: see ``evaluated``
-        on_points: list[_LoadPiece] = []
-        on_frames: list[_LoadPiece] = []
-        self.magnitudes: list[tuple[int, int]] = []
-        for number, (load, at) in enumerate(zip(loads, starts, strict=False)):
+        position_of_one = len(self.scalars)  # the place of 1, after which the values come: see ``evaluated``
+        force_pieces: list[_LoadPiece] = []
+        torque_pieces: list[_LoadPiece] = []
+        self.pathway_magnitudes: list[tuple[int, int]] = []
+        for load_number, (load, start) in enumerate(zip(loads, starts, strict=False)):
             if isinstance(load, ForceLoad):
                 pieces = enumerate(load.force)
-                on_points += [_LoadPiece(load.point, number, frame, at + 3 * i, one, 1.0) for i, (frame, _) in pieces]
+                force_pieces += [
+                    _LoadPiece(load.point, load_number, frame, start + 3 * i, position_of_one, 1.0)
+                    for i, (frame, _) in pieces
+                ]
             elif isinstance(load, TorqueLoad):
                 pieces = enumerate(load.torque)
-                on_frames += [_LoadPiece(load.frame, number, frame, at + 3 * i, one, 1.0) for i, (frame, _) in pieces]
+                torque_pieces += [
+                    _LoadPiece(load.frame, load_number, frame, start + 3 * i, position_of_one, 1.0)
+                    for i, (frame, _) in pieces
+                ]
             elif isinstance(load, TorqueActuatorLoad):
-                axis = [(frame, one + 1 + add(components)) for frame, components in load.axis]
+                axis = [(frame, position_of_one + 1 + add(components)) for frame, components in load.axis]
                 ends = [(node, sign) for node, sign in ((load.frame, 1.0), (load.reaction, -1.0)) if node >= 0]
-                on_frames += [_LoadPiece(node, number, k, place, at, sign) for node, sign in ends for k, place in axis]
+                torque_pieces += [
+                    _LoadPiece(node, load_number, axis_frame, position, start, sign)
+                    for node, sign in ends
+                    for axis_frame, position in axis
+                ]
             else:
-                self.magnitudes.append((number, at))
-        self._on_points, self._on_frames = _LoadPieceTable(on_points), _LoadPieceTable(on_frames)
+                self.pathway_magnitudes.append((load_number, start))
+        self._force_pieces, self._torque_pieces = _LoadPieceTable(force_pieces), _LoadPieceTable(torque_pieces)
 
-    def evaluated(self, scalars: Array, values: Array, rotations: Array) -> tuple[AppliedVectors, AppliedVectors]:
+    def evaluate(self, scalars: Array, values: Array, rotations: Array) -> tuple[AppliedVectors, AppliedVectors]:
         """Return forces on points and torques on frames, those along pathways left out.
 
         Args:
             scalars: Values of ``self.scalars``.
-            values: Where the places that ``add`` gave point to.
+            values: Array that the positions returned by ``add`` refer to.
             rotations: ``N_C_B`` of every frame, shape (n_frames, 3, 3).
         """
         numbers = np.concatenate([scalars, [1.0], values])
-        return self._on_points.evaluated(numbers, rotations), self._on_frames.evaluated(numbers, rotations)
+        return self._force_pieces.evaluate(numbers, rotations), self._torque_pieces.evaluate(numbers, rotations)
 
 
 def _load_scalars(load: Load) -> list[sm.Expr]:
     """Return all expressions that a load needs evaluated: three per vector term, or the one of an actuator."""
     if isinstance(load, ForceLoad):
-        return [c for _, components in load.force for c in components]
+        return [component for _, components in load.force for component in components]
     if isinstance(load, TorqueLoad):
-        return [c for _, components in load.torque for c in components]
+        return [component for _, components in load.torque for component in components]
     return [load.torque if isinstance(load, TorqueActuatorLoad) else load.force]
 
 
@@ -293,66 +309,52 @@ class NumericMechanism:
     """Evaluates a Mechanism.
 
     Args:
-        mechanism: With bodies; velocities are taken as its records say.
+        mechanism: A mechanism with bodies; velocities are those of its records.
         rates: True: rates of the direction cosines are evaluated too (:meth:`omega_from_rotation`).
     """
 
     def __init__(self, mechanism: Mechanism, *, rates: bool = False) -> None:
         self.mechanism = mechanism
-        self._slots: dict[sm.Expr, int] = {}
-        self._places: list[int] = []
-        self._known_rates: dict[sm.Expr, sm.Expr] = {}
+        self._expression_indices: dict[sm.Expr, int] = {}
+        self._value_indices: list[int] = []
+        self._derivatives: dict[sm.Expr, sm.Expr] = {}
         m = mechanism
-        self._column = {ui: k for k, ui in enumerate(m.u_all)}
+        self._speed_column = {speed: k for k, speed in enumerate(m.u_all)}
         self._rates = m.rates(coordinate_rates(m.kinematics, m.u))
         self._rotations = [
-            (self._add(f.rotation), self._add(self._rate(f.rotation)) if rates else -1) for f in m.frames
+            (
+                self._register_expressions(frame.rotation),
+                self._register_expressions(self._differentiate(frame.rotation)) if rates else -1,
+            )
+            for frame in m.frames
         ]
         self._set_up_frames()
         self._set_up_points()
         self._set_up_bodies()
-        self._loads = LoadTables(m.loads, self._add)
-        self._acts = {act.vector: [self._add(c) for _, c in act.vector] for acts in m.acts for act in acts}
-        entries = m.kinematics.matrix.todok()
-        self._K_places = tuple(np.array(list(entries), dtype=np.intp).reshape(-1, 2).T)
-        self._kinematics = (self._add(list(entries.values())), self._add(m.kinematics.offset))
-        constraints = m.velocity_constraints
-        self._constraints = (
-            None
-            if constraints is None
-            else tuple(map(self._add, (constraints.jacobian, constraints.offset, constraints.bias)))
-        )
-        self._pathway_symbols = [
-            s for load in m.loads if isinstance(load, PathwayLoad) for s in (load.length, load.rate)
-        ]
-        self._arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
-        self._evaluate = GroupedEvaluation(self._arguments, list(self._slots))
-        self._gather = np.array(self._places, dtype=np.intp)
-        known = [*self._arguments, *self._pathway_symbols, *(s for sensed in m.sensed for s in sensed.symbols)]
-        self._evaluate_forces = GroupedEvaluation([*known, *m.constraint_forces], self._loads.scalars)
-        self._evaluate_potential = GroupedEvaluation(known, list(map(sm.sympify, m.potential_forces)))
-        self._evaluate_z = GroupedEvaluation(known, list(map(sm.sympify, m.z_dot)))
+        self._load_tables = LoadTables(m.loads, self._register_expressions)
+        self._set_up_relations()
+        self._compile_functions()
         self.parameters = make_parameter_function(m)
         """Free and calculated parameters, in this order, from the free ones."""
 
-    def set(self, t: float, q: Array, u_all: Array, z: Array, r: Array, parameters: Array) -> None:
+    def set_state(self, t: float, q: Array, u_all: Array, z: Array, r: Array, parameters: Array) -> None:
         """Move the mechanism to a state; ``u_all`` includes auxiliary speeds, ``parameters`` calculated ones."""
-        self._point = (t, *q, *u_all, *z, *r, *parameters)
-        self._values = self._evaluate(*self._point)[self._gather]
+        self._state_values = (t, *q, *u_all, *z, *r, *parameters)
+        self._values = self._evaluate(*self._state_values)[self._value_gather]
         self._n_u = len(u_all)
         self._known_forces: dict[tuple[float, ...], tuple[AppliedVectors, AppliedVectors]] = {}
         self._known_pathways: dict[tuple[int, ...], tuple[float, float, list[Array]]] = {}
-        self._frame_motion()
-        for known in ("frames", "points", "_point_motion"):
-            self.__dict__.pop(known, None)
+        self._compute_frame_motion()
+        for cached_name in ("frames", "points", "_point_arrays"):
+            self.__dict__.pop(cached_name, None)
 
     def kinematics(self) -> tuple[Array, Array]:
         """Return K and k0."""
         m = self.mechanism
         K, k0 = self._kinematics
         matrix = np.zeros((len(m.q), len(m.u)))
-        matrix[self._K_places] = self._take(K, self._K_places[0].shape)
-        return matrix, self._take(k0, (len(m.q),))
+        matrix[self._K_positions] = self._read_values(K, self._K_positions[0].shape)
+        return matrix, self._read_values(k0, (len(m.q),))
 
     def constraints(self) -> tuple[Array, Array, Array]:
         """Return A, b and gamma; without rows if there are no constraints."""
@@ -361,29 +363,29 @@ class NumericMechanism:
             return np.zeros((0, n)), np.zeros(0), np.zeros(0)
         A, b, gamma = self._constraints
         rows = len(self.mechanism.velocity_constraints.names) if self.mechanism.velocity_constraints else 0
-        return self._take(A, (rows, n)), self._take(b, (rows,)), self._take(gamma, (rows,))
+        return self._read_values(A, (rows, n)), self._read_values(b, (rows,)), self._read_values(gamma, (rows,))
 
     def dynamics(self, constraint_forces: Sequence[float] = ()) -> tuple[Array, Array]:
         """Return M (n_u + n_aux square) and f of M u' = f, unconstrained, at the state of ``set``."""
         n, f = self._n_u, self.generalized_forces(constraint_forces)
-        _, _, partials, a0 = self._point_motion
+        _, _, partials, a0 = self._point_arrays
         mass, J = self._values[self._masses][:, None, None], partials[self._masscenters]
-        R, omega = self._rotation[self._turning], self._omega[self._turning]
-        W, inertia = self._omega_partials[self._turning], R @ self._values[self._inertias] @ R.transpose(0, 2, 1)
+        R, omega = self._rotation[self._rigid_frames], self._omega[self._rigid_frames]
+        W, inertia = self._omega_partials[self._rigid_frames], R @ self._values[self._inertias] @ R.transpose(0, 2, 1)
         momentum = (inertia @ omega[:, :, None])[:, :, 0]
-        moment = (inertia @ self._alpha0[self._turning][:, :, None])[:, :, 0] + cross_rows(omega, momentum)
-        J, W, left = J.reshape(-1, n), W.reshape(-1, n), (mass * J).reshape(-1, n)
-        f -= left.T @ a0[self._masscenters].ravel() + W.T @ moment.ravel()
-        return J.T @ left + W.T @ (inertia @ W.reshape(-1, 3, n)).reshape(-1, n), f
+        moment = (inertia @ self._alpha0[self._rigid_frames][:, :, None])[:, :, 0] + cross_rows(omega, momentum)
+        J, W, mass_times_partials = J.reshape(-1, n), W.reshape(-1, n), (mass * J).reshape(-1, n)
+        f -= mass_times_partials.T @ a0[self._masscenters].ravel() + W.T @ moment.ravel()
+        return J.T @ mass_times_partials + W.T @ (inertia @ W.reshape(-1, 3, n)).reshape(-1, n), f
 
     def generalized_forces(self, constraint_forces: Sequence[float] = ()) -> Array:
         """Return the generalized active forces, shape (n_u + n_aux,)."""
         Q = np.zeros(self._n_u)
         count = len(self.mechanism.potential_forces)
         Q[:count] = self._potential_forces()
-        forces, torques = self._applied(constraint_forces)
-        for actions, partials in ((forces, self._point_motion[2]), (torques, self._omega_partials)):
-            Q += actions.over(len(partials)).ravel() @ partials.reshape(-1, self._n_u)
+        forces, torques = self._get_applied_vectors(constraint_forces)
+        for actions, partials in ((forces, self._point_arrays[2]), (torques, self._omega_partials)):
+            Q += actions.sum_by_node(len(partials)).ravel() @ partials.reshape(-1, self._n_u)
         return Q
 
     def force_sizes(self, constraint_forces: Sequence[float] = ()) -> Array:
@@ -391,16 +393,16 @@ class NumericMechanism:
         sizes = np.zeros(self._n_u)
         count = len(self.mechanism.potential_forces)
         sizes[:count] = np.abs(self._potential_forces())
-        forces, torques = self._applied(constraint_forces)
-        for actions, partials in ((forces, self._point_motion[2]), (torques, self._omega_partials)):
+        forces, torques = self._get_applied_vectors(constraint_forces)
+        for actions, partials in ((forces, self._point_arrays[2]), (torques, self._omega_partials)):
             sizes += np.abs(np.einsum("ni,nij->nj", actions.vectors, partials[actions.nodes])).sum(axis=0)
         return sizes
 
     def powers(self) -> list[float]:
         """Return the power in W of each load (pathways and actuators count once)."""
         power = np.zeros(len(self.mechanism.loads))
-        forces, torques = self._applied(())
-        for actions, velocities in ((forces, self._point_motion[1]), (torques, self._omega)):
+        forces, torques = self._get_applied_vectors(())
+        for actions, velocities in ((forces, self._point_arrays[1]), (torques, self._omega)):
             np.add.at(power, actions.loads, np.sum(velocities[actions.nodes] * actions.vectors, axis=1))
         return power.tolist()
 
@@ -410,119 +412,159 @@ class NumericMechanism:
 
     def _potential_forces(self) -> Array:
         """Return the potential forces along the speeds at the present state."""
-        return self._evaluate_potential(*self._point, *self._pathway_values())
+        return self._evaluate_potential(*self._state_values, *self._list_pathway_values())
 
     def kinetic_energy(self) -> float:
         """Return the kinetic energy in N, J."""
-        v = self._point_motion[1][self._masscenters]
-        w = (self._rotation[self._turning].transpose(0, 2, 1) @ self._omega[self._turning][:, :, None])[:, :, 0]
+        v = self._point_arrays[1][self._masscenters]
+        w = (self._rotation[self._rigid_frames].transpose(0, 2, 1) @ self._omega[self._rigid_frames][:, :, None])[
+            :, :, 0
+        ]
         spin = np.einsum("ki,kij,kj->", w, self._values[self._inertias], w)
         return float(self._values[self._masses] @ np.sum(v * v, axis=1) + spin) / 2
 
     def momenta(self) -> Array:
-        """dT/du of all speeds, auxiliary ones included: sum of m v · v_r + H · w_r."""
-        _, v, J, _ = self._point_motion
-        R, at = self._rotation[self._turning], self._turning
-        spin = R @ (self._values[self._inertias] @ (R.transpose(0, 2, 1) @ self._omega[at][:, :, None]))
+        """Return dT/du of all speeds, auxiliary ones included: sum of m v · v_r + H · w_r."""
+        _, v, J, _ = self._point_arrays
+        R, rigid_frames = self._rotation[self._rigid_frames], self._rigid_frames
+        spin = R @ (self._values[self._inertias] @ (R.transpose(0, 2, 1) @ self._omega[rigid_frames][:, :, None]))
         linear = self._values[self._masses][:, None] * v[self._masscenters]
         total = np.einsum("ki,kij->j", linear, J[self._masscenters])
-        return np.asarray(total + np.einsum("ki,kij->j", spin[:, :, 0], self._omega_partials[at]))
+        return np.asarray(total + np.einsum("ki,kij->j", spin[:, :, 0], self._omega_partials[rigid_frames]))
 
-    def vector(self, terms: VectorTerms) -> Array:
-        """Return a vector that was registered when the object was made (``acts``), components in N."""
-        parts = zip(terms, self._acts[terms], strict=True)
-        return sum((self.frames[k].rotation @ self._take(at, (3,)) for (k, _), at in parts), np.zeros(3))
+    def evaluate_vector(self, terms: VectorTerms) -> Array:
+        """Return a vector of a force application, components in N."""
+        terms_and_positions = zip(terms, self._application_values[terms], strict=True)
+        return sum(
+            (self.frames[k].rotation @ self._read_values(position, (3,)) for (k, _), position in terms_and_positions),
+            np.zeros(3),
+        )
 
     def z_dot(self) -> Array:
         """Return derivatives of the auxiliary states."""
-        return self._evaluate_z(*self._point, *self._pathway_values())
+        return self._evaluate_z(*self._state_values, *self._list_pathway_values())
 
     # ------------------------------------------------------------------ collecting expressions
 
     def _set_up_frames(self) -> None:
         """Number the expressions of rotations and angular velocities, and the chain of frames above each."""
-        frames, terms = self.mechanism.frames, [self._add_terms(f.angular_velocity) for f in self.mechanism.frames]
+        frames, terms = self.mechanism.frames, [self._register_terms(f.angular_velocity) for f in self.mechanism.frames]
         starts = np.array([start for start, _ in self._rotations], dtype=np.intp)  # none of a Lagrangian alone
-        self._rotation_places = (starts[:, None] + np.arange(9)).reshape(-1, 3, 3)
+        self._rotation_positions = (starts[:, None] + np.arange(9)).reshape(-1, 3, 3)
         self._parents = [(i, frame.parent) for i, frame in enumerate(frames) if frame.parent >= 0]
-        self._frame_terms = TermGroups([term for some in terms for term in some], len(self._column))
-        above = [-1, *(frame.reference for frame in frames[1:])]
-        self._frame_paths = PathSums(_number_terms(terms), above, sum(map(len, terms)))
+        self._frame_terms = TermGroups([term for frame_terms in terms for term in frame_terms], len(self._speed_column))
+        reference_numbers = [-1, *(frame.reference for frame in frames[1:])]
+        self._frame_paths = PathSums(_number_terms(terms), reference_numbers, sum(map(len, terms)))
 
     def _set_up_points(self) -> None:
         """Number the terms of all positions, then of all given velocities, from which velocity sums start."""
         points = self.mechanism.points
-        positions = [self._add_terms(p.position or (), twice=True) for p in points]
-        velocities = [self._add_terms(p.velocity or ()) for p in points]
-        terms = [term for some in (*positions, *velocities) for term in some]
+        positions = [self._register_terms(point.position or (), is_position=True) for point in points]
+        velocities = [self._register_terms(point.velocity or ()) for point in points]
+        terms = [term for point_terms in (*positions, *velocities) for term in point_terms]
         count = sum(map(len, positions))
-        self._of_position = (np.arange(len(terms)) < count)[:, None]
-        self._point_terms = TermGroups(terms, len(self._column))
-        numbers = _number_terms([*positions, *velocities])
-        places, given = numbers[: len(points)], numbers[len(points) :]
-        above = [p.parent for p in points]
-        self._position_paths = PathSums(places, above, len(terms))
-        own = [given[k] if p.velocity is not None else places[k] for k, p in enumerate(points)]
-        above = [p.parent if p.velocity is None else -1 for p in points]
-        self._velocity_paths = PathSums(own, above, len(terms))
+        self._is_position_term = (np.arange(len(terms)) < count)[:, None]
+        self._point_terms = TermGroups(terms, len(self._speed_column))
+        term_numbers = _number_terms([*positions, *velocities])
+        position_terms, velocity_terms = term_numbers[: len(points)], term_numbers[len(points) :]
+        parent_numbers = [point.parent for point in points]
+        self._position_paths = PathSums(position_terms, parent_numbers, len(terms))
+        own_terms = [
+            velocity_terms[k] if point.velocity is not None else position_terms[k] for k, point in enumerate(points)
+        ]
+        parent_numbers = [point.parent if point.velocity is None else -1 for point in points]
+        self._velocity_paths = PathSums(own_terms, parent_numbers, len(terms))
 
     def _set_up_bodies(self) -> None:
         """Number the expressions of masses and inertias; particles have a mass only."""
         bodies = self.mechanism.bodies
         self._masscenters = np.array([body.masscenter for body in bodies], dtype=np.intp)
-        self._masses = np.array([self._add([body.mass]) for body in bodies], dtype=np.intp)
-        rigid = [(body.frame, self._add(body.inertia)) for body in bodies if body.inertia is not None]
-        self._turning = np.array([frame for frame, _ in rigid], dtype=np.intp)
-        self._inertias = (np.array([at for _, at in rigid], dtype=np.intp)[:, None] + np.arange(9)).reshape(-1, 3, 3)
+        self._masses = np.array([self._register_expressions([body.mass]) for body in bodies], dtype=np.intp)
+        rigid = [(body.frame, self._register_expressions(body.inertia)) for body in bodies if body.inertia is not None]
+        self._rigid_frames = np.array([frame for frame, _ in rigid], dtype=np.intp)
+        self._inertias = (np.array([position for _, position in rigid], dtype=np.intp)[:, None] + np.arange(9)).reshape(
+            -1, 3, 3
+        )
 
-    def _add(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> int:
-        """Return the place where values of expressions begin; equal ones are evaluated once."""
-        start = len(self._places)
-        self._places += [self._slots.setdefault(sm.sympify(e), len(self._slots)) for e in expressions]
+    def _set_up_relations(self) -> None:
+        """Number the expressions of q' = K u + k0, of the constraints, and of where constraint forces act."""
+        m, register = self.mechanism, self._register_expressions
+        self._application_values = {
+            application.vector: [register(components) for _, components in application.vector]
+            for applications in m.force_applications
+            for application in applications
+        }
+        entries = m.kinematics.matrix.todok()
+        self._K_positions = tuple(np.array(list(entries), dtype=np.intp).reshape(-1, 2).T)
+        self._kinematics = (register(list(entries.values())), register(m.kinematics.offset))
+        rows = m.velocity_constraints
+        self._constraints = None if rows is None else tuple(map(register, (rows.jacobian, rows.offset, rows.bias)))
+
+    def _compile_functions(self) -> None:
+        """Compile functions of a state: all registered expressions, forces, potential forces, z'."""
+        m = self.mechanism
+        calculated = [assignment.symbol for assignment in m.calculated_parameters]
+        arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *calculated]
+        self._evaluate = GroupedEvaluation(arguments, list(self._expression_indices))
+        self._value_gather = np.array(self._value_indices, dtype=np.intp)
+        pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
+        known = [*arguments, *(symbol for load in pathways for symbol in (load.length, load.rate))]
+        known += [symbol for vector in m.motion_vectors for symbol in vector.symbols]
+        self._evaluate_forces = GroupedEvaluation([*known, *m.constraint_forces], self._load_tables.scalars)
+        self._evaluate_potential = GroupedEvaluation(known, list(map(sm.sympify, m.potential_forces)))
+        self._evaluate_z = GroupedEvaluation(known, list(map(sm.sympify, m.z_dot)))
+
+    def _register_expressions(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> int:
+        """Return the position at which values of these expressions begin; equal ones are evaluated once."""
+        start = len(self._value_indices)
+        self._value_indices += [
+            self._expression_indices.setdefault(sm.sympify(expression), len(self._expression_indices))
+            for expression in expressions
+        ]
         return start
 
-    def _rate(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> list[sm.Expr]:
+    def _differentiate(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> list[sm.Expr]:
         """Return the time derivatives of expressions, each formed once."""
-        known = self._known_rates
-        for e in map(sm.sympify, expressions):
-            if e not in known:
-                known[e] = directional_derivative(e, self._rates)
-        return [known[sm.sympify(e)] for e in expressions]
+        derivatives = self._derivatives
+        for expression in map(sm.sympify, expressions):
+            if expression not in derivatives:
+                derivatives[expression] = directional_derivative(expression, self._rates)
+        return [derivatives[sm.sympify(expression)] for expression in expressions]
 
-    def _add_terms(self, terms: VectorTerms, *, twice: bool = False) -> list[TermLocation]:
-        """Note where the numbers of each term are; ``twice``: components are positions, partials are of their rates."""
+    def _register_terms(self, terms: VectorTerms, *, is_position: bool = False) -> list[TermLocation]:
+        """Register each term's expressions; ``is_position``: components are positions, partials are of their rates."""
         result = []
         for frame, components in terms:
-            rate = self._rate(components)
-            linear = rate if twice else [sm.sympify(c) for c in components]
+            rate = self._differentiate(components)
+            linear = rate if is_position else [sm.sympify(component) for component in components]
             free = set().union(*(e.free_symbols for e in linear))
-            speeds = sorted(free & self._column.keys(), key=self._column.__getitem__)
-            second = self._rate(rate) if twice else [sm.S.Zero] * 3
+            speeds = sorted(free & self._speed_column.keys(), key=self._speed_column.__getitem__)
+            second_rate = self._differentiate(rate) if is_position else [sm.S.Zero] * 3
             rows = [
-                [*(partial_derivative(linear[i], ui) for ui in speeds), components[i], rate[i], second[i]]
+                [*(partial_derivative(linear[i], speed) for speed in speeds), components[i], rate[i], second_rate[i]]
                 for i in range(3)
             ]
-            columns = np.array([self._column[ui] for ui in speeds], dtype=np.intp)
-            result.append(TermLocation(frame, columns, self._add([e for row in rows for e in row])))
+            columns = np.array([self._speed_column[speed] for speed in speeds], dtype=np.intp)
+            result.append(TermLocation(frame, columns, self._register_expressions([e for row in rows for e in row])))
         return result
 
     # ------------------------------------------------------------------ evaluating
 
-    def _take(self, start: int, shape: tuple[int, ...]) -> Array:
+    def _read_values(self, start: int, shape: tuple[int, ...]) -> Array:
         """Return evaluated values from a place on, as an array of this shape."""
         return self._values[start : start + math.prod(shape)].reshape(shape)
 
-    def _frame_motion(self) -> None:
+    def _compute_frame_motion(self) -> None:
         """Compute rotations from the parents, then angular velocities from the references, then accelerations."""
-        local = self._values[self._rotation_places]
+        local = self._values[self._rotation_positions]
         for i, parent in self._parents:
             local[i] = local[parent] @ local[i]
         self._rotation = local
         terms = self._frame_terms.express_in_inertial_frame(self._values, local)
         self._omega = self._frame_paths.sum(terms.vector)
         self._omega_partials = self._frame_paths.sum(terms.partials)
-        turned = cross_rows(self._omega[self._frame_terms.frames], terms.vector)
-        self._alpha0 = self._frame_paths.sum(terms.rate + turned)
+        rotated = cross_rows(self._omega[self._frame_terms.frames], terms.vector)
+        self._alpha0 = self._frame_paths.sum(terms.rate + rotated)
 
     @cached_property
     def frames(self) -> list[FrameMotion]:
@@ -535,104 +577,112 @@ class NumericMechanism:
         start, rate_at = self._rotations[i]
         if rate_at < 0:
             raise ValueError("it was built without the rates of the rotations")
-        skew = self._take(start, (3, 3)).T @ self._take(rate_at, (3, 3))
+        skew = self._read_values(start, (3, 3)).T @ self._read_values(rate_at, (3, 3))
         return np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]]) / 2
 
     @cached_property
     def points(self) -> list[PointMotion]:
         """The motion of each point."""
-        return [PointMotion(*motion) for motion in zip(*self._point_motion, strict=True)]
+        return [PointMotion(*motion) for motion in zip(*self._point_arrays, strict=True)]
 
     @cached_property
-    def _point_motion(self) -> tuple[Array, Array, Array, Array]:
+    def _point_arrays(self) -> tuple[Array, Array, Array, Array]:
         """Compute position, velocity, partial velocities, acceleration: sums over terms from O or a given velocity."""
         terms = self._point_terms.express_in_inertial_frame(self._values, self._rotation)
-        frames, fixed = self._point_terms.frames, self._of_position
+        frames, is_position = self._point_terms.frames, self._is_position_term
         omega, rho = self._omega[frames], terms.vector
-        turned = cross_rows(omega, rho)
-        v = np.where(fixed, turned + terms.rate, rho)
-        inner = turned + 2 * terms.rate
+        transport_velocity = cross_rows(omega, rho)
+        v = np.where(is_position, transport_velocity + terms.rate, rho)
+        inner_velocity = transport_velocity + 2 * terms.rate
         a = np.where(
-            fixed, cross_rows(self._alpha0[frames], rho) + cross_rows(omega, inner) + terms.second, terms.rate + turned
+            is_position,
+            cross_rows(self._alpha0[frames], rho) + cross_rows(omega, inner_velocity) + terms.second_rate,
+            terms.rate + transport_velocity,
         )
-        J = terms.partials + cross_product_matrices(rho * fixed) @ self._omega_partials[frames]
-        moving = self._velocity_paths
-        return self._position_paths.sum(rho), moving.sum(v), moving.sum(J), moving.sum(a)
+        J = terms.partials + cross_product_matrices(rho * is_position) @ self._omega_partials[frames]
+        velocity_paths = self._velocity_paths
+        return self._position_paths.sum(rho), velocity_paths.sum(v), velocity_paths.sum(J), velocity_paths.sum(a)
 
     # ------------------------------------------------------------------ loads
 
     def pathway(self, load: PathwayLoad) -> tuple[float, float, list[Array]]:
-        """Length, rate, and the unit vectors of the segments from first to last point."""
+        """Return length, rate, and the unit vectors of the segments from first to last point."""
         if load.points not in self._known_pathways:
-            self._known_pathways[load.points] = self._find_pathway(load)
+            self._known_pathways[load.points] = self._compute_pathway(load)
         return self._known_pathways[load.points]
 
-    def _find_pathway(self, load: PathwayLoad) -> tuple[float, float, list[Array]]:
+    def _compute_pathway(self, load: PathwayLoad) -> tuple[float, float, list[Array]]:
         """Compute length in m, rate in m/s, and the unit vector of each segment in N."""
         length = rate = 0.0
         directions = []
-        for a, b in zip(load.points, load.points[1:], strict=False):
-            d = self.points[b].position - self.points[a].position
-            size = float(np.linalg.norm(d))
-            e = d / size
-            length += size
-            rate += float(e @ (self.points[b].velocity - self.points[a].velocity))
-            directions.append(e)
+        for start_point, end_point in zip(load.points, load.points[1:], strict=False):
+            segment = self.points[end_point].position - self.points[start_point].position
+            segment_length = float(np.linalg.norm(segment))
+            direction = segment / segment_length
+            length += segment_length
+            rate += float(direction @ (self.points[end_point].velocity - self.points[start_point].velocity))
+            directions.append(direction)
         return length, rate, directions
 
-    def _pathway_values(self) -> list[float]:
+    def _list_pathway_values(self) -> list[float]:
         """Return length and rate of each pathway load, in order."""
         values: list[float] = []
         for load in self.mechanism.loads:
             if isinstance(load, PathwayLoad):
                 values += self.pathway(load)[:2]
-        return values + self._sensed_values()
+        return values + self._list_motion_vector_values()
 
-    def _sensed_values(self) -> list[float]:
-        """Return the components of what expressions name of the motion, in order."""
-        found: list[float] = []
-        for sensed in self.mechanism.sensed:
+    def _list_motion_vector_values(self) -> list[float]:
+        """Return the components of all motion vectors, in order."""
+        values: list[float] = []
+        for sensed in self.mechanism.motion_vectors:
             if sensed.kind == "angular velocity":
-                found += self.frames[sensed.number].omega.tolist()
+                values += self.frames[sensed.point_or_frame].omega.tolist()
             else:
-                point = self.points[sensed.number]
-                found += (point.position if sensed.kind == "position" else point.velocity).tolist()
-        return found
+                point = self.points[sensed.point_or_frame]
+                values += (point.position if sensed.kind == "position" else point.velocity).tolist()
+        return values
 
-    def _applied(self, constraint_forces: Sequence[float]) -> tuple[AppliedVectors, AppliedVectors]:
+    def _get_applied_vectors(self, constraint_forces: Sequence[float]) -> tuple[AppliedVectors, AppliedVectors]:
         """Return all forces on points and torques on frames."""
         key = tuple(constraint_forces)
         if key not in self._known_forces:
-            self._known_forces[key] = self._find_applied(key)
+            self._known_forces[key] = self._evaluate_applied_vectors(key)
         return self._known_forces[key]
 
-    def _find_applied(self, constraint_forces: Sequence[float]) -> tuple[AppliedVectors, AppliedVectors]:
+    def _evaluate_applied_vectors(self, constraint_forces: Sequence[float]) -> tuple[AppliedVectors, AppliedVectors]:
         """Evaluate all forces in N and torques in N m at the present state, forces along pathways included."""
         padded = [*constraint_forces, *[0.0] * (len(self.mechanism.constraint_forces) - len(constraint_forces))]
-        scalars = self._evaluate_forces(*self._point, *self._pathway_values(), *padded)
-        forces, torques = self._loads.evaluated(scalars, self._values, self._rotation)
-        along = [piece for number, at in self._loads.magnitudes for piece in self._segments(number, scalars[at])]
-        if not along:
+        scalars = self._evaluate_forces(*self._state_values, *self._list_pathway_values(), *padded)
+        forces, torques = self._load_tables.evaluate(scalars, self._values, self._rotation)
+        segment_forces = [
+            segment_force
+            for number, position in self._load_tables.pathway_magnitudes
+            for segment_force in self._list_segment_forces(number, scalars[position])
+        ]
+        if not segment_forces:
             return forces, torques
-        points, loads, vectors = zip(*along, strict=True)
-        together = AppliedVectors(
+        points, loads, vectors = zip(*segment_forces, strict=True)
+        all_forces = AppliedVectors(
             np.concatenate([forces.nodes, points]),
             np.concatenate([forces.loads, loads]),
             np.concatenate([forces.vectors, vectors]),
         )
-        return together, torques
+        return all_forces, torques
 
-    def _segments(self, number: int, force: float) -> list[tuple[int, int, Array]]:
-        """(point, number of the load, force); expansile positive: each segment pushes its two ends apart."""
+    def _list_segment_forces(self, number: int, force: float) -> list[tuple[int, int, Array]]:
+        """Return (point, number of the load, force) of each segment's ends; a positive force pushes them apart."""
         load = self.mechanism.loads[number]
         assert isinstance(load, PathwayLoad)
         result = []
-        for (a, b), e in zip(itertools.pairwise(load.points), self.pathway(load)[2], strict=True):
-            result += [(a, number, -force * e), (b, number, force * e)]
+        for (start_point, end_point), direction in zip(
+            itertools.pairwise(load.points), self.pathway(load)[2], strict=True
+        ):
+            result += [(start_point, number, -force * direction), (end_point, number, force * direction)]
         return result
 
 
-def _number_terms(parts: Sequence[Sequence[TermLocation]]) -> list[list[int]]:
+def _number_terms(term_lists: Sequence[Sequence[TermLocation]]) -> list[list[int]]:
     """Return the numbers of the terms of each part, counted through all."""
-    ends = np.cumsum([0, *map(len, parts)]).tolist()
+    ends = np.cumsum([0, *map(len, term_lists)]).tolist()
     return [list(range(start, end)) for start, end in itertools.pairwise(ends)]

@@ -17,9 +17,9 @@ Array = npt.NDArray[np.float64]
 SAMPLE_COUNT = 3
 MAX_ATTEMPTS = 20
 COMPARISON_TOLERANCE = 1e-8
-"""Of vectors that are the same but for round-off, relative to them."""
+"""Largest difference of vectors that are equal but for round-off, relative to them."""
 ROUND_OFF_TOLERANCE = 1e-12
-"""What round-off leaves where larger quantities of the same unit cancel, relative to these."""
+"""Largest round-off where larger quantities of the same unit cancel, relative to these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,72 +37,74 @@ class StateSample:
 
 def free_parameter_values(mechanism: Mechanism) -> list[float]:
     """Return the values of the free parameters as declared."""
-    return [float(p.value) for p in mechanism.declared.parameters if not p.calculated]
+    return [float(parameter.value) for parameter in mechanism.declared.parameters if not parameter.calculated]
 
 
 def draw_random_states(
-    numeric: NumericMechanism, free: Sequence[float] | None = None, *, without_zeros: bool = False
+    numeric: NumericMechanism, free_parameters: Sequence[float] | None = None, *, without_zeros: bool = False
 ) -> list[StateSample]:
     """Return random states near the start, where everything is finite; scaled by the mechanism's magnitudes.
 
     Args:
         numeric: The mechanism.
-        free: Values of the free parameters, such as those of an experiment; None: as declared. What is zero stays
-            zero, so what is found holds there.
-        without_zeros: What is found must hold for all values: a parameter that is zero has its typical magnitude
+        free_parameters: Values of the free parameters, such as those of an experiment; None: as declared. What is zero
+            stays zero, so what is found holds there.
+        without_zeros: Results must hold for all values: a parameter that is zero has its typical magnitude
             instead, if the mechanism can be evaluated there.
 
     Raises:
         MechanismError: If it cannot be evaluated at any of the states tried.
     """
-    m, natural = numeric.mechanism, estimate_characteristic_units(numeric.mechanism.declared)
+    m, units = numeric.mechanism, estimate_characteristic_units(numeric.mechanism.declared)
     q_sizes, u_sizes, r_sizes, z_sizes = (
-        np.array([natural.typical(item) for item in items])
+        np.array([units.typical(item) for item in items])
         for items in (m.declared.coordinates, m.declared.speeds, m.declared.inputs, m.declared.auxiliary_states)
     )
     generator = np.random.default_rng(20090)
-    start = np.array([c.start for c in m.declared.coordinates])
-    z_start = np.array([s.start for s in m.declared.auxiliary_states])
-    nominal = np.array(free_parameter_values(m) if free is None else free, dtype=float)
+    start = np.array([coordinate.start for coordinate in m.declared.coordinates])
+    z_start = np.array([state.start for state in m.declared.auxiliary_states])
+    nominal = np.array(free_parameter_values(m) if free_parameters is None else free_parameters, dtype=float)
     nonzero = np.where(nominal == 0.0, _typical_parameters(m), nominal) if without_zeros else nominal
     samples: list[StateSample] = []
     for attempt in range(MAX_ATTEMPTS):
         values = nonzero if 2 * attempt < MAX_ATTEMPTS else nominal
-        p = values * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
+        free_values = values * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
         q = start + q_sizes * generator.uniform(-0.7, 0.7, start.shape)
         u = u_sizes * generator.uniform(-1, 1, len(m.u))
-        away = generator.uniform(-1, 1, len(m.z))
+        offsets = generator.uniform(-1, 1, len(m.z))
         # States that start from zero (a deflection) move loads too: there it would seem that nothing acts.
-        z = np.where(z_start == 0.0, z_sizes * (0.4 + 0.3 * away), z_start * (1 + 0.1 * away))
+        z = np.where(z_start == 0.0, z_sizes * (0.4 + 0.3 * offsets), z_start * (1 + 0.1 * offsets))
         r = np.array([i.start for i in m.declared.inputs]) + r_sizes * generator.uniform(-0.1, 0.1, len(m.r))
-        t = float(natural.magnitude("s") * generator.uniform(0.1, 1))
+        t = float(units.magnitude("s") * generator.uniform(0.1, 1))
         with np.errstate(all="ignore"):
-            parameters = numeric.parameters(p)
-            numeric.set(t, q, append_auxiliary_speeds(m, u), z, r, parameters)
+            parameters = numeric.parameters(free_values)
+            numeric.set_state(t, q, append_auxiliary_speeds(m, u), z, r, parameters)
             A, b, _ = numeric.constraints()
-            finite = np.isfinite(A).all() and all(np.isfinite(pt.velocity).all() for pt in numeric.points)
+            finite = np.isfinite(A).all() and all(np.isfinite(point.velocity).all() for point in numeric.points)
         if finite:
-            u_on = (
+            u_constrained = (
                 u - u_sizes * (np.linalg.pinv(_normalize_rows(A * u_sizes)) @ _normalize_rows(A * u_sizes, A @ u + b))
                 if len(A)
                 else u
             )
-            samples.append(StateSample(t, q, u, u_on, z, r, parameters))
+            samples.append(StateSample(t, q, u, u_constrained, z, r, parameters))
         if len(samples) == SAMPLE_COUNT:
             return samples
-    what = "positions and velocities are not finite at any of the states tried near the start values"
-    raise MechanismError("the mechanism cannot be evaluated:", [Fault(what, remedy="check parameter and start values")])
+    problem = "positions and velocities are not finite at any of the states tried near the start values"
+    raise MechanismError(
+        "the mechanism cannot be evaluated:", [Fault(problem, remedy="check parameter and start values")]
+    )
 
 
 def _typical_parameters(m: Mechanism) -> Array:
     """Return the typical magnitudes of the free parameters, within their bounds."""
-    natural, found = estimate_characteristic_units(m.declared), []
-    for p in m.declared.parameters:
-        if not p.calculated:
-            lowest = -np.inf if p.minimum is None else p.minimum
-            highest = np.inf if p.maximum is None else p.maximum
-            found.append(float(np.clip(natural.typical(p), lowest, highest)))
-    return np.array(found)
+    units, magnitudes = estimate_characteristic_units(m.declared), []
+    for parameter in m.declared.parameters:
+        if not parameter.calculated:
+            lowest = -np.inf if parameter.minimum is None else parameter.minimum
+            highest = np.inf if parameter.maximum is None else parameter.maximum
+            magnitudes.append(float(np.clip(units.typical(parameter), lowest, highest)))
+    return np.array(magnitudes)
 
 
 def append_auxiliary_speeds(m: Mechanism, u: Array) -> Array:
@@ -113,7 +115,7 @@ def append_auxiliary_speeds(m: Mechanism, u: Array) -> Array:
 def set_random_state(numeric: NumericMechanism, sample: StateSample, *, on_constraints: bool) -> None:
     """Move the mechanism to a sample; its speeds are arbitrary or satisfy the velocity constraints."""
     u = sample.u_constrained if on_constraints else sample.u
-    numeric.set(
+    numeric.set_state(
         sample.t, sample.q, append_auxiliary_speeds(numeric.mechanism, u), sample.z, sample.r, sample.parameters
     )
 
@@ -125,17 +127,17 @@ def _normalize_rows(rows: Array, values: Array | None = None) -> Array:
     return rows / length[:, None] if values is None else values / length
 
 
-def vectors_differ(a: Array, b: Array, beside: float) -> bool:
+def vectors_differ(a: Array, b: Array, largest_magnitude: float) -> bool:
     """Return whether two vectors differ by more than round-off.
 
     Args:
         a: One.
         b: The other, of the same unit.
-        beside: Largest magnitude of what they may have been made from, of the same unit.
+        largest_magnitude: Largest magnitude of quantities from which they may be computed, of the same unit.
     """
     return bool(
         np.max(np.abs(a - b))
-        > COMPARISON_TOLERANCE * (np.max(np.abs(a)) + np.max(np.abs(b))) + ROUND_OFF_TOLERANCE * beside
+        > COMPARISON_TOLERANCE * (np.max(np.abs(a)) + np.max(np.abs(b))) + ROUND_OFF_TOLERANCE * largest_magnitude
     )
 
 

@@ -19,10 +19,10 @@ class DrawnShape:
     """A shape that moves with a point and a frame.
 
     Attributes:
-        body: Name of the body (or frame) it stands for.
+        body: Name of the body (or frame) that it represents.
         point: Number of the point that ``offset`` starts from.
         frame: Number of the frame it turns with; 0 stands still.
-        kind: Of the shape.
+        kind: Kind of the shape.
         sizes: m; expressions of parameters; of a mesh its scale.
         mesh: Path of the mesh's file as given, or empty.
         offset: From the point, in ``frame``'s components, m.
@@ -59,7 +59,7 @@ class DrawnLoad:
     """A load drawn as an arrow.
 
     Attributes:
-        name: For the legend.
+        name: Name in the legend.
         load: Number in ``Mechanism.loads``; -1: ``vector`` at ``point``.
         point: See ``load``.
         vector: See ``load``.
@@ -77,7 +77,7 @@ class DrawnLoad:
 
 @dataclass(frozen=True, slots=True)
 class DrawnJoint:
-    """A joint as SymPy has it: a point and an axis in one frame (zero where there is none)."""
+    """A joint of SymPy's mechanics: a point and an axis in one frame (zero where there is none)."""
 
     name: str
     kind: JointKind
@@ -91,9 +91,9 @@ class MeshPlacement:
     """A mesh file to read, rotate and scale; it is left out if it cannot be read.
 
     Attributes:
-        key: What ``DrawnShape.mesh`` says.
-        path: Of the file.
-        matrix: From the mesh's axes and unit to the shape's frame, m, row by row.
+        key: Value of ``DrawnShape.mesh``.
+        path: Path of the file.
+        matrix: Transformation from the mesh's axes and unit to the shape's frame, m, row by row.
     """
 
     key: str
@@ -103,12 +103,12 @@ class MeshPlacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppearanceRecords:
-    """Everything drawn that the other records of the mechanism do not contain.
+    """Drawn items that the other records of the mechanism do not contain.
 
     Attributes:
         shapes: In order of declaration.
-        traces: Likewise.
-        arrows: Likewise.
+        traces: In order of declaration.
+        arrows: In order of declaration.
         joints: In the order of the mechanics.
         meshes: Files of those shapes whose mesh is no path.
         frames, points: Where the mechanism has none of its own (a Lagrangian alone); otherwise empty.

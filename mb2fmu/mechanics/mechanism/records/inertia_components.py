@@ -14,38 +14,42 @@ _COMPONENT_TOLERANCE = 1e-12
 
 def dyadic_components(inertia: Dyadic, frame: ReferenceFrame) -> list[sm.Expr]:
     """Return a dyadic in a frame, row by row; one written in this frame is copied, as SymPy needs 0.1 s for it."""
-    if any(vector.args[0][1] != frame or len(vector.args) != 1 for _, *pair in inertia.args for vector in pair):
+    if any(
+        vector.args[0][1] != frame or len(vector.args) != 1
+        for _, *unit_vectors in inertia.args
+        for vector in unit_vectors
+    ):
         return list(inertia.to_matrix(frame))
     terms: dict[tuple[int, int], list[sm.Expr]] = {}
-    for factor, a, b in inertia.args:
-        rows, columns = a.args[0][0].todok(), b.args[0][0].todok()
-        for (i, _), x in rows.items():
-            for (j, _), y in columns.items():
-                terms.setdefault((i, j), []).append(factor * x * y)
+    for factor, left_vector, right_vector in inertia.args:
+        rows, columns = left_vector.args[0][0].todok(), right_vector.args[0][0].todok()
+        for (i, _), row_entry in rows.items():
+            for (j, _), column_entry in columns.items():
+                terms.setdefault((i, j), []).append(factor * row_entry * column_entry)
     return [sm.Add(*terms.get((i, j), ())) for i in range(3) for j in range(3)]
 
 
 def simplify_constant_matrix(matrix: sm.ImmutableMatrix, moving: Collection[sm.Symbol]) -> sm.ImmutableMatrix | None:
-    """Return a matrix without the symbols that move, of which it is made but on which it does not depend.
+    """Simplify a matrix known to be constant: remove time-varying symbols on which it does not depend.
 
-    A body of revolution may have its inertia along axes in which it spins: J sin²ψ + J cos²ψ is J. It is what it is
-    where all of these symbols are 0, and is compared with that at random places.
+    A body of revolution may have its inertia along axes in which it spins: J sin²ψ + J cos²ψ is J. The result is the
+    matrix where all of these symbols are 0; it is compared with the original at random values.
 
     Returns:
-        None if it does depend on them.
+        None if it depends on them.
     """
     symbols = sorted(matrix.free_symbols & set(moving), key=str)
     if not symbols:
         return matrix
-    still = sm.ImmutableMatrix(matrix.subs(dict.fromkeys(symbols, 0)))
-    if still.has(sm.nan, sm.zoo, sm.oo, -sm.oo):
-        still = sm.ImmutableMatrix(sm.simplify(matrix))
-        return None if still.free_symbols & set(symbols) else still
-    given = sorted(matrix.free_symbols, key=str)
-    evaluate = sm.lambdify(given, [*matrix, *still], modules=["scipy", "numpy"])
-    draw = np.random.default_rng(_SEED)
+    constant = sm.ImmutableMatrix(matrix.subs(dict.fromkeys(symbols, 0)))
+    if constant.has(sm.nan, sm.zoo, sm.oo, -sm.oo):
+        constant = sm.ImmutableMatrix(sm.simplify(matrix))
+        return None if constant.free_symbols & set(symbols) else constant
+    arguments = sorted(matrix.free_symbols, key=str)
+    evaluate = sm.lambdify(arguments, [*matrix, *constant], modules=["scipy", "numpy"])
+    generator = np.random.default_rng(_SEED)
     for _ in range(_PLACES):
-        found = np.array(evaluate(*draw.uniform(0.2, 3.0, len(given))), dtype=float).reshape(2, -1)
-        if not np.max(np.abs(found[0] - found[1])) <= _COMPONENT_TOLERANCE * np.max(np.abs(found)):
+        values = np.array(evaluate(*generator.uniform(0.2, 3.0, len(arguments))), dtype=float).reshape(2, -1)
+        if not np.max(np.abs(values[0] - values[1])) <= _COMPONENT_TOLERANCE * np.max(np.abs(values)):
             return None
-    return still
+    return constant

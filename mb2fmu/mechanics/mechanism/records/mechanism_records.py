@@ -43,10 +43,10 @@ class Body:
     """A rigid body, or a particle.
 
     Attributes:
-        name: Of the body.
-        masscenter: Number of the point.
+        name: Name of the body.
+        masscenter: Number of the mass centre's point.
         frame: Number of the body-fixed frame; -1 for a particle.
-        mass: kg.
+        mass: Mass, kg.
         inertia: Central inertia in the body-fixed frame, shape (3, 3), kg·m²; None for a particle.
     """
 
@@ -107,7 +107,7 @@ class TorqueActuatorLoad:
         frame: Number of the frame it acts on.
         reaction: Number of the frame that takes the reaction; -1: none.
         torque: Scalar, N·m.
-        axis: As it was given: ``torque`` times ``axis`` acts, whatever the axis's length, as SymPy has it.
+        axis: Axis as given: ``torque`` times ``axis`` acts, whatever the axis's length, as in SymPy.
     """
 
     name: str
@@ -125,39 +125,39 @@ MotionVectorKind = Literal["position", "velocity", "angular velocity"]
 
 @dataclass(frozen=True, slots=True)
 class MotionVector:
-    """A vector of the motion, components in N, whose symbols loads, outputs, rates and events may contain.
+    """A position, velocity or angular velocity, components in N, whose symbols expressions may contain.
 
     Attributes:
-        kind: What.
-        number: Of the point; of an angular velocity the frame.
-        symbols: Three.
+        kind: Kind of the vector.
+        point_or_frame: Number of the point; for an angular velocity, of the frame.
+        symbols: Symbols of the three components.
     """
 
     kind: MotionVectorKind
-    number: int
+    point_or_frame: int
     symbols: tuple[sm.Symbol, sm.Symbol, sm.Symbol]
 
 
 @dataclass(frozen=True, slots=True)
 class ForceApplication:
-    """Where the force of a constraint is applied: applied force or torque = −λ · ``vector`` at this point or frame.
+    """Application of a constraint's force: applied force or torque = −λ · ``vector`` at this point or frame.
 
     Attributes:
-        at: Number of the point, or of the frame.
-        torque: True: a torque on a frame.
-        vector: Of the force per unit of the multiplier.
+        point_or_frame: Number of the point, or of the frame.
+        is_torque: True: a torque on a frame; False: a force at a point.
+        vector: Force or torque per unit of the multiplier.
         body: Number of the body whose particle at the point takes the force; -1: the point moves with its body.
     """
 
-    at: int
-    torque: bool
+    point_or_frame: int
+    is_torque: bool
     vector: VectorTerms
     body: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Lagrangian:
-    """A Lagrangian handed over; the speeds are q'.
+    """A Lagrangian given by the user; the speeds are q'.
 
     Attributes:
         expression: L(q, q', t) in plain symbols, J.
@@ -176,9 +176,9 @@ class MechanismVariables:
         declared: Names, units, start values and values of all quantities, and the experiment.
         t: Time.
         q, u, u_dot, u_auxiliary, z, p, r: Plain symbols, orders as in ``declared`` (p: free parameters).
-        driven: (input, input that is its rate) where the model has both: motion may be prescribed by them.
-        calculated_parameters: In order of evaluation.
-        constraint_forces: Unknown forces.
+        inputs_with_rates: (input, input that is its rate) where the model has both: motion may be prescribed by them.
+        calculated_parameters: Assignments, in order of evaluation.
+        constraint_forces: Symbols of unknown forces.
         u_independent: Indices into u.
         dynamic: Plain symbol → function of time, for SymPy's own methods; made from the symbols if it is left out.
         quaternions: Indices of coordinates that form quaternions; constraints are written in them at unit length.
@@ -193,7 +193,7 @@ class MechanismVariables:
     z: tuple[sm.Symbol, ...]
     p: tuple[sm.Symbol, ...]
     r: tuple[sm.Symbol, ...]
-    driven: tuple[tuple[sm.Symbol, sm.Symbol], ...] = ()
+    inputs_with_rates: tuple[tuple[sm.Symbol, sm.Symbol], ...] = ()
     calculated_parameters: tuple[Assignment, ...]
     constraint_forces: tuple[sm.Symbol, ...]
     u_independent: tuple[int, ...]
@@ -212,16 +212,16 @@ class MechanismBodies:
         points: Point 0 is O; parents come first.
         bodies: Rigid bodies and particles.
         loads: Loads and actuators in the order they were handed over.
-        sensed: What expressions name of the motion.
+        motion_vectors: Positions, velocities and angular velocities that expressions contain.
         joints: Joints between bodies, where they are known.
         prescribed: Whether bodies or loads move in a way that no speeds alone can bring about, as by a motor that turns
-            at a constant rate: then what moves them does work that is not among that of the loads.
-        lagrangian: For a ``LagrangesMethod``; bodies are known only if it was given them.
+            at a constant rate: then the work of the drive is not among that of the loads.
+        lagrangian: Only for a ``LagrangesMethod``; it may have no bodies.
         potential_forces: Generalized forces -∂V/∂q of the potential energy in a Lagrangian, one per speed; empty
             otherwise, and where there are no bodies.
-        events: That the model says itself.
-        contacts: Unilateral ones; None where there are none.
-        latches: What events hold and let go; None where there are none.
+        events: Events that the model declares.
+        contacts: Unilateral contacts; None where there are none.
+        latches: Constraints that events close and release; None where there are none.
     """
 
     kinematics: KinematicEquations
@@ -230,7 +230,7 @@ class MechanismBodies:
     points: tuple[KinematicPoint, ...]
     bodies: tuple[Body, ...]
     loads: tuple[Load, ...]
-    sensed: tuple[MotionVector, ...] = ()
+    motion_vectors: tuple[MotionVector, ...] = ()
     joints: tuple[Joint, ...] = ()
     prescribed: bool = False
     lagrangian: Lagrangian | None = None
@@ -252,11 +252,12 @@ class MechanismConstraints:
         auxiliary_rows: A_aux of A u + A_aux u_aux + b = 0, shape (m, n_aux), where auxiliary speeds stand in the
             constraints: their forces then stand in the equations of the auxiliary speeds; None otherwise.
         multipliers: Symbols of lambda, one per velocity constraint.
-        acts: Where the force of each velocity constraint acts; empty tuples where the model does not say it.
-        redundant: Names of velocity constraints that were left out, since they follow from the others.
-        given_by_constraint: Names of points whose velocity already uses a constraint.
-        stabilization_rate: The parameter (one of ``p``) that says how fast what leaves the constraints is drawn back
-            to them, in 1/s; None where the equations have a number for it, or none.
+        force_applications: Where the force of each velocity constraint acts; empty tuples where the model does not
+            declare it.
+        redundant_constraints: Names of velocity constraints that were left out, since they follow from the others.
+        points_using_constraints: Names of points whose velocity already uses a constraint.
+        stabilization_rate: The parameter (one of ``p``) of the rate, in 1/s, at which violations of the constraints
+            decay; None where the equations have a number for it, or none.
         needs_multipliers: True if an output or unknown force may need multipliers: then all speeds have equations.
     """
 
@@ -265,9 +266,9 @@ class MechanismConstraints:
     kinematic_invariants: tuple[tuple[str, sm.Expr], ...] = ()
     auxiliary_rows: sm.ImmutableMatrix | None = None
     multipliers: tuple[sm.Symbol, ...] = ()
-    acts: tuple[tuple[ForceApplication, ...], ...] = ()
-    redundant: tuple[str, ...] = ()
-    given_by_constraint: tuple[str, ...] = ()
+    force_applications: tuple[tuple[ForceApplication, ...], ...] = ()
+    redundant_constraints: tuple[str, ...] = ()
+    points_using_constraints: tuple[str, ...] = ()
     stabilization_rate: sm.Symbol | None = None
     needs_multipliers: bool = False
 
@@ -277,26 +278,27 @@ class MechanismObservables:
     """Requests of a mechanism beside its motion.
 
     Attributes:
-        outputs: What is asked, in declared order.
-        loops: Closed forms that the model gives.
-        given_potential: Potential energy of all loads that the model gives, J; None: it is to be found.
+        outputs: Requested outputs, in declared order.
+        loop_closed_forms: Closed forms that the model gives.
+        given_potential: Potential energy of all loads that the model declares, J; None: it must be found.
         spring_potential: Potential energy of springs along joints and tendons, whose forces are among
             ``potential_forces``, J.
-        declared_potential: Sum of what the bodies declare, J, not judged yet.
-        known_potentials: (names of loads, their potential energy together, J): told by elements, judged where used.
+        declared_potential: Sum of the potential energies that bodies declare, J, not checked yet.
+        known_potentials: (names of loads, their potential energy together, J): declared by elements, checked where
+            used.
         element_of_load: Name of a load → name of the element that it belongs to, for messages.
-        scenery: What pictures need; None where there is nothing to be drawn.
-        inverse_dynamics: What ``inverse_effort`` is asked for; None where nobody asks.
+        appearance: Shapes, traces and arrows; None where nothing is drawn.
+        inverse_dynamics: Request of ``inverse_effort``; None if nothing requests it.
     """
 
     outputs: tuple[OutputRecord, ...] = ()
-    loops: tuple[LoopClosedForm, ...] = ()
+    loop_closed_forms: tuple[LoopClosedForm, ...] = ()
     given_potential: sm.Expr | None = None
     spring_potential: sm.Expr = sm.S.Zero
     declared_potential: sm.Expr = sm.S.Zero
     known_potentials: tuple[tuple[frozenset[str], sm.Expr], ...] = ()
     element_of_load: Mapping[str, str] = field(default_factory=dict)
-    scenery: AppearanceRecords | None = None
+    appearance: AppearanceRecords | None = None
     inverse_dynamics: InverseDynamicsRequest | None = None
 
 
@@ -308,8 +310,8 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
         if not self.dynamic:
             moving = (*self.q, *self.u_all, *self.z, *self.r, *self.constraint_forces, *self.multipliers)
             functions: dict[sm.Symbol, sm.Expr] = {symbol: sm.Function(symbol.name)(self.t) for symbol in moving}
-            for given, rate in self.driven:  # positions come before speeds
-                functions[rate] = functions[given].diff(self.t)
+            for driven, rate in self.inputs_with_rates:  # positions come before speeds
+                functions[rate] = functions[driven].diff(self.t)
             object.__setattr__(self, "dynamic", functions)
         faults = [
             Fault(f"frame {frame.name} comes before the frame it is oriented in")
@@ -331,11 +333,11 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
 
     def rates(self, q_dot: Iterable[sm.Expr]) -> dict[sm.Symbol, sm.Expr]:
         """Return all moving quantities that positions may contain, with their rates; the rate of time is 1."""
-        return {**dict(zip(self.q, q_dot, strict=True)), **dict(self.driven), self.t: sm.S.One}
+        return {**dict(zip(self.q, q_dot, strict=True)), **dict(self.inputs_with_rates), self.t: sm.S.One}
 
     @property
     def has_event_sources(self) -> bool:
-        """Whether the model declares events, or has contacts or latches, which make some."""
+        """Whether the model declares events, or has contacts or latches, which cause events."""
         return bool(self.events or self.contacts or self.latches)
 
     @property
@@ -356,16 +358,18 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
         return (*self.u, *self.u_auxiliary)
 
     @property
-    def rheonomic(self) -> bool:
-        """True if time or an input moves something by itself: in the kinematics, or in a constraint with an offset."""
+    def is_rheonomic(self) -> bool:
+        """True if time or an input stands in the kinematics or in a constraint, or a constraint has an offset."""
         moving = {self.t, *self.r}
-        parts: list[sm.Basic] = [self.kinematics.matrix, self.kinematics.offset]
-        parts += [frame.rotation for frame in self.frames]
-        parts += [c for frame in self.frames for _, cs in frame.angular_velocity for c in cs]
+        expressions: list[sm.Basic] = [self.kinematics.matrix, self.kinematics.offset]
+        expressions += [frame.rotation for frame in self.frames]
+        expressions += [
+            component for frame in self.frames for _, components in frame.angular_velocity for component in components
+        ]
         for point in self.points:
             for terms in (point.position, point.velocity):
-                parts += [c for _, cs in terms or () for c in cs]
-        return self.has_rheonomic_constraints or any(moving & part.free_symbols for part in parts)
+                expressions += [component for _, components in terms or () for component in components]
+        return self.has_rheonomic_constraints or any(moving & expression.free_symbols for expression in expressions)
 
     @property
     def has_rheonomic_constraints(self) -> bool:
@@ -373,6 +377,6 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
         constraints, moving = self.velocity_constraints, {self.t, *self.r}
         if constraints is None:
             return False
-        parts = [constraints.jacobian, *(phi for _, phi in self.holonomic)]
+        expressions = [constraints.jacobian, *(phi for _, phi in self.holonomic)]
         offset = any(entry != 0 for entry in constraints.offset[len(self.holonomic) :])
-        return offset or any(moving & part.free_symbols for part in parts)
+        return offset or any(moving & expression.free_symbols for expression in expressions)

@@ -26,7 +26,7 @@ class SymbolMap:
 
     Attributes:
         to_plain: q(t), u(t), z(t), r(t), constraint forces → symbols; q', q'', u' → expressions.
-        to_dynamic: The way back for q, u, z, r, auxiliary speeds and constraint forces.
+        to_dynamic: The inverse translation for q, u, z, r, auxiliary speeds and constraint forces.
     """
 
     to_plain: dict[sm.Basic, sm.Expr]
@@ -36,21 +36,21 @@ class SymbolMap:
         """Return the expression in plain symbols.
 
         Raises:
-            MechanismError: If a function of time or a derivative is left that nothing declares.
+            MechanismError: If an undeclared function of time or derivative remains.
         """
         expression = sm.sympify(expression)
-        known = self.to_plain.get(expression, expression)
-        if not known.args:  # a number or a symbol, as most are
-            return known
+        translated = self.to_plain.get(expression, expression)
+        if not translated.args:  # a number or a symbol, as most are
+            return translated
         plain = expression.xreplace(self.to_plain)
-        left = plain.atoms(AppliedUndef, sm.Derivative)
-        if left and any(isinstance(atom, sm.Derivative) for atom in left):
+        untranslated = plain.atoms(AppliedUndef, sm.Derivative)
+        if untranslated and any(isinstance(atom, sm.Derivative) for atom in untranslated):
             # a derivative of an expression (P.vel(N) of a user's own function): carry it out, then translate again
             plain = plain.doit().xreplace(self.to_plain)
-            left = plain.atoms(AppliedUndef, sm.Derivative)
-        left = {atom for atom in left if dynamicsymbols._t in atom.free_symbols}
-        if left:
-            names = ", ".join(sorted(map(str, left)))
+            untranslated = plain.atoms(AppliedUndef, sm.Derivative)
+        untranslated = {atom for atom in untranslated if dynamicsymbols._t in atom.free_symbols}
+        if untranslated:
+            names = ", ".join(sorted(map(str, untranslated)))
             remedy = "declare it as coordinate, speed, state or input; derivatives of inputs are inputs of their own"
             raise MechanismError(
                 "an expression cannot be read:", [Fault(f"{names} is not declared", str(plain)[:80], remedy)]
@@ -62,15 +62,15 @@ class SymbolMap:
         return expression.xreplace(self.to_dynamic)
 
 
-def plain_symbols(symbols: Iterable[sm.Expr], taken: set[str]) -> tuple[sm.Symbol, ...]:
-    """Return one plain symbol per function of time (or q' that serves as a speed), named like it; ``taken`` grows."""
+def plain_symbols(symbols: Iterable[sm.Expr], taken_names: set[str]) -> tuple[sm.Symbol, ...]:
+    """Return a plain symbol per function of time (or q' that serves as a speed), named like it; extend the names."""
     result = []
     for symbol in symbols:
         name = f"{symbol.expr.func.__name__}_dot" if isinstance(symbol, sm.Derivative) else symbol.func.__name__
         name = symbol.name if isinstance(symbol, sm.Symbol) else name
-        while name in taken:
+        while name in taken_names:
             name += "_"
-        taken.add(name)
+        taken_names.add(name)
         result.append(sm.Symbol(name))
     return tuple(result)
 
@@ -83,7 +83,13 @@ def partial_derivative(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
         return sm.S.Zero
     terms = sm.Add.make_args(expression)
     if all(_is_scaled_symbol(term) for term in terms):
-        return sm.Add(*(factor for factor, rest in (term.as_coeff_Mul() for term in terms) if rest == symbol))
+        return sm.Add(
+            *(
+                factor
+                for factor, remaining_factor in (term.as_coeff_Mul() for term in terms)
+                if remaining_factor == symbol
+            )
+        )
     return expression.diff(symbol)
 
 
@@ -98,7 +104,12 @@ def time_derivative(expression: sm.Expr, q: Sequence[sm.Symbol], q_dot: Sequence
     if not free:
         return sm.S.Zero
     total = sum(
-        (partial_derivative(expression, qi) * qdi for qi, qdi in zip(q, q_dot, strict=True) if qi in free), sm.S.Zero
+        (
+            partial_derivative(expression, coordinate) * rate
+            for coordinate, rate in zip(q, q_dot, strict=True)
+            if coordinate in free
+        ),
+        sm.S.Zero,
     )
     return total + expression.diff(t) if t in free else total
 
@@ -114,17 +125,17 @@ def total_time_derivative(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr
 def coordinate_rates(kinematics: KinematicEquations, u: Sequence[sm.Symbol]) -> tuple[sm.Expr, ...]:
     """Return q' = K u + k0, row by row, from the entries of K that are not zero."""
     rates = [[sm.sympify(offset)] for offset in kinematics.offset]
-    for (i, j), entry in sorted(kinematics.matrix.todok().items()):
-        rates[i].append(entry * u[j])
+    for (row, column), entry in sorted(kinematics.matrix.todok().items()):
+        rates[row].append(entry * u[column])
     return tuple(sm.Add(*terms) for terms in rates)
 
 
 def jacobian(rows: sm.MatrixBase, symbols: Sequence[sm.Symbol]) -> sm.Matrix:
     """Return the derivatives of a column, shape (rows, symbols); absent symbols are skipped."""
-    column = {symbol: j for j, symbol in enumerate(symbols)}
+    column = {symbol: column_index for column_index, symbol in enumerate(symbols)}
     entries = {
-        (i, column[symbol]): partial_derivative(row, symbol)
-        for i, row in enumerate(rows)
+        (row_index, column[symbol]): partial_derivative(row, symbol)
+        for row_index, row in enumerate(rows)
         for symbol in row.free_symbols & column.keys()
     }
     return sm.Matrix(sm.SparseMatrix(len(rows), len(symbols), entries))
@@ -135,38 +146,42 @@ def directional_derivative(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Exp
 
     SymPy's ``diff`` visits every occurrence of a subexpression, once per symbol.
     """
-    done: dict[sm.Basic, sm.Expr] = {}
+    derivatives: dict[sm.Basic, sm.Expr] = {}
     stack = [expression]
     while stack:
         node = stack[-1]
-        if node in done:
+        if node in derivatives:
             stack.pop()
         elif isinstance(node, sm.Symbol) or not node.free_symbols & rates.keys():
-            done[stack.pop()] = rates.get(node, sm.S.Zero) if isinstance(node, sm.Symbol) else sm.S.Zero
-        elif missing := [a for a in node.args if a not in done] if _is_elementary(node) else []:
+            derivatives[stack.pop()] = rates.get(node, sm.S.Zero) if isinstance(node, sm.Symbol) else sm.S.Zero
+        elif (
+            missing := [argument for argument in node.args if argument not in derivatives]
+            if _is_elementary(node)
+            else []
+        ):
             stack += missing
         else:
-            done[stack.pop()] = _chain_rule(node, done, rates)
-    return done[expression]
+            derivatives[stack.pop()] = _chain_rule(node, derivatives, rates)
+    return derivatives[expression]
 
 
 def _is_elementary(node: sm.Basic) -> bool:
-    """Return whether its derivative follows from those of its arguments by a rule that is written here."""
+    """Return whether the chain rule for this node is implemented here."""
     return isinstance(node, (sm.Add, sm.Mul, sm.Pow, sm.sin, sm.cos, sm.tan))
 
 
-def _chain_rule(node: sm.Expr, done: Mapping[sm.Basic, sm.Expr], rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+def _chain_rule(node: sm.Expr, derivatives: Mapping[sm.Basic, sm.Expr], rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
     """Return the time derivative of a node from those of its arguments; sums, products and powers unexpanded."""
     if isinstance(node, sm.Add):
-        return sm.Add(*(done[a] for a in node.args))
+        return sm.Add(*(derivatives[argument] for argument in node.args))
     if isinstance(node, sm.Mul):
-        parts = list(node.args)
-        moving = [i for i, a in enumerate(parts) if done[a] != 0]
-        return sm.Add(*(sm.Mul(*parts[:i], done[parts[i]], *parts[i + 1 :]) for i in moving))
-    if isinstance(node, sm.Pow) and done[node.exp] == 0:
-        return node.exp * node.base ** (node.exp - 1) * done[node.base]
+        factors = list(node.args)
+        moving = [i for i, argument in enumerate(factors) if derivatives[argument] != 0]
+        return sm.Add(*(sm.Mul(*factors[:i], derivatives[factors[i]], *factors[i + 1 :]) for i in moving))
+    if isinstance(node, sm.Pow) and derivatives[node.exp] == 0:
+        return node.exp * node.base ** (node.exp - 1) * derivatives[node.base]
     if isinstance(node, (sm.sin, sm.cos, sm.tan)):
-        return node.fdiff(1) * done[node.args[0]]
+        return node.fdiff(1) * derivatives[node.args[0]]
     return sm.Add(*(node.diff(symbol) * rates[symbol] for symbol in sorted(node.free_symbols & rates.keys(), key=str)))
 
 
@@ -187,17 +202,24 @@ def solve_kinematic_equations(
     Raises:
         MechanismError: If they are not linear, or do not determine every q'.
     """
-    q_dot = [differentiate_by_time(qi) for qi in q]
+    q_dot = [differentiate_by_time(coordinate) for coordinate in q]
     if list(u) == q_dot:
         return KinematicEquations(sm.ImmutableMatrix.eye(len(q)), sm.ImmutableMatrix.zeros(len(q), 1))
-    stand_in = {qd: sm.Dummy(f"d{i}") for i, qd in enumerate(q_dot)}
-    own = [stand_in[ui] - plain[ui] for ui in u if ui in stand_in]  # speeds that are q' themselves
-    rows = sm.Matrix([*(_evaluate_derivatives(sm.sympify(e), stand_in).xreplace(plain) for e in equations), *own])
-    dots = [stand_in[qd] for qd in q_dot]
-    speeds = [plain[ui] for ui in u]
-    left, right = jacobian(rows, dots), jacobian(rows, speeds)
-    rest = rows.xreplace(dict.fromkeys([*dots, *speeds], sm.S.Zero))
-    unknown = (left.free_symbols | right.free_symbols) & {*dots, *speeds}
+    substitutes = {rate: sm.Dummy(f"d{i}") for i, rate in enumerate(q_dot)}
+    definitions_of_speeds = [
+        substitutes[speed] - plain[speed] for speed in u if speed in substitutes
+    ]  # speeds that are q' themselves
+    rows = sm.Matrix(
+        [
+            *(_evaluate_derivatives(sm.sympify(equation), substitutes).xreplace(plain) for equation in equations),
+            *definitions_of_speeds,
+        ]
+    )
+    rate_symbols = [substitutes[rate] for rate in q_dot]
+    speeds = [plain[speed] for speed in u]
+    rate_matrix, speed_matrix = jacobian(rows, rate_symbols), jacobian(rows, speeds)
+    remainder = rows.xreplace(dict.fromkeys([*rate_symbols, *speeds], sm.S.Zero))
+    unknown = (rate_matrix.free_symbols | speed_matrix.free_symbols) & {*rate_symbols, *speeds}
     if unknown:
         raise MechanismError(
             "the kinematic differential equations cannot be used:",
@@ -210,29 +232,29 @@ def solve_kinematic_equations(
         )
     K: dict[tuple[int, int], sm.Expr] = {}
     k0 = sm.zeros(len(q), 1)
-    met: list[set[int]] = [set() for _ in range(right.rows)]  # speeds in each equation
-    for i, j in right.todok():
-        met[i].add(j)
-    for equation_rows, columns in _find_blocks(left, q):
-        block = left.extract(equation_rows, columns)
+    speeds_in_equation: list[set[int]] = [set() for _ in range(speed_matrix.rows)]  # speeds in each equation
+    for i, j in speed_matrix.todok():
+        speeds_in_equation[i].add(j)
+    for equation_rows, columns in _find_blocks(rate_matrix, q):
+        block = rate_matrix.extract(equation_rows, columns)
         inverse = -_invert_block(block, [str(q[c]) for c in columns])
-        moving = sorted(set().union(*(met[row] for row in equation_rows)))
-        solved = inverse * right.extract(equation_rows, moving)
+        moving = sorted(set().union(*(speeds_in_equation[row] for row in equation_rows)))
+        solved = inverse * speed_matrix.extract(equation_rows, moving)
         K |= {(columns[i], moving[j]): entry for (i, j), entry in solved.todok().items()}
-        if any(rest[row, 0] != 0 for row in equation_rows):
-            offset = inverse * rest.extract(equation_rows, [0])
+        if any(remainder[row, 0] != 0 for row in equation_rows):
+            offset = inverse * remainder.extract(equation_rows, [0])
             for i, column in enumerate(columns):
                 k0[column, 0] = offset[i, 0]
     matrix = sm.ImmutableMatrix(sm.SparseMatrix(len(q), len(u), K))
     return KinematicEquations(matrix, sm.ImmutableMatrix(k0))
 
 
-def _evaluate_derivatives(equation: sm.Expr, stand_in: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
+def _evaluate_derivatives(equation: sm.Expr, substitutes: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
     """Return the equation in stand-ins of q', with remaining derivatives carried out."""
-    replaced = equation.xreplace(stand_in)
+    replaced = equation.xreplace(substitutes)
     if all(_is_scaled_symbol(term) for term in sm.Add.make_args(replaced)):
         return replaced
-    return equation.doit().xreplace(stand_in) if replaced.has(sm.Derivative) else replaced.doit()
+    return equation.doit().xreplace(substitutes) if replaced.has(sm.Derivative) else replaced.doit()
 
 
 def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
@@ -241,9 +263,9 @@ def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
     Raises:
         MechanismError: If it is singular.
     """
-    n = matrix.rows
-    names = [sm.Symbol(f"q{i + 1}") for i in range(n)]
-    inverse = sm.zeros(n, n)
+    size = matrix.rows
+    names = [sm.Symbol(f"q{i + 1}") for i in range(size)]
+    inverse = sm.zeros(size, size)
     for rows, columns in _find_blocks(sm.Matrix(matrix), names):
         block = _invert_block(sm.Matrix(matrix).extract(rows, columns), [str(names[c]) for c in columns])
         for i, column in enumerate(columns):
@@ -252,20 +274,20 @@ def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
     return sm.ImmutableMatrix(inverse)
 
 
-def _find_blocks(left: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
-    """Return (rows, columns) of the diagonal blocks into which ``left`` can be permuted."""
+def _find_blocks(matrix: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
+    """Return (rows, columns) of the diagonal blocks into which ``matrix`` can be permuted."""
     from scipy.sparse.csgraph import connected_components
 
-    n = left.rows
-    adjacency = np.zeros((n + left.cols, n + left.cols))
-    for i, j in left.todok():
-        adjacency[i, n + j] = 1
+    row_count = matrix.rows
+    adjacency = np.zeros((row_count + matrix.cols, row_count + matrix.cols))
+    for i, j in matrix.todok():
+        adjacency[i, row_count + j] = 1
     labels = connected_components(adjacency, directed=False)[1]
     faults, blocks = [], []
     for label in dict.fromkeys(labels.tolist()):
-        rows = [i for i in range(n) if labels[i] == label]
-        columns = [j for j in range(left.cols) if labels[n + j] == label]
-        names = ", ".join(f"{q[c]}'" for c in columns) or "no coordinate's derivative"
+        rows = [i for i in range(row_count) if labels[i] == label]
+        columns = [j for j in range(matrix.cols) if labels[row_count + j] == label]
+        names = ", ".join(f"{q[column]}'" for column in columns) or "no coordinate's derivative"
         if len(rows) < len(columns):
             faults.append(Fault(f"no kinematic equation determines {names}", remedy="add one equation per coordinate"))
         elif len(rows) > len(columns):
@@ -286,8 +308,8 @@ def _invert_block(block: sm.Matrix, names: list[str]) -> sm.Matrix:
     if block.rows <= 3:
         determinant = sm.trigsimp(determinant)
     if determinant == 0:
-        what = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
-        raise MechanismError(KINEMATICS_HEADLINE, [Fault(what, remedy="give independent equations")])
+        problem = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
+        raise MechanismError(KINEMATICS_HEADLINE, [Fault(problem, remedy="give independent equations")])
     adjugate = block.adjugate(method="berkowitz") if block.rows > 1 else sm.eye(1)
     if block.rows <= 3:
         adjugate = adjugate.applyfunc(sm.trigsimp)
@@ -299,8 +321,8 @@ def _invert_polynomial_block(block: sm.Matrix, names: list[str]) -> sm.Matrix:
     try:
         return DomainMatrix.from_Matrix(block).to_field().inv().to_Matrix()
     except DMNonInvertibleMatrixError:
-        what = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
-        raise MechanismError(KINEMATICS_HEADLINE, [Fault(what, remedy="give independent equations")]) from None
+        problem = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
+        raise MechanismError(KINEMATICS_HEADLINE, [Fault(problem, remedy="give independent equations")]) from None
 
 
 def guard_powers(expression: sm.Expr) -> sm.Expr:
@@ -319,8 +341,10 @@ def guard_powers(expression: sm.Expr) -> sm.Expr:
             )
         )
 
-    found: sm.Expr = expression.replace(lambda e: e.is_Mul and any(isinstance(f, sm.Heaviside) for f in e.args), guard)
-    return found
+    guarded: sm.Expr = expression.replace(
+        lambda e: e.is_Mul and any(isinstance(f, sm.Heaviside) for f in e.args), guard
+    )
+    return guarded
 
 
 def replace_symbols(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:
@@ -328,23 +352,23 @@ def replace_symbols(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -
 
     ``xreplace`` visits every occurrence, which for equations of motion is exponentially more.
     """
-    done: dict[sm.Basic, sm.Basic] = {}
+    replaced: dict[sm.Basic, sm.Basic] = {}
     stack: list[tuple[sm.Basic, bool]] = [(expression, False)]
     while stack:
-        node, ready = stack.pop()
-        if node in done:
+        node, arguments_done = stack.pop()
+        if node in replaced:
             continue
         if node in mapping:
-            done[node] = mapping[node]
+            replaced[node] = mapping[node]
         elif not node.args:
-            done[node] = node
-        elif ready:
-            arguments = tuple(done[argument] for argument in node.args)
-            done[node] = node if arguments == node.args else node.func(*arguments)
+            replaced[node] = node
+        elif arguments_done:
+            arguments = tuple(replaced[argument] for argument in node.args)
+            replaced[node] = node if arguments == node.args else node.func(*arguments)
         else:
             stack.append((node, True))
             stack += [(argument, False) for argument in node.args]
-    return done[expression]
+    return replaced[expression]
 
 
 def replace_symbols_in_matrix(matrix: sm.MatrixBase, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.ImmutableMatrix:
@@ -353,9 +377,9 @@ def replace_symbols_in_matrix(matrix: sm.MatrixBase, mapping: Mapping[sm.Basic, 
     return sm.ImmutableMatrix(matrix.rows, matrix.cols, list(entries.args))
 
 
-def make_unique_symbol(name: str, taken: set[str]) -> sm.Symbol:
+def make_unique_symbol(name: str, taken_names: set[str]) -> sm.Symbol:
     """Return a new symbol, with underscores appended until its name is free; mark the name as taken."""
-    while name in taken:
+    while name in taken_names:
         name += "_"
-    taken.add(name)
+    taken_names.add(name)
     return sm.Symbol(name)

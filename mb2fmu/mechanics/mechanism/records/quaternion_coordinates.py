@@ -1,4 +1,4 @@
-"""Coordinates that form a quaternion: q' draws their length to 1, and the length never affects the motion.
+"""Coordinates that form a quaternion: q' drives their length to 1, and the length never affects the motion.
 
 Four coordinates e that turn a frame by R(e) with R Rᵀ = |e|⁴ 1 (SymPy's ``orient_quaternion``), or already normalised,
 are recognized by their numbers. Then
@@ -8,7 +8,7 @@ are recognized by their numbers. Then
   the frame turns,
 - a term is added along e: e' = E(e) ω / 2 + k (1 − e·e) e, with k = 1/s; |e| = 1 attracts every other length (except
   0), without events, and on it nothing has changed: e·E(e) = 0,
-- constraints are written in e / |e|, so that no loop is closed by a length other than 1, of which bodies know nothing.
+- constraints are written in e / |e|, so that no loop is closed by a length other than 1.
 
 An explicit step of size h lets |e|² grow by (h ω / 2)²; with the attractor it settles at 1 + h ω²/(8 k).
 
@@ -42,12 +42,12 @@ QuaternionGroup = tuple[int, int, int, int]
 
 def find_quaternions(rotations: Iterable[sm.MatrixBase], q: Sequence[sm.Symbol]) -> tuple[QuaternionGroup, ...]:
     """Return the coordinates that form quaternions, one group each."""
-    found: dict[QuaternionGroup, None] = {}
+    groups: dict[QuaternionGroup, None] = {}
     for rotation in rotations:
         group = _find_quaternion(rotation, q)
         if group is not None and _length_degree(rotation, _quaternion_symbols(group, q)) is not None:
-            found[group] = None
-    return tuple(found)
+            groups[group] = None
+    return tuple(groups)
 
 
 def stabilize_unit_length(
@@ -64,20 +64,23 @@ def stabilize_unit_length(
     """
     K, k0 = sm.MutableDenseMatrix(kinematics.matrix), sm.MutableDenseMatrix(kinematics.offset)
     for group in groups:
-        e = _quaternion_symbols(group, q)
-        square = sm.Add(*(c**2 for c in e))
+        quaternion = _quaternion_symbols(group, q)
+        square = sm.Add(*(c**2 for c in quaternion))
         for k in set(range(len(q))) - set(group):
-            K[k, :] = K[k, :].applyfunc(lambda entry, e=e: _free_of_length(entry, e))
-            k0[k] = _free_of_length(k0[k], e)
+            K[k, :] = K[k, :].applyfunc(lambda entry, e=quaternion: _free_of_length(entry, e))
+            k0[k] = _free_of_length(k0[k], quaternion)
         rates = [sm.Add(*(K[k, j] * u[j] for j in range(len(u)) if K[k, j] != 0), k0[k]) for k in group]
-        here, there = _evaluate_at_test_point(rates, e), _evaluate_at_test_point(rates, e, _LENGTH_FACTOR)
-        if abs(here @ np.array(_TEST_POINT)) > 1e-9 * np.linalg.norm(here):
+        values, values_at_larger_length = (
+            _evaluate_at_test_point(rates, quaternion),
+            _evaluate_at_test_point(rates, quaternion, _LENGTH_FACTOR),
+        )
+        if abs(values @ np.array(_TEST_POINT)) > 1e-9 * np.linalg.norm(values):
             continue
-        if np.allclose(there * _LENGTH_FACTOR, here, rtol=1e-9, atol=0):
+        if np.allclose(values_at_larger_length * _LENGTH_FACTOR, values, rtol=1e-9, atol=0):
             for k in group:
                 K[k, :] = K[k, :] * square
                 k0[k] = k0[k] * square
-        for k, component in zip(group, e, strict=True):
+        for k, component in zip(group, quaternion, strict=True):
             k0[k] += attraction * (1 - square) * component
     return replace(kinematics, matrix=sm.ImmutableMatrix(K), offset=sm.ImmutableMatrix(k0))
 
@@ -85,29 +88,34 @@ def stabilize_unit_length(
 def normalize_quaternions(expression: sm.Expr, groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]) -> sm.Expr:
     """Return the expression with e / |e| for each quaternion e in it."""
     for group in groups:
-        e = _quaternion_symbols(group, q)
-        if expression.free_symbols & set(e):
-            length = sm.sqrt(sm.Add(*(c**2 for c in e)))
-            expression = expression.xreplace({c: c / length for c in e})
+        quaternion = _quaternion_symbols(group, q)
+        if expression.free_symbols & set(quaternion):
+            length = sm.sqrt(sm.Add(*(component**2 for component in quaternion)))
+            expression = expression.xreplace({component: component / length for component in quaternion})
     return expression
 
 
-def _free_of_length(expression: sm.Expr, e: Sequence[sm.Symbol]) -> sm.Expr:
-    """Return what an expression is for e / |e|: times a power of |e|² where it grows with one."""
-    if not expression.free_symbols & set(e):
+def _free_of_length(expression: sm.Expr, quaternion: Sequence[sm.Symbol]) -> sm.Expr:
+    """Return an expression for e / |e|, divided by a power of |e|² if it is proportional to one."""
+    if not expression.free_symbols & set(quaternion):
         return expression
-    square = sm.Add(*(c**2 for c in e))
-    here, there = _evaluate_at_test_point([expression], e), _evaluate_at_test_point([expression], e, _LENGTH_FACTOR)
+    square = sm.Add(*(component**2 for component in quaternion))
+    values, values_at_larger_length = (
+        _evaluate_at_test_point([expression], quaternion),
+        _evaluate_at_test_point([expression], quaternion, _LENGTH_FACTOR),
+    )
     for power in (0, -1, 1, -2, 2):
-        if np.allclose(there, here * _LENGTH_FACTOR ** (2 * power), rtol=1e-9, atol=0):
+        if np.allclose(values_at_larger_length, values * _LENGTH_FACTOR ** (2 * power), rtol=1e-9, atol=0):
             return expression / square**power if power else expression
     length = sm.sqrt(square)
-    return expression.xreplace({c: c / length for c in e})
+    return expression.xreplace({component: component / length for component in quaternion})
 
 
 def vanishes_at_unit_length(expression: sm.Expr, groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]) -> bool:
-    """Return whether an expression contains a quaternion and is zero all the same: e·e − 1, or e·e' of a rotation."""
-    symbols = [e for group in groups if expression.free_symbols & set(e := _quaternion_symbols(group, q))]
+    """Return whether an expression of a quaternion is zero at unit length: e·e − 1, or e·e' of a rotation."""
+    symbols = [
+        quaternion for group in groups if expression.free_symbols & set(quaternion := _quaternion_symbols(group, q))
+    ]
     return bool(symbols) and abs(float(_evaluate_at_test_point([expression], symbols[0])[0])) < _ZERO_TOLERANCE
 
 
@@ -115,9 +123,9 @@ def normalize_frames(
     frames: Iterable[Frame], groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]
 ) -> tuple[Frame, ...]:
     """Return frames whose rotations are orthonormal for any length of the quaternions."""
-    known = set(groups)
+    group_set = set(groups)
     return tuple(
-        _normalize_frame(frame, q) if _find_quaternion(frame.rotation, q) in known else frame for frame in frames
+        _normalize_frame(frame, q) if _find_quaternion(frame.rotation, q) in group_set else frame for frame in frames
     )
 
 
@@ -125,27 +133,32 @@ def _normalize_frame(frame: Frame, q: Sequence[sm.Symbol]) -> Frame:
     """Return a frame whose rotation and angular velocity do not change with the quaternion's length."""
     group = _find_quaternion(frame.rotation, q)
     assert group is not None
-    e = _quaternion_symbols(group, q)
-    square = sm.Add(*(c**2 for c in e))
+    quaternion = _quaternion_symbols(group, q)
+    square = sm.Add(*(component**2 for component in quaternion))
     rotation = frame.rotation
-    if _length_degree(rotation, e) == 2:
+    if _length_degree(rotation, quaternion) == 2:
         rotation = sm.ImmutableMatrix(rotation / square)
-    spin = tuple((k, _scale_angular_velocity(components, e, square)) for k, components in frame.angular_velocity)
-    return replace(frame, rotation=rotation, angular_velocity=spin)
+    angular_velocity = tuple(
+        (k, _scale_angular_velocity(components, quaternion, square)) for k, components in frame.angular_velocity
+    )
+    return replace(frame, rotation=rotation, angular_velocity=angular_velocity)
 
 
-def _scale_angular_velocity(components: Components, e: Sequence[sm.Symbol], square: sm.Expr) -> Components:
+def _scale_angular_velocity(components: Components, quaternion: Sequence[sm.Symbol], square: sm.Expr) -> Components:
     """Return an angular velocity that grows with the square of the length, divided by it."""
-    if not any(c.free_symbols & set(e) for c in components):
+    if not any(component.free_symbols & set(quaternion) for component in components):
         return components
-    here, there = _evaluate_at_test_point(components, e), _evaluate_at_test_point(components, e, _LENGTH_FACTOR)
-    if not np.allclose(there, here * _LENGTH_FACTOR**2, rtol=1e-9, atol=0):
+    values, values_at_larger_length = (
+        _evaluate_at_test_point(components, quaternion),
+        _evaluate_at_test_point(components, quaternion, _LENGTH_FACTOR),
+    )
+    if not np.allclose(values_at_larger_length, values * _LENGTH_FACTOR**2, rtol=1e-9, atol=0):
         return components
     return (components[0] / square, components[1] / square, components[2] / square)
 
 
 def _find_quaternion(rotation: sm.MatrixBase, q: Sequence[sm.Symbol]) -> QuaternionGroup | None:
-    """Return the four coordinates that a rotation is made of, and nothing else."""
+    """Return the four coordinates of a rotation that depends on four coordinates only."""
     symbols = rotation.free_symbols
     if len(symbols) != 4:
         return None
@@ -155,29 +168,34 @@ def _find_quaternion(rotation: sm.MatrixBase, q: Sequence[sm.Symbol]) -> Quatern
 
 def _quaternion_symbols(group: QuaternionGroup, q: Sequence[sm.Symbol]) -> list[sm.Symbol]:
     """Return the four coordinates of a quaternion, in its order."""
-    return [q[k] for k in group]
+    return [q[index] for index in group]
 
 
-def _length_degree(rotation: sm.MatrixBase, e: Sequence[sm.Symbol]) -> int | None:
+def _length_degree(rotation: sm.MatrixBase, quaternion: Sequence[sm.Symbol]) -> int | None:
     """Return 2 if R Rᵀ = |e|⁴ 1 (R grows with |e|²), 0 if R is orthonormal for any length, None otherwise."""
-    here, there = (_evaluate_at_test_point(rotation, e, longer).reshape(3, 3) for longer in (1.0, _LENGTH_FACTOR))
-    square = sum(c**2 for c in _TEST_POINT)
+    values, values_at_larger_length = (
+        _evaluate_at_test_point(rotation, quaternion, length_factor).reshape(3, 3)
+        for length_factor in (1.0, _LENGTH_FACTOR)
+    )
+    square = sum(component**2 for component in _TEST_POINT)
     for degree in (2, 0):
-        orthogonal = np.allclose(here @ here.T, square**degree * np.eye(3), rtol=1e-9, atol=1e-9)
-        if orthogonal and np.allclose(there, here * _LENGTH_FACTOR**degree, rtol=1e-9, atol=1e-9):
+        orthogonal = np.allclose(values @ values.T, square**degree * np.eye(3), rtol=1e-9, atol=1e-9)
+        if orthogonal and np.allclose(values_at_larger_length, values * _LENGTH_FACTOR**degree, rtol=1e-9, atol=1e-9):
             return degree
     return None
 
 
 def _evaluate_at_test_point(
-    expressions: Iterable[sm.Expr], e: Sequence[sm.Symbol], longer: float = 1.0
+    expressions: Iterable[sm.Expr], quaternion: Sequence[sm.Symbol], length_factor: float = 1.0
 ) -> npt.NDArray[np.float64]:
-    """Return values at one place; all other symbols get some value each."""
-    wanted = [sm.sympify(x) for x in expressions]
-    others = sorted({s for x in wanted for s in x.free_symbols} - set(e), key=str)
+    """Return values at a test point; all other symbols get arbitrary values."""
+    expression_list = [sm.sympify(expression) for expression in expressions]
+    other_symbols = sorted(
+        {symbol for expression in expression_list for symbol in expression.free_symbols} - set(quaternion), key=str
+    )
     values: Mapping[sm.Symbol, float] = {
-        **{s: 0.3 + 0.17 * i for i, s in enumerate(others)},
-        **{s: longer * value for s, value in zip(e, _TEST_POINT, strict=True)},
+        **{symbol: 0.3 + 0.17 * i for i, symbol in enumerate(other_symbols)},
+        **{symbol: length_factor * value for symbol, value in zip(quaternion, _TEST_POINT, strict=True)},
     }
-    evaluate = sm.lambdify([*e, *others], wanted, modules="numpy")
-    return np.array(evaluate(*(values[s] for s in (*e, *others))), dtype=float)
+    evaluate = sm.lambdify([*quaternion, *other_symbols], expression_list, modules="numpy")
+    return np.array(evaluate(*(values[symbol] for symbol in (*quaternion, *other_symbols))), dtype=float)

@@ -1,4 +1,4 @@
-"""Requests of a mechanism beside its motion: outputs, joints, closed forms of loops; by numbers, in plain symbols.
+"""Requested outputs, joints and closed forms of loops; by numbers, in plain symbols.
 
 Numbers are those of the mechanism's records: of frames, points, bodies, loads, joints, speeds and constraint rows.
 """
@@ -22,7 +22,7 @@ class ExpressionOutput(Quantity):
 
     Attributes:
         expression: In plain symbols; accelerations as u'.
-        drives: Of an effort that pushes: what a positive one drives up, in plain symbols.
+        drives: For an effort: the quantity that a positive effort increases, in plain symbols.
     """
 
     expression: sm.Expr
@@ -34,7 +34,7 @@ class RequestedOutput(Quantity):
     """An output that the mechanism computes.
 
     Attributes:
-        kind: What is asked.
+        kind: Kind of the output.
         subject: Numbers, by ``kind``: of a point (``position``, ``velocity``, ``acceleration``), a frame
             (``angular_velocity``, ``angular_acceleration``, ``orientation``), two points (``distance``,
             ``relative_velocity``), bodies (``centre_of_mass``, ``linear_momentum``, …; none: all), a load
@@ -43,11 +43,11 @@ class RequestedOutput(Quantity):
             (``reaction_force``, ``reaction_torque``), joints (``joint_effort``), two speeds (``mass_matrix``), a speed
             (``gravity_effort``, ``inverse_effort``), a point or a frame, then a speed (``partial_velocity``,
             ``partial_angular_velocity``); empty for energies and diagnostics.
-        of_joint: Of a reaction: ``subject`` is a joint.
+        of_joint: For a reaction: ``subject`` is a joint.
         relative_to: Number of the point (position, reaction) or frame (the others) it is relative to; None: the origin,
             the joint's point on its child, the inertial frame.
         expressed_in: Number of the frame of the components; None: the inertial frame.
-        component: 0, 1 or 2: of a partial velocity, which component is asked, in the inertial frame.
+        component: For a partial velocity: its component 0, 1 or 2 in the inertial frame.
         representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
     """
 
@@ -62,14 +62,14 @@ class RequestedOutput(Quantity):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnavailableOutput(Quantity):
-    """An output that asks for something that the mechanism does not have.
+    """An output that the mechanism cannot provide.
 
     Attributes:
-        what: Is wrong.
-        remedy: What to do.
+        problem: Reason why it is unavailable.
+        remedy: What the user can do.
     """
 
-    what: str
+    problem: str
     remedy: str = ""
 
 
@@ -81,15 +81,15 @@ class Joint:
     """A joint between two bodies.
 
     Attributes:
-        name: Of the joint.
+        name: Name of the joint.
         parent: Number of the body before it; -1: the ground.
         child: Number of the body after it; -1: the ground.
         point: Number of the joint's point on its child.
         axis: Unit vector along which it has one degree of freedom, (frame, components); None: it has more, or none is
             known.
-        turns: True: about the axis; False: along it.
-        factor: Its speed per speed of the joint that moves it.
-        passive: What else a drive has to give along it, beside what the bodies beyond need: springs, dampers, rotors,
+        is_revolute: True: about the axis; False: along it.
+        speed_factor: Its speed per speed of the joint that moves it.
+        passive_effort: Effort that a drive must add to the inverse dynamics of the bodies: springs, dampers, rotors,
             N·m or N.
     """
 
@@ -98,9 +98,9 @@ class Joint:
     child: int
     point: int
     axis: tuple[int, Components] | None = None
-    turns: bool = True
-    factor: sm.Expr = sm.S.One
-    passive: sm.Expr = sm.S.Zero
+    is_revolute: bool = True
+    speed_factor: sm.Expr = sm.S.One
+    passive_effort: sm.Expr = sm.S.Zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ class InverseDynamicsRequest:
 
     Attributes:
         accelerations: a, one input per speed.
-        passive: The generalized forces of ``Mechanism.potential_forces`` without those of drives; empty: none.
+        passive_forces: The generalized forces of ``Mechanism.potential_forces`` without those of drives; empty: none.
     """
 
     accelerations: tuple[sm.Symbol, ...]
-    passive: tuple[sm.Expr, ...]
+    passive_forces: tuple[sm.Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +121,13 @@ class LoopClosedForm:
     """A loop's closed form that the model gives.
 
     Attributes:
-        name: As the model calls it.
+        name: Name in the model.
         rows: Numbers of the holonomic constraints that it solves.
         branches: Each unknown coordinate's value, per way of assembly.
-        positive: What must be positive.
+        positive: Expressions that must be positive.
         relation: Rows whose rates stand in for those of ``rows``.
-        where: In the model file.
-        unknown_row: A row of the model's that is no holonomic constraint, as it is written; empty if there is none.
+        where: Line of the model file.
+        unknown_row: Text of a declared row that is no holonomic constraint; empty if there is none.
     """
 
     name: str

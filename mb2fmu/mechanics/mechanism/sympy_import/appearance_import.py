@@ -1,4 +1,4 @@
-"""Read what pictures need of a mechanism: the user's looks become numbers of frames and points."""
+"""Read the declared appearance of a mechanism: shapes, traces and arrows, by numbers of frames and points."""
 
 from __future__ import annotations
 
@@ -28,46 +28,46 @@ AppearanceKind = TypeVar("AppearanceKind", VisualShape, PointTrace, LoadArrow)
 
 
 class AppearanceImportState(Protocol):
-    """State of the reading that pictures need."""
+    """State of the import that appearances need."""
 
     plain: SymbolMap
     frame_of: dict[Any, int]
     point_of: dict[Any, int]
 
-    def terms(self, vector: Vector) -> VectorTerms:
+    def read_vector(self, vector: Vector) -> VectorTerms:
         """Return the vector's components in the frames it is written in."""
 
 
 def list_appearance_points(definition: ModelDefinition) -> Iterator[Point]:
-    """Yield the points that pictures need."""
-    for look in definition.looks:
-        if isinstance(look, PointTrace):
-            yield look.point
-        elif isinstance(look, LoadArrow) and isinstance(look.load[0] if isinstance(look.load, tuple) else None, Point):
-            yield look.load[0]
-        elif isinstance(look, VisualShape):
-            if isinstance(look.at, Point):
-                yield look.at
-            elif hasattr(look.body, "masscenter"):
-                yield look.body.masscenter
+    """Yield the points that appearances need."""
+    for item in definition.looks:
+        if isinstance(item, PointTrace):
+            yield item.point
+        elif isinstance(item, LoadArrow) and isinstance(item.load[0] if isinstance(item.load, tuple) else None, Point):
+            yield item.load[0]
+        elif isinstance(item, VisualShape):
+            if isinstance(item.at, Point):
+                yield item.at
+            elif hasattr(item.body, "masscenter"):
+                yield item.body.masscenter
 
 
 def read_appearance(
     definition: ModelDefinition, reader: AppearanceImportState, load_of: Any, q_dynamic: Sequence[sm.Symbol]
 ) -> AppearanceRecords:
-    """Read the model's declarations of its looks.
+    """Read the model's declarations of its appearance.
 
     Args:
         definition: The checked model.
         reader: Numbers of frames and points, translation of expressions.
         load_of: id of the user's load or actuator → its number.
-        q_dynamic: Plain symbols that move: what is fixed in a body may not contain them.
+        q_dynamic: Plain symbols that vary in time: vectors fixed in a body may not contain them.
 
     Raises:
-        MechanismError: Naming every look that is not connected to the mechanism, or not fixed in its body.
+        MechanismError: Naming every item that is not connected to the mechanism, or not fixed in its body.
     """
     faults: list[Fault] = []
-    scenery = AppearanceRecords(
+    appearance = AppearanceRecords(
         shapes=tuple(
             _read_each(definition.looks, VisualShape, lambda v: _read_shape(v, reader, set(q_dynamic)), faults)
         ),
@@ -77,24 +77,24 @@ def read_appearance(
     )
     if faults:
         raise MechanismError("the looks of the mechanism cannot be used:", faults)
-    return scenery
+    return appearance
 
 
 def _read_each(
-    looks: Sequence[AppearanceItem], kind: type[AppearanceKind], read: Any, faults: list[Fault]
+    items: Sequence[AppearanceItem], kind: type[AppearanceKind], read: Any, faults: list[Fault]
 ) -> Iterator[Any]:
-    """Yield the drawable record of each look of one kind; collect the faults of those that cannot be drawn."""
-    for look in looks:
-        if isinstance(look, kind):
+    """Yield the record of each item of one kind; collect the faults of those that cannot be drawn."""
+    for item in items:
+        if isinstance(item, kind):
             try:
-                yield read(look)
+                yield read(item)
             except MechanismError as error:
-                faults += [Fault(fault.what, look.where, fault.remedy) for fault in error.faults]
+                faults += [Fault(fault.what, item.where, fault.remedy) for fault in error.faults]
 
 
-def _appearance_error(what: str, remedy: str) -> MechanismError:
-    """Return the error of a look that cannot be drawn, with its remedy."""
-    return MechanismError("", [Fault(what, remedy=remedy)])
+def _appearance_error(problem: str, remedy: str) -> MechanismError:
+    """Return the error of an item that cannot be drawn, with its remedy."""
+    return MechanismError("", [Fault(problem, remedy=remedy)])
 
 
 def _point_number(point: Point, reader: AppearanceImportState) -> int:
@@ -106,56 +106,58 @@ def _point_number(point: Point, reader: AppearanceImportState) -> int:
     return reader.point_of[point]
 
 
-def _read_shape(look: VisualShape, reader: AppearanceImportState, moving: set[sm.Symbol]) -> DrawnShape:
+def _read_shape(shape: VisualShape, reader: AppearanceImportState, moving: set[sm.Symbol]) -> DrawnShape:
     """Read a shape: its frame and point, sizes, fixed offset, and the direction of its axis (y by default)."""
-    frame = look.body if isinstance(look.body, ReferenceFrame) else getattr(look.body, "frame", None)
+    frame = shape.body if isinstance(shape.body, ReferenceFrame) else getattr(shape.body, "frame", None)
     if frame is not None and frame not in reader.frame_of:
         raise _appearance_error(f"frame {frame.name} is not connected to the inertial frame", "orient it")
-    number = 0 if frame is None else reader.frame_of[frame]
-    point = look.at if isinstance(look.at, Point) else look.body.masscenter
-    zero, up = (sm.S.Zero, sm.S.Zero, sm.S.Zero), (sm.S.Zero, sm.S.One, sm.S.Zero)
-    offset, along = look.at if isinstance(look.at, Vector) else None, look.along
+    frame_number = 0 if frame is None else reader.frame_of[frame]
+    point = shape.at if isinstance(shape.at, Point) else shape.body.masscenter
+    zero, y_axis = (sm.S.Zero, sm.S.Zero, sm.S.Zero), (sm.S.Zero, sm.S.One, sm.S.Zero)
+    offset, along = shape.at if isinstance(shape.at, Vector) else None, shape.along
     return DrawnShape(
-        body=str(look.body.name),
+        body=str(shape.body.name),
         point=_point_number(point, reader),
-        frame=number,
-        kind=type(look.shape).__name__.lower(),  # type: ignore[arg-type]
-        sizes=tuple(reader.plain(sm.sympify(size)) for size in look.shape.sizes),
-        mesh=str(look.shape.path) if isinstance(look.shape, Mesh) else "",
-        offset=zero if offset is None else _fixed_components(offset, number, reader, moving),
-        along=up if along is None else _fixed_components(along, number, reader, moving),
-        color=look.color,
-        opacity=look.opacity,
-        where=look.where,
+        frame=frame_number,
+        kind=type(shape.shape).__name__.lower(),  # type: ignore[arg-type]
+        sizes=tuple(reader.plain(sm.sympify(size)) for size in shape.shape.sizes),
+        mesh=str(shape.shape.path) if isinstance(shape.shape, Mesh) else "",
+        offset=zero if offset is None else _fixed_components(offset, frame_number, reader, moving),
+        along=y_axis if along is None else _fixed_components(along, frame_number, reader, moving),
+        color=shape.color,
+        opacity=shape.opacity,
+        where=shape.where,
     )
 
 
 def _fixed_components(vector: Vector, frame: int, reader: AppearanceImportState, moving: set[sm.Symbol]) -> Components:
     """Return the components of a vector that is fixed in one frame."""
-    terms = reader.terms(vector)
+    terms = reader.read_vector(vector)
     if not terms:
         return (sm.S.Zero, sm.S.Zero, sm.S.Zero)
-    if len(terms) != 1 or terms[0][0] != frame or any(c.free_symbols & moving for c in terms[0][1]):
+    if len(terms) != 1 or terms[0][0] != frame or any(component.free_symbols & moving for component in terms[0][1]):
         raise _appearance_error(
             f"{vector} is not fixed in the body that it belongs to", "write it along the axes of its frame"
         )
     return terms[0][1]
 
 
-def _read_trace(look: PointTrace, reader: AppearanceImportState) -> TracedPoint:
+def _read_trace(trace: PointTrace, reader: AppearanceImportState) -> TracedPoint:
     """Read a point whose path is drawn."""
-    return TracedPoint(look.point.name, _point_number(look.point, reader), look.color)
+    return TracedPoint(trace.point.name, _point_number(trace.point, reader), trace.color)
 
 
-def _read_arrow(look: LoadArrow, reader: AppearanceImportState, load_of: Any) -> DrawnLoad:
+def _read_arrow(arrow: LoadArrow, reader: AppearanceImportState, load_of: Any) -> DrawnLoad:
     """Read an arrow: either a load of the mechanics by its number, or a point and a vector of the user's."""
-    if id(look.load) in load_of:
-        number = load_of[id(look.load)]
-        place = look.load[0] if isinstance(look.load, tuple) else look.load
-        name = str(getattr(place, "name", "")) or f"load {number + 1}"
-        return DrawnLoad(name, number, -1, (), look.scale, look.color)
-    point, vector = look.load
-    return DrawnLoad(f"at {point.name}", -1, _point_number(point, reader), reader.terms(vector), look.scale, look.color)
+    if id(arrow.load) in load_of:
+        load_number = load_of[id(arrow.load)]
+        point_or_frame = arrow.load[0] if isinstance(arrow.load, tuple) else arrow.load
+        name = str(getattr(point_or_frame, "name", "")) or f"load {load_number + 1}"
+        return DrawnLoad(name, load_number, -1, (), arrow.scale, arrow.color)
+    point, vector = arrow.load
+    return DrawnLoad(
+        f"at {point.name}", -1, _point_number(point, reader), reader.read_vector(vector), arrow.scale, arrow.color
+    )
 
 
 def _read_joints(definition: ModelDefinition, reader: AppearanceImportState) -> Iterator[DrawnJoint]:
@@ -164,6 +166,6 @@ def _read_joints(definition: ModelDefinition, reader: AppearanceImportState) -> 
         kind: JointKind = "pin" if isinstance(joint, PinJoint) else "other"
         if isinstance(joint, PrismaticJoint | CylindricalJoint):
             kind = "slide"
-        terms = reader.terms(joint.joint_axis) if hasattr(joint, "joint_axis") else ()
+        terms = reader.read_vector(joint.joint_axis) if hasattr(joint, "joint_axis") else ()
         frame, axis = terms[0] if len(terms) == 1 else (0, (sm.S.Zero, sm.S.Zero, sm.S.Zero))
         yield DrawnJoint(joint.name, kind, reader.point_of[joint.parent_point], frame, axis)

@@ -1,4 +1,4 @@
-"""Bodies of the user's mechanics: the frames and points that are needed, mass and inertia of each body."""
+"""Read bodies of the user's mechanics: needed frames and points, mass and inertia of each body."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ from mb2fmu.model.sources.mechanics_source import Mechanics
 def list_needed_frames(definition: ModelDefinition) -> dict[ReferenceFrame, ReferenceFrame | None]:
     """Return the frames that are needed, some for their angular velocity only; also those of bodies' inertias."""
     mechanics = definition.mechanics
-    wanted: dict[Any, ReferenceFrame | None] = {}
+    axes_of_frame: dict[Any, ReferenceFrame | None] = {}
     for body in mechanics_source.bodies(mechanics):
         terms = getattr(getattr(body, "inertia", (None,))[0], "args", ())
-        wanted[getattr(body, "frame", None)] = terms[0][1].args[0][1] if terms else None
-    others: list[Any] = [load[0] for load in mechanics_source.loads(mechanics)]
+        axes_of_frame[getattr(body, "frame", None)] = terms[0][1].args[0][1] if terms else None
+    other_frames: list[Any] = [load[0] for load in mechanics_source.loads(mechanics)]
     for actuator in mechanics_source.actuators(mechanics):
-        others += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]
+        other_frames += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]
     for request in definition.outputs:
         if isinstance(request, OutputRequest) and OUTPUT_KINDS[request.kind].subject == "frame":
-            others += request.subject
-    for item in others:
-        wanted.setdefault(item, None)
-    return {item: axes for item, axes in wanted.items() if isinstance(item, ReferenceFrame)}
+            other_frames += request.subject
+    for frame in other_frames:
+        axes_of_frame.setdefault(frame, None)
+    return {frame: axes for frame, axes in axes_of_frame.items() if isinstance(frame, ReferenceFrame)}
 
 
 def list_needed_points(definition: ModelDefinition) -> list[Point]:
     """Return the points that are needed: mass centres, loads, pathways, outputs, joints."""
     mechanics = definition.mechanics
-    wanted: list[Point] = [body.masscenter for body in mechanics_source.bodies(mechanics)]
-    places = [load[0] for load in mechanics_source.loads(mechanics)]
-    wanted += [place.masscenter if isinstance(place, BodyBase) else place for place in places]
+    points: list[Point] = [body.masscenter for body in mechanics_source.bodies(mechanics)]
+    load_places = [load[0] for load in mechanics_source.loads(mechanics)]
+    points += [load_place.masscenter if isinstance(load_place, BodyBase) else load_place for load_place in load_places]
     for actuator in mechanics_source.actuators(mechanics):
-        wanted += getattr(getattr(actuator, "pathway", None), "attachments", ())
-        wanted += [load[0] for load in list_wrapping_loads(actuator)]
+        points += getattr(getattr(actuator, "pathway", None), "attachments", ())
+        points += [load[0] for load in list_wrapping_loads(actuator)]
     for request in definition.outputs:
         if isinstance(request, OutputRequest):
-            wanted += [*request.subject, request.relative_to]
-    wanted += list_application_places(definition.constraints)
+            points += [*request.subject, request.relative_to]
+    points += list_application_places(definition.constraints)
     for joint in mechanics_source.joints(mechanics):
-        wanted += [joint.parent_point, joint.child_point]
-    wanted += list_appearance_points(definition)
-    return list(dict.fromkeys(item for item in wanted if isinstance(item, Point)))
+        points += [joint.parent_point, joint.child_point]
+    points += list_appearance_points(definition)
+    return list(dict.fromkeys(point for point in points if isinstance(point, Point)))
 
 
 def read_bodies(
@@ -71,22 +71,22 @@ def read_bodies(
             bodies.append(Body(body.name, point, -1, mass, None))
             continue
         if body.frame not in trees.frame_of:
-            what = f"the frame {body.frame.name} of body {body.name} is not connected to the inertial frame"
-            faults.append(Fault(what, remedy="orient it, or give its angular velocity by set_ang_vel"))
+            problem = f"the frame {body.frame.name} of body {body.name} is not connected to the inertial frame"
+            faults.append(Fault(problem, remedy="orient it, or give its angular velocity by set_ang_vel"))
             continue
-        axes = trees.axes(body.frame)
+        axes = trees.find_axes_frame(body.frame)
         if not mechanics_source.needs_inertia(body, mechanics_source.inertial_frame(mechanics)):
             bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, sm.ImmutableMatrix.zeros(3)))
             continue
         matrix = sm.ImmutableMatrix(3, 3, list(map(plain, dyadic_components(body.central_inertia, axes))))
         constant = simplify_constant_matrix(matrix, moving)
         if constant is None and axes != body.frame:
-            what = f"frame {body.frame.name} of body {body.name} has an angular velocity only"
-            faults.append(Fault(f"{what}, and its inertia moves in {axes.name}", remedy="write it in one frame"))
+            problem = f"frame {body.frame.name} of body {body.name} has an angular velocity only"
+            faults.append(Fault(f"{problem}, and its inertia moves in {axes.name}", remedy="write it in one frame"))
         elif constant is None:
             varying = ", ".join(sorted(s.name for s in matrix.free_symbols & set(moving)))
-            what = f"the inertia of body {body.name} changes in its own frame {body.frame.name} with {varying}"
-            faults.append(Fault(what, remedy=f"write it along {body.frame.name}, or correct the body's frame"))
+            problem = f"the inertia of body {body.name} changes in its own frame {body.frame.name} with {varying}"
+            faults.append(Fault(problem, remedy=f"write it along {body.frame.name}, or correct the body's frame"))
         bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, constant))
     if faults:
         raise MechanismError("the bodies cannot be read:", faults)

@@ -32,13 +32,13 @@ CONSTRAINT_HEADLINE = "the constraints cannot be used:"
 
 @dataclass(frozen=True, slots=True)
 class ConstraintSymbols:
-    """Symbols and rates in which constraints are written."""
+    """Symbols and rates that constraints may contain."""
 
     t: sm.Symbol
     q: Sequence[sm.Symbol]
     q_dot: Sequence[sm.Expr]
     u: Sequence[sm.Symbol]
-    late: frozenset[sm.Symbol]
+    acceleration_symbols: frozenset[sm.Symbol]
     auxiliary: Sequence[sm.Symbol] = ()
     inputs: frozenset[sm.Symbol] = frozenset()
     quaternions: tuple[QuaternionGroup, ...] = ()
@@ -51,48 +51,48 @@ class ImportedConstraints:
     Attributes:
         holonomic: (name, phi).
         velocity: A u + b = 0, those of ``holonomic`` first and in their order; None where there are none.
-        said: What the model says of each row of ``velocity``; None where it says nothing.
-        auxiliary: What auxiliary speeds do in the rows, shape (m, n_aux); None where they stand in none.
+        declarations: The model's declaration of each row of ``velocity``; None where there is none.
+        auxiliary: Coefficients of auxiliary speeds in the rows, shape (m, n_aux); None where no row contains them.
         kinematic_invariants: (name, phi) of declared constraints on positions that no motion can leave, whatever the
             speeds: they are rows of neither kind, and hold if they hold at the start.
     """
 
     holonomic: tuple[tuple[str, sm.Expr], ...]
     velocity: VelocityConstraints | None
-    said: tuple[Constraint | None, ...]
+    declarations: tuple[Constraint | None, ...]
     auxiliary: sm.ImmutableMatrix | None = None
     kinematic_invariants: tuple[tuple[str, sm.Expr], ...] = ()
 
 
 def read_constraints(
-    mechanics: Mechanics, plain: SymbolMap, motion: ConstraintSymbols, said: Sequence[Constraint]
+    mechanics: Mechanics, plain: SymbolMap, motion: ConstraintSymbols, declarations: Sequence[Constraint]
 ) -> ImportedConstraints:
     """Read all constraints.
 
     Args:
-        mechanics: As handed over.
+        mechanics: The user's mechanics.
         plain: Translation to plain symbols.
         motion: Symbols and rates.
-        said: Names, multipliers and acts, to be found a row for.
+        declarations: Names, multipliers and force applications of rows.
 
     Raises:
         MechanismError: For rows that are not linear in the speeds or contain accelerations, holonomic rows with speeds
-            or inputs in them or without their rate among the velocity constraints, and what is said of no row.
+            or inputs in them or without their rate among the velocity constraints, and declarations of no row.
     """
     phis = [plain(row) for row in mechanics_source.holonomic_constraints(mechanics)]
     rows = [plain(row) for row in mechanics_source.velocity_constraints(mechanics)]
-    places, phis, rows, invariants = _without_invariants(*_normalize_rows(phis, rows, motion), motion)
+    kept_numbers, phis, rows, invariants = _without_invariants(*_normalize_rows(phis, rows, motion), motion)
     faults = _row_faults(phis, rows, motion)
     if faults:
         raise MechanismError(CONSTRAINT_HEADLINE, faults)
-    hidden = [_auxiliary_part(row, motion) for row in rows]
-    rows = [sm.expand(row - part) if part != 0 else row for row, part in zip(rows, hidden, strict=True)]
+    auxiliary_parts = [_auxiliary_part(row, motion) for row in rows]
+    rows = [sm.expand(row - matrix) if matrix != 0 else row for row, matrix in zip(rows, auxiliary_parts, strict=True)]
     order, rows, faults = _order_rate_rows(phis, rows, motion)
-    names = [f"holonomic[{i + 1}]" for i in places]
+    names = [f"holonomic[{i + 1}]" for i in kept_numbers]
     names += [f"nonholonomic[{i + 1}]" for i in range(len(rows) - len(phis))]
-    found, more = _assign_declarations(said, plain, phis, rows, motion)
-    faults += more
-    names = [item.name if item and item.name else name for item, name in zip(found, names, strict=True)]
+    row_declarations, declaration_faults = _assign_declarations(declarations, plain, phis, rows, motion)
+    faults += declaration_faults
+    names = [item.name if item and item.name else name for item, name in zip(row_declarations, names, strict=True)]
     faults += [Fault(f"two constraints are called {n}", remedy="rename one") for n in _duplicate_names(names)]
     if faults:
         raise MechanismError(CONSTRAINT_HEADLINE, faults)
@@ -103,33 +103,33 @@ def read_constraints(
     jacobian = sm.SparseMatrix(
         len(rows),
         len(motion.u),
-        {(i, j): slope for i, row in enumerate(rows) for j, slope in _row_slopes(row, motion.u)},
+        {(i, j): derivative for i, row in enumerate(rows) for j, derivative in _row_slopes(row, motion.u)},
     )
     offset = vector.xreplace(dict.fromkeys(motion.u, sm.S.Zero))
     rates = {motion.t: sm.S.One, **dict(zip(motion.q, motion.q_dot, strict=True))}
     bias = sm.Matrix([directional_derivative(row, rates) for row in rows])
-    matrices = (sm.ImmutableMatrix(part) for part in (jacobian, offset, bias))
-    auxiliary = _auxiliary_jacobian([factor * hidden[k] for k, factor in order], motion)
+    matrices = (sm.ImmutableMatrix(matrix) for matrix in (jacobian, offset, bias))
+    auxiliary = _auxiliary_jacobian([factor * auxiliary_parts[k] for k, factor in order], motion)
     velocity = VelocityConstraints(tuple(names), *matrices)
-    return ImportedConstraints(holonomic, velocity, tuple(found), auxiliary, invariants)
+    return ImportedConstraints(holonomic, velocity, tuple(row_declarations), auxiliary, invariants)
 
 
 def _auxiliary_part(row: sm.Expr, motion: ConstraintSymbols) -> sm.Expr:
     """Return the part of a row in auxiliary speeds, which are zero in the motion."""
-    parts = [speed * directional_derivative(row, {speed: sm.S.One}) for speed in motion.auxiliary]
-    return sm.Add(*(part for speed, part in zip(motion.auxiliary, parts, strict=True) if speed in row.free_symbols))
+    terms = [speed * directional_derivative(row, {speed: sm.S.One}) for speed in motion.auxiliary]
+    return sm.Add(*(term for speed, term in zip(motion.auxiliary, terms, strict=True) if speed in row.free_symbols))
 
 
 def _auxiliary_jacobian(parts: Sequence[sm.Expr], motion: ConstraintSymbols) -> sm.ImmutableMatrix | None:
     """Return the derivatives of these parts with respect to the auxiliary speeds; None where all vanish."""
     if not any(part != 0 for part in parts):
         return None
-    slopes = [directional_derivative(sm.sympify(part), {u: sm.S.One}) for part in parts for u in motion.auxiliary]
-    return sm.ImmutableMatrix(len(parts), len(motion.auxiliary), slopes)
+    derivatives = [directional_derivative(sm.sympify(part), {u: sm.S.One}) for part in parts for u in motion.auxiliary]
+    return sm.ImmutableMatrix(len(parts), len(motion.auxiliary), derivatives)
 
 
 def read_force_applications(
-    said: Sequence[Constraint | None], trees: KinematicTree, bodies: Sequence[Any]
+    declarations: Sequence[Constraint | None], trees: KinematicTree, bodies: Sequence[Any]
 ) -> tuple[tuple[ForceApplication, ...], ...]:
     """Return the places where the force of each row acts; an empty tuple where none is given.
 
@@ -137,100 +137,118 @@ def read_force_applications(
         MechanismError: If a place is no point or frame of the mechanism.
     """
     faults: list[Fault] = []
-    acts = []
-    for item in said:
-        row = []
-        for place, vector, *particle_of in item.acts if item else ():
-            centre = getattr(place, "masscenter", place)
-            numbers = trees.point_of if isinstance(centre, Point) else trees.frame_of
-            if centre not in numbers:
-                what = f"the force of constraint {item.name if item else ''} acts on {place}, which is not connected"
-                faults.append(Fault(what, item.where if item else "", "give a point or a frame of the mechanism"))
+    applications = []
+    for item in declarations:
+        row_applications = []
+        for point_or_frame, vector, *particle_of in item.acts if item else ():
+            node = getattr(point_or_frame, "masscenter", point_or_frame)
+            numbers = trees.point_of if isinstance(node, Point) else trees.frame_of
+            if node not in numbers:
+                name = item.name if item else ""
+                problem = f"the force of constraint {name} acts on {point_or_frame}, which is not connected"
+                faults.append(Fault(problem, item.where if item else "", "give a point or a frame of the mechanism"))
                 continue
-            body = next((i for i, body in enumerate(bodies) for of in particle_of if body is of), -1)
+            body = next(
+                (i for i, body in enumerate(bodies) for particle_body in particle_of if body is particle_body), -1
+            )
             if particle_of and body < 0:
-                what = f"{particle_of[0]} is no moving body of the mechanics"
-                faults.append(Fault(what, item.where if item else "", "give one that was handed over"))
-            row.append(ForceApplication(numbers[centre], not isinstance(centre, Point), trees.terms(vector), body))
-        acts.append(tuple(row))
+                problem = f"{particle_of[0]} is no moving body of the mechanics"
+                faults.append(Fault(problem, item.where if item else "", "give one that was handed over"))
+            row_applications.append(
+                ForceApplication(numbers[node], not isinstance(node, Point), trees.read_vector(vector), body)
+            )
+        applications.append(tuple(row_applications))
     if faults:
         raise MechanismError(CONSTRAINT_HEADLINE, faults)
-    return tuple(acts)
+    return tuple(applications)
 
 
 def choose_dependent_speeds(
-    constraints: VelocityConstraints, start: Mapping[sm.Symbol, float], guessed: Collection[int]
+    constraints: VelocityConstraints, start: Mapping[sm.Symbol, float], guessed_speeds: Collection[int]
 ) -> list[int]:
     """Choose as many dependent speeds as constraints: guesses if the start determines them, then the best conditioned.
 
     Args:
-        constraints: Of the velocities, A u + b = 0.
+        constraints: Velocity constraints A u + b = 0.
         start: Values of all symbols in A.
-        guessed: Indices of the speeds that may follow from others: their start value is a guess.
+        guessed_speeds: Indices of the speeds that may follow from others: their start value is a guess.
     """
     from scipy.linalg import qr
 
-    A = np.array(constraints.jacobian.xreplace({s: sm.Float(v, 17) for s, v in start.items()}).evalf(17), dtype=float)
-    chosen: list[int] = []
-    others = [i for i in range(A.shape[1]) if i not in guessed]
-    for least, some in ((_MIN_PIVOT_RATIO, sorted(guessed)), (-1.0, others)):
-        rest = A
-        if chosen:  # what the chosen columns explain is taken out before others are looked at
-            rest = qr(A[:, chosen])[0][:, len(chosen) :].T @ A
-        if not some or not len(rest):
+    A = np.array(
+        constraints.jacobian.xreplace({symbol: sm.Float(value, 17) for symbol, value in start.items()}).evalf(17),
+        dtype=float,
+    )
+    dependent_speeds: list[int] = []
+    other_speeds = [i for i in range(A.shape[1]) if i not in guessed_speeds]
+    for min_ratio, candidates in ((_MIN_PIVOT_RATIO, sorted(guessed_speeds)), (-1.0, other_speeds)):
+        remainder = A
+        if dependent_speeds:  # project out the chosen columns before others are considered
+            remainder = qr(A[:, dependent_speeds])[0][:, len(dependent_speeds) :].T @ A
+        if not candidates or not len(remainder):
             continue
-        R, order = qr(rest[:, some], pivoting=True, mode="r")
+        R, order = qr(remainder[:, candidates], pivoting=True, mode="r")
         sizes = np.abs(np.diag(R))
-        chosen += [some[k] for k, size in zip(order, sizes, strict=False) if size > least * np.abs(A).max()]
-    return sorted(chosen)
+        dependent_speeds += [
+            candidates[k] for k, size in zip(order, sizes, strict=False) if size > min_ratio * np.abs(A).max()
+        ]
+    return sorted(dependent_speeds)
 
 
 _MIN_PIVOT_RATIO = 1e-3
 """Least part of the largest entry of A with which a constraint determines a guessed speed."""
 
 
-def list_application_places(said: Iterable[Constraint]) -> list[object]:
+def list_application_places(declarations: Iterable[Constraint]) -> list[object]:
     """Return the points and frames at which constraint forces act."""
-    return [place.masscenter if isinstance(place, BodyBase) else place for item in said for place, *_ in item.acts]
+    return [
+        point_or_frame.masscenter if isinstance(point_or_frame, BodyBase) else point_or_frame
+        for item in declarations
+        for point_or_frame, *_ in item.acts
+    ]
 
 
 def _row_faults(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: ConstraintSymbols) -> list[Fault]:
-    """Return symbols that may not stand in constraints."""
+    """Return faults for symbols that constraints may not contain."""
     faults = []
     for i, phi in enumerate(phis):
-        wrong = phi.free_symbols & {*motion.u, *motion.late}
-        if wrong:
-            what = f"holonomic constraint {i + 1} contains {_format_symbol_names(wrong)}, "
-            what += "and must contain coordinates and time only"
-            faults.append(Fault(what, remedy="give it as a velocity constraint"))
-        given = phi.free_symbols & motion.inputs
-        if given:
-            what = f"holonomic constraint {i + 1} contains the input {_format_symbol_names(given)}: "
-            what += "coordinates would jump with it"
+        speed_symbols = phi.free_symbols & {*motion.u, *motion.acceleration_symbols}
+        if speed_symbols:
+            problem = f"holonomic constraint {i + 1} contains {_format_symbol_names(speed_symbols)}, "
+            problem += "and must contain coordinates and time only"
+            faults.append(Fault(problem, remedy="give it as a velocity constraint"))
+        inputs = phi.free_symbols & motion.inputs
+        if inputs:
+            problem = f"holonomic constraint {i + 1} contains the input {_format_symbol_names(inputs)}: "
+            problem += "coordinates would jump with it"
             remedy = (
                 "prescribe an expression of time, or its rate by a velocity constraint; or solve the loop in closed "
             )
-            faults.append(Fault(what, remedy=remedy + "form, as models/driven_crank.py does"))
+            faults.append(Fault(problem, remedy=remedy + "form, as models/driven_crank.py does"))
     speeds = list(motion.u)
     for i, row in enumerate(rows):
-        late = row.free_symbols & motion.late
-        if late:
-            what = f"velocity constraint {i + 1} contains {_format_symbol_names(late)}: it depends on accelerations"
-            faults.append(Fault(what, remedy="a constraint relates coordinates, speeds and time only"))
-        elif any(slope.free_symbols & set(speeds) for _, slope in _row_slopes(row, speeds)):
-            what = f"velocity constraint {i + 1} is not linear in the speeds"
-            faults.append(Fault(what, str(row)[:80], "write it linear in the speeds"))
+        acceleration_symbols = row.free_symbols & motion.acceleration_symbols
+        if acceleration_symbols:
+            problem = f"velocity constraint {i + 1} contains {_format_symbol_names(acceleration_symbols)}: "
+            problem += "it depends on accelerations"
+            faults.append(Fault(problem, remedy="a constraint relates coordinates, speeds and time only"))
+        elif any(derivative.free_symbols & set(speeds) for _, derivative in _row_slopes(row, speeds)):
+            problem = f"velocity constraint {i + 1} is not linear in the speeds"
+            faults.append(Fault(problem, str(row)[:80], "write it linear in the speeds"))
     return faults
 
 
 def _normalize_rows(
     phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: ConstraintSymbols
 ) -> tuple[list[sm.Expr], list[sm.Expr]]:
-    """Return rows with quaternions scaled to unit length, but for those that only say that the length is 1."""
+    """Return rows with quaternions scaled to unit length, except rows that only require that length."""
     groups, q = motion.quaternions, motion.q
-    units = [normalize_quaternions(phi, groups, q) for phi in phis]
-    kept = [phi if vanishes_at_unit_length(unit, groups, q) else unit for phi, unit in zip(phis, units, strict=True)]
-    return kept, [normalize_quaternions(row, groups, q) for row in rows]
+    normalized = [normalize_quaternions(phi, groups, q) for phi in phis]
+    normalized_phis = [
+        phi if vanishes_at_unit_length(normalized_phi, groups, q) else normalized_phi
+        for phi, normalized_phi in zip(phis, normalized, strict=True)
+    ]
+    return normalized_phis, [normalize_quaternions(row, groups, q) for row in rows]
 
 
 def _without_invariants(
@@ -245,15 +263,15 @@ def _without_invariants(
         Numbers of the holonomic rows that are left, these rows, the velocity rows that are left, (name, phi) of those
         taken out.
     """
-    kept, invariants = [], []
+    kept_numbers, invariants = [], []
     for i, phi in enumerate(phis):
-        moves = bool(phi.free_symbols & set(motion.q))
-        if moves and _is_zero(time_derivative(phi, motion.q, motion.q_dot, motion.t)):
+        has_coordinates = bool(phi.free_symbols & set(motion.q))
+        if has_coordinates and _is_zero(time_derivative(phi, motion.q, motion.q_dot, motion.t)):
             invariants.append((f"holonomic[{i + 1}]", phi))
         else:
-            kept.append(i)
-    left = [row for row in rows if not (invariants and _is_zero(row))]
-    return kept, [phis[i] for i in kept], left, tuple(invariants)
+            kept_numbers.append(i)
+    kept_rows = [row for row in rows if not (invariants and _is_zero(row))]
+    return kept_numbers, [phis[i] for i in kept_numbers], kept_rows, tuple(invariants)
 
 
 def _is_zero(expression: sm.Expr) -> bool:
@@ -267,7 +285,7 @@ def _is_zero(expression: sm.Expr) -> bool:
 def _row_slopes(row: sm.Expr, symbols: Sequence[sm.Symbol]) -> list[tuple[int, sm.Expr]]:
     """Return number and derivative for each of the symbols that stand in the row."""
     free = row.free_symbols
-    return [(j, directional_derivative(row, {s: sm.S.One})) for j, s in enumerate(symbols) if s in free]
+    return [(j, directional_derivative(row, {symbol: sm.S.One})) for j, symbol in enumerate(symbols) if symbol in free]
 
 
 def _order_rate_rows(
@@ -278,45 +296,52 @@ def _order_rate_rows(
     Returns:
         Of each row (number among ``rows``, factor that it was multiplied by), the rows, faults.
     """
-    left, first, faults = dict(enumerate(rows)), [], []
+    remaining_rows, rate_rows, faults = dict(enumerate(rows)), [], []
     order: list[tuple[int, sm.Expr]] = []
     for i, phi in enumerate(phis):
         rate = time_derivative(phi, motion.q, motion.q_dot, motion.t)
-        wanted = normalize_quaternions(rate, motion.quaternions, motion.q)
-        match = next((k for k, row in left.items() if row == wanted or are_proportional(row, wanted)), None)
+        normalized_rate = normalize_quaternions(rate, motion.quaternions, motion.q)
+        match = next(
+            (
+                k
+                for k, row in remaining_rows.items()
+                if row == normalized_rate or are_proportional(row, normalized_rate)
+            ),
+            None,
+        )
         if match is None:
-            what = f"no velocity constraint is the rate of holonomic constraint {i + 1}"
-            faults.append(Fault(what, remedy="add its time derivative to velocity_constraints of the KanesMethod"))
+            problem = f"no velocity constraint is the rate of holonomic constraint {i + 1}"
+            faults.append(Fault(problem, remedy="add its time derivative to velocity_constraints of the KanesMethod"))
             continue
-        order.append((match, _proportionality_factor(wanted, left.pop(match))))
-        first.append(rate)
-    return [*order, *((k, sm.S.One) for k in left)], [*first, *left.values()], faults
+        order.append((match, _proportionality_factor(normalized_rate, remaining_rows.pop(match))))
+        rate_rows.append(rate)
+    return [*order, *((k, sm.S.One) for k in remaining_rows)], [*rate_rows, *remaining_rows.values()], faults
 
 
 def _assign_declarations(
-    said: Sequence[Constraint],
+    declarations: Sequence[Constraint],
     plain: SymbolMap,
     phis: Sequence[sm.Expr],
     rows: Sequence[sm.Expr],
     motion: ConstraintSymbols,
 ) -> tuple[list[Constraint | None], list[Fault]]:
     """Return for each row the user's declarations of it."""
-    found: list[Constraint | None] = [None] * len(rows)
+    row_declarations: list[Constraint | None] = [None] * len(rows)
     faults = []
-    for item in said:
+    for item in declarations:
         index = find_constraint_row(normalize_quaternions(plain(item.row), motion.quaternions, motion.q), phis, rows)
         if index is None:
-            what = f"{str(item.row)[:80]} is not among the mechanics' constraints"
-            faults.append(Fault(what, item.where, "give the expression that was given to the mechanics"))
-        elif found[index] is not None:
+            problem = f"{str(item.row)[:80]} is not among the mechanics' constraints"
+            faults.append(Fault(problem, item.where, "give the expression that was given to the mechanics"))
+        elif row_declarations[index] is not None:
             faults.append(Fault("a constraint is described twice", item.where, "say all in one call"))
         else:
-            found[index] = item
-    return found, faults
+            row_declarations[index] = item
+    return row_declarations, faults
 
 
 def find_constraint_row(expression: sm.Expr, phis: Sequence[sm.Expr], rows: Sequence[sm.Expr]) -> int | None:
-    """Number of the velocity row whose constraint ``expression`` is; phi(q, t) of a holonomic one will do."""
+    """Return the number of the velocity row that an expression is; phi(q, t) of a holonomic row also matches."""
     for candidates in (phis, rows):
         for i, candidate in enumerate(candidates):
             if expression == candidate:
@@ -343,9 +368,9 @@ def _sample_expression(expression: sm.Expr) -> np.ndarray:
     """Return an expression's values at random places that depend on its symbols alone; each row is evaluated once."""
     symbols = sorted(expression.free_symbols, key=str)
     function = sm.lambdify(symbols, expression, modules=["scipy", "numpy"], cse=True)
-    places = np.array([_random_values(symbol) for symbol in symbols]).reshape(len(symbols), _SAMPLE_COUNT)
+    samples = np.array([_random_values(symbol) for symbol in symbols]).reshape(len(symbols), _SAMPLE_COUNT)
     with np.errstate(all="ignore"):
-        return np.array([function(*places[:, k]) for k in range(_SAMPLE_COUNT)], dtype=float)
+        return np.array([function(*samples[:, k]) for k in range(_SAMPLE_COUNT)], dtype=float)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
@@ -364,8 +389,8 @@ def _are_equal(a: sm.Expr, b: sm.Expr) -> bool:
 def are_proportional(a: sm.Expr, b: sm.Expr) -> bool:
     """Return whether a = c b with a constant c, at random places."""
     x, y = _sample_both(a, b)
-    good = np.isfinite(x) & np.isfinite(y)
-    x, y = x[good], y[good]
+    is_finite = np.isfinite(x) & np.isfinite(y)
+    x, y = x[is_finite], y[is_finite]
     return bool(len(x) > 1 and np.linalg.norm(x) > 0 and abs(x @ y) >= (1 - 1e-12) * np.sqrt((x @ x) * (y @ y)))
 
 
@@ -374,8 +399,8 @@ def _proportionality_factor(a: sm.Expr, b: sm.Expr) -> sm.Expr:
     if a == b:
         return sm.S.One
     x, y = _sample_both(a, b)
-    good = np.isfinite(x) & np.isfinite(y)
-    factor = float(x[good] @ y[good] / (y[good] @ y[good]))
+    is_finite = np.isfinite(x) & np.isfinite(y)
+    factor = float(x[is_finite] @ y[is_finite] / (y[is_finite] @ y[is_finite]))
     return sm.Integer(round(factor)) if abs(factor - round(factor)) < 1e-12 else sm.Float(factor, 17)
 
 

@@ -1,4 +1,4 @@
-"""The events that a model declares itself (``when``, ``once``, ``every``), in plain symbols."""
+"""Read the events that a model declares (``when``, ``once``, ``every``), in plain symbols."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def read_declared_events(
         states: Plain symbols that an event may set.
 
     Raises:
-        MechanismError: If one sets what is no coordinate, speed or state by itself.
+        MechanismError: If one sets a quantity that is no coordinate, speed or state.
     """
-    found, faults = [], []
+    events, faults = [], []
     for event in definition.events:
         settings = tuple((plain(symbol), plain(value)) for symbol, value in event.settings.items())
         faults += [
@@ -34,7 +34,9 @@ def read_declared_events(
             if target not in states
         ]
         condition = plain(event.condition)
-        found.append(EventRecord(event.name, event.kind, condition, settings, period=event.period, offset=event.offset))
+        events.append(
+            EventRecord(event.name, event.kind, condition, settings, period=event.period, offset=event.offset)
+        )
     if faults:
         raise MechanismError("events cannot be read:", faults)
-    return tuple(found)
+    return tuple(events)

@@ -30,8 +30,8 @@ class KinematicTree:
     Args:
         inertial: The inertial frame N.
         plain: Translation to plain symbols.
-        declared: Symbols and functions that the model declares. A frame whose orientation contains others is used by
-            nothing (all that is used was checked), and is left out.
+        declared: Symbols and functions that the model declares. A frame whose orientation contains others is
+            unused (all used frames were checked), and is left out.
     """
 
     def __init__(self, inertial: ReferenceFrame, plain: SymbolMap, declared: Collection[sm.Basic]) -> None:
@@ -43,11 +43,11 @@ class KinematicTree:
         self.point_of: dict[Point, int] = {}
         self._axes_of: dict[ReferenceFrame, ReferenceFrame] = {}  # of frames that are not oriented
 
-    def axes(self, frame: ReferenceFrame) -> ReferenceFrame:
+    def find_axes_frame(self, frame: ReferenceFrame) -> ReferenceFrame:
         """Return the frame whose axes stand for those of ``frame``: itself, if it is oriented."""
         return self._axes_of.get(frame, frame)
 
-    def terms(self, vector: Vector) -> VectorTerms:
+    def read_vector(self, vector: Vector) -> VectorTerms:
         """Return a SymPy vector as components in the frames it is written in.
 
         Raises:
@@ -63,20 +63,21 @@ class KinematicTree:
         if faults:
             raise MechanismError("a vector cannot be read:", faults)
         return tuple(
-            (self.frame_of[frame], (self.plain(m[0]), self.plain(m[1]), self.plain(m[2]))) for m, frame in vector.args
+            (self.frame_of[frame], (self.plain(components[0]), self.plain(components[1]), self.plain(components[2])))
+            for components, frame in vector.args
         )
 
-    def read_frames(self, wanted: Mapping[ReferenceFrame, ReferenceFrame | None]) -> tuple[Frame, ...]:
-        """Return all frames that are oriented, directly or not, in N; and of ``wanted`` those that only turn.
+    def read_frames(self, requested_frames: Mapping[ReferenceFrame, ReferenceFrame | None]) -> tuple[Frame, ...]:
+        """Return all frames that are oriented, directly or not, in N; and of ``requested_frames`` those that only turn.
 
         A wheel whose angle is no coordinate has an angular velocity and no orientation.
 
         Args:
-            wanted: Frame → the frame whose axes are to stand for its own if it is not oriented; None: of the frame that
-                it turns in.
+            requested_frames: Frame → the frame whose axes are to stand for its own if it is not oriented; None: of the
+                frame that it turns in.
         """
         references = _shortest_path_tree([self.N], lambda frame: frame._ang_vel_dict)
-        parents = self._declared_ones(_shortest_path_tree([self.N], lambda frame: frame._dcm_dict), references)
+        parents = self._select_declared_frames(_shortest_path_tree([self.N], lambda frame: frame._dcm_dict), references)
         self.frame_of = {frame: number for number, frame in enumerate(parents)}
         frames = [Frame(self.N.name, -1, sm.ImmutableMatrix.eye(3), 0, ())]
         faults = []
@@ -85,45 +86,49 @@ class KinematicTree:
                 continue
             reference = references.get(frame)
             if reference is None or reference not in self.frame_of:
-                what = f"frame {frame.name} has no angular velocity in {self.N.name}"
-                faults.append(Fault(what, remedy="orient it, or set_ang_vel"))
+                problem = f"frame {frame.name} has no angular velocity in {self.N.name}"
+                faults.append(Fault(problem, remedy="orient it, or set_ang_vel"))
                 continue
             rotation = sm.ImmutableMatrix(3, 3, list(map(self.plain, parent._dcm_dict[frame].flat())))
-            omega = self.terms(frame._ang_vel_dict[reference])
+            omega = self.read_vector(frame._ang_vel_dict[reference])
             frames.append(Frame(frame.name, self.frame_of[parent], rotation, self.frame_of[reference], omega))
         if faults:
             raise MechanismError("the kinematics are incomplete:", faults)
         self._axes_of = {}
-        for frame, axes in wanted.items():
-            self._add_turning(frame, axes, references, frames)
+        for frame, axes in requested_frames.items():
+            self._add_unoriented_frame(frame, axes, references, frames)
         return tuple(frames)
 
-    def _declared_ones(
+    def _select_declared_frames(
         self, parents: _ParentMap[ReferenceFrame], references: _ParentMap[ReferenceFrame]
     ) -> _ParentMap[ReferenceFrame]:
-        """Return the frames of which all is declared, and that rest on such; parents come first."""
-        unknown = {frame for frame, reference in references.items() if not self._is_declared(frame, reference)}
-        found: _ParentMap[ReferenceFrame] = {}
+        """Return the frames whose symbols, and those of their parents, are all declared; parents come first."""
+        undeclared_frames = {
+            frame for frame, reference in references.items() if not self._is_declared(frame, reference)
+        }
+        declared_parents: _ParentMap[ReferenceFrame] = {}
         for frame, parent in parents.items():
             rotation = () if parent is None else parent._dcm_dict[frame].flat()
-            told = all(self._tells(entry) for entry in rotation)
-            if told and frame not in unknown and (parent is None or parent in found):
-                found[frame] = parent
-        return found
+            is_declared = all(self._is_declared_expression(entry) for entry in rotation)
+            if is_declared and frame not in undeclared_frames and (parent is None or parent in declared_parents):
+                declared_parents[frame] = parent
+        return declared_parents
 
     def _is_declared(self, frame: ReferenceFrame, reference: ReferenceFrame | None) -> bool:
         """Return whether all symbols of a frame's angular velocity are declared."""
         omega = 0 if reference is None else frame._ang_vel_dict[reference]
-        return all(self._tells(entry) for components, _ in getattr(omega, "args", ()) for entry in components)
+        return all(
+            self._is_declared_expression(entry) for components, _ in getattr(omega, "args", ()) for entry in components
+        )
 
-    def _tells(self, expression: sm.Basic) -> bool:
+    def _is_declared_expression(self, expression: sm.Basic) -> bool:
         """Return whether all symbols and functions of time are declared."""
         if not expression.args:
             return not isinstance(expression, sm.Symbol) or expression in self._declared
-        left = expression.xreplace(self._rates)  # a rate may be declared where what it is the rate of is not
-        return self._declared.issuperset(left.free_symbols | left.atoms(AppliedUndef))
+        remaining = expression.xreplace(self._rates)  # a rate may be declared where what it is the rate of is not
+        return self._declared.issuperset(remaining.free_symbols | remaining.atoms(AppliedUndef))
 
-    def _add_turning(
+    def _add_unoriented_frame(
         self,
         frame: ReferenceFrame,
         axes: ReferenceFrame | None,
@@ -134,57 +139,59 @@ class KinematicTree:
         reference = references.get(frame)
         if frame in self.frame_of or reference is None:
             return
-        self._add_turning(reference, None, references, frames)
-        known = axes is not None and axes in self.frame_of
-        self._axes_of[frame] = self.axes(axes if axes is not None and known else reference)
-        parent, omega = self.frame_of[self._axes_of[frame]], self.terms(frame._ang_vel_dict[reference])
+        self._add_unoriented_frame(reference, None, references, frames)
+        axes_known = axes is not None and axes in self.frame_of
+        self._axes_of[frame] = self.find_axes_frame(axes if axes is not None and axes_known else reference)
+        parent, omega = self.frame_of[self._axes_of[frame]], self.read_vector(frame._ang_vel_dict[reference])
         number, unturned = self.frame_of[reference], sm.ImmutableMatrix.eye(3)
         self.frame_of[frame] = len(frames)
         frames.append(Frame(frame.name, parent, unturned, number, omega, oriented=False))
 
     def read_points(
-        self, origin: Point, wanted: Sequence[Point], *, pivot: Point | None = None
+        self, origin: Point, requested_points: Sequence[Point], *, pivot: Point | None = None
     ) -> tuple[KinematicPoint, ...]:
-        """Return the origin, the wanted points, and those between.
+        """Return the origin, the requested points, and those between.
 
-        What no chain of positions joins to the origin hangs on given velocities. A ``pivot`` lies in the origin, and
+        Points without a chain of positions to the origin need given velocities. A ``pivot`` lies in the origin, and
         has a velocity of its own, of auxiliary speeds.
 
         Raises:
-            MechanismError: Naming every point whose velocity cannot be told.
+            MechanismError: Naming every point whose velocity is unknown.
         """
-        places: list[KinematicPoint] = []
-        self._number(origin, KinematicPoint(origin.name, -1, None, (), located=True), places)
+        records: list[KinematicPoint] = []
+        self._add_point(origin, KinematicPoint(origin.name, -1, None, (), located=True), records)
         if pivot is not None:
-            self._number(pivot, KinematicPoint(pivot.name, 0, (), None, located=True), places)
+            self._add_point(pivot, KinematicPoint(pivot.name, 0, (), None, located=True), records)
         tree = _shortest_path_tree([pivot or origin], lambda point: point._pos_dict)
-        for point in wanted:
+        for point in requested_points:
             if point in tree:
-                self._add_chain(point, tree, places, located=True)
-        loose = [point for point in wanted if point not in self.point_of]
-        given = [point for point in _shortest_path_tree(loose, lambda p: p._pos_dict) if self.N in point._vel_dict]
-        tree = _shortest_path_tree(given, lambda point: point._pos_dict)
+                self._add_chain(point, tree, records, located=True)
+        unlocated_points = [point for point in requested_points if point not in self.point_of]
+        points_with_velocity = [
+            point for point in _shortest_path_tree(unlocated_points, lambda p: p._pos_dict) if self.N in point._vel_dict
+        ]
+        tree = _shortest_path_tree(points_with_velocity, lambda point: point._pos_dict)
         faults = []
-        for point in loose:
+        for point in unlocated_points:
             if point in tree:
-                self._add_chain(point, tree, places, located=False)
+                self._add_chain(point, tree, records, located=False)
             else:
-                what = f"the velocity of point {point.name} in {self.N.name} is not known"
-                faults.append(Fault(what, remedy=f"locate it from {origin.name}, or give its velocity by set_vel"))
+                problem = f"the velocity of point {point.name} in {self.N.name} is not known"
+                faults.append(Fault(problem, remedy=f"locate it from {origin.name}, or give its velocity by set_vel"))
         if faults:
             raise MechanismError("the kinematics are incomplete:", faults)
-        return tuple(places)
+        return tuple(records)
 
-    def given_velocities(self) -> dict[int, VectorTerms]:
+    def read_given_velocities(self) -> dict[int, VectorTerms]:
         """Return number of a point → velocity in N as the user or a SymPy joint has set it; the origin's is zero."""
         return {
-            number: self.terms(point._vel_dict[self.N])
+            number: self.read_vector(point._vel_dict[self.N])
             for point, number in self.point_of.items()
             if number and self.N in point._vel_dict
         }
 
     def _add_chain(
-        self, point: Point, tree: dict[Point, Point | None], places: list[KinematicPoint], *, located: bool
+        self, point: Point, tree: dict[Point, Point | None], records: list[KinematicPoint], *, located: bool
     ) -> None:
         """Add ``point`` and the points between it and those already there."""
         chain = []
@@ -195,18 +202,18 @@ class KinematicTree:
         for node in reversed(chain):
             parent = tree[node]
             if parent is None:
-                velocity = self.terms(node._vel_dict[self.N])
-                self._number(node, KinematicPoint(node.name, -1, None, velocity, located=False), places)
+                velocity = self.read_vector(node._vel_dict[self.N])
+                self._add_point(node, KinematicPoint(node.name, -1, None, velocity, located=False), records)
             else:
-                offset = self.terms(node._pos_dict[parent])
-                self._number(
-                    node, KinematicPoint(node.name, self.point_of[parent], offset, None, located=located), places
+                offset = self.read_vector(node._pos_dict[parent])
+                self._add_point(
+                    node, KinematicPoint(node.name, self.point_of[parent], offset, None, located=located), records
                 )
 
-    def _number(self, point: Point, place: KinematicPoint, places: list[KinematicPoint]) -> None:
+    def _add_point(self, point: Point, record: KinematicPoint, records: list[KinematicPoint]) -> None:
         """Give a point the next number and keep its record at that place."""
-        self.point_of[point] = len(places)
-        places.append(place)
+        self.point_of[point] = len(records)
+        records.append(record)
 
 
 def collect_direction_cosines(inertial: ReferenceFrame) -> list[sm.MatrixBase]:

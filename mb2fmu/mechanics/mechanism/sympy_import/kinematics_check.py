@@ -3,7 +3,7 @@
 SymPy accepts ``set_ang_vel(N, 3*u*N.z)`` beside q' = u and silently gives nine times the inertia. So every angular
 velocity is compared with its direction cosines and every velocity against the derivative of its position. A velocity
 that agrees on the velocity constraints only (rolling contacts) uses its constraint already: that is legal, and
-remembered.
+recorded.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check_kinematics(
     """Check the kinematics, and decide for each point whether its velocity is derived or taken as given.
 
     Args:
-        draft: With the velocities of located points derived from their positions.
+        draft: Mechanism whose located points have velocities derived from their positions.
         user_velocities: Point number → velocity in N as set by the user.
         origins_found: As for :func:`choose_point_velocities`.
 
@@ -71,18 +71,20 @@ def check_kinematics(
             contradict a velocity constraint.
     """
     derived = NumericMechanism(draft, rates=True)
-    samples, nonzero = draw_random_states(derived), draw_random_states(derived, without_zeros=True)
-    faults = _frame_faults(draft, derived, nonzero) + _inertia_faults(draft, derived, samples)
-    settled, more = choose_point_velocities(draft, derived, nonzero, user_velocities, origins_found=origins_found)
-    faults += more
+    samples, nonzero_samples = draw_random_states(derived), draw_random_states(derived, without_zeros=True)
+    faults = _frame_faults(draft, derived, nonzero_samples) + _inertia_faults(draft, derived, samples)
+    checked, velocity_faults = choose_point_velocities(
+        draft, derived, nonzero_samples, user_velocities, origins_found=origins_found
+    )
+    faults += velocity_faults
     if not faults:
-        numeric = derived if settled is draft else NumericMechanism(settled)
-        faults += _mass_faults(numeric, samples) + _constraint_force_faults(settled, samples)
+        numeric = derived if checked is draft else NumericMechanism(checked)
+        faults += _mass_faults(numeric, samples) + _constraint_force_faults(checked, samples)
         faults += _force_application_faults(numeric, samples)
-        faults += [] if settled.position_rows else start_faults(settled)  # positions are solved for first (close_loops)
+        faults += [] if checked.position_rows else start_faults(checked)  # positions are solved for first (close_loops)
     if faults:
         raise MechanismError("the mechanism contradicts itself:", faults)
-    return replace(settled, prescribed=_is_prescribed(numeric, samples))
+    return replace(checked, prescribed=_is_prescribed(numeric, samples))
 
 
 def _is_prescribed(numeric: NumericMechanism, samples: list[StateSample]) -> bool:
@@ -99,14 +101,14 @@ def _is_prescribed(numeric: NumericMechanism, samples: list[StateSample]) -> boo
     for sample in samples:
         set_random_state(numeric, replace(sample, u=np.zeros(n)), on_constraints=False)
         A, b, _ = numeric.constraints()
-        rest = [*(numeric.points[i].velocity for i in points), *(numeric.frames[i].omega for i in frames)]
-        wanted = np.concatenate([*rest, b])
-        if not np.any(wanted):
+        velocities = [*(numeric.points[i].velocity for i in points), *(numeric.frames[i].omega for i in frames)]
+        prescribed_velocities = np.concatenate([*velocities, b])
+        if not np.any(prescribed_velocities):
             continue
         partials = [*(numeric.points[i].partials for i in points), *(numeric.frames[i].partials for i in frames)]
         rows = np.concatenate([*(J[:, :n] for J in partials), A])
-        missing = wanted - rows @ np.linalg.lstsq(rows, wanted, rcond=None)[0]
-        if np.max(np.abs(missing)) > COMPARISON_TOLERANCE * np.max(np.abs(wanted)):
+        residual = prescribed_velocities - rows @ np.linalg.lstsq(rows, prescribed_velocities, rcond=None)[0]
+        if np.max(np.abs(residual)) > COMPARISON_TOLERANCE * np.max(np.abs(prescribed_velocities)):
             return True
     return False
 
@@ -120,14 +122,15 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[StateSa
             if i in faults or not frame.oriented:
                 continue
             relative = numeric.frames[i].omega - numeric.frames[frame.parent].omega
-            given, derived = numeric.frames[i].rotation.T @ relative, numeric.omega_from_rotation(i)
-            if vectors_differ(given, derived, max_angular_velocity(numeric)):
-                what = (
+            given_velocity, derived_velocity = numeric.frames[i].rotation.T @ relative, numeric.omega_from_rotation(i)
+            if vectors_differ(given_velocity, derived_velocity, max_angular_velocity(numeric)):
+                problem = (
                     f"the angular velocity of frame {frame.name} in {m.frames[frame.parent].name} is given as "
-                    f"{format_vector(given)} where its direction cosines turn with {format_vector(derived)} "
+                    f"{format_vector(given_velocity)} where its direction cosines turn with "
+                    f"{format_vector(derived_velocity)} "
                     f"(components in {frame.name}, at a random state)"
                 )
-                faults[i] = Fault(what, remedy="correct set_ang_vel, the orientation, or the kinematic equations")
+                faults[i] = Fault(problem, remedy="correct set_ang_vel, the orientation, or the kinematic equations")
     return [faults[i] for i in sorted(faults)]
 
 
@@ -142,17 +145,23 @@ def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[State
         if body.inertia is None or m.frames[body.frame].oriented:
             continue
         frame, axes = body.frame, m.frames[body.frame].parent
-        parameters = [*m.p, *(a.symbol for a in m.calculated_parameters)]
+        parameters = [*m.p, *(calculated.symbol for calculated in m.calculated_parameters)]
         inertia = sm.lambdify(parameters, body.inertia)
         for sample in samples:
             set_random_state(numeric, sample, on_constraints=True)
-            moving, still = numeric.frames[frame], numeric.frames[axes]
-            I = np.asarray(inertia(*sample.parameters), dtype=float)
-            turned = np.cross(moving.rotation.T @ (moving.omega - still.omega), I, axisb=0, axisc=0)
-            if np.max(np.abs(turned + turned.T)) > COMPARISON_TOLERANCE * np.max(np.abs(I)):
+            body_motion, axes_motion = numeric.frames[frame], numeric.frames[axes]
+            inertia_values = np.asarray(inertia(*sample.parameters), dtype=float)
+            transported_inertia = np.cross(
+                body_motion.rotation.T @ (body_motion.omega - axes_motion.omega), inertia_values, axisb=0, axisc=0
+            )
+            if np.max(np.abs(transported_inertia + transported_inertia.T)) > COMPARISON_TOLERANCE * np.max(
+                np.abs(inertia_values)
+            ):
                 name = m.frames[frame].name
-                what = f"frame {name} of body {body.name} has an angular velocity only, and its inertia turns with it"
-                faults.append(Fault(what, remedy=f"orient {name}, or let it spin about an axis of revolution"))
+                problem = (
+                    f"frame {name} of body {body.name} has an angular velocity only, and its inertia turns with it"
+                )
+                faults.append(Fault(problem, remedy=f"orient {name}, or let it spin about an axis of revolution"))
                 break
     return faults
 
@@ -161,7 +170,7 @@ def _mass_faults(numeric: NumericMechanism, samples: list[StateSample]) -> list[
     """Return a fault unless the mass matrix over the independent speeds is positive definite."""
     m = numeric.mechanism
     n = len(m.u)
-    worst: Array | None = None
+    massless_direction: Array | None = None
     for sample in samples:
         set_random_state(numeric, sample, on_constraints=True)
         M = numeric.dynamics()[0][:n, :n]
@@ -174,29 +183,33 @@ def _mass_faults(numeric: NumericMechanism, samples: list[StateSample]) -> list[
         values, vectors = np.linalg.eigh(reduced)
         if values.size == 0 or values[0] > 1e-13 * max(values[-1], 1e-300):
             return []
-        worst = basis @ vectors[:, 0] / scale
-    assert worst is not None
-    names = [u.name for u, share in zip(m.u, np.abs(worst), strict=True) if share > 0.1 * np.max(np.abs(worst))]
-    what = f"the mass matrix is singular or not positive definite: {', '.join(names)} moves no mass and no inertia"
+        massless_direction = basis @ vectors[:, 0] / scale
+    assert massless_direction is not None
+    names = [
+        speed.name
+        for speed, share in zip(m.u, np.abs(massless_direction), strict=True)
+        if share > 0.1 * np.max(np.abs(massless_direction))
+    ]
+    problem = f"the mass matrix is singular or not positive definite: {', '.join(names)} moves no mass and no inertia"
     return [
         *_negative_masses(numeric),
-        Fault(what, remedy="give mass or inertia (not zero, not negative) to what these speeds move"),
+        Fault(problem, remedy="give mass or inertia (not zero, not negative) to what these speeds move"),
     ]
 
 
 def _negative_masses(numeric: NumericMechanism) -> Iterator[Fault]:
     """Yield masses, and moments of inertia about the axes of a body's frame, that are below zero as declared."""
     m = numeric.mechanism
-    symbols = (*m.p, *(a.symbol for a in m.calculated_parameters))
+    symbols = (*m.p, *(calculated.symbol for calculated in m.calculated_parameters))
     values = dict(zip(symbols, map(sm.Float, numeric.parameters(free_parameter_values(m))), strict=True))
     for body in m.bodies:
         moments = [] if body.inertia is None else [body.inertia[i, i] for i in range(3)]
-        for word, quantity in (("mass", body.mass), *(("moment of inertia", moment) for moment in moments)):
+        for quantity_name, quantity in (("mass", body.mass), *(("moment of inertia", moment) for moment in moments)):
             expression = sm.sympify(quantity)
             number = expression.xreplace(values)
             if number.is_number and number < 0:
-                said = f"{expression} = " if expression.free_symbols else ""
-                yield Fault(f"the {word} of body {body.name} is negative: {said}{float(number):g}")
+                expression_text = f"{expression} = " if expression.free_symbols else ""
+                yield Fault(f"the {quantity_name} of body {body.name} is negative: {expression_text}{float(number):g}")
 
 
 def _is_positive_definite(M: Array) -> bool:
@@ -214,39 +227,39 @@ def _constraint_force_faults(m: Mechanism, samples: list[StateSample]) -> list[F
     count, n = len(m.constraint_forces), len(m.u)
     if not count:
         return []
-    numeric, natural = NumericMechanism(m), estimate_characteristic_units(m.declared)
+    numeric, units = NumericMechanism(m), estimate_characteristic_units(m.declared)
     # As large as what acts beside it: the difference of a much larger force and itself plus 1 is round-off.
-    size = natural.magnitude("N")
-    speeds = np.array([natural.typical(speed) for speed in m.declared.speeds])
+    size = units.magnitude("N")
+    speeds = np.array([units.typical(speed) for speed in m.declared.speeds])
     # The power at an auxiliary speed, whose unit nobody says: of a force, or of a torque in natural units.
-    auxiliary = np.full(len(m.u_auxiliary), natural.magnitude("m/s"))
-    columns, powers, others = [], [], []
+    auxiliary = np.full(len(m.u_auxiliary), units.magnitude("m/s"))
+    columns, powers, other_powers = [], [], []
     for sample in samples:
         set_random_state(numeric, sample, on_constraints=True)
         base = numeric.generalized_forces([0.0] * count)
         column = np.array([numeric.generalized_forces((size * unit).tolist()) - base for unit in np.eye(count)])
         columns.append(column / size)
         powers.append(np.abs(column) * np.concatenate([speeds, auxiliary]))
-        others.append(np.abs(base[:n]) * speeds)
+        other_powers.append(np.abs(base[:n]) * speeds)
     faults = []
     for i, symbol in enumerate(m.constraint_forces):
-        least = max(float(np.max(each[i])) for each in powers)
+        force_power = max(float(np.max(force_powers[i])) for force_powers in powers)
         if any(
-            np.any(each[i, :n] > COMPARISON_TOLERANCE * (least + other))
-            for each, other in zip(powers, others, strict=True)
+            np.any(force_powers[i, :n] > COMPARISON_TOLERANCE * (force_power + other_power))
+            for force_powers, other_power in zip(powers, other_powers, strict=True)
         ):
-            what = f"{symbol} is declared a constraint force, but it moves the mechanism"
+            problem = f"{symbol} is declared a constraint force, but it moves the mechanism"
             remedy = "apply it at a point or frame that only auxiliary speeds move"
-            if m.auxiliary_rows is not None and not any(np.any(each[i, n:]) for each in columns):
+            if m.auxiliary_rows is not None and not any(np.any(column[i, n:]) for column in columns):
                 remedy = (
                     "auxiliary speeds stand in the constraints and move no point where it acts: leave both out, and "
                 )
                 remedy += f"ask for the force of the constraint, model.constraint(row, multiplier={symbol}, acts=[…])"
-            faults.append(Fault(what, remedy=remedy))
+            faults.append(Fault(problem, remedy=remedy))
     if not faults and any(np.linalg.matrix_rank(column[:, n:]) < count for column in columns):
         names = ", ".join(map(str, m.constraint_forces))
-        what = f"the auxiliary speeds do not determine {names}"
-        faults.append(Fault(what, remedy="give each unknown force an auxiliary speed along it"))
+        problem = f"the auxiliary speeds do not determine {names}"
+        faults.append(Fault(problem, remedy="give each unknown force an auxiliary speed along it"))
     return faults
 
 
@@ -254,44 +267,51 @@ def _force_application_faults(numeric: NumericMechanism, samples: list[StateSamp
     """Return constraints whose row is not the sum of the velocities along their vectors."""
     m = numeric.mechanism
     faults = []
-    for i, acts in enumerate(m.acts):
-        for sample in samples if acts else ():
+    for i, applications in enumerate(m.force_applications):
+        for sample in samples if applications else ():
             set_random_state(numeric, sample, on_constraints=True)
             rows, total = numeric.constraints()[0], np.zeros(len(m.u))
-            wanted = rows[i]
-            for act in acts:
-                total += numeric.vector(act.vector) @ _application_partials(numeric, act)[:, : len(m.u)]
-            if vectors_differ(total, wanted, float(np.max(np.abs(rows)))):
+            row = rows[i]
+            for application in applications:
+                total += (
+                    numeric.evaluate_vector(application.vector)
+                    @ _application_partials(numeric, application)[:, : len(m.u)]
+                )
+            if vectors_differ(total, row, float(np.max(np.abs(rows)))):
                 assert m.velocity_constraints is not None
-                what = (
+                problem = (
                     f"what constraint {m.velocity_constraints.names[i]} acts on moves with {format_vector(total)} per "
-                    f"speed, the constraint's own row is {format_vector(wanted)} (at a random state)"
+                    f"speed, the constraint's own row is {format_vector(row)} (at a random state)"
                 )
                 remedy = "the velocities of the points along the vectors must add up to the row: correct acts"
-                remedy += _frame_hint(m, acts)
-                faults.append(Fault(what, remedy=remedy))
+                remedy += _frame_hint(m, applications)
+                faults.append(Fault(problem, remedy=remedy))
                 break
     return faults
 
 
-def _frame_hint(m: Mechanism, acts: Sequence[ForceApplication]) -> str:
-    """Return the hint that a body was given where its frame was meant."""
+def _frame_hint(m: Mechanism, applications: Sequence[ForceApplication]) -> str:
+    """Return a hint if a body was given in place of its frame."""
     centres = {body.masscenter: body for body in m.bodies if body.frame >= 0}
-    bodies = [centres[act.at] for act in acts if not act.torque and act.at in centres]
+    bodies = [
+        centres[application.point_or_frame]
+        for application in applications
+        if not application.is_torque and application.point_or_frame in centres
+    ]
     if not bodies:
         return ""
-    named = ", ".join(f"{m.frames[body.frame].name} of {body.name}" for body in bodies)
-    return f"; on a body or its mass centre acts a force, a torque on its frame ({named})"
+    frame_list = ", ".join(f"{m.frames[body.frame].name} of {body.name}" for body in bodies)
+    return f"; on a body or its mass centre acts a force, a torque on its frame ({frame_list})"
 
 
-def _application_partials(numeric: NumericMechanism, act: ForceApplication) -> Array:
+def _application_partials(numeric: NumericMechanism, application: ForceApplication) -> Array:
     """Return the partial velocities of the place where a constraint's force acts, shape (3, n_u)."""
-    if act.torque:
-        return numeric.frames[act.at].partials
-    point = numeric.points[act.at]
-    if act.body < 0:
+    if application.is_torque:
+        return numeric.frames[application.point_or_frame].partials
+    point = numeric.points[application.point_or_frame]
+    if application.body < 0:
         return point.partials
-    body = numeric.mechanism.bodies[act.body]
+    body = numeric.mechanism.bodies[application.body]
     centre = numeric.points[body.masscenter]
     if body.frame < 0:
         return centre.partials
@@ -305,37 +325,37 @@ def start_faults(m: Mechanism) -> list[Fault]:
     if not dependent or m.velocity_constraints is None:
         return []
     numeric = NumericMechanism(m)
-    d = m.declared
-    u = np.array([s.start for s in d.speeds])
-    numeric.set(
+    declared = m.declared
+    u = np.array([state.start for state in declared.speeds])
+    numeric.set_state(
         0.0,
-        np.array([c.start for c in d.coordinates]),
+        np.array([coordinate.start for coordinate in declared.coordinates]),
         append_auxiliary_speeds(m, u),
-        np.array([s.start for s in d.auxiliary_states]),
-        np.array([i.start for i in d.inputs]),
+        np.array([state.start for state in declared.auxiliary_states]),
+        np.array([i.start for i in declared.inputs]),
         numeric.parameters(free_parameter_values(m)),
     )
     A, b, _ = numeric.constraints()
     independent = list(m.u_independent)
-    A_dep, natural = A[:, dependent], estimate_characteristic_units(d)
-    units = np.array([natural.typical(speed) for speed in d.speeds])
-    even = A_dep * units[dependent]
-    lengths = np.linalg.norm(even, axis=1)
-    if not np.all(lengths > 0.0) or np.linalg.cond(even / lengths[:, None]) > 1e12:
+    A_dep, characteristic_units = A[:, dependent], estimate_characteristic_units(declared)
+    units = np.array([characteristic_units.typical(speed) for speed in declared.speeds])
+    scaled = A_dep * units[dependent]
+    lengths = np.linalg.norm(scaled, axis=1)
+    if not np.all(lengths > 0.0) or np.linalg.cond(scaled / lengths[:, None]) > 1e12:
         names = ", ".join(m.u[i].name for i in dependent)
-        what = f"{names} cannot be the dependent speeds at the start: the constraints do not determine them there"
-        return [Fault(what, remedy="choose other dependent speeds, or another start")]
+        problem = f"{names} cannot be the dependent speeds at the start: the constraints do not determine them there"
+        return [Fault(problem, remedy="choose other dependent speeds, or another start")]
     solution = np.linalg.solve(A_dep, -(A[:, independent] @ u[independent] + b))
     faults = []
     for value, i in zip(solution, dependent, strict=True):
-        speed = d.speeds[i]
+        speed = declared.speeds[i]
         if speed.kind == "fixed" and abs(value - speed.start) > 1e-9 * (units[i] + abs(value)):
-            what = (
+            problem = (
                 f"the fixed start value {speed.start:g} of {speed.name} contradicts the velocity constraints, "
                 f"which give {value:.12g}"
             )
             faults.append(
-                Fault(what, speed.where, 'say kind="guess" for a dependent speed, or correct the start values')
+                Fault(problem, speed.where, 'say kind="guess" for a dependent speed, or correct the start values')
             )
     return faults
 
@@ -350,26 +370,30 @@ def find_nonintegrable_velocities(m: Mechanism) -> list[str]:
     if not suspects:
         return []
     numeric = NumericMechanism(m)
-    bad: dict[str, None] = {}
+    nonintegrable: dict[str, None] = {}
     sizes = np.array([estimate_characteristic_units(m.declared).typical(item) for item in m.declared.coordinates])
     for sample in draw_random_states(numeric):
         columns = []
-        for k in range(len(m.q)):
+        for coordinate_number in range(len(m.q)):
             sides = []
             for sign in (1, -1):
-                moved = replace(sample, q=sample.q + sign * _DIFFERENCE_STEP * sizes * np.eye(len(m.q))[k])
-                set_random_state(numeric, moved, on_constraints=False)
+                shifted_sample = replace(
+                    sample, q=sample.q + sign * _DIFFERENCE_STEP * sizes * np.eye(len(m.q))[coordinate_number]
+                )
+                set_random_state(numeric, shifted_sample, on_constraints=False)
                 inverse = np.linalg.inv(numeric.kinematics()[0])
                 sides.append(
                     [numeric.points[body.masscenter].partials[:, : len(m.u)] @ inverse * sizes for body in suspects]
                 )
-            columns.append([(a - b) / (2 * _DIFFERENCE_STEP) for a, b in zip(*sides, strict=True)])
-        for number, body in enumerate(suspects):
-            slopes = np.array([column[number] for column in columns])  # [k, axis, i] = ∂w_i/∂q_k
-            far_apart = np.max(np.abs(slopes - slopes.transpose(2, 1, 0)))
-            if far_apart > 1e-6 * (np.max(np.abs(slopes)) + np.max(np.abs(sides[0][number]))):
-                bad[body.name] = None
-    return list(bad)
+            columns.append(
+                [(forward - backward) / (2 * _DIFFERENCE_STEP) for forward, backward in zip(*sides, strict=True)]
+            )
+        for body_number, body in enumerate(suspects):
+            derivatives = np.array([column[body_number] for column in columns])  # [k, axis, i] = ∂w_i/∂q_k
+            asymmetry = np.max(np.abs(derivatives - derivatives.transpose(2, 1, 0)))
+            if asymmetry > 1e-6 * (np.max(np.abs(derivatives)) + np.max(np.abs(sides[0][body_number]))):
+                nonintegrable[body.name] = None
+    return list(nonintegrable)
 
 
 def kinetic_energy_matches(m: Mechanism) -> bool:
@@ -379,11 +403,14 @@ def kinetic_energy_matches(m: Mechanism) -> bool:
     """
     assert m.lagrangian is not None
     numeric = NumericMechanism(m)
-    arguments = [m.t, *m.q, *m.u, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
+    arguments = [m.t, *m.q, *m.u, *m.z, *m.r, *m.p, *(calculated.symbol for calculated in m.calculated_parameters)]
     lagrangian = sm.lambdify(arguments, m.lagrangian.expression, modules=["scipy", "numpy"])
-    for s in draw_random_states(numeric):
-        set_random_state(numeric, s, on_constraints=False)
-        values = [float(lagrangian(s.t, *s.q, *u, *s.z, *s.r, *s.parameters)) for u in (s.u, 0 * s.u)]
+    for sample in draw_random_states(numeric):
+        set_random_state(numeric, sample, on_constraints=False)
+        values = [
+            float(lagrangian(sample.t, *sample.q, *speeds, *sample.z, *sample.r, *sample.parameters))
+            for speeds in (sample.u, 0 * sample.u)
+        ]
         difference, kinetic = np.array([values[0] - values[1]]), np.array([numeric.kinetic_energy()])
         if vectors_differ(difference, kinetic, max(abs(value) for value in values)):
             return False

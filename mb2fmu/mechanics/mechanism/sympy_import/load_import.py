@@ -48,7 +48,7 @@ class LoadImportState(Protocol):
     frame_of: dict[Any, int]
     point_of: dict[Any, int]
 
-    def terms(self, vector: Vector) -> VectorTerms:
+    def read_vector(self, vector: Vector) -> VectorTerms:
         """Return the vector's components in the frames it is written in."""
 
 
@@ -64,7 +64,11 @@ def list_wrapping_loads(actuator: Any) -> Sequence[Any]:
 
 
 def read_loads(
-    loads: Sequence[Any], actuators: Sequence[Any], reader: LoadImportState, z_dot: Sequence[sm.Expr], taken: set[str]
+    loads: Sequence[Any],
+    actuators: Sequence[Any],
+    reader: LoadImportState,
+    z_dot: Sequence[sm.Expr],
+    taken_names: set[str],
 ) -> tuple[tuple[Load, ...], Mapping[int, int], tuple[sm.Expr, ...]]:
     """Read all loads.
 
@@ -73,7 +77,7 @@ def read_loads(
         actuators: SymPy actuators.
         reader: Numbers of frames and points, translation of expressions.
         z_dot: Derivatives of auxiliary states; pathway lengths in them become symbols.
-        taken: Names in use; grows.
+        taken_names: Names in use; grows.
 
     Returns:
         The loads; id of the user's object → number of its load; ``z_dot`` with pathway symbols.
@@ -87,8 +91,8 @@ def read_loads(
     rates = tuple(z_dot)
     for load in loads:
         numbers[id(load)] = len(records)
-        place, vector = load[0], load[1]
-        record = _read_load(place, vector, f"load[{len(records) + 1}]", reader, faults)
+        point_or_frame, vector = load[0], load[1]
+        record = _read_load(point_or_frame, vector, f"load[{len(records) + 1}]", reader, faults)
         if record is not None:
             records.append(record)
     for i, actuator in enumerate(actuators):
@@ -97,7 +101,7 @@ def read_loads(
         if isinstance(actuator, TorqueActuator):
             records.append(_read_torque_actuator(actuator, name, reader))
         elif isinstance(actuator, ForceActuator) and is_straight_pathway(actuator.pathway):
-            record, rates = _read_pathway(actuator, name, reader, rates, taken)
+            record, rates = _read_pathway(actuator, name, reader, rates, taken_names)
             records.append(record)
         else:
             for load in actuator.to_loads():
@@ -109,20 +113,30 @@ def read_loads(
     return tuple(records), numbers, rates
 
 
-def _read_load(place: Any, vector: Vector, name: str, reader: LoadImportState, faults: list[Fault]) -> Load | None:
+def _read_load(
+    point_or_frame: Any, vector: Vector, name: str, reader: LoadImportState, faults: list[Fault]
+) -> Load | None:
     """Read a force at a point or a torque on a frame; add a fault and return None where it is neither."""
-    if isinstance(place, BodyBase):
-        place = place.masscenter
-    if isinstance(place, Point):
-        if place in reader.point_of:
-            return ForceLoad(f"{name} at {place.name}", reader.point_of[place], reader.terms(vector))
-        faults.append(Fault(f"a force acts on point {place.name}, which is not connected to the mechanism", name))
-    elif isinstance(place, ReferenceFrame):
-        if place in reader.frame_of:
-            return TorqueLoad(f"{name} on {place.name}", reader.frame_of[place], reader.terms(vector))
-        faults.append(Fault(f"a torque acts on frame {place.name}, which is not connected to the mechanism", name))
+    if isinstance(point_or_frame, BodyBase):
+        point_or_frame = point_or_frame.masscenter
+    if isinstance(point_or_frame, Point):
+        if point_or_frame in reader.point_of:
+            return ForceLoad(
+                f"{name} at {point_or_frame.name}", reader.point_of[point_or_frame], reader.read_vector(vector)
+            )
+        faults.append(
+            Fault(f"a force acts on point {point_or_frame.name}, which is not connected to the mechanism", name)
+        )
+    elif isinstance(point_or_frame, ReferenceFrame):
+        if point_or_frame in reader.frame_of:
+            return TorqueLoad(
+                f"{name} on {point_or_frame.name}", reader.frame_of[point_or_frame], reader.read_vector(vector)
+            )
+        faults.append(
+            Fault(f"a torque acts on frame {point_or_frame.name}, which is not connected to the mechanism", name)
+        )
     else:
-        faults.append(Fault(f"a load acts on {place!r}, which is neither point nor frame", name))
+        faults.append(Fault(f"a load acts on {point_or_frame!r}, which is neither point nor frame", name))
     return None
 
 
@@ -134,32 +148,35 @@ def _read_torque_actuator(actuator: TorqueActuator, name: str, reader: LoadImpor
         reader.frame_of[actuator.target_frame],
         -1 if reaction is None else reader.frame_of[reaction],
         reader.plain(actuator.torque),
-        reader.terms(actuator.axis),
+        reader.read_vector(actuator.axis),
     )
 
 
 def _read_pathway(
-    actuator: ForceActuator, name: str, reader: LoadImportState, z_dot: tuple[sm.Expr, ...], taken: set[str]
+    actuator: ForceActuator, name: str, reader: LoadImportState, z_dot: tuple[sm.Expr, ...], taken_names: set[str]
 ) -> tuple[PathwayLoad, tuple[sm.Expr, ...]]:
     """Read an actuator on a pathway: its force in length and rate, and its potential energy in J if it is known."""
     pathway = actuator.pathway
-    length, rate = (_make_symbol(f"{kind}_{name}", taken) for kind in ("length", "rate"))
+    length, rate = (_make_symbol(f"{kind}_{name}", taken_names) for kind in ("length", "rate"))
     potential = None
     if type(actuator) is LinearSpring:
-        k, l0 = reader.plain(actuator.stiffness), reader.plain(actuator.equilibrium_length)
-        force = -k * (length - l0)
-        potential = k * (length - l0) ** 2 / 2
+        stiffness, rest_length = reader.plain(actuator.stiffness), reader.plain(actuator.equilibrium_length)
+        force = -stiffness * (length - rest_length)
+        potential = stiffness * (length - rest_length) ** 2 / 2
     elif type(actuator) is LinearDamper:
         force = -reader.plain(actuator.damping) * rate
     elif type(actuator) is DuffingSpring:
-        k1, k3 = reader.plain(actuator.linear_stiffness), reader.plain(actuator.nonlinear_stiffness)
-        x = length - reader.plain(actuator.equilibrium_length)
-        force = -(k1 * x + k3 * x**3)
-        potential = k1 * x**2 / 2 + k3 * x**4 / 4
+        linear_stiffness, cubic_stiffness = (
+            reader.plain(actuator.linear_stiffness),
+            reader.plain(actuator.nonlinear_stiffness),
+        )
+        extension = length - reader.plain(actuator.equilibrium_length)
+        force = -(linear_stiffness * extension + cubic_stiffness * extension**3)
+        potential = linear_stiffness * extension**2 / 2 + cubic_stiffness * extension**4 / 4
     else:
-        stand_ins = _pathway_substitutions(actuator, reader, length, rate, z_dot)
-        force = _substitute_pathway(reader.plain(actuator.force), stand_ins)
-        z_dot = tuple(_substitute_pathway(expression, stand_ins) for expression in z_dot)
+        substitutions = _pathway_substitutions(actuator, reader, length, rate, z_dot)
+        force = _substitute_pathway(reader.plain(actuator.force), substitutions)
+        z_dot = tuple(_substitute_pathway(expression, substitutions) for expression in z_dot)
     points = tuple(reader.point_of[point] for point in pathway.attachments)
     return PathwayLoad(name, points, force, length, rate, potential), z_dot
 
@@ -172,13 +189,13 @@ def _pathway_substitutions(
         return {}
     pathway = actuator.pathway
     pairs = ((pathway.extension_velocity, rate), (pathway.length, length))
-    return {plain: symbol for user, symbol in pairs if (plain := reader.plain(user)).args}
+    return {translated: symbol for user, symbol in pairs if (translated := reader.plain(user)).args}
 
 
-def _substitute_pathway(expression: sm.Expr, stand_ins: Mapping[sm.Expr, sm.Expr]) -> sm.Expr:
+def _substitute_pathway(expression: sm.Expr, substitutions: Mapping[sm.Expr, sm.Expr]) -> sm.Expr:
     """Return an expression with stand-ins for a pathway's length, its powers included (SymPy has √(length²))."""
-    squares = {e.base: symbol for e, symbol in stand_ins.items() if e.is_Pow and e.exp == sm.S.Half}
-    replaced = expression.xreplace(stand_ins)
+    squares = {node.base: symbol for node, symbol in substitutions.items() if node.is_Pow and node.exp == sm.S.Half}
+    replaced = expression.xreplace(substitutions)
     if not any(replaced.has(square) for square in squares):
         return replaced
     return replaced.replace(
@@ -187,10 +204,10 @@ def _substitute_pathway(expression: sm.Expr, stand_ins: Mapping[sm.Expr, sm.Expr
     )
 
 
-def _make_symbol(name: str, taken: set[str]) -> sm.Symbol:
+def _make_symbol(name: str, taken_names: set[str]) -> sm.Symbol:
     """Return a new symbol for an actuator, made an identifier and different from all taken names."""
     name = re.sub(r"\W+", "_", name).strip("_")  # an identifier, whatever the actuator is called
-    while name in taken:
+    while name in taken_names:
         name += "_"
-    taken.add(name)
+    taken_names.add(name)
     return sm.Symbol(name)

@@ -73,7 +73,7 @@ def read_mechanism(definition: ModelDefinition) -> Mechanism:
     Raises:
         MechanismError: If the kinematics are missing, not linear, or contradict each other.
     """
-    return _MechanismReader(definition).mechanism()
+    return _MechanismReader(definition).read()
 
 
 class _MechanismReader:
@@ -84,10 +84,10 @@ class _MechanismReader:
     """
 
     def __init__(self, definition: ModelDefinition) -> None:
-        self.recast = recast_prescribed_motion(definition)
-        self.definition = self.recast.definition
+        self.recast_model = recast_prescribed_motion(definition)
+        self.definition = self.recast_model.definition
         self.mechanics = definition.mechanics
-        self.speeds = self.recast.speeds
+        self.speeds = self.recast_model.speeds
         self.quaternions: tuple[QuaternionGroup, ...] = ()
         self.t = dynamicsymbols._t
         self._declare_symbols()
@@ -96,23 +96,23 @@ class _MechanismReader:
 
     def _declare_symbols(self) -> None:
         """Make a plain symbol for each of the user's functions of time, and the maps between both."""
-        d = self.definition
-        self.taken = {p.symbol.name for p in d.parameters} | {str(self.t)}
-        self.q_user = [c.symbol for c in d.coordinates]
-        self.u_user = [s.symbol for s in d.speeds]
+        definition = self.definition
+        self.taken_names = {p.symbol.name for p in definition.parameters} | {str(self.t)}
+        self.q_user = [c.symbol for c in definition.coordinates]
+        self.u_user = [s.symbol for s in definition.speeds]
         groups: list[Sequence[sm.Expr]] = [
             self.q_user,
             self.u_user,
             self.speeds.auxiliary,
-            [s.symbol for s in d.auxiliary_states],
-            [i.symbol for i in d.inputs],
-            [f.symbol for f in d.constraint_forces],
-            [c.symbol for c in d.constraints if c.symbol is not None],
-            d.unilateral_forces,
+            [s.symbol for s in definition.auxiliary_states],
+            [i.symbol for i in definition.inputs],
+            [f.symbol for f in definition.constraint_forces],
+            [c.symbol for c in definition.constraints if c.symbol is not None],
+            definition.unilateral_forces,
         ]
-        plain = [plain_symbols(group, self.taken) for group in groups]
-        self.q, self.u, self.u_aux, self.z, self.r, self.forces, *_ = plain
-        self.u_dot = tuple(make_unique_symbol(f"{ui.name}_d", self.taken) for ui in self.u)
+        plain = [plain_symbols(group, self.taken_names) for group in groups]
+        self.q, self.u, self.u_auxiliary, self.z, self.r, self.constraint_forces, *_ = plain
+        self.u_dot = tuple(make_unique_symbol(f"{speed.name}_d", self.taken_names) for speed in self.u)
         self.to_plain: dict[sm.Basic, sm.Expr] = {}
         for group, symbols in zip(groups, plain, strict=True):
             self.to_plain.update(zip(group, symbols, strict=True))
@@ -121,8 +121,10 @@ class _MechanismReader:
     def _read_kinematics(self) -> KinematicEquations:
         """Read K and k0; afterwards the translation knows q', q'' and u' too."""
         # auxiliary speeds are zero in the motion: they must not enter q'
-        still = dict.fromkeys(self.speeds.auxiliary, sm.S.Zero)
-        equations = [sm.sympify(e).xreplace(still) for e in self.recast.kinematic_equations]
+        zero_auxiliary_speeds = dict.fromkeys(self.speeds.auxiliary, sm.S.Zero)
+        equations = [
+            sm.sympify(equation).xreplace(zero_auxiliary_speeds) for equation in self.recast_model.kinematic_equations
+        ]
         kinematics = solve_kinematic_equations(equations, self.q_user, self.u_user, dict(self.to_plain))
         self._translate_rates(kinematics)
         return kinematics
@@ -130,21 +132,22 @@ class _MechanismReader:
     def _translate_rates(self, kinematics: KinematicEquations) -> None:
         """Translate q', q'' and u' to plain symbols."""
         self.q_dot = coordinate_rates(kinematics, self.u)
-        dots = dict(zip(self.u_user, self.u_dot, strict=True))
+        accelerations = dict(zip(self.u_user, self.u_dot, strict=True))
         self.to_plain |= {differentiate_by_time(user): rate for user, rate in zip(self.q_user, self.q_dot, strict=True)}
-        self.to_plain |= {differentiate_by_time(user): dot for user, dot in dots.items()}
+        self.to_plain |= {differentiate_by_time(user): dot for user, dot in accelerations.items()}
         self.to_plain |= {differentiate_by_time(user): sm.S.Zero for user in self.speeds.auxiliary}
         self._translate_rates_of_states()
-        for speed, rate in self.recast.replaced_speeds.items():
+        for speed, rate in self.recast_model.replaced_speeds.items():
             self.to_plain[speed] = self.to_plain[rate]
-        dot_of = dict(zip(self.u, self.u_dot, strict=True))
-        moving = self._rates()
+        acceleration_of_speed = dict(zip(self.u, self.u_dot, strict=True))
+        moving = self._list_moving_rates()
         for user, rate in zip(self.q_user, self.q_dot, strict=True):
-            second = time_derivative(rate, *moving)
-            second += sum(
-                partial_derivative(rate, ui) * dot_of[ui] for ui in sorted(rate.free_symbols & dot_of.keys(), key=str)
+            second_rate = time_derivative(rate, *moving)
+            second_rate += sum(
+                partial_derivative(rate, speed_symbol) * acceleration_of_speed[speed_symbol]
+                for speed_symbol in sorted(rate.free_symbols & acceleration_of_speed.keys(), key=str)
             )
-            self.to_plain[differentiate_by_time(user, 2)] = second
+            self.to_plain[differentiate_by_time(user, 2)] = second_rate
 
     def _translate_rates_of_states(self) -> None:
         """Translate z' as declared; those that contain rates of other states come after these."""
@@ -153,81 +156,99 @@ class _MechanismReader:
             rates = {user: rate.xreplace(rates) for user, rate in rates.items()}
         self.to_plain |= {user: rate.xreplace(self.to_plain) for user, rate in rates.items()}
 
-    def mechanism(self) -> Mechanism:
+    def read(self) -> Mechanism:
         """Put everything together and check the kinematics numerically."""
         if not isinstance(self.mechanics, LagrangesMethod):
-            return self._with_bodies()
-        lagrangian = self._lagrangian(self.mechanics)
+            return self._read_with_bodies()
+        lagrangian = self._read_lagrangian(self.mechanics)
         if self.mechanics.bodies and self.mechanics.inertial is not None:
-            mechanism = self._with_bodies(lagrangian=lagrangian, potential_forces=self._potential_forces(lagrangian))
+            mechanism = self._read_with_bodies(
+                lagrangian=lagrangian, potential_forces=self._derive_potential_forces(lagrangian)
+            )
             if kinetic_energy_matches(mechanism):
                 return mechanism
-        constraints = self._constraints()
-        alone = self._form_without_bodies(constraints, acts=((),) * len(constraints.said))
-        alone = replace(alone, lagrangian=lagrangian, scenery=self._ground_scenery())
-        return self._with_observables(alone, RecordNumbers())
+        constraints = self._read_constraints()
+        lagrangian_mechanism = self._make_bodiless_mechanism(
+            constraints, force_applications=((),) * len(constraints.declarations)
+        )
+        lagrangian_mechanism = replace(
+            lagrangian_mechanism, lagrangian=lagrangian, appearance=self._read_ground_appearance()
+        )
+        return self._add_observables(lagrangian_mechanism, RecordNumbers())
 
-    def _with_observables(self, mechanism: Mechanism, numbers: RecordNumbers) -> Mechanism:
+    def _add_observables(self, mechanism: Mechanism, numbers: RecordNumbers) -> Mechanism:
         """Return outputs and closed forms; their rows and points are those of the finished mechanism."""
         outputs = read_outputs(self.definition, mechanism, self.plain, numbers)
         loops = tuple(read_closed_forms(self.definition, mechanism, self.plain))
         names = {load: mechanism.loads[number].name for load, number in numbers.loads.items()}
         potentials = self.definition.known_potentials
-        known = tuple(
+        known_potentials = tuple(
             (frozenset(names[id(load)] for load in loads), self.plain(energy)) for loads, energy in potentials
         )
-        added = self.definition.element_of_load
-        elements = {names[id(load)]: element for load, element in added if id(load) in names}
-        return replace(mechanism, outputs=outputs, loops=loops, known_potentials=known, element_of_load=elements)
+        element_loads = self.definition.element_of_load
+        elements = {names[id(load)]: element for load, element in element_loads if id(load) in names}
+        return replace(
+            mechanism,
+            outputs=outputs,
+            loop_closed_forms=loops,
+            known_potentials=known_potentials,
+            element_of_load=elements,
+        )
 
-    def _ground_scenery(self) -> AppearanceRecords | None:
+    def _read_ground_appearance(self) -> AppearanceRecords | None:
         """Return pictures of a Lagrangian alone, on frames and points that occur nowhere else."""
         ground = self.definition.ground
         if ground is None:
             return None
-        trees = KinematicTree(ground[0], self.plain, self._declared())
+        trees = KinematicTree(ground[0], self.plain, self._list_declared_symbols())
         frames, points = trees.read_frames({}), trees.read_points(ground[1], [*list_appearance_points(self.definition)])
-        return replace(read_appearance(self.definition, trees, {}, self._moving()), frames=frames, points=points)
+        return replace(
+            read_appearance(self.definition, trees, {}, self._list_moving_symbols()), frames=frames, points=points
+        )
 
-    def _declared(self) -> set[sm.Basic]:
+    def _list_declared_symbols(self) -> set[sm.Basic]:
         """Return all symbols and functions of time that the model declares, as its mechanics have them."""
         return {self.t, *self.to_plain, *(p.symbol for p in self.definition.parameters)}
 
-    def _moving(self) -> tuple[sm.Symbol, ...]:
+    def _list_moving_symbols(self) -> tuple[sm.Symbol, ...]:
         """Return t, q, u, z and r: all that can change while the FMU runs."""
         return (self.t, *self.q, *self.u, *self.z, *self.r)
 
-    def _frames(self, trees: KinematicTree) -> tuple[Frame, ...]:
+    def _read_frames(self, trees: KinematicTree) -> tuple[Frame, ...]:
         """Return all frames; quaternions among the coordinates are drawn to unit length from here on."""
-        wanted = list_needed_frames(self.definition)
-        frames = trees.read_frames(wanted)
+        needed_frames = list_needed_frames(self.definition)
+        frames = trees.read_frames(needed_frames)
         groups = self.quaternions = find_quaternions((frame.rotation for frame in frames), self.q)
         if not groups:
             return frames
-        self.unattracted = stabilize_unit_length(self.kinematics, groups, self.q, self.u, sm.S.Zero)
+        self.unstabilized_kinematics = stabilize_unit_length(self.kinematics, groups, self.q, self.u, sm.S.Zero)
         self.kinematics = stabilize_unit_length(self.kinematics, groups, self.q, self.u)
         self._translate_rates(self.kinematics)
-        return normalize_frames(trees.read_frames(wanted), groups, self.q)
+        return normalize_frames(trees.read_frames(needed_frames), groups, self.q)
 
     def _scale_quaternions(self) -> None:
         """Translate quaternions and their rates to those of unit length: what is read from here on has no other."""
         if not self.quaternions:
             return
-        self._translate_rates(self.unattracted)
-        e = [self.q_user[k] for group in self.quaternions for k in group]
-        wanted = [f for c in e for f in (c, differentiate_by_time(c), differentiate_by_time(c, 2))] + [
-            *self.recast.replaced_speeds
-        ]
-        scaled = {f: normalize_quaternions(self.to_plain[f], self.quaternions, self.q) for f in wanted}
+        self._translate_rates(self.unstabilized_kinematics)
+        components = [self.q_user[k] for group in self.quaternions for k in group]
+        functions = [
+            function
+            for component in components
+            for function in (component, differentiate_by_time(component), differentiate_by_time(component, 2))
+        ] + [*self.recast_model.replaced_speeds]
+        normalized = {
+            function: normalize_quaternions(self.to_plain[function], self.quaternions, self.q) for function in functions
+        }
         self._translate_rates(self.kinematics)
-        self.to_plain |= scaled
+        self.to_plain |= normalized
 
-    def _potential_forces(self, lagrangian: Lagrangian) -> tuple[sm.Expr, ...]:
+    def _derive_potential_forces(self, lagrangian: Lagrangian) -> tuple[sm.Expr, ...]:
         """-∂V/∂q with V = -L at q' = 0."""
         at_rest = lagrangian.expression.xreplace(dict.fromkeys(self.u, sm.S.Zero))
         return tuple(at_rest.diff(q) for q in self.q)
 
-    def _with_bodies(
+    def _read_with_bodies(
         self, lagrangian: Lagrangian | None = None, potential_forces: tuple[sm.Expr, ...] = ()
     ) -> Mechanism:
         """Read frames, points, bodies, loads and constraints of mechanics that have bodies.
@@ -235,9 +256,11 @@ class _MechanismReader:
         The order matters: frames tell which coordinates are quaternions, which changes the kinematics; constraints are
         read with quaternions as they are, and everything behind them with quaternions of unit length.
         """
-        trees = KinematicTree(mechanics_source.inertial_frame(self.mechanics), self.plain, self._declared())
-        frames = self._frames(trees)
-        constraints = self._constraints()
+        trees = KinematicTree(
+            mechanics_source.inertial_frame(self.mechanics), self.plain, self._list_declared_symbols()
+        )
+        frames = self._read_frames(trees)
+        constraints = self._read_constraints()
         self._scale_quaternions()
         bodies = mechanics_source.bodies(self.mechanics)
         origin, pivot = mechanics_source.origin(self.mechanics), mechanics_source.pivot_origin(self.mechanics)
@@ -247,9 +270,11 @@ class _MechanismReader:
             mechanics_source.actuators(self.mechanics),
             trees,
             [self.plain(s.derivative) for s in self.definition.auxiliary_states],
-            self.taken,
+            self.taken_names,
         )
-        shared = self._form_without_bodies(constraints, read_force_applications(constraints.said, trees, bodies))
+        bodiless = self._make_bodiless_mechanism(
+            constraints, read_force_applications(constraints.declarations, trees, bodies)
+        )
         numbers = RecordNumbers(
             frames=trees.frame_of,
             points=trees.point_of,
@@ -258,25 +283,25 @@ class _MechanismReader:
             joints=mechanics_source.joints(self.mechanics),
         )
         draft = replace(
-            shared,
+            bodiless,
             z_dot=z_dot,
             lagrangian=lagrangian,
             potential_forces=potential_forces,
             frames=frames,
             points=points,
-            bodies=read_bodies(self.mechanics, trees, self.plain, self._moving()),
+            bodies=read_bodies(self.mechanics, trees, self.plain, self._list_moving_symbols()),
             loads=loads,
             joints=numbers.joint_records(),
-            scenery=read_appearance(self.definition, trees, load_of, self._moving()),
+            appearance=read_appearance(self.definition, trees, load_of, self._list_moving_symbols()),
         )
         draft = remove_redundant_rows(draft)
-        feet = self._found_origins(trees, pivot)
-        settled = check_kinematics(draft, trees.given_velocities(), origins_found=feet)
+        unnamed_origins = self._find_unnamed_origins(trees, pivot)
+        checked = check_kinematics(draft, trees.read_given_velocities(), origins_found=unnamed_origins)
         self.to_plain |= zip(self.q_user, self.q, strict=True)
         self._translate_rates(self.kinematics)
-        return self._with_observables(settled, numbers)
+        return self._add_observables(checked, numbers)
 
-    def _found_origins(self, trees: KinematicTree, pivot: Point | None) -> frozenset[int]:
+    def _find_unnamed_origins(self, trees: KinematicTree, pivot: Point | None) -> frozenset[int]:
         """Return the numbers of an unnamed origin and of the pivot in it (see :func:`choose_point_velocities`)."""
         if isinstance(self.mechanics, (System, Parts)):
             return frozenset()
@@ -284,14 +309,15 @@ class _MechanismReader:
             return frozenset({0, trees.point_of[pivot]})
         return frozenset({0} if mechanics_source.origin(self.mechanics) is not None else ())
 
-    def _form_without_bodies(
-        self, constraints: ImportedConstraints, acts: tuple[tuple[ForceApplication, ...], ...]
+    def _make_bodiless_mechanism(
+        self, constraints: ImportedConstraints, force_applications: tuple[tuple[ForceApplication, ...], ...]
     ) -> Mechanism:
         """Return the mechanism without frames, points, bodies and loads: all that a Lagrangian alone has."""
-        d = self.definition
-        declared, multipliers = self._declarations(), self._multipliers(constraints)
+        definition = self.definition
+        declared, multipliers = self._make_declarations(), self._make_multipliers(constraints)
+        rates, start = self._list_moving_rates(), self._collect_start_values()
         contacts, latches = read_unilateral_rows(
-            d, self.plain, self._rates(), self.u, self.taken, constraints.velocity, self._start()
+            definition, self.plain, rates, self.u, self.taken_names, constraints.velocity, start
         )
         body_potentials = map(mechanics_source.potential_energy, mechanics_source.bodies(self.mechanics))
         return Mechanism(
@@ -300,16 +326,16 @@ class _MechanismReader:
             q=self.q,
             u=self.u,
             u_dot=self.u_dot,
-            u_auxiliary=self.u_aux,
+            u_auxiliary=self.u_auxiliary,
             z=self.z,
-            p=tuple(p.symbol for p in d.parameters if not p.calculated),
+            p=tuple(p.symbol for p in definition.parameters if not p.calculated),
             r=self.r,
             calculated_parameters=tuple(
-                Assignment(p.symbol, sm.sympify(p.value)) for p in d.parameters if p.calculated
+                Assignment(p.symbol, sm.sympify(p.value)) for p in definition.parameters if p.calculated
             ),
-            constraint_forces=self.forces,
-            driven=self._driven(),
-            u_independent=self._independent_speeds(constraints),
+            constraint_forces=self.constraint_forces,
+            inputs_with_rates=self._list_inputs_with_rates(),
+            u_independent=self._list_independent_speeds(constraints),
             holonomic=constraints.holonomic,
             velocity_constraints=constraints.velocity,
             kinematic_invariants=constraints.kinematic_invariants,
@@ -317,14 +343,14 @@ class _MechanismReader:
             multipliers=multipliers,
             dynamic=self.to_dynamic,
             kinematics=self.kinematics,
-            z_dot=tuple(self.plain(s.derivative) for s in d.auxiliary_states),
+            z_dot=tuple(self.plain(s.derivative) for s in definition.auxiliary_states),
             quaternions=self.quaternions,
-            events=read_declared_events(d, self.plain, {*self.q, *self.u, *self.z}),
+            events=read_declared_events(definition, self.plain, {*self.q, *self.u, *self.z}),
             contacts=contacts,
             latches=latches,
-            acts=acts,
-            needs_multipliers=self._asks_for_multipliers(constraints, acts),
-            given_potential=None if d.potential_energy is None else self.plain(d.potential_energy),
+            force_applications=force_applications,
+            needs_multipliers=self._needs_multipliers(constraints, force_applications),
+            given_potential=None if definition.potential_energy is None else self.plain(definition.potential_energy),
             declared_potential=sm.Add(*map(self.plain, body_potentials)),
             frames=(),
             points=(),
@@ -332,90 +358,104 @@ class _MechanismReader:
             loads=(),
         )
 
-    def _independent_speeds(self, constraints: ImportedConstraints) -> tuple[int, ...]:
+    def _list_independent_speeds(self, constraints: ImportedConstraints) -> tuple[int, ...]:
         """Return indices of the independent speeds: those not named as dependent, or a choice for a Lagrangian."""
         dependent = {self.u_user.index(u) for u in self.speeds.dependent}
         if constraints.velocity and isinstance(self.mechanics, LagrangesMethod):  # which names none
-            dependent = set(choose_dependent_speeds(constraints.velocity, self._start(), self._guessed()))
+            dependent = set(
+                choose_dependent_speeds(constraints.velocity, self._collect_start_values(), self._list_guessed_speeds())
+            )
         return tuple(i for i in range(len(self.u)) if i not in dependent)
 
-    def _declarations(self) -> Declarations:
+    def _make_declarations(self) -> Declarations:
         """Return the plain part of the definition, and what the mechanics name as dependent."""
-        d = self.definition
-        named = {str(q) for q in mechanics_source.dependent_coordinates(self.mechanics)}
-        named |= {str(u) for u in self.speeds.dependent}
-        states: tuple[Coordinate | Speed, ...] = (*d.coordinates, *d.speeds)
-        dependent = tuple(item.name for item in states if str(item.symbol) in named)
-        return d.declarations(dependent, mechanics_source.describe_mechanics_kind(self.mechanics))
+        definition = self.definition
+        dependent_names = {str(q) for q in mechanics_source.dependent_coordinates(self.mechanics)}
+        dependent_names |= {str(u) for u in self.speeds.dependent}
+        states: tuple[Coordinate | Speed, ...] = (*definition.coordinates, *definition.speeds)
+        dependent = tuple(item.name for item in states if str(item.symbol) in dependent_names)
+        return definition.declarations(dependent, mechanics_source.describe_mechanics_kind(self.mechanics))
 
-    def _asks_for_multipliers(
+    def _needs_multipliers(
         self, constraints: ImportedConstraints, acts: tuple[tuple[ForceApplication, ...], ...]
     ) -> bool:
         """Return whether an output or unknown force may need multipliers."""
-        d = self.definition
-        kinds = {item.kind for item in d.outputs if isinstance(item, OutputRequest)}
+        definition = self.definition
+        kinds = {item.kind for item in definition.outputs if isinstance(item, OutputRequest)}
         reactions = bool(kinds & {"reaction_force", "reaction_torque"}) and any(acts)
         return (
             constraints.auxiliary is not None
             or "multiplier" in kinds
             or reactions
-            or any(c.symbol is not None for c in d.constraints)
+            or any(c.symbol is not None for c in definition.constraints)
         )
 
-    def _lagrangian(self, method: LagrangesMethod) -> Lagrangian:
+    def _read_lagrangian(self, method: LagrangesMethod) -> Lagrangian:
         """Return L, and the generalized forces: those of a method with the same loads and no Lagrangian."""
         loads_only = LagrangesMethod(0, list(method.q), method.forcelist or None, None, method.inertial)
         loads_only.form_lagranges_equations()
         forces = tuple(self.plain(force) for force in loads_only.forcing)
         return Lagrangian(self.plain(method._L[0]), forces)
 
-    def _constraints(self) -> ImportedConstraints:
+    def _read_constraints(self) -> ImportedConstraints:
         """Read all constraints; rates of holonomic ones come first. Lengths of quaternions are left out."""
         if self.quaternions:
-            self._translate_rates(self.unattracted)
-        symbols, rates, t = self._rates()
-        late = frozenset(self.u_dot)
-        motion = ConstraintSymbols(t, symbols, rates, self.u, late, self.u_aux, frozenset(self.r), self.quaternions)
-        found = read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
+            self._translate_rates(self.unstabilized_kinematics)
+        symbols, rates, t = self._list_moving_rates()
+        accelerations = frozenset(self.u_dot)
+        motion = ConstraintSymbols(
+            t, symbols, rates, self.u, accelerations, self.u_auxiliary, frozenset(self.r), self.quaternions
+        )
+        constraints = read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
         if self.quaternions:
             self._translate_rates(self.kinematics)
-        return found
+        return constraints
 
-    def _driven(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
+    def _list_inputs_with_rates(self) -> tuple[tuple[sm.Symbol, sm.Symbol], ...]:
         """Return inputs of which another input is the rate."""
-        plain = {i.symbol: r for i, r in zip(self.definition.inputs, self.r, strict=True)}
+        input_symbols = {i.symbol: r for i, r in zip(self.definition.inputs, self.r, strict=True)}
         return tuple(
-            (r, plain[differentiate_by_time(user)]) for user, r in plain.items() if differentiate_by_time(user) in plain
+            (r, input_symbols[differentiate_by_time(user)])
+            for user, r in input_symbols.items()
+            if differentiate_by_time(user) in input_symbols
         )
 
-    def _rates(self) -> tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]:
+    def _list_moving_rates(self) -> tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]:
         """Return the rates of everything that moves positions, time included."""
-        driven = self._driven()
-        return (*self.q, *(r for r, _ in driven)), (*self.q_dot, *(rate for _, rate in driven)), self.t
+        inputs_with_rates = self._list_inputs_with_rates()
+        return (
+            (*self.q, *(r for r, _ in inputs_with_rates)),
+            (*self.q_dot, *(rate for _, rate in inputs_with_rates)),
+            self.t,
+        )
 
-    def _guessed(self) -> list[int]:
+    def _list_guessed_speeds(self) -> list[int]:
         """Return speeds of a LagrangesMethod whose start value, or whose coordinate's, is a guess."""
-        d = self.definition
-        rates = {differentiate_by_time(c.symbol) for c in d.coordinates if c.kind == "guess"}
-        return [i for i, speed in enumerate(d.speeds) if speed.kind == "guess" or speed.symbol in rates]
+        definition = self.definition
+        rates = {differentiate_by_time(c.symbol) for c in definition.coordinates if c.kind == "guess"}
+        return [i for i, speed in enumerate(definition.speeds) if speed.kind == "guess" or speed.symbol in rates]
 
-    def _start(self) -> dict[sm.Symbol, float]:
+    def _collect_start_values(self) -> dict[sm.Symbol, float]:
         """Return start values of q and of parameters, inputs and time at the start."""
-        d = self.definition
-        values: dict[sm.Symbol, Any] = {q: c.start for q, c in zip(self.q, d.coordinates, strict=True)}
-        values |= {r: i.start for r, i in zip(self.r, d.inputs, strict=True)}
-        values |= {z: s.start for z, s in zip(self.z, d.auxiliary_states, strict=True)}
+        definition = self.definition
+        values: dict[sm.Symbol, Any] = {q: c.start for q, c in zip(self.q, definition.coordinates, strict=True)}
+        values |= {r: i.start for r, i in zip(self.r, definition.inputs, strict=True)}
+        values |= {z: s.start for z, s in zip(self.z, definition.auxiliary_states, strict=True)}
         values[self.t] = 0.0
-        for p in d.parameters:
+        for p in definition.parameters:
             values[p.symbol] = float(sm.sympify(p.value).subs(values))
         return values
 
-    def _multipliers(self, constraints: ImportedConstraints) -> tuple[sm.Symbol, ...]:
+    def _make_multipliers(self, constraints: ImportedConstraints) -> tuple[sm.Symbol, ...]:
         """Return one symbol per velocity constraint, the user's own where there is one."""
         names = constraints.velocity.names if constraints.velocity else ()
         symbols = []
-        for name, item in zip(names, constraints.said, strict=True):
-            own = item.symbol if item else None
-            word = re.sub(r"\W+", "_", name).strip("_")
-            symbols.append(make_unique_symbol(f"lambda_{word}", self.taken) if own is None else self.to_plain[own])
+        for name, item in zip(names, constraints.declarations, strict=True):
+            user_symbol = item.symbol if item else None
+            identifier = re.sub(r"\W+", "_", name).strip("_")
+            symbols.append(
+                make_unique_symbol(f"lambda_{identifier}", self.taken_names)
+                if user_symbol is None
+                else self.to_plain[user_symbol]
+            )
         return tuple(symbols)

@@ -1,4 +1,4 @@
-"""Read what a model requests of its mechanism: points, frames, loads, bodies and rows become numbers."""
+"""Read requested outputs: points, frames, loads, bodies and constraint rows become numbers."""
 
 from __future__ import annotations
 
@@ -69,16 +69,16 @@ def read_outputs(
 
     Args:
         definition: The checked model.
-        mechanism: All but its outputs.
+        mechanism: The mechanism without its outputs.
         plain: Translates the user's expressions.
-        numbers: Of the user's objects.
+        numbers: Numbers of the user's objects.
 
     Raises:
         MechanismError: If an expression contains something that nothing declares.
     """
-    moving = [c.symbol for c in definition.coordinates], [speed.symbol for speed in definition.speeds]
-    asked = _RequestReader(mechanism, plain, numbers, *moving)
-    return tuple(asked.read(item) for item in definition.outputs)
+    coordinates_and_speeds = [c.symbol for c in definition.coordinates], [speed.symbol for speed in definition.speeds]
+    request_reader = _RequestReader(mechanism, plain, numbers, *coordinates_and_speeds)
+    return tuple(request_reader.read_output(item) for item in definition.outputs)
 
 
 class _RequestReader:
@@ -92,12 +92,12 @@ class _RequestReader:
         coordinates: Sequence[sm.Expr],
         speeds: Sequence[sm.Expr],
     ) -> None:
-        self._m, self._plain, self._numbers = mechanism, plain, numbers
+        self._mechanism, self._plain, self._numbers = mechanism, plain, numbers
         self._coordinates = {q: j for j, q in enumerate(coordinates)}
         self._speeds = {speed: j for j, speed in enumerate(speeds)}
         self._name = ""
 
-    def read(self, item: Output | OutputRequest) -> OutputRecord:
+    def read_output(self, item: Output | OutputRequest) -> OutputRecord:
         """Read one output."""
         self._name = item.name
         quantity = {name: getattr(item, name) for name in _QUANTITY_FIELDS}
@@ -107,27 +107,27 @@ class _RequestReader:
         try:
             return RequestedOutput(
                 **quantity,
-                kind=self._kind(item),
-                subject=self._subject(item),
-                relative_to=self._reference(item),
+                kind=self._find_kind(item),
+                subject=self._find_subject(item),
+                relative_to=self._find_reference(item),
                 of_joint=_is_joint_reaction(item),
-                expressed_in=None if item.expressed_in is None else self._oriented(item.expressed_in),
+                expressed_in=None if item.expressed_in is None else self._oriented_frame_number(item.expressed_in),
                 component=item.component,
                 representation=item.representation,
             )
         except _MissingItemError as refused:
-            what, remedy = refused.args
-            return UnavailableOutput(**quantity, what=what, remedy=remedy)
+            problem, remedy = refused.args
+            return UnavailableOutput(**quantity, problem=problem, remedy=remedy)
 
-    def _kind(self, item: OutputRequest) -> OutputKind:
+    def _find_kind(self, item: OutputRequest) -> OutputKind:
         """Return the kind of a request; a momentum may be that of a coordinate."""
         of_coordinate = item.kind == "momentum" and item.subject[0] in self._coordinates
         return "coordinate_momentum" if of_coordinate else item.kind
 
-    def _subject(self, item: OutputRequest) -> tuple[int, ...]:
+    def _find_subject(self, item: OutputRequest) -> tuple[int, ...]:
         """Return the numbers of the items that a request is about."""
         kind = item.kind
-        if self._m.is_lagrangian_only and not OUTPUT_KINDS[kind].of_lagrangian:
+        if self._mechanism.is_lagrangian_only and not OUTPUT_KINDS[kind].of_lagrangian:
             raise _MissingItemError(
                 f"a Lagrangian alone has no points, frames or bodies: {kind} is not known",
                 "hand over a System, a KanesMethod or Parts, or write the output as an expression",
@@ -135,47 +135,49 @@ class _RequestReader:
         subject = OUTPUT_KINDS[kind].subject
         if subject in {"point and speed", "frame and speed"}:
             node, speed = item.subject
-            return (self._point if subject == "point and speed" else self._frame)(node), self._moving(speed)
+            return (self._point_number if subject == "point and speed" else self._frame_number)(
+                node
+            ), self._variable_number(speed)
         if subject == "joint or bodies":
             subject = "joint" if _is_joint_reaction(item) else "body"
-        return tuple(self._number(subject, one) for one in item.subject)
+        return tuple(self._find_number(subject, subject_item) for subject_item in item.subject)
 
-    def _number(self, kind: SubjectKind, item: Any) -> int:
+    def _find_number(self, kind: SubjectKind, item: Any) -> int:
         """Return the number of an object of one kind."""
-        numbers: Mapping[SubjectKind, Callable[[Any], int]] = {
-            "point": self._point,
-            "located point": self._located,
-            "frame": self._frame,
-            "oriented frame": self._oriented,
-            "body": self._body,
-            "joint": self._joint,
-            "load": self._load,
-            "constraint row": self._row,
-            "coordinate or speed": self._moving,
+        number_functions: Mapping[SubjectKind, Callable[[Any], int]] = {
+            "point": self._point_number,
+            "located point": self._located_point_number,
+            "frame": self._frame_number,
+            "oriented frame": self._oriented_frame_number,
+            "body": self._body_number,
+            "joint": self._joint_number,
+            "load": self._load_number,
+            "constraint row": self._row_number,
+            "coordinate or speed": self._variable_number,
         }
-        return numbers[kind](item)
+        return number_functions[kind](item)
 
-    def _reference(self, item: OutputRequest) -> int | None:
+    def _find_reference(self, item: OutputRequest) -> int | None:
         """Return the number of the point or frame that the output is relative to."""
-        other = item.relative_to
-        if other is None or self._m.is_lagrangian_only:
+        reference = item.relative_to
+        if reference is None or self._mechanism.is_lagrangian_only:
             return None
-        return self._number(OUTPUT_KINDS[item.kind].relative_to, other)
+        return self._find_number(OUTPUT_KINDS[item.kind].relative_to, reference)
 
-    def _frame(self, frame: Any) -> int:
+    def _frame_number(self, frame: Any) -> int:
         """Return a frame's number; refuse one that is not connected to the inertial frame."""
         if frame not in self._numbers.frames:
             raise _MissingItemError(f"frame {frame} is not connected to the inertial frame", "orient it")
         return self._numbers.frames[frame]
 
-    def _oriented(self, frame: Any) -> int:
+    def _oriented_frame_number(self, frame: Any) -> int:
         """Return the number of a frame whose orientation is known, not only its angular velocity."""
-        number = self._frame(frame)
-        if not self._m.frames[number].oriented:
+        number = self._frame_number(frame)
+        if not self._mechanism.frames[number].oriented:
             raise _MissingItemError(f"of frame {frame} nothing but the angular velocity is known", "orient it")
         return number
 
-    def _point(self, point: Any) -> int:
+    def _point_number(self, point: Any) -> int:
         """Return a point's number; refuse one that is not connected to the mechanism."""
         if point not in self._numbers.points:
             raise _MissingItemError(
@@ -183,26 +185,31 @@ class _RequestReader:
             )
         return self._numbers.points[point]
 
-    def _located(self, point: Any) -> int:
+    def _located_point_number(self, point: Any) -> int:
         """Return the number of a point whose position is known, not only its velocity."""
-        number = self._point(point)
-        touching = number == 0 and any(each.parent == 0 and not each.located for each in self._m.points)
-        if touching:
-            what = f"where point {point} is cannot be told: its velocity is zero, and what hangs on it moves otherwise"
-            raise _MissingItemError(
-                f"{what}, as where a wheel touches the ground", "give the positions from a point at rest, and name it"
+        number = self._point_number(point)
+        has_unlocated_points = number == 0 and any(
+            record.parent == 0 and not record.located for record in self._mechanism.points
+        )
+        if has_unlocated_points:
+            problem = (
+                f"where point {point} is cannot be told: its velocity is zero, and what hangs on it moves otherwise"
             )
-        if self._m.points[number].located:
+            raise _MissingItemError(
+                f"{problem}, as where a wheel touches the ground",
+                "give the positions from a point at rest, and name it",
+            )
+        if self._mechanism.points[number].located:
             return number
-        if any(each.located for each in self._m.points[1:]):
-            what = f"no chain of positions leads from the origin to point {point}"
-            raise _MissingItemError(what, "locate it by set_pos or locatenew")
+        if any(record.located for record in self._mechanism.points[1:]):
+            problem = f"no chain of positions leads from the origin to point {point}"
+            raise _MissingItemError(problem, "locate it by set_pos or locatenew")
         raise _MissingItemError(
             f"where point {point} is cannot be told: no point joined to it has velocity zero, so there is no origin",
             f"join one that is at rest:  F = Point('F'); F.set_vel(N, 0); {point}.set_pos(F, …)",
         )
 
-    def _load(self, load: Any) -> int:
+    def _load_number(self, load: Any) -> int:
         """Return a load's number; it must be the very object given to the mechanics, an equal one is refused."""
         number = self._numbers.loads.get(id(load))
         if number is None:
@@ -212,10 +219,10 @@ class _RequestReader:
             )
         return number
 
-    def _row(self, row: sm.Expr) -> int:
+    def _row_number(self, row: sm.Expr) -> int:
         """Return the number of the constraint that an expression is, up to its sign and form."""
-        m, c = self._m, self._m.velocity_constraints
-        rows = list(c.jacobian * sm.Matrix(m.u) + c.offset) if c else []
+        m, constraints = self._mechanism, self._mechanism.velocity_constraints
+        rows = list(constraints.jacobian * sm.Matrix(m.u) + constraints.offset) if constraints else []
         index = find_constraint_row(
             normalize_quaternions(self._plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows
         )
@@ -225,15 +232,17 @@ class _RequestReader:
             )
         return index
 
-    def _moving(self, symbol: sm.Expr) -> int:
-        """Number of a coordinate, or of a speed."""
-        for known in (self._coordinates, self._speeds):
-            if symbol in known:
-                return known[symbol]
-        listed = ", ".join(map(str, (*self._coordinates, *self._speeds)))
-        raise _MissingItemError(f"{symbol} is no coordinate and no speed of the mechanics", f"take one of {listed}")
+    def _variable_number(self, symbol: sm.Expr) -> int:
+        """Return the number of a coordinate or of a speed."""
+        for numbers in (self._coordinates, self._speeds):
+            if symbol in numbers:
+                return numbers[symbol]
+        symbol_list = ", ".join(map(str, (*self._coordinates, *self._speeds)))
+        raise _MissingItemError(
+            f"{symbol} is no coordinate and no speed of the mechanics", f"take one of {symbol_list}"
+        )
 
-    def _joint(self, joint: Any) -> int:
+    def _joint_number(self, joint: Any) -> int:
         """Return a joint's number in the system."""
         if joint not in self._numbers.joints:
             raise _MissingItemError(
@@ -241,7 +250,7 @@ class _RequestReader:
             )
         return list(self._numbers.joints).index(joint)
 
-    def _body(self, body: Any) -> int:
+    def _body_number(self, body: Any) -> int:
         """Return a body's number; it must be an object given to the mechanics."""
         if id(body) not in self._numbers.bodies:
             raise _MissingItemError(f"{body} is no moving body of the mechanics", "give one that was handed over")
@@ -258,21 +267,21 @@ def read_closed_forms(definition: ModelDefinition, mechanism: Mechanism, plain: 
     m = mechanism
     phis = [phi for _, phi in m.holonomic]
     for loop in definition.loops:
-        places = [
+        row_numbers = [
             find_constraint_row(normalize_quaternions(plain(row), m.quaternions, m.q), phis, []) for row in loop.rows
         ]
-        strange = [row for row, place in zip(loop.rows, places, strict=True) if place is None]
+        unknown_rows = [row for row, row_number in zip(loop.rows, row_numbers, strict=True) if row_number is None]
         yield LoopClosedForm(
             loop.name,
-            tuple(place for place in places if place is not None),
+            tuple(row_number for row_number in row_numbers if row_number is not None),
             tuple({_as_symbol(plain(q)): plain(value) for q, value in branch.items()} for branch in loop.branches),
             tuple(map(plain, loop.positive)),
             tuple(map(plain, loop.relation)),
             loop.where,
-            str(strange[0])[:80] if strange else "",
+            str(unknown_rows[0])[:80] if unknown_rows else "",
         )
 
 
 def _as_symbol(expression: sm.Expr) -> sm.Symbol:
-    """Return the same value, typed: a coordinate is always translated to a symbol."""
+    """Return the expression typed as a symbol: a coordinate is always translated to a symbol."""
     return expression

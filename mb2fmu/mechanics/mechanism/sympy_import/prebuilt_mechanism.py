@@ -13,7 +13,7 @@ class PrebuiltMechanism(RecordedMechanics):
     """Mechanics that are mechanism records already.
 
     Attributes:
-        mechanism: With everything that is asked of it.
+        mechanism: The complete mechanism, with outputs.
     """
 
     mechanism: Mechanism

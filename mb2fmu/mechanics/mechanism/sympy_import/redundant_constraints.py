@@ -20,17 +20,15 @@ from mb2fmu.model.scales.characteristic_units import estimate_characteristic_uni
 
 Floats = npt.NDArray[np.float64]
 
-_RANK_TOLERANCE = (
-    1e-6  # of rows of unit length: what is left of one that follows from others, at the start. A singular position
-)
+_RANK_TOLERANCE = 1e-6  # largest residual of a redundant row of unit length at the start. A singular position
 # that start values were solved for is known to the root of their round-off only.
 _MIN_ROW_LENGTH = 1e-6  # of a row's typical length: a shorter one counts as none
-_SAMPLE_COUNT = 5  # beside the start, at which lengths of rows are looked at
-_SAMPLE_DISTANCE = 0.3  # of typical magnitudes: how far beside
-_PERTURBATION = 1e-4  # how far the mechanism is moved
+_SAMPLE_COUNT = 5  # samples near the start at which lengths of rows are evaluated
+_SAMPLE_DISTANCE = 0.3  # distance of samples, relative to typical magnitudes
+_PERTURBATION = 1e-4  # distance by which the mechanism is moved
 _PERTURBED_RANK_TOLERANCE = 1e-6  # the same there: between the distance and its square
 _DIRECTION_COUNT = 3
-_MIN_SHARE = 1e-3  # of a row in a combination of unit length: far above what moving aside mixes in
+_MIN_SHARE = 1e-3  # smallest share of a row in a combination of unit length: far above the effect of the perturbation
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +39,12 @@ class RedundantConstraints:
         redundant_rows: Names of those that follow from the others wherever the constraints hold.
         undetermined_rows: Names of all rows whose forces are not determined for that reason: the redundant ones, and
             those that they follow from.
-        at_start: Names of further ones that follow from the others at the start only.
+        redundant_at_start: Names of further rows that follow from the others at the start only.
     """
 
     redundant_rows: tuple[str, ...] = ()
     undetermined_rows: tuple[str, ...] = ()
-    at_start: tuple[str, ...] = ()
+    redundant_at_start: tuple[str, ...] = ()
 
 
 def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
@@ -56,42 +54,46 @@ def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
     """
     import scipy.linalg
 
-    m, d = mechanism, mechanism.declared
-    c = m.velocity_constraints
-    if c is None:
+    m, declared = mechanism, mechanism.declared
+    constraints = m.velocity_constraints
+    if constraints is None:
         return RedundantConstraints()
     numeric = NumericMechanism(m)
     parameters = numeric.parameters(free_parameter_values(m))
     units = typical_speeds(m)
-    typical = typical_row_lengths(m, units=units)
-    natural = estimate_characteristic_units(d)
-    sizes = np.array([natural.typical(item) for item in d.coordinates])
-    z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
+    typical_lengths = typical_row_lengths(m, units=units)
+    characteristic = estimate_characteristic_units(declared)
+    sizes = np.array([characteristic.typical(item) for item in declared.coordinates])
+    z, r = (np.array([item.start for item in items]) for items in (declared.auxiliary_states, declared.inputs))
 
     def rows(q: Floats) -> Floats:
-        numeric.set(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
+        numeric.set_state(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
         A = numeric.constraints()[0] * units
-        return A / row_normalization_lengths(A, typical)[:, None]
+        return A / row_normalization_lengths(A, typical_lengths)[:, None]
 
-    start = np.array([item.start for item in d.coordinates])
-    here = rows(start)
-    first = len(m.holonomic)
-    singular = _dependent_rows(here, first, _RANK_TOLERANCE)
+    start = np.array([item.start for item in declared.coordinates])
+    start_rows = rows(start)
+    holonomic_count = len(m.holonomic)
+    singular = _dependent_rows(start_rows, holonomic_count, _RANK_TOLERANCE)
     if not singular:
         return RedundantConstraints()
     K = numeric.kinematics()[0]
-    free = scipy.linalg.null_space(here, rcond=_RANK_TOLERANCE)
+    free = scipy.linalg.null_space(start_rows, rcond=_RANK_TOLERANCE)
     generator = np.random.default_rng(3)
-    always, regular = set(singular), here
+    redundant, regular_rows = set(singular), start_rows
     for _ in range(_DIRECTION_COUNT):
         step = K @ (units[:, None] * free) @ generator.normal(size=free.shape[1])
         size = float(np.linalg.norm(step / sizes))
-        moved = rows(start + _PERTURBATION / size * step) if size > 0.0 else here
-        beside = _dependent_rows(moved, first, _PERTURBED_RANK_TOLERANCE)
-        if len(beside) < len(always):
-            always, regular = set(beside), moved
-    named = (sorted(always), _find_combined_rows(regular, len(always)), sorted(set(singular) - always))
-    return RedundantConstraints(*(tuple(c.names[i] for i in numbers) for numbers in named))
+        moved_rows = rows(start + _PERTURBATION / size * step) if size > 0.0 else start_rows
+        dependent_there = _dependent_rows(moved_rows, holonomic_count, _PERTURBED_RANK_TOLERANCE)
+        if len(dependent_there) < len(redundant):
+            redundant, regular_rows = set(dependent_there), moved_rows
+    row_numbers = (
+        sorted(redundant),
+        _find_combined_rows(regular_rows, len(redundant)),
+        sorted(set(singular) - redundant),
+    )
+    return RedundantConstraints(*(tuple(constraints.names[i] for i in numbers) for numbers in row_numbers))
 
 
 def _find_combined_rows(rows: Floats, redundant: int) -> list[int]:
@@ -132,41 +134,41 @@ def typical_row_lengths(
 
     Args:
         mechanism: With velocity constraints.
-        numeric: Of it, if it is there already.
-        units: What the speeds are measured in, shape (n_u,); None: as they are.
+        numeric: Its constraints in numbers, if they exist already.
+        units: Units of the speeds, shape (n_u,); None: SI units.
     """
-    m, d = mechanism, mechanism.declared
-    numeric, natural = numeric or NumericConstraints(m), estimate_characteristic_units(d)
-    z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
-    start = np.array([item.start for item in d.coordinates])
-    sizes = np.array([natural.typical(item) for item in d.coordinates])
+    m, declared = mechanism, mechanism.declared
+    numeric, characteristic = numeric or NumericConstraints(m), estimate_characteristic_units(declared)
+    z, r = (np.array([item.start for item in items]) for items in (declared.auxiliary_states, declared.inputs))
+    start = np.array([item.start for item in declared.coordinates])
+    sizes = np.array([characteristic.typical(item) for item in declared.coordinates])
     generator = np.random.default_rng(17)
-    places = [
+    samples = [
         start,
         *(start + _SAMPLE_DISTANCE * sizes * generator.uniform(-1, 1, start.shape) for _ in range(_SAMPLE_COUNT)),
     ]
     with np.errstate(all="ignore"):
-        rows = [numeric.at(0.0, q, z, r, free_parameter_values(m))[0] for q in places]
+        rows = [numeric.evaluate(0.0, q, z, r, free_parameter_values(m))[0] for q in samples]
     lengths = np.array([np.linalg.norm(A if units is None else A * units, axis=1) for A in rows])
-    longest = np.max(np.where(np.isfinite(lengths), lengths, 0.0), axis=0)
-    return np.where(longest > 0.0, longest, 1.0)
+    max_lengths = np.max(np.where(np.isfinite(lengths), lengths, 0.0), axis=0)
+    return np.where(max_lengths > 0.0, max_lengths, 1.0)
 
 
-def _dependent_rows(rows: Floats, first: int, threshold: float) -> list[int]:
+def _dependent_rows(rows: Floats, first_count: int, threshold: float) -> list[int]:
     """Return the numbers of rows that lie within ``threshold`` of the span of others, earlier rows first.
 
-    QR with column pivoting of the transposed rows: of the ``first`` ones, then of what they leave of the rest.
+    QR with column pivoting of the transposed rows: of the ``first_count`` ones, then of what they leave of the rest.
     """
     import scipy.linalg
 
     dependent: list[int] = []
     span = np.zeros((rows.shape[1], 0))
-    for numbers in (range(first), range(first, len(rows))):
-        left = rows[list(numbers)].T
-        left = left - span @ (span.T @ left)
-        if not left.size:
+    for numbers in (range(first_count), range(first_count, len(rows))):
+        remaining = rows[list(numbers)].T
+        remaining = remaining - span @ (span.T @ remaining)
+        if not remaining.size:
             continue
-        Q, R, order = scipy.linalg.qr(left, mode="economic", pivoting=True)
+        Q, R, order = scipy.linalg.qr(remaining, mode="economic", pivoting=True)
         rank = int(np.count_nonzero(np.abs(np.diag(R)) > threshold))
         dependent += [numbers[int(i)] for i in order[rank:]]
         span = np.concatenate([span, Q[:, :rank]], axis=1)

@@ -1,4 +1,4 @@
-"""Leave out velocity constraints that follow from others at every position, such as two wheels rolling on one axle."""
+"""Remove velocity constraints that follow from others at every position, such as two wheels rolling on one axle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import (
 Floats = npt.NDArray[np.float64]
 
 _SAMPLE_COUNT = 3
-_COORDINATE_CHANGE = 0.5  # how far coordinates are moved: no constraint of positions holds them
+_COORDINATE_CHANGE = 0.5  # change of coordinates: no constraint of positions holds them
 _PARAMETER_CHANGE = 0.1  # part of their values by which parameters are changed
 _RANK_TOLERANCE = 1e-6  # of the largest singular value of rows of unit length
 
@@ -34,51 +34,54 @@ def remove_redundant_rows(m: Mechanism) -> Mechanism:
     loops are closed all rows stay: their treatment knows of redundant ones.
 
     Raises:
-        MechanismError: If there are fewer dependent speeds than rows, or somebody asks for the forces of rows that
-            share them with redundant ones.
+        MechanismError: If there are fewer dependent speeds than rows, or forces are requested of rows that share them
+            with redundant ones.
     """
     import scipy.linalg
 
-    c = m.velocity_constraints
-    if c is None or m.holonomic or m.lagrangian is not None:
+    constraints = m.velocity_constraints
+    if constraints is None or m.holonomic or m.lagrangian is not None:
         return m
-    found = find_redundant_constraints(m)
-    if found.redundant_rows and _sample_ranks(m) != {len(c.names) - len(found.redundant_rows)}:
-        found = RedundantConstraints()  # they follow with these parameters only, which may be changed
-    kept = [i for i, name in enumerate(c.names) if name not in found.redundant_rows]
+    redundancy = find_redundant_constraints(m)
+    if redundancy.redundant_rows and _sample_ranks(m) != {len(constraints.names) - len(redundancy.redundant_rows)}:
+        redundancy = RedundantConstraints()  # they follow with these parameters only, which may be changed
+    kept_rows = [i for i, name in enumerate(constraints.names) if name not in redundancy.redundant_rows]
     dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
     faults = []
-    if len(dependent) < len(kept):
-        what = f"there are {len(c.names)} velocity constraints, {len(kept)} of them independent of each other, "
-        what += f"and {len(dependent)} dependent speeds"
-        faults.append(Fault(what, remedy=f"name {len(kept)} dependent speeds (u_dep, u_dependent)"))
-    if found.redundant_rows and m.needs_multipliers:
-        what = f"how {', '.join(found.undetermined_rows)} share their forces is not determined: "
-        what += f"{', '.join(found.redundant_rows)} follows "
-        what += "from the others wherever these hold"
+    if len(dependent) < len(kept_rows):
+        problem = f"there are {len(constraints.names)} velocity constraints, {len(kept_rows)} of them independent of "
+        problem += f"each other, and {len(dependent)} dependent speeds"
+        faults.append(Fault(problem, remedy=f"name {len(kept_rows)} dependent speeds (u_dep, u_dependent)"))
+    if redundancy.redundant_rows and m.needs_multipliers:
+        problem = f"how {', '.join(redundancy.undetermined_rows)} share their forces is not determined: "
+        problem += f"{', '.join(redundancy.redundant_rows)} follows "
+        problem += "from the others wherever these hold"
         faults.append(
-            Fault(what, remedy="leave redundant constraints out, or do not ask for multipliers and reactions")
+            Fault(problem, remedy="leave redundant constraints out, or do not ask for multipliers and reactions")
         )
     if faults:
         raise MechanismError("the constraints cannot be used:", faults)
-    if not found.redundant_rows:
+    if not redundancy.redundant_rows:
         return m
     rows = VelocityConstraints(
-        tuple(c.names[i] for i in kept),
-        *(sm.ImmutableMatrix(part.extract(kept, list(range(part.cols)))) for part in (c.jacobian, c.offset, c.bias)),
+        tuple(constraints.names[i] for i in kept_rows),
+        *(
+            sm.ImmutableMatrix(matrix.extract(kept_rows, list(range(matrix.cols))))
+            for matrix in (constraints.jacobian, constraints.offset, constraints.bias)
+        ),
     )
-    if len(dependent) > len(kept):
+    if len(dependent) > len(kept_rows):
         start = np.array([item.start for item in m.declared.coordinates])
-        A = _normalize_rows(m, free_parameter_values(m), start)[kept][:, dependent]
+        A = _normalize_rows(m, free_parameter_values(m), start)[kept_rows][:, dependent]
         order = scipy.linalg.qr(A, mode="r", pivoting=True)[1]
-        dependent = sorted(dependent[int(k)] for k in order[: len(kept)])
+        dependent = sorted(dependent[int(k)] for k in order[: len(kept_rows)])
     return replace(
         m,
         velocity_constraints=rows,
         u_independent=tuple(i for i in range(len(m.u)) if i not in dependent),
-        multipliers=tuple(m.multipliers[i] for i in kept),
-        acts=tuple(m.acts[i] for i in kept),
-        redundant=found.redundant_rows,
+        multipliers=tuple(m.multipliers[i] for i in kept_rows),
+        force_applications=tuple(m.force_applications[i] for i in kept_rows),
+        redundant_constraints=redundancy.redundant_rows,
     )
 
 
@@ -98,8 +101,8 @@ def _sample_ranks(m: Mechanism) -> set[int]:
 
 def _normalize_rows(m: Mechanism, parameters: Sequence[float] | Floats, q: Floats) -> Floats:
     """Return the rows of A, each divided by its length."""
-    d = m.declared
-    z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
-    A = NumericConstraints(m).at(0.0, q, z, r, parameters)[0]
+    declared = m.declared
+    z, r = (np.array([item.start for item in items]) for items in (declared.auxiliary_states, declared.inputs))
+    A = NumericConstraints(m).evaluate(0.0, q, z, r, parameters)[0]
     length = np.linalg.norm(A, axis=1)
     return np.asarray(A / np.where(length > 0.0, length, 1.0)[:, None])

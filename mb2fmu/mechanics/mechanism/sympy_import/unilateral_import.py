@@ -24,10 +24,10 @@ from mb2fmu.model.declarations.declared_unilateral_rows import (
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import symbol_word
 
-_RANK_TOLERANCE = 1e-9  # what is smaller than this part counts as none
+_RANK_TOLERANCE = 1e-9  # relative size below which a singular value counts as zero
 
-_COSINE_TOLERANCE = 1e-12  # 1 - cosine of the gaps at some places
-_SAMPLE_DISTANCE = 0.1  # of magnitudes, or of 1: how far places lie about the start
+_COSINE_TOLERANCE = 1e-12  # 1 - cosine of the gaps over the samples
+_SAMPLE_DISTANCE = 0.1  # relative distance of samples from the start
 
 Floats = npt.NDArray[np.float64]
 SymbolRates = tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]
@@ -38,18 +38,18 @@ def read_unilateral_rows(
     plain: SymbolMap,
     moving: SymbolRates,
     u: Sequence[sm.Symbol],
-    taken: set[str],
+    taken_names: set[str],
     constraints: VelocityConstraints | None,
     start: Mapping[sm.Symbol, float],
 ) -> tuple[Contacts | None, Latches | None]:
     """Return contacts and latches of a definition in plain symbols; None where it has none.
 
     Args:
-        definition: Declares them.
+        definition: The model definition.
         plain: Translation to plain symbols.
-        moving: What positions may contain and that moves, its rates, and time.
+        moving: Time-varying symbols of positions, their rates, and time.
         u: Speeds.
-        taken: Names that are taken; grows.
+        taken_names: Names in use; extended.
         constraints: Rows that hold always.
         start: Plain symbols of coordinates and parameters → their values at the start.
 
@@ -57,9 +57,9 @@ def read_unilateral_rows(
         MechanismError: If no speed, or no motion that constraints and other rows leave free, changes a gap, a slip or a
             row of a latch, or two gaps are the same.
     """
-    reader = _RowReader(plain, moving, tuple(u), taken)
-    contacts = reader.contacts(definition.contacts, latched=bool(definition.latches))
-    latches = reader.latches(definition.latches)
+    reader = _RowReader(plain, moving, tuple(u), taken_names)
+    contacts = reader.read_contacts(definition.contacts, has_latches=bool(definition.latches))
+    latches = reader.read_latches(definition.latches)
     faults = [
         *_constrained_contact_faults(contacts, definition.contacts, constraints, start),
         *_coupled_slip_faults(contacts, definition.contacts, constraints, start),
@@ -93,50 +93,50 @@ class _RowReader:
 
     Attributes:
         plain: Translation to plain symbols.
-        moving: What positions may contain and that moves, its rates, and time.
+        moving: Time-varying symbols of positions, their rates, and time.
         u: Speeds.
-        taken: Names that are taken; grows.
+        taken_names: Names in use; extended.
     """
 
     plain: SymbolMap
     moving: SymbolRates
     u: tuple[sm.Symbol, ...]
-    taken: set[str]
+    taken_names: set[str]
 
-    def contacts(self, declared: Sequence[DeclaredContact], *, latched: bool) -> Contacts | None:
-        """Return the contacts; ``latched``: there are latches, too.
+    def read_contacts(self, declared: Sequence[DeclaredContact], *, has_latches: bool) -> Contacts | None:
+        """Return the contacts; ``has_latches``: there are latches, too.
 
         Raises:
             MechanismError: If no speed changes a gap or a slip.
         """
         if not declared:
             return None
-        rough = any(contact.friction for contact in declared)
-        each = tuple(self._contact(contact, rough=rough) for contact in declared)
-        if latched:
-            each = tuple(self._add_latch_symbols(contact) for contact in each)
-        pairs = [*zip(declared, each, strict=True)]
+        has_friction = any(contact.friction for contact in declared)
+        contacts = tuple(self._read_contact(contact, has_friction=has_friction) for contact in declared)
+        if has_latches:
+            contacts = tuple(self._add_latch_symbols(contact) for contact in contacts)
+        declared_contacts = [*zip(declared, contacts, strict=True)]
         faults = [
-            Fault(f"no speed changes the gap of {row.name}", item.where, "write it in coordinates that move")
-            for item, row in pairs
+            Fault(f"no speed changes the gap of {row.name}", declaration.where, "write it in coordinates that move")
+            for declaration, row in declared_contacts
             if row.jacobian.is_zero_matrix
         ] or [
-            Fault(f"no speed changes the slip of {row.name}", item.where, "write it in speeds that move")
-            for item, row in pairs
+            Fault(f"no speed changes the slip of {row.name}", declaration.where, "write it in speeds that move")
+            for declaration, row in declared_contacts
             if row.friction and row.friction.jacobian.is_zero_matrix
         ]
         if faults:
             raise MechanismError("contacts cannot be read:", faults)
-        jumps = self._symbols_of_speeds("jump")
-        if not rough:
-            return Contacts(each, declared[0].order, jumps)
-        shifts = self._symbols_of_speeds("shift")
-        counted = next(contact.friction for contact in declared if contact.friction)
-        assert counted.changes is not None  # the first with friction counts for all
-        changes = self.plain(counted.changes)
-        return Contacts(each, declared[0].order, jumps, shifts, changes, self._symbol("contacts_change"))
+        jumps = self._make_speed_symbols("jump")
+        if not has_friction:
+            return Contacts(contacts, declared[0].order, jumps)
+        shifts = self._make_speed_symbols("shift")
+        first_friction = next(contact.friction for contact in declared if contact.friction)
+        assert first_friction.changes is not None  # the first with friction counts for all
+        changes = self.plain(first_friction.changes)
+        return Contacts(contacts, declared[0].order, jumps, shifts, changes, self._make_symbol("contacts_change"))
 
-    def latches(self, declared: Sequence[DeclaredLatch]) -> Latches | None:
+    def read_latches(self, declared: Sequence[DeclaredLatch]) -> Latches | None:
         """Return the latches.
 
         Raises:
@@ -144,58 +144,58 @@ class _RowReader:
         """
         if not declared:
             return None
-        each = tuple(self._latch(latch) for latch in declared)
+        latches = tuple(self._read_latch(latch) for latch in declared)
         faults = [
-            Fault(f"no speed changes what {row.name} holds", item.where, "write it in coordinates that move")
-            for item, latch in zip(declared, each, strict=True)
+            Fault(f"no speed changes what {row.name} holds", declaration.where, "write it in coordinates that move")
+            for declaration, latch in zip(declared, latches, strict=True)
             for row in latch.rows
             if row.jacobian.is_zero_matrix
         ]
         if faults:
             raise MechanismError("latches cannot be read:", faults)
-        return Latches(each, self._symbols_of_speeds("latched"))
+        return Latches(latches, self._make_speed_symbols("latched"))
 
-    def _contact(self, contact: DeclaredContact, *, rough: bool) -> UnilateralContact:
-        """Return one contact; ``rough``: one of them has friction."""
-        gap, word = self.plain(contact.gap), symbol_word(contact.force)
+    def _read_contact(self, contact: DeclaredContact, *, has_friction: bool) -> UnilateralContact:
+        """Return one contact; ``has_friction``: one of them has friction."""
+        gap, identifier = self.plain(contact.gap), symbol_word(contact.force)
         return UnilateralContact(
-            **self._position_row(gap, contact),
+            **self._differentiate_position(gap, contact),
             name=contact.name,
             position=gap,
             stabilization=self.plain(contact.stabilization),
             restitution=self.plain(contact.restitution),
-            rest_below=self.plain(contact.rest_below),
+            resting_speed=self.plain(contact.rest_below),
             law=contact.law,
             resting=self.plain(contact.resting),
-            count=self.plain(contact.count),
-            rests=self._symbol(f"rests_{word}"),
-            friction=self._friction(contact.friction) if contact.friction else None,
-            resting_after_change=self._symbol(f"stays_{word}") if rough else None,
+            impact_count=self.plain(contact.count),
+            resting_after_impact=self._make_symbol(f"rests_{identifier}"),
+            friction=self._read_friction(contact.friction) if contact.friction else None,
+            resting_after_change=self._make_symbol(f"stays_{identifier}") if has_friction else None,
         )
 
-    def _friction(self, friction: DeclaredFriction) -> ContactFriction:
+    def _read_friction(self, friction: DeclaredFriction) -> ContactFriction:
         """Return a contact's friction."""
-        slip, word = self.plain(friction.slip), symbol_word(friction.force)
+        slip, identifier = self.plain(friction.slip), symbol_word(friction.force)
         symbols, rates, t = self.moving
-        known = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
-        slopes = [directional_derivative(slip, {s: sm.S.One}) for s in self.u]
-        offset, bias = slip.xreplace(dict.fromkeys(self.u, sm.S.Zero)), directional_derivative(slip, known)
+        rate_of_symbol = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
+        derivatives = [directional_derivative(slip, {speed: sm.S.One}) for speed in self.u]
+        offset, bias = slip.xreplace(dict.fromkeys(self.u, sm.S.Zero)), directional_derivative(slip, rate_of_symbol)
         return ContactFriction(
-            **self._row(slopes, offset, bias, friction),
+            **self._make_row_fields(derivatives, offset, bias, friction),
             coefficient=self.plain(friction.coefficient),
             sliding=self.plain(friction.sliding),
-            slides=self._symbol(f"slides_{word}"),
-            turns=self._symbol(f"turns_{word}"),
+            sliding_after_impact=self._make_symbol(f"slides_{identifier}"),
+            sliding_after_change=self._make_symbol(f"turns_{identifier}"),
         )
 
-    def _latch(self, latch: DeclaredLatch) -> Latch:
+    def _read_latch(self, latch: DeclaredLatch) -> Latch:
         """Return one latch."""
         positions = [self.plain(row.position) for row in latch.rows]
         return Latch(
             name=latch.name,
             rows=tuple(
                 LatchedRow(
-                    **self._position_row(position, row),
+                    **self._differentiate_position(position, row),
                     name=row.name,
                     position=position,
                     stabilization=self.plain(latch.stabilization),
@@ -206,51 +206,53 @@ class _RowReader:
             close=self.plain(latch.close),
             open=self.plain(latch.open),
             engaged=self.plain(latch.engaged),
-            changes=self.plain(latch.changes),
+            change_count=self.plain(latch.changes),
         )
 
-    def _position_row(self, position: sm.Expr, item: DeclaredContact | DeclaredLatchRow) -> _RowFields:
+    def _differentiate_position(self, position: sm.Expr, declaration: DeclaredContact | DeclaredLatchRow) -> _RowFields:
         """Return G, b and c of a position in plain symbols, whose second rate is G u' + c, and the row's symbols."""
         symbols, rates, t = self.moving
         rate = time_derivative(position, symbols, rates, t)
-        free = rate.free_symbols
-        slopes = [directional_derivative(rate, {s: sm.S.One}) if s in free else sm.S.Zero for s in self.u]
+        rate_symbols = rate.free_symbols
+        derivatives = [
+            directional_derivative(rate, {speed: sm.S.One}) if speed in rate_symbols else sm.S.Zero for speed in self.u
+        ]
         bias = directional_derivative(rate, {**dict(zip(symbols, rates, strict=True)), t: sm.S.One})
-        return self._row(slopes, rate.xreplace(dict.fromkeys(self.u, sm.S.Zero)), bias, item)
+        return self._make_row_fields(derivatives, rate.xreplace(dict.fromkeys(self.u, sm.S.Zero)), bias, declaration)
 
-    def _row(
+    def _make_row_fields(
         self,
-        slopes: Sequence[sm.Expr],
+        derivatives: Sequence[sm.Expr],
         offset: sm.Expr,
         bias: sm.Expr,
-        item: DeclaredContact | DeclaredFriction | DeclaredLatchRow,
+        declaration: DeclaredContact | DeclaredFriction | DeclaredLatchRow,
     ) -> _RowFields:
-        """Return what all rows have."""
+        """Return the fields that all rows have."""
         return {
-            "jacobian": sm.ImmutableMatrix(1, len(self.u), slopes),
+            "jacobian": sm.ImmutableMatrix(1, len(self.u), derivatives),
             "offset": offset,
             "bias": bias,
-            "force": self.plain(item.force),
-            "impulse": self.plain(item.impulse),
-            "impact_impulse": self._symbol(f"blow_{symbol_word(item.force)}"),
+            "force": self.plain(declaration.force),
+            "impulse": self.plain(declaration.impulse),
+            "impact_impulse": self._make_symbol(f"blow_{symbol_word(declaration.force)}"),
         }
 
     def _add_latch_symbols(self, contact: UnilateralContact) -> UnilateralContact:
         """Return a contact with symbols that say which of its rows latches hold."""
         friction = contact.friction
         if friction is not None:
-            friction = replace(friction, held_by_latches=self._symbol(f"pinned_{friction.force.name}"))
-        return replace(contact, friction=friction, held_by_latches=self._symbol(f"pinned_{contact.force.name}"))
+            friction = replace(friction, held_by_latches=self._make_symbol(f"pinned_{friction.force.name}"))
+        return replace(contact, friction=friction, held_by_latches=self._make_symbol(f"pinned_{contact.force.name}"))
 
-    def _symbols_of_speeds(self, word: str) -> tuple[sm.Symbol, ...]:
+    def _make_speed_symbols(self, prefix: str) -> tuple[sm.Symbol, ...]:
         """Return a new symbol for each speed."""
-        return tuple(self._symbol(f"{word}_{speed.name}") for speed in self.u)
+        return tuple(self._make_symbol(f"{prefix}_{speed.name}") for speed in self.u)
 
-    def _symbol(self, name: str) -> sm.Symbol:
+    def _make_symbol(self, name: str) -> sm.Symbol:
         """Return a symbol whose name nothing has yet."""
-        while name in self.taken:
+        while name in self.taken_names:
             name += "_"
-        self.taken.add(name)
+        self.taken_names.add(name)
         return sm.Symbol(name)
 
 
@@ -266,11 +268,11 @@ def _constrained_contact_faults(
     free = _free_motion_directions(constraints, start)
     for contact, item in zip(contacts.each, declared, strict=True):
         if _is_constrained(free, contact.jacobian, start):
-            what = f"the constraints hold the gap of {contact.name}: no impact could change its rate"
-            yield Fault(what, item.where, "leave it out, or take away what is redundant")
+            problem = f"the constraints hold the gap of {contact.name}: no impact could change its rate"
+            yield Fault(problem, item.where, "leave it out, or take away what is redundant")
         if contact.friction and _is_constrained(free, contact.friction.jacobian, start):
-            what = f"the constraints hold the slip of {contact.name}: no friction could change it"
-            yield Fault(what, item.where, "leave the friction out, or take away what is redundant")
+            problem = f"the constraints hold the slip of {contact.name}: no friction could change it"
+            yield Fault(problem, item.where, "leave the friction out, or take away what is redundant")
 
 
 def _constrained_latch_faults(
@@ -303,20 +305,22 @@ def _coupled_slip_faults(
         if contact.friction is None:
             continue
         rows = sm.ImmutableMatrix.vstack(contact.jacobian, contact.friction.jacobian)
-        for place in (start, *_sample_near_start(start)):
-            found = _evaluate_matrix(rows, place)
+        for sample in (start, *_sample_near_start(start)):
+            values = _evaluate_matrix(rows, sample)
             if constraints is not None:
-                found = found @ _free_motion_directions(constraints, place).T
-            sizes = np.linalg.norm(found, axis=1)
+                values = values @ _free_motion_directions(constraints, sample).T
+            sizes = np.linalg.norm(values, axis=1)
             if (
                 not np.all(sizes > 0.0)
-                or np.linalg.svd(found / sizes[:, None])[1][1:].max(initial=0.0) > _RANK_TOLERANCE
+                or np.linalg.svd(values / sizes[:, None])[1][1:].max(initial=0.0) > _RANK_TOLERANCE
             ):
                 break
         else:
-            what = f"the slip of {contact.name} is a multiple of the rate of its gap: friction and normal force are one"
+            problem = (
+                f"the slip of {contact.name} is a multiple of the rate of its gap: friction and normal force are one"
+            )
             remedy = "leave slip and friction out, or take a compliant Contact"
-            yield Fault(what, item.where, remedy)
+            yield Fault(problem, item.where, remedy)
 
 
 def _duplicate_contact_faults(
@@ -324,30 +328,33 @@ def _duplicate_contact_faults(
 ) -> Iterator[Fault]:
     """Yield contacts whose gap is a multiple of another's: their forces would not be determined.
 
-    Where the number is negative there is nowhere to move: that is a constraint, and impacts would follow without end.
+    If the multiple is negative, both gaps are zero always: that is a constraint, and impacts would follow without end.
 
-    Gaps are compared at places about the start, with other parameters too: what is alike for one length only is two
-    contacts. Legs of a table, whose forces are not determined either, keep different gaps.
+    Gaps are compared at samples near the start, with other parameters too: gaps that are equal for one length only are
+    two contacts. Legs of a table, whose forces are not determined either, keep different gaps.
     """
     if contacts is None or len(contacts.each) < 2:
         return
     gaps = sm.ImmutableMatrix([[contact.gap for contact in contacts.each]])
     try:
-        found = np.array([_evaluate_matrix(gaps, place).ravel() for place in _sample_near_start(start)])
+        values = np.array([_evaluate_matrix(gaps, sample).ravel() for sample in _sample_near_start(start)])
     except TypeError:  # a gap that is no real number there
         return
-    found /= np.maximum(np.linalg.norm(found, axis=0), np.finfo(float).tiny)
+    values /= np.maximum(np.linalg.norm(values, axis=0), np.finfo(float).tiny)
     for j, item in enumerate(declared):
-        cosines = found[:, :j].T @ found[:, j]
+        cosines = values[:, :j].T @ values[:, j]
         if np.any(cosines > 1.0 - _COSINE_TOLERANCE):
-            other = declared[int(np.argmax(cosines))].name
-            what = f"{item.name} has the gap of {other}, or a multiple of it: how they share a force is not determined"
-            yield Fault(what, item.where, "leave one of the two out")
+            other_name = declared[int(np.argmax(cosines))].name
+            problem = f"{item.name} has the gap of {other_name}, or a multiple of it: "
+            problem += "how they share a force is not determined"
+            yield Fault(problem, item.where, "leave one of the two out")
         if np.any(cosines < _COSINE_TOLERANCE - 1.0):
-            other = declared[int(np.argmin(cosines))].name
-            what = f"{item.name} has the gap of {other} with the other sign: both are >= 0 only where both are 0"
+            other_name = declared[int(np.argmin(cosines))].name
+            problem = (
+                f"{item.name} has the gap of {other_name} with the other sign: both are >= 0 only where both are 0"
+            )
             remedy = "give what is between them room, or hold it there by a constraint or a Latch"
-            yield Fault(what, item.where, remedy)
+            yield Fault(problem, item.where, remedy)
 
 
 def _dependent_latch_faults(
@@ -356,38 +363,45 @@ def _dependent_latch_faults(
     constraints: VelocityConstraints | None,
     start: Mapping[sm.Symbol, float],
 ) -> Iterator[Fault]:
-    """Yield latch rows that follow from others of their latch, at places about the start."""
+    """Yield latch rows that follow from others of their latch, at samples near the start."""
     for latch, item in zip(latches.each if latches else (), declared, strict=False):
         try:
-            found = [_dependent_rows(latch, constraints, place) for place in _sample_near_start(start)]
+            dependent_sets = [_dependent_rows(latch, constraints, sample) for sample in _sample_near_start(start)]
         except TypeError:  # a slope that is no real number there
             continue
-        for j in sorted(set.intersection(*found)):
-            others = ", ".join(row.name for row in latch.rows[:j])
-            what = f"{latch.rows[j].name} holds what {others} hold{'s' if j == 1 else ''} already"
-            yield Fault(f"{what}: how they share a force is not determined", item.where, "leave that row out")
+        for j in sorted(set.intersection(*dependent_sets)):
+            other_names = ", ".join(row.name for row in latch.rows[:j])
+            problem = f"{latch.rows[j].name} holds what {other_names} hold{'s' if j == 1 else ''} already"
+            yield Fault(f"{problem}: how they share a force is not determined", item.where, "leave that row out")
 
 
 def _dependent_rows(
-    latch: Latch, constraints: VelocityConstraints | None, place: Mapping[sm.Symbol, float]
+    latch: Latch, constraints: VelocityConstraints | None, sample: Mapping[sm.Symbol, float]
 ) -> set[int]:
     """Return the numbers of the rows that no free motion changes without those before them."""
-    free = _free_motion_directions(constraints, place) if constraints else None
-    slopes = [_evaluate_matrix(row.jacobian, place).ravel() for row in latch.rows]
-    G = np.array([slope if free is None else free @ slope for slope in slopes])
+    free = _free_motion_directions(constraints, sample) if constraints else None
+    derivatives = [_evaluate_matrix(row.jacobian, sample).ravel() for row in latch.rows]
+    G = np.array([derivative if free is None else free @ derivative for derivative in derivatives])
     lengths = np.linalg.norm(G, axis=1)
     G /= np.maximum(lengths, np.finfo(float).tiny)[:, None]
-    rest = [G[j] - G[:j].T @ np.linalg.lstsq(G[:j].T, G[j], rcond=None)[0] for j in range(1, len(G))]
-    # What constraints hold alone is told by ``_constrained_latch_faults``.
-    moves = lengths > _RANK_TOLERANCE * np.linalg.norm(slopes, axis=1)
-    return {j for j, left in enumerate(rest, start=1) if moves[j] and np.linalg.norm(left) <= _RANK_TOLERANCE}
+    residuals = [G[j] - G[:j].T @ np.linalg.lstsq(G[:j].T, G[j], rcond=None)[0] for j in range(1, len(G))]
+    # Rows that constraints alone hold are reported by ``_constrained_latch_faults``.
+    is_movable = lengths > _RANK_TOLERANCE * np.linalg.norm(derivatives, axis=1)
+    return {
+        j
+        for j, residual in enumerate(residuals, start=1)
+        if is_movable[j] and np.linalg.norm(residual) <= _RANK_TOLERANCE
+    }
 
 
 def _sample_near_start(start: Mapping[sm.Symbol, float]) -> list[dict[sm.Symbol, float]]:
-    """Return some places about the start, with other parameters too."""
+    """Return samples near the start, with other parameters too."""
     generator = np.random.default_rng(5)
     return [
-        {s: v + max(abs(v), 1.0) * generator.uniform(-_SAMPLE_DISTANCE, _SAMPLE_DISTANCE) for s, v in start.items()}
+        {
+            symbol: value + max(abs(value), 1.0) * generator.uniform(-_SAMPLE_DISTANCE, _SAMPLE_DISTANCE)
+            for symbol, value in start.items()
+        }
         for _ in range(4)
     ]
 

@@ -66,7 +66,7 @@ def test_the_motion_is_that_of_the_multipliers(name):
         q[list(e.q_dependent)] = entries["position"](0.0, x, r, p)[outputs:]
         u[list(e.u_dependent)] = entries["dependent_speeds"](0.0, x, r, p)
         assert np.abs(phi(0.0, *q, *p)) == pytest.approx(0.0, abs=1e-13)
-        numeric.set(0.0, q, u, np.zeros(0), r, numeric.parameters(p))
+        numeric.set_state(0.0, q, u, np.zeros(0), r, numeric.parameters(p))
         A, b, gamma = numeric.constraints()
         assert A @ u + b == pytest.approx(0.0, abs=1e-12 * (1 + np.abs(u).max()))
         M, f = numeric.dynamics()

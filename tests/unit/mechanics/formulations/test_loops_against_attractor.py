@@ -226,6 +226,6 @@ def test_what_is_no_leg_is_told_why():
         HexapodLegLoop().solve(rows(S * sm.diag(1, 2, 1) * spherical(ALPHA, BETA)), start)
     with pytest.raises(LoopMismatch, match="the start does not close it"):
         HexapodLegLoop().solve(rows(S * spherical(ALPHA, BETA)), start)
-    upright = LoopStart({**start.values, X: 0.0, Y: 1.0, Z: 0.0}, start.moving)
+    upright = LoopStart({**start.values, X: 0.0, Y: 1.0, Z: 0.0}, start.moving_symbols)
     with pytest.raises(LoopMismatch, match="it points along the axis of its first hinge"):
         HexapodLegLoop().solve(rows(S * spherical(ALPHA, BETA)), upright)

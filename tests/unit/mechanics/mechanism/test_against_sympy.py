@@ -117,7 +117,7 @@ def _three_rows() -> Compared:
 @pytest.mark.parametrize("dependent", [3, 4])
 def test_a_rolling_row_that_follows_from_others_changes_nothing(dependent):
     redundant = pipeline.derive(axle(rows=4, dependent=dependent))
-    assert redundant.mechanism.redundant == ("nonholonomic[4]",)
+    assert redundant.mechanism.redundant_constraints == ("nonholonomic[4]",)
     found = _three_rows()
     rhs = pipeline.right_hand_side(redundant)
     order = [found.names.index(name) for name in rhs.states]

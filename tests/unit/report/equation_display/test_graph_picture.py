@@ -38,9 +38,9 @@ def test_a_chain_of_joints_with_its_loads_and_sensors() -> None:
     model.output_angular_velocity("turning", bob.frame)
     graph = graph_of(model)
     cart, swing = graph.bodies.index("cart"), graph.bodies.index("bob")
-    assert GraphEdge("joint", "slide", GROUND_NUMBER, cart, ("x",)) in graph.bonds
-    assert GraphEdge("joint", "pin", cart, swing, ("q",)) in graph.bonds
-    pulled = [(bond.parent, bond.child) for bond in graph.bonds if bond.kind == "load"]
+    assert GraphEdge("joint", "slide", GROUND_NUMBER, cart, ("x",)) in graph.edges
+    assert GraphEdge("joint", "pin", cart, swing, ("q",)) in graph.edges
+    pulled = [(bond.parent, bond.child) for bond in graph.edges if bond.kind == "load"]
     assert pulled == [
         (GROUND_NUMBER, swing),
         (GROUND_NUMBER, swing),
@@ -49,17 +49,17 @@ def test_a_chain_of_joints_with_its_loads_and_sensors() -> None:
         (cart, swing),
         (swing, cart),
     ]
-    assert graph.sensors[swing] == ("place", "turning")
-    assert len(graph.loads[swing]) == len(graph.loads[cart]) == 1  # their weights
+    assert graph.outputs_of_body[swing] == ("place", "turning")
+    assert len(graph.loads_of_body[swing]) == len(graph.loads_of_body[cart]) == 1  # their weights
 
 
 def test_particles_in_turning_frames_and_a_loop() -> None:
     """The book's four-bar linkage has no joints: coordinates are read off the frames; its loop ends at the ground."""
     graph = graph_of(mb2fmu.load("models/four_bar.py"))
-    first, second = (next(b for b in graph.bonds if b.child == k and b.kind == "joint") for k in (0, 1))
+    first, second = (next(b for b in graph.edges if b.child == k and b.kind == "joint") for k in (0, 1))
     assert (first.parent, first.coordinates) == (GROUND_NUMBER, ("q1",))
     assert (second.parent, second.coordinates) == (0, ("q2",))
-    assert {(b.parent, b.child) for b in graph.bonds if b.kind == "loop"} == {(GROUND_NUMBER, 1)}
+    assert {(b.parent, b.child) for b in graph.edges if b.kind == "loop"} == {(GROUND_NUMBER, 1)}
 
 
 def test_the_picture_is_svg_that_shows_every_name() -> None:
@@ -190,7 +190,7 @@ def test_a_frame_that_is_located_from_its_wheel_hangs_on_the_ground() -> None:
     for place, speed in zip(q, u, strict=True):
         model.coordinate(place, 0.1)
         model.speed(speed, 0.0)
-    hung = {b.child: (b.parent, b.coordinates) for b in graph_of(model).bonds}
+    hung = {b.child: (b.parent, b.coordinates) for b in graph_of(model).edges}
     assert hung == {0: (1, ("spin",)), 1: (GROUND_NUMBER, ("x", "pitch"))}
 
 
@@ -198,6 +198,6 @@ def test_what_acts_on_the_corner_that_a_platform_is_placed_by_acts_on_the_platfo
     """Three legs of the hexapod end there, the others elsewhere on it: each pushes the platform off its spindle."""
     graph = build_mechanism_graph(pipeline.derive(MODELS / "hexapod.py").mechanism)
     ends = {
-        bond.name: {graph.bodies[bond.parent], graph.bodies[bond.child]} for bond in graph.bonds if bond.kind == "load"
+        bond.name: {graph.bodies[bond.parent], graph.bodies[bond.child]} for bond in graph.edges if bond.kind == "load"
     }
     assert ends == {f"ForceActuator[{k}]": {f"spindle{k}", "platform"} for k in range(1, 7)}

@@ -223,8 +223,8 @@ def test_constraints_on_a_quaternion_may_be_written_in_several_ways(other):
     """With its length as a constraint; with velocity rows that are no derivatives of expressions of it."""
     hung_plainly = plainly()
     one, two = hung_plainly.mechanism, mechanism_of(hung(**other))
-    assert not one.rheonomic
-    assert not two.rheonomic
+    assert not one.is_rheonomic
+    assert not two.is_rheonomic
     assert len(two.holonomic) == 3
     state = random_states(one, 1)[0]
     order = [one.q.index(q) for q in two.q] + [7 + one.u.index(u) for u in two.u]

@@ -97,13 +97,13 @@ def test_mass_matrix_that_is_not_positive_definite_is_refused(mass):
 
 def test_contact_point_without_a_place_is_a_legal_idiom():
     mechanism = mechanism_of(sympy_rolling_disc())
-    assert mechanism.given_by_constraint == ("centre",)
+    assert mechanism.points_using_constraints == ("centre",)
     assert not mechanism.points[mechanism.bodies[0].masscenter].located
 
 
 def test_prescribed_motion_in_time_is_seen():
-    assert mechanism_of(moving_pivot()).rheonomic
-    assert not mechanism_of(_rod()).rheonomic
+    assert mechanism_of(moving_pivot()).is_rheonomic
+    assert not mechanism_of(_rod()).is_rheonomic
 
 
 def _sleigh(start: float, kind: str):
