@@ -36,7 +36,7 @@ def reference(request):
 
 def test_margins_agree_at_random_states_and_modes(reference):
     numeric, random = reference.numeric, np.random.default_rng(0)
-    compiled, prepared = numeric.mode_steps, numeric.prepare(reference.conditions.parameters)
+    compiled, prepared = numeric.mode_steps, numeric.prepare(reference.experiment.parameters)
     assert compiled is not None
     compared = 0
     for _ in range(50):
@@ -56,7 +56,7 @@ def test_margins_agree_at_random_states_and_modes(reference):
 
 
 def test_motions_and_events_agree(reference, monkeypatch):
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     found = []
     for twin in (False, True):
         if twin:
@@ -64,7 +64,7 @@ def test_motions_and_events_agree(reference, monkeypatch):
         log = IntegrationEventLog()
         y = integrate_with_events(
             numeric, run.time, run.inputs, numeric.prepare(run.parameters), np.append(reference.states[0], 0.0),
-            1e-12, np.ones(numeric.n_x + 1), parts=1, projected=False, budget=1_000_000, seen=log,
+            1e-12, np.ones(numeric.n_x + 1), parts=1, projected=False, budget=1_000_000, event_log=log,
         )  # fmt: skip
         found.append((y, log.events))
     (y, events), (wanted, wanted_events) = found
