@@ -80,7 +80,7 @@ def split(
     json_file: Path | None,
     **numbers: Any,
 ) -> None:
-    """Cuts a model into units, and writes them with the file that couples them; the model itself is the truth.
+    """Cuts a model into FMUs, and writes them with the file that couples them; the model itself is the reference.
 
     Writes DIR/MODEL_PART.fmu and DIR/system.py, which "mb2fmu system" runs.
 

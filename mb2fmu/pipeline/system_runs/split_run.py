@@ -67,7 +67,7 @@ def split_model(
     """Cut a model into units and write them with the file that couples them.
 
     Args:
-        model: A model's file, if the whole is to be the truth.
+        model: A model's file, if the whole model is to be the reference.
         at: Names of joints or points, of loads, or of constraints.
         folder: Where to write ``<Model>_<part>.fmu`` and ``system.py``.
         way: See :class:`~mb2fmu.systems.splitting.MechanismCut`; None: the usual one.
