@@ -253,9 +253,21 @@ class XmlElement:
             yield XmlElement(child, self.faults)
 
     def check_allowed(
-        self, children: Collection[str], left_out: Collection[str] = (), attributes: Collection[str] = ()
+        self,
+        children: Collection[str],
+        left_out: Collection[str] = (),
+        attributes: Collection[str] = (),
+        *,
+        moves_nothing: bool = False,
     ) -> None:
-        """Declare the allowed words; similar ones are faults, all others are ignored with a note."""
+        """Declare the allowed words; similar ones are faults, all others are ignored with a note.
+
+        Args:
+            children: Elements.
+            left_out: Elements that do not move the robot.
+            attributes: Attributes; none: they are not checked.
+            moves_nothing: Whether no equation of motion depends on the attributes: then similar ones are notes, too.
+        """
         for child in self.node:
             name = local_tag_name(child)
             if name in left_out:
@@ -272,7 +284,10 @@ class XmlElement:
                 name = str(key).rpartition("}")[2]
                 if name not in attributes and "}" not in str(key):
                     near = difflib.get_close_matches(name, attributes, n=1, cutoff=_ATTRIBUTE)
-                    if near:
+                    if near and moves_nothing:
+                        what = f"the attribute {name} of <{self.name}> in line {self.line} is left out"
+                        self.faults.note(f"{what}: did you mean {near[0]}? No mass moves with it")
+                    elif near:
                         what = f"<{self.name}> cannot have the attribute {name}"
                         self.faults.add(self.line, what, f"did you mean {near[0]}?")
                     else:

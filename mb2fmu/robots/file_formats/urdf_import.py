@@ -6,7 +6,7 @@ extensions, controllers) is left out and said; what is misspelled is a fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,7 +71,7 @@ def read_urdf(content: bytes, path: Path) -> RobotDescription:
     root.check_allowed({"link", "joint", "material", "transmission"}, _IGNORED_ELEMENTS)
     colors = _read_materials(root)
     links = [_read_link(element, colors) for element in root.children("link")]
-    joints = [_read_joint(element) for element in root.children("joint")]
+    joints = _read_joints(root, {link.name for link in links if link.inertial is not None})
     joints = _add_rotor_inertias(root, joints)
     description = RobotDescription(
         name=name, links=tuple(links), joints=tuple(joints), root="", source=path, notes=tuple(faults.notes)
@@ -81,12 +81,25 @@ def read_urdf(content: bytes, path: Path) -> RobotDescription:
     return check_tree(description, faults)
 
 
-def _read_pose(parent: XmlElement) -> Pose:
+def _read_joints(root: XmlElement, massive: Collection[str]) -> list[JointRecord]:
+    """Read all joints; of frames without mass that end a branch (sensors, tool centres) the pose moves nothing."""
+    elements = list(root.children("joint"))
+    parents = {parent.attribute("link") for element in elements if (parent := element.child("parent"))}
+
+    def moves_nothing(element: XmlElement) -> bool:
+        child = element.child("child")
+        name = child.attribute("link") if child else ""
+        return element.attribute("type") == "fixed" and bool(name) and name not in massive and name not in parents
+
+    return [_read_joint(element, moves_nothing=moves_nothing(element)) for element in elements]
+
+
+def _read_pose(parent: XmlElement, *, moves_nothing: bool = False) -> Pose:
     """Return the ``origin`` of an element; the identity where there is none."""
     origin = parent.child("origin")
     if origin is None:
         return Pose()
-    origin.check_allowed((), attributes=("xyz", "rpy", "quat_xyzw"))
+    origin.check_allowed((), attributes=("xyz", "rpy", "quat_xyzw"), moves_nothing=moves_nothing)
     xyz, rpy = origin.vector("xyz", (0.0, 0.0, 0.0)), origin.vector("rpy", (0.0, 0.0, 0.0))
     return Pose(clean_rotation(rotation_from_roll_pitch_yaw(rpy)), np.array(xyz))
 
@@ -176,7 +189,7 @@ def _read_shape_sizes(shape: XmlElement) -> tuple[GeometryKind | None, tuple[flo
     return None, ()
 
 
-def _read_joint(element: XmlElement) -> JointRecord:
+def _read_joint(element: XmlElement, *, moves_nothing: bool) -> JointRecord:
     """Read a joint; one of an unknown type, a fault, is a hinge for the checks that follow."""
     name, text = element.attribute("name", required=True), element.attribute("type", required=True)
     parent, child = element.child("parent", required=True), element.child("child", required=True)
@@ -198,7 +211,7 @@ def _read_joint(element: XmlElement) -> JointRecord:
         kind=kind or "revolute",
         parent=ends[0],
         child=ends[1],
-        origin=_read_pose(element),
+        origin=_read_pose(element, moves_nothing=moves_nothing),
         axis=axis,
         limits=limits,
         damping=damping,
