@@ -127,3 +127,23 @@ def power_that_a_step_guards() -> Model:
 @right
 def root_of_a_maximum() -> Model:
     return _ball_on_a_spring(lambda y, k: k * sm.sqrt(sm.Max(-y, 0)) / 100)
+
+
+@right
+def force_as_a_plain_symbol() -> Model:
+    """Scripts write ``F = symbols("F")`` for a force; it is an input where ``model.input`` says so."""
+    (x, v), (m, k, F) = me.dynamicsymbols("x v"), sm.symbols("m k F")
+    N, O = _ground()
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    loads = [(P, (F - k * x) * N.x)]
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("b", P, m)], forcelist=loads)
+    model = Model("Pushed", kane)
+    model.parameter(m, 2.0, "kg")
+    model.parameter(k, 3.0, "N/m")
+    model.input(F, 0.5, "N")
+    model.coordinate(x, 0.1, "m")
+    model.speed(v, 0.0, "m/s")
+    model.output("power", F * v, "W")
+    model.experiment(stop=1.0)
+    return model

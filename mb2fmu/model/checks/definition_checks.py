@@ -374,7 +374,8 @@ def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
     inside = collect_contents(symbol) if isinstance(symbol, sm.Basic) else None
     is_function = inside is not None and symbol in inside.functions
     is_derivative = inside is not None and isinstance(symbol, sm.Derivative) and len(inside.derivatives) == 1
-    if not (is_function or (is_derivative and isinstance(item, Speed | Input))):
+    is_plain_input = isinstance(item, Input) and isinstance(symbol, sm.Symbol) and symbol != dynamicsymbols._t  # noqa: SLF001
+    if not (is_function or is_plain_input or (is_derivative and isinstance(item, Speed | Input))):
         remedy = f"make it by dynamicsymbols('{symbol_word(symbol)}')"
         yield Fault(f"{symbol} is declared as {_add_article(kind)}, but is no function of time", item.where, remedy)
 

@@ -141,7 +141,10 @@ class _SymbolFaultCollector:
         """Check the contents of one expression."""
         inside = collect_contents(occurrence.expression)
         for symbol in sorted(inside.constants - self.known.parameters - self.known.forces, key=str):
-            self._undeclared_constant(symbol, occurrence)
+            if symbol in self.known.inputs:
+                self._plain_input(symbol, occurrence)
+            else:
+                self._undeclared_constant(symbol, occurrence)
         for function in sorted(inside.functions, key=str):
             self._function(function, occurrence)
         for function, order in sorted(inside.derivatives, key=str):
@@ -155,6 +158,18 @@ class _SymbolFaultCollector:
         """Record where a fault occurs; equal faults become one message with all places."""
         self.texts.setdefault((what, key), (what, remedy))
         self.places.setdefault((what, key), []).append(occurrence)
+
+    def _plain_input(self, symbol: sm.Basic, occurrence: _ExpressionOccurrence) -> None:
+        """Record an input that is a plain symbol where its rate would count, which a plain symbol does not have."""
+        if occurrence.role == "value":
+            what = f"{symbol} is an input, which changes with time, and parameters do not"
+            self._add(what, str(symbol), occurrence, "calculate parameters from parameters only")
+        elif occurrence.role in {"inertia", "energy", "lagrangian", *GEOMETRIC_ROLES}:
+            what = f"the input {symbol} is a plain symbol, and stands where its rate counts"
+            remedy = (
+                f"make it by dynamicsymbols('{symbol}') in the mechanics; plain symbols may stand in loads and outputs"
+            )
+            self._add(what, str(symbol), occurrence, remedy)
 
     def _undeclared_constant(self, symbol: sm.Basic, occurrence: _ExpressionOccurrence) -> None:
         """Record a symbol that is not declared, with the likeliest remedy."""

@@ -441,7 +441,7 @@ def test_declarations_of_the_wrong_kind(pendulum, faults_of):
     model.input(pendulum.m, 1.0, "kg")
     whats = " ".join(fault.what for fault in faults_of(model))
     assert "torque(t) is declared as a parameter, but is no plain symbol" in whats
-    assert "m is declared as an input, but is no function of time" in whats
+    assert "the input m is a plain symbol, and stands where its rate counts (in the mass of" in whats
 
 
 def test_declarations_of_no_symbols_at_all(pendulum, faults_of):
