@@ -17,7 +17,7 @@ from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.model.scalar_operations import Op
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_interface
+from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_fmi3_variables
 from mb2fmu.targets.modelica.modelica_file import make_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames
 
@@ -66,7 +66,7 @@ def pymoca_error(derivation: Derivation, source: str, seed: int, spread: float =
 
 def _unknowns(derivation: Derivation, t: float, x: Floats, r: Floats, p: Floats) -> dict[str, float]:
     """Our own values of what the file calls unknowns, and of its outputs."""
-    program, interface = derivation.program, describe_native_interface(derivation)
+    program, interface = derivation.program, describe_native_fmi3_variables(derivation)
     groups = [[v.name for v in sorted(interface.of(s), key=lambda v: v.index)] for s in ("state", "input", "parameter")]
     outputs = [each.name for each in derivation.equations.outputs]
     shown = make_identifiers([name for group in (*groups, outputs) for name in group])

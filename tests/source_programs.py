@@ -21,7 +21,7 @@ from mb2fmu.fmu.emit_c.standalone_program import list_model_outputs
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.pipeline.fmu_build.source_code_export import (
-    describe_native_interface,
+    describe_native_fmi3_variables,
     describe_source_model,
     list_source_files,
 )
@@ -76,7 +76,7 @@ def evaluate_c(derivation: pipeline.Derivation, points: Sequence[Point], folder:
     create = library[f"{name}_create"]
     create.restype = ctypes.c_void_p
     model = ctypes.c_void_p(create())
-    names = [v.name for v in list_model_outputs(describe_native_interface(derivation))]
+    names = [v.name for v in list_model_outputs(describe_native_fmi3_variables(derivation))]
     wanted = [output.name for output in derivation.equations.outputs]
 
     def call(function: str, *arguments: float | Floats) -> None:

@@ -25,7 +25,7 @@ from mb2fmu.validation.comparison.event_comparison import (
     describe_unwatched_events,
     list_watched_events,
     list_watched_variables,
-    plan_event_sessions,
+    plan_event_watch_sessions,
 )
 from mb2fmu.validation.comparison.motion_comparison import (
     MIN_JUDGED_POINTS,
@@ -326,7 +326,7 @@ class _RunPlan:
         fmu_results = []
         for interface_type, call_plan in self.call_plans.items():
             sessions = dict(call_plan.operations) if call_plan else {}
-            sessions |= plan_event_sessions(self.watched_events, interface_type, self.description, watched)
+            sessions |= plan_event_watch_sessions(self.watched_events, interface_type, self.description, watched)
             clock.report(f"run the FMU as {INTERFACE_TYPE_NAMES[interface_type]}")
             fmu_result = run_fmu_process(
                 fmu,

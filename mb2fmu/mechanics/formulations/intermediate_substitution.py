@@ -20,7 +20,7 @@ MAX_WRITTEN_OUT_OPERATIONS = 250
 """Operations up to which a scalar is multiplied out with nothing named, to see whether that is shorter."""
 
 
-def substitute_intermediates(
+def inline_short_intermediates(
     name: str,
     sections: Sequence[QuantitySection],
     items: Sequence[Assignment | LinearSolve],

@@ -27,7 +27,7 @@ from mb2fmu.mechanics.formulations.applicability import projection_applicability
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, potential_energy
 from mb2fmu.mechanics.formulations.energies.first_integrals import FirstIntegralFinder, LagrangeTerms
 from mb2fmu.mechanics.formulations.generalized_forces import AppliedLoad, applied_loads
-from mb2fmu.mechanics.formulations.intermediate_substitution import substitute_intermediates
+from mb2fmu.mechanics.formulations.intermediate_substitution import inline_short_intermediates
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks, total_time_derivative
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
@@ -61,7 +61,7 @@ def form_named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contrac
     Args:
         mechanism: As read.
         kinds: Some of :data:`SECTION_TITLES`.
-        contracted: See :func:`mb2fmu.mechanics.formulations.intermediate_substitution.substitute_intermediates`.
+        contracted: See :func:`mb2fmu.mechanics.formulations.intermediate_substitution.inline_short_intermediates`.
 
     Returns:
         A section per kind, and the intermediates that stand in them.
@@ -80,7 +80,7 @@ def form_named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contrac
             formed.append(theory.form_section(kind))
     if faults:
         raise FormulationError("some quantities cannot be shown:", faults)
-    shown = substitute_intermediates(
+    shown = inline_short_intermediates(
         mechanism.declared.name, formed, theory.list_intermediates, theory.rates, contracted=contracted
     )
     in_rates = [kind for kind in dict.fromkeys(kinds) if kind in _RATE_KINDS]
@@ -90,7 +90,7 @@ def form_named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contrac
         mechanism, {item.symbol.name for item in shown.intermediates if isinstance(item, Assignment)}
     )
     others = [apart.form_section(kind) for kind in in_rates]
-    terms = substitute_intermediates(shown.name, others, apart.list_intermediates, apart.rates, contracted=contracted)
+    terms = inline_short_intermediates(shown.name, others, apart.list_intermediates, apart.rates, contracted=contracted)
     sections = {section.kind: section for section in (*shown.sections, *terms.sections)}
     return NamedQuantities(
         shown.name,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation import ExperimentNumbers
 
 
-def describe_native_interface(derivation: Derivation) -> FmuInterface:
+def describe_native_fmi3_variables(derivation: Derivation) -> FmuInterface:
     """Return the variables as a native FMI 3.0 unit of the model has them."""
     from mb2fmu import analysis
     from mb2fmu.fmu import interface
@@ -55,7 +55,7 @@ def _print_c(derivation: Derivation) -> FileTree:
     run = validation.form_experiment_numbers(derivation.definition)
     experiment = emit_c.ExperimentInputs(run.step, len(run.inputs), _inputs_per_step(run))
     return emit_c.emit_standalone(
-        derivatives.add_fmu_derivatives(derivation.program), describe_native_interface(derivation), experiment
+        derivatives.add_fmu_derivatives(derivation.program), describe_native_fmi3_variables(derivation), experiment
     )
 
 
@@ -64,7 +64,7 @@ def describe_source_model(derivation: Derivation) -> SourceModel:
     from mb2fmu import validation
     from mb2fmu.compiler import evaluation
 
-    program, interface = derivation.program, describe_native_interface(derivation)
+    program, interface = derivation.program, describe_native_fmi3_variables(derivation)
     run = validation.form_experiment_numbers(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
@@ -107,7 +107,7 @@ def _print_modelica(derivation: Derivation) -> FileTree:
 
     connections = tuple(
         modelica.FlangeConnection(terminal.name, tuple((m.name, m.variable, m.kind) for m in terminal.members))
-        for terminal in describe_native_interface(derivation).terminals
+        for terminal in describe_native_fmi3_variables(derivation).terminals
     )
     return modelica.emit_modelica_file(
         _add_modelica_modes(derivation),

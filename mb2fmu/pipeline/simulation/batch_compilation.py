@@ -21,7 +21,7 @@ from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.pipeline.fmu_build.source_code_export import describe_native_interface
+from mb2fmu.pipeline.fmu_build.source_code_export import describe_native_fmi3_variables
 
 if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
@@ -52,7 +52,7 @@ def compile_ensemble(
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _add_dependent_outputs(derivation)
-    run, interface = validation.form_experiment_numbers(definition), describe_native_interface(derivation)
+    run, interface = validation.form_experiment_numbers(definition), describe_native_fmi3_variables(derivation)
     x0, _, p0 = start_values(derivation)
     states = sorted(interface.of("state"), key=lambda variable: variable.index)
     parameters = sorted(interface.of("parameter"), key=lambda variable: variable.index)

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 _GAUSS_POINTS, _GAUSS_WEIGHTS = (np.polynomial.legendre.leggauss(5) + np.array([[1.0], [0.0]])) / 2.0
 
 
-class BondEnergyAccount:
+class SystemBondEnergies:
     """Energies of all bonds of a system during its run.
 
     Args:

@@ -127,7 +127,7 @@ class _CallRecordingSlave:
         return result
 
 
-def make_component_slaves(request: SystemRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
+def initialize_component_slaves(request: SystemRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
     """Return all components, in Initialization Mode with their start values."""
     slaves: list[Fmi2Slave | Fmi3Slave] = []
     wiring = request.wiring
@@ -193,7 +193,7 @@ def main() -> None:
         (folder / "rows.f64").open("wb", buffering=0) as rows,
     ):
         try:
-            slaves = make_component_slaves(request, log)
+            slaves = initialize_component_slaves(request, log)
         except (SlaveError, Exception) as error:  # noqa: BLE001  an FMU that cannot be made: fmpy raises bare exceptions
             failure = {"component": "", "time": 0.0, "what": f"instantiating failed: {error}"}
             (folder / "outcome.json").write_text(json.dumps({"failure": failure, "notes": []}), encoding="utf-8")

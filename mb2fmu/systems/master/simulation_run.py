@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.master.bond_energy import BondEnergyAccount
+from mb2fmu.systems.master.bond_energy import SystemBondEnergies
 from mb2fmu.systems.master.communication_steps import AcceptedStep, CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import Slave
 from mb2fmu.systems.master.stability_forecast import LinearModel, StabilityForecast, forecast_stability
@@ -93,7 +93,7 @@ def run_coupled_system(
         stepper = SystemStepper(wiring, slaves, stepping)
         stepper.initialize()
         _forecast_stability(statistics, wiring, linearize(), stepping, stop)
-        energy_account = BondEnergyAccount(
+        energy_account = SystemBondEnergies(
             wiring, stepping.order, 0.0, stepper.loop_solver.u, stepper.loop_solver.y, iterated=stepping.passes > 1
         )
         record(0.0, stepper.loop_solver.y, energy_account.energy_defects(), energy_account.exchanged_energies())
@@ -132,7 +132,7 @@ def _step_to_end(
     stepper: SystemStepper,
     stepping: SteppingSettings,
     stop: float,
-    energy_account: BondEnergyAccount,
+    energy_account: SystemBondEnergies,
     record: RecordPoint,
 ) -> None:
     """Step the system to the end, with steps as given or adapted to the accuracy, and record every point."""

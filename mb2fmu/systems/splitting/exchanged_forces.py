@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.model.declarations.declared_terminals import ConnectionKind
-from mb2fmu.systems.splitting.state_dependencies import list_load_points, list_torque_frames
+from mb2fmu.systems.splitting.state_dependencies import list_frames_turned_by_load, list_load_points
 
 if TYPE_CHECKING:
     from mb2fmu.systems.splitting.cut_records import MechanismCut
@@ -99,11 +99,11 @@ def find_parts_acted_on(cut: MechanismCut, load: Load) -> frozenset[int]:
             parts
             | {
                 int(bool(cut.parts_of_states(dependencies.frame_states[index]) & {1}))
-                for index in list_torque_frames(load)
+                for index in list_frames_turned_by_load(load)
             }
         )
     state_sets = [dependencies.point_states[index] for index in list_load_points(load)] + [
-        dependencies.frame_states[index] for index in list_torque_frames(load)
+        dependencies.frame_states[index] for index in list_frames_turned_by_load(load)
     ]
     return frozenset(part for states in state_sets for part in cut.parts_of_states(states))
 

@@ -12,9 +12,9 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import Load, Mechanism
 from mb2fmu.systems.splitting.exchanged_forces import find_free_axes, make_identifier
 from mb2fmu.systems.splitting.state_dependencies import (
     StateDependencies,
+    list_frames_turned_by_load,
     list_load_frames,
     list_load_points,
-    list_torque_frames,
 )
 from mb2fmu.systems.wired_system import CouplingError
 
@@ -60,7 +60,9 @@ class OpenedJoint:
 
     def acts_on_outer_side(self, load: Load) -> bool:
         """Return whether a load acts on anything beyond the joint."""
-        return bool({*list_load_points(load)} & self.outer_points or {*list_torque_frames(load)} & self.outer_frames)
+        return bool(
+            {*list_load_points(load)} & self.outer_points or {*list_frames_turned_by_load(load)} & self.outer_frames
+        )
 
 
 def find_opened_joint(mechanism: Mechanism, name: str, is_outer_body: Sequence[int], point: int) -> OpenedJoint:

@@ -20,7 +20,7 @@ from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates
 from mb2fmu.systems.splitting.cut_records import MechanismCut
 from mb2fmu.systems.splitting.exchanged_forces import ExchangedForce, find_parts_acted_on, replace_magnitude_by_input
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
-from mb2fmu.systems.splitting.state_dependencies import list_torque_frames
+from mb2fmu.systems.splitting.state_dependencies import list_frames_turned_by_load
 
 VALUE, RATE, ACCELERATION = range(3)
 """Levels of a state that another part needs."""
@@ -213,7 +213,7 @@ class PartDraft:
         for load in self._list_crossing_loads() if self.joint_socket else ():
             inner = [
                 frame
-                for frame in list_torque_frames(load)
+                for frame in list_frames_turned_by_load(load)
                 if not self.cut.parts_of_states(self.cut.dependencies.frame_states[frame]) & {1}
             ]
             if isinstance(load, PathwayLoad) or any(frame not in {self.cut.joint_frame, 0} for frame in inner):

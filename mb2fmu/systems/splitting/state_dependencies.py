@@ -111,7 +111,7 @@ def list_load_points(load: Load) -> tuple[int, ...]:
     return load.points if isinstance(load, PathwayLoad) else ()
 
 
-def list_torque_frames(load: Load) -> tuple[int, ...]:
+def list_frames_turned_by_load(load: Load) -> tuple[int, ...]:
     """Return the frames that a load turns."""
     if isinstance(load, TorqueLoad):
         return (load.frame,)
@@ -129,7 +129,7 @@ def list_load_frames(load: Load) -> tuple[int, ...]:
         vector_terms = load.torque
     elif isinstance(load, TorqueActuatorLoad):
         vector_terms = load.axis
-    return (*list_torque_frames(load), *_list_frame_numbers(vector_terms))
+    return (*list_frames_turned_by_load(load), *_list_frame_numbers(vector_terms))
 
 
 def _list_frame_numbers(terms: Iterable[tuple[int, object]]) -> Iterator[int]:

@@ -38,7 +38,7 @@ from mb2fmu.validation.reference.event_sides import (
     group_simultaneous_events,
 )
 from mb2fmu.validation.reference.event_step_loop import LocatedEvent
-from mb2fmu.validation.reference.initial_contact_modes import find_mode_state_indices
+from mb2fmu.validation.reference.perturbed_contact_starts import find_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
 from mb2fmu.validation.reference.variable_scales import EPSILON, ROUND_OFF_ALLOWANCE
 

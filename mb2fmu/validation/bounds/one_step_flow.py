@@ -35,9 +35,9 @@ from mb2fmu.validation.reference.event_sides import (
     evaluate_both_event_sides,
 )
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent, assume_start_events_done
-from mb2fmu.validation.reference.initial_contact_modes import find_mode_state_indices
+from mb2fmu.validation.reference.perturbed_contact_starts import find_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
+from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class OneStepFlow:
 
         Raises:
             ValidationError: As of
-                :meth:`.TrajectoryIntegration.integrate_trajectory`.
+                :meth:`.IntegrationProblem.integrate_trajectory`.
         """
         run = self._reference.experiment
         begin, end = run.time[step.k : step.k + 2].tolist()
@@ -117,7 +117,7 @@ class OneStepFlow:
         time = np.array([begin, end, end + time_beyond_end] if time_beyond_end else [begin, end])
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
         integration, event_log = (
-            TrajectoryIntegration(self._numeric, time, inputs, self._prepared, stiff=run.stiff),
+            IntegrationProblem(self._numeric, time, inputs, self._prepared, stiff=run.stiff),
             IntegrationEventLog(step_size=self._step_size),
         )
         modes, x = self._apply_input_jumps(step, x)

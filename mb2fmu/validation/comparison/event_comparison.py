@@ -301,7 +301,7 @@ def _find_clearest_jump(
     return n + int(np.argmax(rate_jumps)) if len(rate_jumps) and np.max(rate_jumps) > _DERIVATIVE_JUMP_FRACTION else -1
 
 
-def plan_event_sessions(
+def plan_event_watch_sessions(
     watched_events: Sequence[Sequence[WatchedEvent]],
     kind: InterfaceType,
     description: FmuDescription,

@@ -43,19 +43,19 @@ def pointer_fields(names: str) -> list[tuple[str, Any]]:
     return [(name, C_POINTER) for name in names.split()]
 
 
-class EvaluationStepStructure(ctypes.Structure):
+class EvaluationStepStruct(ctypes.Structure):
     """``struct step``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("function"), *integer_fields("n k first name")]
 
 
-class EvaluationPlanStructure(ctypes.Structure):
+class EvaluationPlanStruct(ctypes.Structure):
     """``struct plan``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("steps"), *integer_fields("count")]
 
 
-class OrthogonalFactorsStructure(ctypes.Structure):
+class OrthogonalFactorsStruct(ctypes.Structure):
     """``struct orthogonal``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -67,28 +67,28 @@ class OrthogonalFactorsStructure(ctypes.Structure):
 PLAN_NAMES = ("projection", "holonomic", "slopes", "constraints", "dynamics", "late", "kinetic", "outputs")
 
 
-class EquationsStructure(ctypes.Structure):
+class EquationsStruct(ctypes.Structure):
     """``struct equations``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
         *integer_fields("n_q n_u n_z n_r n_p n_y n_phi m rows n_independent size u_dot multipliers largest"),
         *pointer_fields("independent dependent typical"),
-        *[(name, EvaluationPlanStructure) for name in PLAN_NAMES],
+        *[(name, EvaluationPlanStruct) for name in PLAN_NAMES],
         *pointer_fields("mechanism"),
         *integer_fields("singular"),
         *pointer_fields("memory v results rates numbers a b vector"),
-        ("constraints_turned", OrthogonalFactorsStructure),
-        ("least_norm", OrthogonalFactorsStructure),
+        ("constraints_turned", OrthogonalFactorsStruct),
+        ("least_norm", OrthogonalFactorsStruct),
     ]
 
 
-class InstantMotionStructure(ctypes.Structure):
+class InstantMotionStruct(ctypes.Structure):
     """``struct motion``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = pointer_fields("u x_dot power kinetic outputs residual")
 
 
-class TrajectoryIntegrationStructure(ctypes.Structure):
+class TrajectoryIntegrationStruct(ctypes.Structure):
     """``struct journey``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -105,7 +105,7 @@ class TrajectoryIntegrationStructure(ctypes.Structure):
     ]
 
 
-class SwitchModesStructure(ctypes.Structure):
+class SwitchModesStruct(ctypes.Structure):
     """``struct modes``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -116,19 +116,19 @@ class SwitchModesStructure(ctypes.Structure):
     ]
 
 
-class ExpressionGroupStructure(ctypes.Structure):
+class ExpressionGroupStruct(ctypes.Structure):
     """``struct group``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("function places"), *integer_fields("count first")]
 
 
-class ExpressionGroupsStructure(ctypes.Structure):
+class ExpressionGroupsStruct(ctypes.Structure):
     """``struct groups``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("groups"), *integer_fields("count")]
 
 
-class VectorTermsStructure(ctypes.Structure):
+class VectorTermsStruct(ctypes.Structure):
     """``struct terms``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -137,7 +137,7 @@ class VectorTermsStructure(ctypes.Structure):
     ]
 
 
-class PathSumsStructure(ctypes.Structure):
+class PathSumsStruct(ctypes.Structure):
     """``struct path_sums``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -146,7 +146,7 @@ class PathSumsStructure(ctypes.Structure):
     ]
 
 
-class LoadPiecesStructure(ctypes.Structure):
+class LoadPiecesStruct(ctypes.Structure):
     """``struct pieces``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -155,7 +155,7 @@ class LoadPiecesStructure(ctypes.Structure):
     ]
 
 
-class PathwaysStructure(ctypes.Structure):
+class PathwaysStruct(ctypes.Structure):
     """``struct pathways``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -164,19 +164,19 @@ class PathwaysStructure(ctypes.Structure):
     ]
 
 
-class SensedVectorsStructure(ctypes.Structure):
+class SensedVectorsStruct(ctypes.Structure):
     """``struct sensed_vectors``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*integer_fields("count"), *pointer_fields("kind node place")]
 
 
-class MatrixEntriesStructure(ctypes.Structure):
+class MatrixEntriesStruct(ctypes.Structure):
     """``struct entries``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*integer_fields("count"), *pointer_fields("row column place")]
 
 
-class CompositeBodiesStructure(ctypes.Structure):
+class CompositeBodiesStruct(ctypes.Structure):
     """``struct composites``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -185,13 +185,13 @@ class CompositeBodiesStructure(ctypes.Structure):
     ]
 
 
-class RigidBranchesStructure(ctypes.Structure):
+class RigidBranchesStruct(ctypes.Structure):
     """``struct rigid``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = pointer_fields("node turns composite point frame rows_begin rows")
 
 
-class LinkPlacementsStructure(ctypes.Structure):
+class LinkPlacementsStruct(ctypes.Structure):
     """``struct places``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -200,54 +200,54 @@ class LinkPlacementsStructure(ctypes.Structure):
     ]
 
 
-class ArticulatedTreeStructure(ctypes.Structure):
+class ArticulatedTreeStruct(ctypes.Structure):
     """``struct articulated``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
         *integer_fields("count"),
         *pointer_fields("order parent path_begin path sign"),
-        ("bodies", LinkPlacementsStructure),
-        ("points", LinkPlacementsStructure),
-        ("frames", LinkPlacementsStructure),
+        ("bodies", LinkPlacementsStruct),
+        ("points", LinkPlacementsStruct),
+        ("frames", LinkPlacementsStruct),
     ]
 
 
-class MechanismStructure(ctypes.Structure):
+class MechanismStruct(ctypes.Structure):
     """``struct mechanism``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
         *integer_fields("n_v n_w n_q n_u n_all n_z m"),
         *pointer_fields("w"),
-        ("motion", ExpressionGroupsStructure),
-        ("acting", ExpressionGroupsStructure),
+        ("motion", ExpressionGroupsStruct),
+        ("acting", ExpressionGroupsStruct),
         *integer_fields("n_gathered"),
         *pointer_fields("gathered"),
         *integer_fields("n_frames"),
         *pointer_fields("frame_parent rotation"),
-        ("frame_terms", VectorTermsStructure),
-        ("turning", PathSumsStructure),
-        ("point_terms", VectorTermsStructure),
-        ("moving", PathSumsStructure),
-        ("place_terms", VectorTermsStructure),
-        ("places_of_points", PathSumsStructure),
+        ("frame_terms", VectorTermsStruct),
+        ("turning", PathSumsStruct),
+        ("point_terms", VectorTermsStruct),
+        ("moving", PathSumsStruct),
+        ("place_terms", VectorTermsStruct),
+        ("places_of_points", PathSumsStruct),
         *pointer_fields("given"),
         *integer_fields("n_bodies"),
         *pointer_fields("masscenter body_frame mass inertia"),
-        ("forces", LoadPiecesStructure),
-        ("torques", LoadPiecesStructure),
-        ("pathways", PathwaysStructure),
-        ("sensed", SensedVectorsStructure),
+        ("forces", LoadPiecesStruct),
+        ("torques", LoadPiecesStruct),
+        ("pathways", PathwaysStruct),
+        ("sensed", SensedVectorsStruct),
         *integer_fields("n_sights"),
         *pointer_fields("sight_kind sight_node sight_slot"),
         *integer_fields("n_potential"),
         *pointer_fields("potential"),
-        ("K", MatrixEntriesStructure),
-        ("A", MatrixEntriesStructure),
+        ("K", MatrixEntriesStruct),
+        ("A", MatrixEntriesStruct),
         *pointer_fields("k0 b gamma z_dot"),
         *pointer_fields("frames_begin frames_of points_begin points_of bodies_begin bodies_of"),
-        ("composites", CompositeBodiesStructure),
-        ("rigid", RigidBranchesStructure),
-        ("articulated", ArticulatedTreeStructure),
+        ("composites", CompositeBodiesStruct),
+        ("rigid", RigidBranchesStruct),
+        ("articulated", ArticulatedTreeStruct),
         *pointer_fields("memory g R omega alpha position velocity acceleration F T Q"),
         *pointer_fields("frame_numbers point_numbers place_numbers inertia_N composite links"),
     ]

@@ -23,7 +23,7 @@ from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import C_PRELUDE, CExpressionWriter, LookupTableDefinitions
 from mb2fmu.validation.compiled.c_structures import array_address
 from mb2fmu.validation.compiled.mechanism_c_tables import MechanismCTables
-from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlan, EvaluationStep
+from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationStep, ExpressionPlan
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity
 
 FIRST_SOLVE_NUMBER = 2  # 0 and 1 are the dependent speeds and the accelerations
@@ -54,7 +54,7 @@ class EvaluationPlanCode:
         self._plans: dict[str, list[tuple[int, EvaluationStep]]] = {}
         self._kept: list[Any] = []
 
-    def add(self, name: str, plan: EvaluationPlan) -> None:
+    def add(self, name: str, plan: ExpressionPlan) -> None:
         """Write the functions of a plan.
 
         Raises:
@@ -84,10 +84,10 @@ class EvaluationPlanCode:
         """Return the source text; it needs the prelude of ``c_expressions`` and the tables."""
         return "\n".join(self._functions)
 
-    def plan(self, name: str, library: ctypes.CDLL) -> c_structures.EvaluationPlanStructure:
+    def plan(self, name: str, library: ctypes.CDLL) -> c_structures.EvaluationPlanStruct:
         """Return the table of a plan, whose functions are in ``library``; it lives as long as this object."""
         steps = self._plans.get(name, [])
-        table = (c_structures.EvaluationStepStructure * max(len(steps), 1))()
+        table = (c_structures.EvaluationStepStruct * max(len(steps), 1))()
         for row, (number, step) in zip(table, steps, strict=False):
             row.function = ctypes.cast(getattr(library, f"step_{number}"), ctypes.c_void_p).value
             if step.solve:
@@ -95,7 +95,7 @@ class EvaluationPlanCode:
                 row.first, row.name = step.unknowns, FIRST_SOLVE_NUMBER + len(self.names)
                 self.names.append(step.solve.name)
         self._kept += [table, library]
-        return c_structures.EvaluationPlanStructure(ctypes.addressof(table), len(steps))
+        return c_structures.EvaluationPlanStruct(ctypes.addressof(table), len(steps))
 
 
 @cache
@@ -163,7 +163,7 @@ class _InstantResults:
     """
 
     numbers: Floats
-    motion: c_structures.InstantMotionStructure
+    motion: c_structures.InstantMotionStruct
     address: int
     places: tuple[tuple[str, slice], ...]
 
@@ -220,7 +220,7 @@ class CompiledEquations:
         sizes: EquationSizes,
         independent: Sequence[int],
         typical: Floats,
-        plans: dict[str, EvaluationPlan],
+        plans: dict[str, ExpressionPlan],
         mechanism: Mechanism | None = None,
         quantities: Sequence[KinematicQuantity] = (),
     ) -> None:
@@ -235,7 +235,7 @@ class CompiledEquations:
         expressions_library = compile_library({"expressions.c": "\n".join(texts).encode()}, "expressions")
         self._independent = np.array([*independent], dtype=np.int64)
         self._dependent = np.array([i for i in range(sizes.n_u) if i not in set(independent)], dtype=np.int64)
-        e = self._equations = c_structures.EquationsStructure()
+        e = self._equations = c_structures.EquationsStruct()
         for field in sizes.__dataclass_fields__.keys() - {"seen"}:
             setattr(e, field, getattr(sizes, field))
         for name in plans:
@@ -293,7 +293,7 @@ class CompiledEquations:
         places = tuple((name, slice(end - size, end)) for (name, size), end in zip(sizes.items(), ends, strict=True))
         numbers = np.empty(ends[-1])
         first = array_address(numbers)
-        motion = c_structures.InstantMotionStructure(**{name: first + 8 * place.start for name, place in places})
+        motion = c_structures.InstantMotionStruct(**{name: first + 8 * place.start for name, place in places})
         return _InstantResults(numbers, motion, ctypes.addressof(motion), places)
 
     def _parameters(self, prepared: Sequence[float]) -> int:
@@ -389,7 +389,7 @@ class CompiledEquations:
         y[0] = start
         arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (time, inputs, prepared, scales)]
         points, input_rows, parameters, sizes = arrays
-        integration = c_structures.TrajectoryIntegrationStructure(
+        integration = c_structures.TrajectoryIntegrationStruct(
             tableau=array_address(_form_dop853_tableau()),
             parameters=array_address(parameters),
             scales=array_address(sizes),
@@ -436,7 +436,7 @@ class CompiledEquations:
 
 
 def _free_memory(
-    library: Any, equations: c_structures.EquationsStructure, _bodies: c_structures.MechanismStructure | None
+    library: Any, equations: c_structures.EquationsStruct, _bodies: c_structures.MechanismStruct | None
 ) -> None:
     """Free the memory; ``_bodies`` are part of ``equations``."""
     library.reference_end(ctypes.addressof(equations))

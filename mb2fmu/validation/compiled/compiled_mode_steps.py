@@ -54,13 +54,13 @@ class CompiledModeSteps:
         self._time, self._y = np.zeros(2), np.zeros(equations.n_x + 1)
         self._parameters: tuple[Sequence[float], Floats] = ((), np.zeros(0))
         self._scales, self._inputs = np.zeros(equations.n_x + 1), inputs
-        self._modes = c_structures.SwitchModesStructure(
+        self._modes = c_structures.SwitchModesStruct(
             switches=n, inputs=inputs, first=outputs, kinds=array_address(self._kinds),
             sizes=array_address(self.sizes), values=array_address(self._values), r=array_address(self._r[1]),
             x_dot=array_address(self._x_dot), outputs=array_address(self._outputs),
             margins=array_address(self._margins[0]), limits=array_address(self._margins[1]),
         )  # fmt: skip
-        self._journey = c_structures.TrajectoryIntegrationStructure(
+        self._journey = c_structures.TrajectoryIntegrationStruct(
             tableau=equations.tableau_address, time=array_address(self._time), points=2,
             inputs=array_address(self._r[0]), scales=array_address(self._scales),
             modes=ctypes.addressof(self._modes),

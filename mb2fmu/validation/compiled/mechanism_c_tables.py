@@ -125,15 +125,15 @@ class ExpressionValueCode:
 
     def groups(
         self, loops: Sequence[_GroupedExpressionFunction], library: ctypes.CDLL
-    ) -> c_structures.ExpressionGroupsStructure:
+    ) -> c_structures.ExpressionGroupsStruct:
         """Return the table of functions, which are in ``library``; it lives as long as this object."""
-        table = (c_structures.ExpressionGroupStructure * max(len(loops), 1))()
+        table = (c_structures.ExpressionGroupStruct * max(len(loops), 1))()
         for row, loop in zip(table, loops, strict=False):
             row.function = ctypes.cast(getattr(library, f"values_{loop.number}"), ctypes.c_void_p).value
             row.places, row.count, row.first = c_structures.array_address(loop.places), loop.count, loop.first
             self._kept.append(loop)
         self._kept += [table, library]
-        return c_structures.ExpressionGroupsStructure(ctypes.addressof(table), len(loops))
+        return c_structures.ExpressionGroupsStruct(ctypes.addressof(table), len(loops))
 
     def _reserve_places(self, count: int) -> int:
         """Reserve places for values and return the first."""
@@ -227,7 +227,7 @@ class MechanismCTables:
 
     def structure(
         self, library: ctypes.CDLL, quantities: Sequence[KinematicQuantity], first: int
-    ) -> c_structures.MechanismStructure:
+    ) -> c_structures.MechanismStruct:
         """Return the filled structure, which lives as long as this object.
 
         Args:
@@ -236,7 +236,7 @@ class MechanismCTables:
             first: The slot of their first number.
         """
         m, values = self._m, self.values
-        s = c_structures.MechanismStructure()
+        s = c_structures.MechanismStruct()
         w = values.values()
         s.w, s.n_v, s.n_w, s.n_q, s.n_u = self._array(w), self._given, len(w), len(m.q), len(m.u)
         s.n_all, s.n_z = len(m.u_all), len(m.z)
@@ -315,7 +315,7 @@ class MechanismCTables:
         """Keep an array of 64-bit integers, and return its address."""
         return self._array([*numbers, 0], np.int64)  # never empty
 
-    def _add_vectors(self, s: c_structures.MechanismStructure) -> None:
+    def _add_vectors(self, s: c_structures.MechanismStruct) -> None:
         """Add frames, points, and the terms of both, whose numbers are gathered one after the other."""
         m = self._m
         gathered: list[int] = []
@@ -333,7 +333,7 @@ class MechanismCTables:
 
     def _collect_vector_terms(
         self, nodes: Sequence[FrameAndPointTerms], gathered: list[int]
-    ) -> tuple[c_structures.VectorTermsStructure, list[c_structures.PathSumsStructure]]:
+    ) -> tuple[c_structures.VectorTermsStruct, list[c_structures.PathSumsStruct]]:
         """Return terms of some sets of nodes, whose places are added to ``gathered``, and the paths of each set."""
         terms: list[FrameVectorTerm] = []
         paths = []
@@ -344,7 +344,7 @@ class MechanismCTables:
                 terms += terms_of_node
             counts = [len(terms_of_node) for terms_of_node in each.terms]
             arrays = map(self._whole, (each.order(), each.parents, first, counts))
-            paths.append(c_structures.PathSumsStructure(len(each.parents), *arrays))
+            paths.append(c_structures.PathSumsStruct(len(each.parents), *arrays))
         numbers = []
         for term in terms:
             numbers.append(len(gathered))
@@ -353,9 +353,9 @@ class MechanismCTables:
         begin = [0, *itertools.accumulate(speeds)][: len(terms)]
         columns = [column for term in terms for column in term.speeds]
         arrays = map(self._whole, ([term.frame for term in terms], numbers, speeds, columns, begin))
-        return c_structures.VectorTermsStructure(len(terms), *arrays), paths
+        return c_structures.VectorTermsStruct(len(terms), *arrays), paths
 
-    def _add_bodies(self, s: c_structures.MechanismStructure) -> None:
+    def _add_bodies(self, s: c_structures.MechanismStruct) -> None:
         """Fill the tables of bodies: mass centre, frame (−1 for a particle), mass, inertia, row by row."""
         bodies = self._m.bodies
         s.n_bodies = len(bodies)
@@ -367,7 +367,7 @@ class MechanismCTables:
         s.n_potential = len(self._m.potential_forces)
         s.potential = self._whole(self.values.places(self._m.potential_forces))
 
-    def _add_loads(self, s: c_structures.MechanismStructure) -> None:
+    def _add_loads(self, s: c_structures.MechanismStruct) -> None:
         """Fill the tables of forces, torques and pathways; a torque actuator gives two torques of opposite sign."""
         place, places = self.values.place, self.values.places
         forces: list[tuple[int, int, list[int], int, float]] = []  # node, frame, vector, factor, sign
@@ -383,7 +383,7 @@ class MechanismCTables:
                         torques += [(node, frame, places(c), place(load.torque), sign) for frame, c in load.axis]
         s.forces, s.torques = self._tabulate_load_pieces(forces), self._tabulate_load_pieces(torques)
         paths = [load.points for load in self._pathways]
-        s.pathways = c_structures.PathwaysStructure(
+        s.pathways = c_structures.PathwaysStruct(
             len(paths),
             self._whole(itertools.accumulate(map(len, paths), initial=0)),
             self._whole(itertools.chain(*paths)),
@@ -391,7 +391,7 @@ class MechanismCTables:
             self._whole(place(load.force) for load in self._pathways),
         )
         sensed = self._m.motion_vectors
-        s.sensed = c_structures.SensedVectorsStructure(
+        s.sensed = c_structures.SensedVectorsStruct(
             len(sensed),
             self._whole(_MOTION_VECTOR_KINDS.index(each.kind) for each in sensed),
             self._whole(each.point_or_frame for each in sensed),
@@ -400,13 +400,13 @@ class MechanismCTables:
 
     def _tabulate_load_pieces(
         self, rows: Sequence[tuple[int, int, list[int], int, float]]
-    ) -> c_structures.LoadPiecesStructure:
+    ) -> c_structures.LoadPiecesStruct:
         """Return rows (node, frame, vector, factor, sign) as one array per column; factor −1 means 1."""
         nodes, frames, vectors, factors, signs = zip(*rows, strict=True) if rows else ((),) * 5
         integer_arrays = map(self._whole, (nodes, frames, itertools.chain(*vectors), factors))
-        return c_structures.LoadPiecesStructure(len(rows), *integer_arrays, self._array([*signs, 0.0]))
+        return c_structures.LoadPiecesStruct(len(rows), *integer_arrays, self._array([*signs, 0.0]))
 
-    def _add_constraints(self, s: c_structures.MechanismStructure) -> None:
+    def _add_constraints(self, s: c_structures.MechanismStruct) -> None:
         """Fill the tables of K, k0, z', and A, b, γ where there are constraints."""
         m, c, places = self._m, self._m.velocity_constraints, self.values.places
         s.K, s.k0 = self._entries(m.kinematics.matrix), self._whole(places(list(m.kinematics.offset)))
@@ -415,14 +415,14 @@ class MechanismCTables:
         s.A = self._entries(c.jacobian) if c else self._entries(sm.zeros(0, 0))
         s.b, s.gamma = (self._whole(places(list(part))) for part in ((c.offset, c.bias) if c else ((), ())))
 
-    def _entries(self, matrix: sm.MatrixBase) -> c_structures.MatrixEntriesStructure:
+    def _entries(self, matrix: sm.MatrixBase) -> c_structures.MatrixEntriesStruct:
         """Return a matrix as rows, columns and places of the entries that are not zero."""
         entries = matrix.todok()
         rows, columns = ([position[k] for position in entries] for k in (0, 1))
         places = self.values.places(list(entries.values()))
-        return c_structures.MatrixEntriesStructure(len(entries), *map(self._whole, (rows, columns, places)))
+        return c_structures.MatrixEntriesStruct(len(entries), *map(self._whole, (rows, columns, places)))
 
-    def _add_columns(self, s: c_structures.MechanismStructure) -> None:
+    def _add_columns(self, s: c_structures.MechanismStruct) -> None:
         """Add what each column of the mass matrix comes from."""
         columns = MassMatrixColumns(self._m, self._frames, self._moving)
         paths = [columns.paths(speed) for speed in range(len(self._m.u))]
@@ -443,7 +443,7 @@ class MechanismCTables:
         s.rigid.rows_begin, s.rigid.rows = self._lists(columns.rows)
         self._add_articulated(s, find_articulated_tree(self._m, columns, self._frames, self._moving))
 
-    def _add_articulated(self, s: c_structures.MechanismStructure, tree: ArticulatedTree | None) -> None:
+    def _add_articulated(self, s: c_structures.MechanismStruct, tree: ArticulatedTree | None) -> None:
         """Add the tree of links, if the mechanism is one."""
         if tree is None:
             return
@@ -457,7 +457,7 @@ class MechanismCTables:
             places = getattr(tree, name)
             begin, path = self._lists([self._terms_of(place.path) for place in places])
             node, link = self._whole(place.node for place in places), self._whole(place.speed for place in places)
-            setattr(s.articulated, name, c_structures.LinkPlacementsStructure(len(places), node, link, begin, path))
+            setattr(s.articulated, name, c_structures.LinkPlacementsStruct(len(places), node, link, begin, path))
 
     def _terms_of(self, path: Sequence[int]) -> list[int]:
         """Return the numbers of the terms of some points."""

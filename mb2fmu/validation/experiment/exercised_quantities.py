@@ -23,7 +23,7 @@ from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun, observe_trajectory
-from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
+from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 from mb2fmu.validation.result import ExercisedResult, Perturbation
 
 Floats = npt.NDArray[np.float64]
@@ -183,7 +183,7 @@ def _follow_change(reference: ReferenceRun, limits: ErrorBounds, reset: _ResetTo
     trajectory, ratios = np.append(start, 0.0)[None, :], np.zeros(len(reference.variables))
     for end in ends:
         rows = slice(len(trajectory) - 1, end + 1)
-        part = TrajectoryIntegration(
+        part = IntegrationProblem(
             numeric, run.time[rows], changed_experiment.inputs[rows.start : end], prepared, stiff=run.stiff
         )
         continuation = part.integrate_trajectory(

@@ -31,9 +31,9 @@ from mb2fmu.validation.bounds.perturbation_sizes import (
 )
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, evaluate_calculated_parameters
-from mb2fmu.validation.reference.initial_contact_modes import ContactGaps, find_mode_state_indices
+from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps, find_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ROUGH_RUN_TOLERANCE, ReferenceRun, compute_constraint_scales
-from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
+from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 from mb2fmu.validation.result import Perturbation
 from mb2fmu.validation.runs.fmu_description import FmuDescription
@@ -355,7 +355,7 @@ def _reaches_end(reference: ReferenceRun, run: ExperimentNumbers, dependent_spee
     x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
     try:
         prepared = numeric.prepare(run.parameters)
-        integration = TrajectoryIntegration(
+        integration = IntegrationProblem(
             numeric, run.time, run.inputs, prepared, stiff=run.stiff, budget=_ROUGH_RUN_BUDGET
         )
         scales = reference.error_scales(ROUGH_RUN_TOLERANCE)

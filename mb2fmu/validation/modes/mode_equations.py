@@ -17,7 +17,7 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, SwitchKind
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
 from mb2fmu.validation.modes.latch_closure import find_pinned_contacts
-from mb2fmu.validation.modes.motion_in_modes import InstantObservation, MotionInModes, OutputCounts
+from mb2fmu.validation.modes.motion_in_modes import InstantObservation, MotionInModes, OutputLayout
 from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents
 from mb2fmu.validation.modes.shared_holding_forces import find_held_friction_rows, solve_shared_holding_forces
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
@@ -54,7 +54,7 @@ class ModeEquations(NumericEquations):
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
-        self._output_counts: OutputCounts | None = None
+        self._output_counts: OutputLayout | None = None
         self._switch_count = len(frozen.switches)
         self.sizes = np.ones(self._switch_count)
         self.signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
@@ -134,7 +134,7 @@ class ModeEquations(NumericEquations):
         motion = InstantObservation(*self.observe_outputs(t, x, [*r, *values.tolist()], prepared))
         return MotionInModes(motion, self._output_counts or self._count_outputs(len(motion.outputs)), self.sizes)
 
-    def _count_outputs(self, output_count: int) -> OutputCounts:
+    def _count_outputs(self, output_count: int) -> OutputLayout:
         """Return the division of the outputs; settings of events take the rest."""
         if self._output_counts is None:
             n, c, k, f, m = (
@@ -145,7 +145,7 @@ class ModeEquations(NumericEquations):
                 self._latch_row_count,
             )
             settings = output_count - self.frozen.outputs - 3 * n - c - 7 * k - 5 * f - 5 * m
-            self._output_counts = OutputCounts(self.frozen.outputs, n, c, settings, k, f, m)
+            self._output_counts = OutputLayout(self.frozen.outputs, n, c, settings, k, f, m)
         return self._output_counts
 
     def evaluate_with_holding_values(

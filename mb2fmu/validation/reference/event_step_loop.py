@@ -108,7 +108,7 @@ def integrate_with_events(
     budget: int,
     event_log: IntegrationEventLog | None = None,
 ) -> Floats:
-    """Return (x, W) at each communication point; arguments as of :meth:`.TrajectoryIntegration.integrate_trajectory`.
+    """Return (x, W) at each communication point; arguments as of :meth:`.IntegrationProblem.integrate_trajectory`.
 
     W takes the work of events, too: what the kinetic energy jumps by. ``event_log`` takes the events and modes.
     """

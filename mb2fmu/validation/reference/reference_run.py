@@ -24,7 +24,7 @@ from mb2fmu.validation.modes.reference_switches import form_equations_between_ev
 from mb2fmu.validation.reference.event_sides import find_points_between_events
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
-from mb2fmu.validation.reference.initial_contact_modes import ContactGaps
+from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
     HeldSlopeFunction,
@@ -33,7 +33,7 @@ from mb2fmu.validation.reference.smooth_integration import (
 from mb2fmu.validation.reference.trajectory_integration import (
     EVALUATION_BUDGET,
     MIN_EVALUATIONS_PER_STEP,
-    TrajectoryIntegration,
+    IntegrationProblem,
 )
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference.variable_scales import (
@@ -400,10 +400,10 @@ def integrate_reference(
     """Return (x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
 
     Raises:
-        ValidationError: See :meth:`.TrajectoryIntegration.integrate_trajectory`.
+        ValidationError: See :meth:`.IntegrationProblem.integrate_trajectory`.
     """
     budget = max(EVALUATION_BUDGET, MIN_EVALUATIONS_PER_STEP * (len(run.time) - 1) * parts)
-    integration = TrajectoryIntegration(
+    integration = IntegrationProblem(
         numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff, budget=budget
     )
     return integration.integrate_trajectory(
@@ -413,7 +413,7 @@ def integrate_reference(
 
 def make_slope_with_held_inputs(numeric: NumericEquations, run: ExperimentNumbers) -> HeldSlopeFunction:
     """Return the slope of (x, W) in step k, with the inputs of that step held."""
-    return TrajectoryIntegration(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
+    return IntegrationProblem(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
 
 
 def compute_start_state(numeric: NumericEquations, run: ExperimentNumbers) -> Floats:

@@ -13,7 +13,7 @@ from mb2fmu.validation.reference.event_sides import (
     find_short_mode_differences,
 )
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, assume_start_events_done
-from mb2fmu.validation.reference.initial_contact_modes import ContactGaps, find_mode_state_indices
+from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps, find_mode_state_indices
 from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
     integrate_reference,

@@ -33,7 +33,7 @@ STIFF_STEP_BUDGET = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class TrajectoryIntegration:
+class IntegrationProblem:
     """Equations and conditions under which (x, W) moves; W is the work of all loads.
 
     Attributes:

@@ -19,7 +19,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
 from mb2fmu.model.scales.characteristic_units import typical_motion_magnitudes
-from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlan, EvaluationPlanner, solve_linear_system
+from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlan, ExpressionPlanner, solve_linear_system
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity, evaluate_kinematic_quantities
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, ObservedQuantities
 from mb2fmu.validation.reference_equations.observables import form_observable_expressions
@@ -102,12 +102,12 @@ class NewtonEulerEquations(NumericEquations):
         """Return the quantities that outputs read from the mechanism."""
         return self._observables.kinematic_quantities.all
 
-    def _plan_dynamics(self, planner: EvaluationPlanner) -> EvaluationPlan:
+    def _plan_dynamics(self, planner: ExpressionPlanner) -> ExpressionPlan:
         """Plan nothing: the mass matrix comes from bodies, over all speeds."""
         self.rows = self.n_u  # the mass matrix is over all speeds, whatever the equations have
         return planner.plan([], keep=False)
 
-    def _plan_late(self, planner: EvaluationPlanner) -> EvaluationPlan:
+    def _plan_late(self, planner: ExpressionPlanner) -> ExpressionPlan:
         """Plan nothing: there are no late intermediates."""
         return planner.plan([], keep=False)
 

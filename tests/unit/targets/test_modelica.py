@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.pipeline.derivation.event_support import needs_events
-from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_interface
+from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_fmi3_variables
 from mb2fmu.pipeline.system_runs.system_run import simulate_monolithic_model
 from mb2fmu.targets.modelica.modelica_file import make_identifiers
 from mb2fmu.targets.modelica.modelica_printing import format_modelica_number
@@ -83,7 +83,7 @@ def errors(path: Path, *, planted: tuple[str, str] | None = None, stop: float = 
     last = {round(t): k for k, t in enumerate(tenths.tolist()) if abs(t - round(t)) < 1e-9}
     truth = simulate_monolithic_model(derivation, np.linspace(0.0, stop, 11), 1e-13)
     states = readers.states_in(source)
-    described_states = sorted(describe_native_interface(derivation).of("state"), key=lambda v: v.index)
+    described_states = sorted(describe_native_fmi3_variables(derivation).of("state"), key=lambda v: v.index)
     owns = [v.name for v in described_states]
     # rumoca iterates no event at the start itself, but just behind it.
     first = 1 if "discrete Real stage" in source else 0

@@ -28,7 +28,7 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.model.functions import LookupTable
 from mb2fmu.validation import form_experiment_numbers, make_reference
 from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, integrate_smooth
-from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
+from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 SOURCES = Path(mb2fmu.validation.compiled.__file__).parent / "sources"
@@ -186,7 +186,7 @@ def test_a_singular_matrix_is_named():
 
 def _travelled(numeric, time, start, tolerance, scales, **more):
     inputs = np.zeros((len(time) - 1, len(numeric.equations.r)))
-    return TrajectoryIntegration(numeric, time, inputs, ()).integrate_trajectory(
+    return IntegrationProblem(numeric, time, inputs, ()).integrate_trajectory(
         np.array(start), tolerance, np.array(scales), **more
     )
 
@@ -211,7 +211,7 @@ def test_the_integrator_makes_scipys_steps():
     start, scales = np.array([1.0, 0.2, 0.0]), np.array([1.0, 1.0, 1.0])
     for tolerance in (1e-5, 1e-9):
         inputs = np.zeros((40, 0))
-        slope = TrajectoryIntegration(plain, time, inputs, ()).slope
+        slope = IntegrationProblem(plain, time, inputs, ()).slope
         expected = integrate_smooth(slope, time, start, tolerance, scales, 10**6, 2)
         found = _travelled(fast, time, start, tolerance, scales, parts=2)
         assert np.max(np.abs(found - expected)) < 1e-3 * tolerance
@@ -232,7 +232,7 @@ def test_stiff_equations_vanish_and_singular_ones_say_when():
 
 def test_the_budget_ends_what_takes_too_long():
     numeric = compiled(one_freedom(-(10**12) * q))
-    journey = TrajectoryIntegration(numeric, np.array([0.0, 10.0]), np.zeros((1, 0)), ())
+    journey = IntegrationProblem(numeric, np.array([0.0, 10.0]), np.zeros((1, 0)), ())
     with pytest.raises(ValidationError, match="5000000 evaluations are spent"):
         journey.integrate_trajectory(np.array([1.0, 0.0, 0.0]), 1e-9, np.array([1.0, 1e6, 1.0]))
 
@@ -298,7 +298,7 @@ def test_compiled_libraries_are_kept(tmp_path, monkeypatch):
 def test_slopes_at_several_instants_are_those_at_each():
     """As the stiff integrator asks for them, by one call; a singular matrix at any of them is told."""
     numeric = compiled(replace(one_freedom(sm.cos(u) - t), dynamics=MassMatrixDynamics(ONE * q, ONE * (sm.cos(u) - t))))
-    journey = TrajectoryIntegration(numeric, np.array([0.0, 1.0]), np.empty((1, 0)), ())
+    journey = IntegrationProblem(numeric, np.array([0.0, 1.0]), np.empty((1, 0)), ())
     times = np.array([0.1, 0.2, 0.3])
     values = np.array([[1.0, 2.0, 0.0], [-0.5, 3.0, 7.0], [2.0, 0.0, 1.0]])
     alone = [journey.slope(0)(float(at), value) for at, value in zip(times, values, strict=True)]

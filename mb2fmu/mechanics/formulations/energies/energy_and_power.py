@@ -377,7 +377,7 @@ class _CoordinateForces:
         for frame, components in action.vector:
             force = add_components(force, self._express_in_frame(components, frame, 0))
         moving: set[sm.Basic] = set().union(*(c.free_symbols for c in place))
-        return {q: dot_product(force, make_components(c.diff(q) for c in place)) for q in self.m.q if q in moving}
+        return {q: dot_product(force, form_component_triple(c.diff(q) for c in place)) for q in self.m.q if q in moving}
 
     def _express_in_frame(self, vector: Components, frame: int, into: int) -> Components:
         """Return a vector's components in another frame: up to the frame that both hang on, and down from there."""
@@ -401,12 +401,12 @@ class _CoordinateForces:
 def _rotation_axis(rotation: sm.ImmutableMatrix, q: sm.Symbol) -> Components:
     """∂w/∂q' of a frame in its parent, in its own components: of the direction cosines' derivative."""
     skew = rotation.T * rotation.diff(q)
-    return make_components(
+    return form_component_triple(
         sm.trigsimp(sm.expand(e)) if _is_short([e]) else e for e in (skew[2, 1], skew[0, 2], skew[1, 0])
     )
 
 
-def make_components(components: Iterable[sm.Expr]) -> Components:
+def form_component_triple(components: Iterable[sm.Expr]) -> Components:
     """Return three components as a tuple."""
     x, y, z = components
     return (x, y, z)

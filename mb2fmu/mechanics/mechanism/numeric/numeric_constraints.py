@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import GroupedEvaluation
+from mb2fmu.mechanics.mechanism.numeric.evaluation_by_structure import EvaluationByStructure
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 
 Array = npt.NDArray[np.float64]
@@ -55,7 +55,7 @@ class NumericConstraints:
             sm.sympify(expression)
             for expression in (*A.values(), *K.values(), *(constraints.offset if constraints else ()))
         ]
-        self._evaluate = GroupedEvaluation([m.t, *m.q, *self._other_arguments], expressions)
+        self._evaluate = EvaluationByStructure([m.t, *m.q, *self._other_arguments], expressions)
 
     def evaluate(
         self, t: float, q: Array, z: Array, r: Array, p: Sequence[float] | Array
@@ -83,12 +83,12 @@ class NumericConstraints:
         return self._bias_function(t, *q, *u, *z, *r, *self._calculate_parameters(p))
 
     @cached_property
-    def _bias_function(self) -> GroupedEvaluation:
+    def _bias_function(self) -> EvaluationByStructure:
         """Γ as a function of t, q, u and the rest, with auxiliary speeds zero."""
         m, constraints = self._mechanism, self._mechanism.velocity_constraints
         auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
         rows = [sm.sympify(expression).xreplace(auxiliary) for expression in constraints.bias] if constraints else []
-        return GroupedEvaluation([m.t, *m.q, *m.u, *self._other_arguments], rows)
+        return EvaluationByStructure([m.t, *m.q, *m.u, *self._other_arguments], rows)
 
 
 def _entry_positions(entries: dict[tuple[int, int], sm.Expr]) -> EntryPositions:

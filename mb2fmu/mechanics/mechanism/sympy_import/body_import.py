@@ -10,7 +10,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.mechanics.body_base import BodyBase
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.mechanism.records.inertia_components import dyadic_components, simplify_constant_matrix
+from mb2fmu.mechanics.mechanism.records.dyadic_components import dyadic_components, simplify_constant_matrix
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import list_appearance_points

@@ -19,7 +19,7 @@ from mb2fmu.validation.comparison.event_comparison import (
     describe_unwatched_events,
     list_watched_events,
     list_watched_variables,
-    plan_event_sessions,
+    plan_event_watch_sessions,
 )
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
@@ -121,8 +121,8 @@ def test_a_unit_that_cannot_be_looked_into_is_not_judged(judged):
     offers = SimpleNamespace(states=False)
     variables = {name: SimpleNamespace(reference=k) for k, name in enumerate(names)}
     unit = SimpleNamespace(variables=variables, capabilities={"CoSimulation": offers}, any_step=True)
-    assert plan_event_sessions([looked], "CoSimulation", unit, names) == {}
-    assert plan_event_sessions([looked], "ModelExchange", unit, names) == {}
+    assert plan_event_watch_sessions([looked], "CoSimulation", unit, names) == {}
+    assert plan_event_watch_sessions([looked], "ModelExchange", unit, names) == {}
     assert set(verdicts(judged, "CoSimulation", ["not looked at"] * len(looked))) == {"unjudged"}
 
 

@@ -42,7 +42,7 @@ class _ExpressionGroup:
     result_positions: IndexArray
 
 
-class GroupedEvaluation:
+class EvaluationByStructure:
     """The values of some expressions as a function of their symbols.
 
     Args:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlanner
+from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
@@ -54,7 +54,7 @@ class ContactGaps:
         self._contacts = contacts.each if contacts else ()
         e = numeric.equations
         known_symbols = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
-        planner = EvaluationPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(known_symbols)})
+        planner = ExpressionPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(known_symbols)})
         expressions = [
             expression for each in self._contacts for expression in (each.gap, each.resting_speed, each.stabilization)
         ]

@@ -110,7 +110,7 @@ class EvaluationStep:
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationPlan:
+class ExpressionPlan:
     """Steps that evaluate targets from a list of values (one slot per symbol)."""
 
     steps: tuple[EvaluationStep, ...]
@@ -148,7 +148,7 @@ def make_singular_matrix_error(name: str) -> ValidationError:
 
 
 @dataclass(slots=True)
-class EvaluationPlanner:
+class ExpressionPlanner:
     """Turns targets into plans; knows which symbols have a slot and are already evaluated."""
 
     intermediates: Sequence[Intermediate]
@@ -159,7 +159,7 @@ class EvaluationPlanner:
     def __post_init__(self) -> None:
         self.size = len(self.slots)
 
-    def plan(self, targets: Sequence[sm.Expr], *, keep: bool = True) -> EvaluationPlan:
+    def plan(self, targets: Sequence[sm.Expr], *, keep: bool = True) -> ExpressionPlan:
         """Return a plan for ``targets`` that skips intermediates already evaluated by an earlier retained plan.
 
         ``keep`` False: the plan need not be run for later plans to be right.
@@ -178,7 +178,7 @@ class EvaluationPlanner:
         steps.append(self._step(pending, targets))
         if not keep:
             self.evaluated = evaluated_before
-        return EvaluationPlan(tuple(steps))
+        return ExpressionPlan(tuple(steps))
 
     def _needed(self, targets: Sequence[sm.Expr]) -> list[int]:
         """Return numbers of the intermediates that targets need and that are not yet evaluated, in order."""
