@@ -63,7 +63,8 @@ def main(arguments: Sequence[str]) -> int:
             folder = Path(name) / kind
             folder.mkdir()
             program = CompilableProgram.of(with_more(derivation.program, added))
-            (sides[kind],) = ours(dataclasses.replace(derivation, program=program), JOINTS, folder, ("avx2",)).values()
+            changed = dataclasses.replace(derivation, program=program, program_with_modes=program)
+            (sides[kind],) = ours(changed, JOINTS, folder, ("avx2",)).values()
         taken = fastest(sides, JOINTS, rounds)
     one = taken["nothing"] / sum(count_operations(with_more(derivation.program, kinds()["nothing"]), "rhs").values())
     print(f"an operation of the chain: {one:.3f} ns")

@@ -198,7 +198,7 @@ def test_a_contact_that_pulls_is_caught(judge, tmp_path):
     """Planted: the contact that would have to pull stays closed."""
     contact_and_latch_events.cache_clear()  # it knows those of right contacts, and must not keep those of wrong ones
     try:
-        with patch.object(UnilateralContact, "pull", property(lambda c: 2 - c.resting)):
+        with patch.object(UnilateralContact, "normal_force_margin", property(lambda c: 2 - c.resting)):
             path = export(shaken(), tmp_path).path
     finally:
         contact_and_latch_events.cache_clear()

@@ -23,8 +23,10 @@ from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
 from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu import package
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline.derivation import model_derivation
+from mb2fmu.pipeline.derivation.event_support import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
@@ -105,9 +107,9 @@ def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
             derivation = pipeline.derive(subject.model)
     elif mutant.level == "equations":
         equations = mutant.change(right.equations)
-        derivation = replace(right, equations=equations, program=CompilableProgram.of(lower_to_program(equations)))
+        derivation = _with_program(right, equations, CompilableProgram.of(lower_to_program(equations)))
     elif mutant.level == "program":
-        derivation = replace(right, program=mutant.change(right.program))
+        derivation = _with_program(right, right.equations, mutant.change(right.program))
     elif mutant.level == "derivatives":
         native = subject.native
         entry = "adjoint" if mutant.fmi == "3" else "tangent"
@@ -117,6 +119,12 @@ def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
     if derivation.program.layout != right.program.layout:
         return derivation, float("inf")
     return derivation, graph.effect(subject, right.program, derivation.program)
+
+
+def _with_program(right: Derivation, equations: EquationsOfMotion, program: CompilableProgram) -> Derivation:
+    """The derivation as if these equations had been lowered to this program."""
+    with_modes = add_discrete_modes(right.definition, equations, program)
+    return replace(right, equations=equations, program=program, program_with_modes=with_modes)
 
 
 @contextlib.contextmanager

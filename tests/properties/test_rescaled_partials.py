@@ -49,7 +49,7 @@ def test_a_partial_that_is_two_percent_off_is_found_in_any_units(tmp_path, monke
     library = tmp_path / Path(binary).name
     library.write_bytes(files[binary])
     handle, described = ctypes.CDLL(str(library)), read_description(files[DESCRIPTION])
-    true = FmuInstance.directional
+    true = FmuInstance.get_partial_derivatives
 
     def stage() -> TrialFixture:
         return TrialFixture(FmuLibrary(handle, described, str(tmp_path)), "ModelExchange", tmp_path)
@@ -68,8 +68,8 @@ def test_a_partial_that_is_two_percent_off_is_found_in_any_units(tmp_path, monke
                 values = [value + 0.02 * only * (k == i) for k, value in enumerate(values)]
             return status, values
 
-        monkeypatch.setattr(FmuInstance, "directional", wrong)
+        monkeypatch.setattr(FmuInstance, "get_partial_derivatives", wrong)
         found = said(stage())
-        monkeypatch.setattr(FmuInstance, "directional", true)
+        monkeypatch.setattr(FmuInstance, "get_partial_derivatives", true)
         assert asked
         assert any(each.startswith("partials.directional") and unknown in each for each in found), (unknown, known)

@@ -51,4 +51,4 @@ def test_points_are_beyond_the_wall():
         ]
 
     assert not beyond()
-    assert len(beyond(visited=visited)) >= 2
+    assert len(beyond(visited_coordinates=visited)) >= 2

@@ -204,10 +204,9 @@ class EventImportCheck:
             return
         d, m = self._definition, self._mechanism
         for declared, imported in zip(d.contacts, m.contacts.each if m.contacts else (), strict=True):
-            for attribute in ("restitution", "rest_below", "stabilization"):
-                yield _SourceAndImport(
-                    f"{attribute} of {declared.name}", getattr(declared, attribute), getattr(imported, attribute)
-                )
+            yield _SourceAndImport(f"restitution of {declared.name}", declared.restitution, imported.restitution)
+            yield _SourceAndImport(f"rest_below of {declared.name}", declared.rest_below, imported.resting_speed)
+            yield _SourceAndImport(f"stabilization of {declared.name}", declared.stabilization, imported.stabilization)
             if declared.friction and imported.friction:
                 yield _SourceAndImport(
                     f"friction of {declared.name}", declared.friction.coefficient, imported.friction.coefficient

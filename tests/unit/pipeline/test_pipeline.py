@@ -144,7 +144,7 @@ def test_run_returns_every_intermediate(tmp_path: Path) -> None:
     again = mb2fmu.validate(finished.exported.path, pendulum(), observer=Listener())
     assert again.passed
     assert "validate: run the FMU as Co-Simulation" in told
-    assert told[-1] == "validate: audit what the FMU says of itself"
+    assert told[-1] == "validate: audit the FMU's description"
 
 
 def test_observer_is_told_each_stage_once_and_in_order() -> None:

@@ -209,11 +209,11 @@ def test_impossible_inertias_are_refused_repaired_or_kept(tmp_path: Path) -> Non
     with pytest.raises(ModelError, match=r"link b cannot be a body.*A \+ B ≥ C is broken"):
         pipeline.Model.from_urdf(path)
     model = pipeline.Model.from_urdf(path, inertia="repair")
-    inertial = model.mechanics.tree.parts[1].inertial
+    inertial = model.mechanics.tree.parts[1].inertia
     moments = np.linalg.eigvalsh(inertial.inertia)
     assert moments[0] + moments[1] == pytest.approx(moments[2])
     assert any("repaired" in note for note in model.mechanics.notes)
-    kept = pipeline.Model.from_urdf(path, inertia="keep").mechanics.tree.parts[1].inertial
+    kept = pipeline.Model.from_urdf(path, inertia="keep").mechanics.tree.parts[1].inertia
     assert np.linalg.eigvalsh(kept.inertia)[2] > moments[2]
 
 

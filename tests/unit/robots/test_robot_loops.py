@@ -218,7 +218,7 @@ def test_what_is_misread_of_a_loop_is_found(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(loop_list, "Pose", lambda R, p: pose(R, np.round(p, 1)))
     elif fault == "a row is missing":
         rows = LoopConstraintRows.form_rows
-        monkeypatch.setattr(LoopConstraintRows, "rows", lambda self, loop: rows(self, loop)[:5])
+        monkeypatch.setattr(LoopConstraintRows, "form_rows", lambda self, loop: rows(self, loop)[:5])
     elif fault == "another place":
         record = sdf_import.LoopRecord
 

@@ -176,7 +176,7 @@ def test_a_factor_goes_into_both_formats(mass_units: Units) -> None:
     assert b'<ssc:LinearTransformation factor="-1.0" offset="0.5"/>' in write_ssp_files(changed)[SSP_STRUCTURE_FILE]
     assert (
         b'<LinearTransformation name="link1" factor="-1.0" offset="0.5"/>'
-        in write_osp_files(changed)[SSP_STRUCTURE_FILE]
+        in write_osp_files(changed)[OSP_STRUCTURE_FILE]
     )
 
 
@@ -266,7 +266,7 @@ def test_a_system_is_coupled_written_and_held_against_the_whole(tmp_path: Path, 
         "TwoMasses.html",
         "TwoMasses.csv",
         "TwoMasses.svg",
-        SSP_STRUCTURE_FILE,
+        OSP_STRUCTURE_FILE,
     }
     assert {each.name for each in done.deviations} == {"left.x", "right.v"}
     page = (tmp_path / "TwoMasses.html").read_text()

@@ -211,7 +211,7 @@ def run_all_trials(
         groups = [{interface: member} for interface, member in members.items() if tried_rules[interface]]
         if limits.together:
             groups = [{interface: member for group in groups for interface, member in group.items()}]
-        request["effort"] = limits.effort / (1 if limits.jobs > 1 else len(groups))
+        request["effort"] = limits.effort / (1 if limits.jobs > 1 else max(len(groups), 1))
         supervisors = _Supervisors()
         with _open_thread_map(min(max(len(groups), 1), limits.jobs), supervisors) as map_groups:
             for part_result in map_groups(
