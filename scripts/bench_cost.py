@@ -28,7 +28,7 @@ from mb2fmu.compiler.evaluation.numpy_printer import find_parameter_only_nodes
 from mb2fmu.compiler.program import operation_cost
 from mb2fmu.compiler.program.program import Block, Op, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import ProgramCopy
+from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.result_dependencies import count_block_operations, count_operations
 from mb2fmu.model.scalar_operations import select_operations
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
@@ -137,7 +137,7 @@ def _block(kind: Any, n: int, b: ProgramBuilder, a: int, place: int, *, solved: 
     return [*entries, *right, *b.solution(b.block(Block(kind, n, tuple(entries), name="more")), right)]
 
 
-class _More(ProgramCopy):
+class _More(CopiedProgram):
     """A copy in which values at some places are a little larger.
 
     Args:

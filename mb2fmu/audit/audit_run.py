@@ -30,7 +30,7 @@ from mb2fmu.audit.description import variable_rules as variables
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.external_checkers import check_conformance
-from mb2fmu.audit.findings import SEVERITIES, Finding, Observation, form_finding, rules
+from mb2fmu.audit.findings import SEVERITIES, Finding, RuleViolation, form_finding, rules
 from mb2fmu.audit.recorded_reference import RecordedReference
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
@@ -60,7 +60,7 @@ class _CollectedFindings:
 
     description: DescribedModel | None
     version: str
-    observations: list[Observation]
+    observations: list[RuleViolation]
     run_result: SupervisedRunResult
     inapplicable: Mapping[str, str]
 
@@ -167,7 +167,7 @@ def _collect_findings(
                 observations += fmi1_rules.check_fmi1_description(fmu.contents[DESCRIPTION])
                 run_result.skipped.append(f"all but schema and variables: this is FMI {version}")
             else:
-                observations.append(Observation("xml.readable", str(error), DESCRIPTION))
+                observations.append(RuleViolation("xml.readable", str(error), DESCRIPTION))
     if description is not None:
         inapplicable = rule_applicability.find_inapplicable_rules(fmu, description)
         behaviour_rules = [
@@ -272,7 +272,7 @@ def _select_rules(only: Sequence[str], skip: Sequence[str]) -> list[str]:
 
 def _check_static_rules(
     fmu: archive.FmuArchive, description: DescribedModel, rule_ids: Sequence[str]
-) -> list[Observation]:
+) -> list[RuleViolation]:
     """Return what rules on archive, description and binaries find; binaries are read only if wanted."""
     observations = _check_description(fmu, description)
     if any(rule_id.startswith("binary.") for rule_id in rule_ids):
@@ -280,7 +280,7 @@ def _check_static_rules(
     return observations
 
 
-def _check_description(fmu: archive.FmuArchive, description: DescribedModel) -> list[Observation]:
+def _check_description(fmu: archive.FmuArchive, description: DescribedModel) -> list[RuleViolation]:
     """Return what rules on archive and description find."""
     return [
         *archive.check_promised_files(fmu, description),
@@ -292,7 +292,7 @@ def _check_description(fmu: archive.FmuArchive, description: DescribedModel) -> 
     ]
 
 
-def _merge_interfaces(observations: Iterable[Observation]) -> list[Observation]:
+def _merge_interfaces(observations: Iterable[RuleViolation]) -> list[RuleViolation]:
     """Merge equal findings of both interface types."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for observation in _merge_crashes(observations):
@@ -304,7 +304,7 @@ def _merge_interfaces(observations: Iterable[Observation]) -> list[Observation]:
         if has_interface and first_part not in interfaces:
             interfaces.append(first_part)
     return [
-        Observation(
+        RuleViolation(
             rule,
             message,
             ", ".join([*([" and ".join(interfaces)] if interfaces else []), *([member_place] if member_place else [])]),
@@ -313,9 +313,9 @@ def _merge_interfaces(observations: Iterable[Observation]) -> list[Observation]:
     ]
 
 
-def _merge_crashes(observations: Iterable[Observation]) -> Iterator[Observation]:
+def _merge_crashes(observations: Iterable[RuleViolation]) -> Iterator[RuleViolation]:
     """Yield one finding per crashing function: its first trial, and the number of the others."""
-    groups: dict[tuple[str, str, str], list[Observation]] = {}
+    groups: dict[tuple[str, str, str], list[RuleViolation]] = {}
     for observation in observations:
         key_message = (
             observation.message.partition(" while trying ")[0]
@@ -326,7 +326,7 @@ def _merge_crashes(observations: Iterable[Observation]) -> Iterator[Observation]
     for group in groups.values():
         first, others = group[0], len({observation.message for observation in group}) - 1
         suffix = f"; and in {others} more trial{'s' * (others > 1)}" if others else ""
-        yield Observation(first.rule, first.message + suffix, first.where)
+        yield RuleViolation(first.rule, first.message + suffix, first.where)
 
 
 def _limit_findings(findings: Sequence[Finding]) -> Iterator[Finding]:

@@ -65,7 +65,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class RuleViolation:
     """Result of a check; section of the standard and severity are added later."""
 
     rule: str
@@ -98,7 +98,7 @@ def rules() -> Mapping[str, AuditRule]:
     return MappingProxyType(rules_by_id)
 
 
-def form_finding(observation: Observation, version: int) -> Finding:
+def form_finding(observation: RuleViolation, version: int) -> Finding:
     """Return an observation in its finished form.
 
     Args:

@@ -68,7 +68,7 @@ class DeclaredBondResolver:
 
 
 @dataclass(frozen=True)
-class TerminalBond:
+class TerminalBondResolver:
     """The bond of two connected terminals, once ports are numbered."""
 
     name: str

@@ -33,7 +33,7 @@ def wire_system(system: CoupledSystem, components: Sequence[FmuComponent]) -> Wi
     Raises:
         CouplingError: With all faults.
     """
-    diagnostics = WiringDiagnostics(system, components, find_name_faults(system))
+    diagnostics = WiringDiagnostics(system, components, find_declaration_faults(system))
     connection_resolver = ConnectionResolver(diagnostics)
     for connection in system.connections:
         connection_resolver.connect(connection)
@@ -66,7 +66,7 @@ def wire_system(system: CoupledSystem, components: Sequence[FmuComponent]) -> Wi
     )
 
 
-def find_name_faults(system: CoupledSystem) -> Iterator[Fault]:
+def find_declaration_faults(system: CoupledSystem) -> Iterator[Fault]:
     """Yield faults of names and numbers, which need no FMU."""
     if not system.name.isidentifier():
         yield Fault(f"a system cannot be called {system.name!r}", system.where, "use letters, digits and _")

@@ -162,7 +162,7 @@ def run_independent_checks(
         *check_laws_of_motion(samples),
         *check_event_import(samples, definition),
         *check_potential_energy(definition, mechanism, equations),
-        check_value_import(definition, mechanism),
+        check_declarations_import(definition, mechanism),
     )
     missing_variables = _list_missing_variables(description, samples)
     if missing_variables or not samples.samples:
@@ -244,7 +244,7 @@ def check_potential_energy(
     return [replace(check, points=fit.points)]
 
 
-def check_value_import(definition: ModelDefinition, mechanism: Mechanism) -> IndependentCheck:
+def check_declarations_import(definition: ModelDefinition, mechanism: Mechanism) -> IndependentCheck:
     """Judge the import of declared values, units and the experiment."""
     comparisons = [
         *value_import_check.compare_declared_values(definition, mechanism.declared),

@@ -16,10 +16,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mb2fmu.visualization import three_js
-from mb2fmu.visualization.scene.contact_overlay import ContactOverlay, form_contact_overlay
 from mb2fmu.visualization.scene.drawing_records import AnchorPoint, Drawing, PoseSeries
 from mb2fmu.visualization.scene.mesh_files import decimate_meshes_to_size, describe_decimation
 from mb2fmu.visualization.scene.poses import PlotSignals
+from mb2fmu.visualization.scene.touch_overlay import TouchOverlay, form_touch_overlay
 from mb2fmu.visualization.still_picture import render_still_picture
 
 FRAMES_PER_SECOND = 60
@@ -86,7 +86,7 @@ def render_animation_element(
     environment = _template_environment()
     script = _read_viewer_script()
     library = three_js.load_three_js()
-    touches = form_contact_overlay(drawing, signals)
+    touches = form_touch_overlay(drawing, signals)
     signals = _choose_plotted_signals(signals, shown) if signals else None
     light = sum(len(mesh.faces) for mesh in drawing.meshes) <= _MAX_STROBED_TRIANGLES and len(drawing.poses.time) > 1
     picture = render_still_picture(drawing, float(drawing.poses.time[-1]), strobe=_STROBE_INSTANTS if light else 0)
@@ -157,7 +157,7 @@ def choose_animation_frames(time: npt.NDArray[np.float64], most: int = MOST_FRAM
 def _form_viewer_data(
     drawing: Drawing,
     signals: PlotSignals | None,
-    touches: ContactOverlay | None,
+    touches: TouchOverlay | None,
     shown: tuple[str, ...],
     ghost: ReferenceOverlay,
     limit: int | None,
@@ -211,7 +211,7 @@ def _encoded_size(moving: dict[str, Any]) -> int:
 
 
 def _encode_time_dependent_data(
-    drawing: Drawing, signals: PlotSignals | None, touches: ContactOverlay | None, rows: npt.NDArray[np.intp]
+    drawing: Drawing, signals: PlotSignals | None, touches: TouchOverlay | None, rows: npt.NDArray[np.intp]
 ) -> dict[str, Any]:
     """Return what changes with time, encoded: poses, reference's poses, vectors, touches and signals, at these rows."""
     poses = drawing.poses

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mb2fmu.audit.description.description_records import DescribedModel
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 if TYPE_CHECKING:
     import lief
@@ -193,7 +193,7 @@ def list_required_exports(version: int, interfaces: frozenset[str]) -> frozenset
     return list_fmi_functions(version) - other_functions
 
 
-def check_binaries(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
+def check_binaries(archive: FmuArchive, description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield all rules of this file."""
     folders: dict[str, set[str]] = {}
     for name in archive.names:
@@ -204,7 +204,7 @@ def check_binaries(archive: FmuArchive, description: DescribedModel) -> Iterator
     # Backslashes are judged by a rule of their own.
     top_level_names = {name.replace("\\", "/").partition("/")[0] for name in archive.names}
     if not folders and not top_level_names & {"binaries", "sources"}:
-        yield Observation("binary.any", "neither binaries nor sources: nothing can run it", archive.path.name)
+        yield RuleViolation("binary.any", "neither binaries nor sources: nothing can run it", archive.path.name)
     for folder, files in sorted(folders.items()):
         yield from _check_platform_folder(archive, description, folder, files, identifiers)
 
@@ -222,7 +222,7 @@ def _expected_format(folder: str, version: int) -> tuple[str, str] | None:
 
 def _check_platform_folder(
     archive: FmuArchive, description: DescribedModel, folder: str, files: set[str], identifiers: set[str]
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield faults of a platform folder: unknown, of the other FMI version, or without the libraries named."""
     place = f"binaries/{folder}"
     expected = _expected_format(folder, description.version)
@@ -241,7 +241,7 @@ def _check_platform_folder(
             if is_of_other_version
             else "no platform of the standard"
         )
-        yield Observation("binary.folder", message, place)
+        yield RuleViolation("binary.folder", message, place)
     if expected is None:
         return
     suffix = _SUFFIXES[expected[0]]
@@ -253,21 +253,21 @@ def _check_platform_folder(
                 archive.contents[f"{place}/{name}"], f"{place}/{name}", expected, description, identifier
             )
         elif not has_static_library:
-            yield Observation("binary.missing", f"{name} is not there", place)
+            yield RuleViolation("binary.missing", f"{name} is not there", place)
 
 
 def _check_library(
     content: bytes, place: str, expected: tuple[str, str], description: DescribedModel, identifier: str
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield faults of a library: format, machine, symbols, dependencies, glibc, absolute search paths."""
     images = read_executable_images(content)
     if not images:
-        yield Observation("binary.format", f"is no {expected[0]} library", place)
+        yield RuleViolation("binary.format", f"is no {expected[0]} library", place)
     machines = {image.machine for image in images}
     if images and any(image.file_format != expected[0] for image in images):
-        yield Observation("binary.format", f"is {images[0].file_format}; the folder is for {expected[0]}", place)
+        yield RuleViolation("binary.format", f"is {images[0].file_format}; the folder is for {expected[0]}", place)
     elif images and expected[1] not in machines:
-        yield Observation(
+        yield RuleViolation(
             "binary.machine", f"is for {', '.join(sorted(machines))}; the folder is for {expected[1]}", place
         )
     interfaces = frozenset(
@@ -277,20 +277,20 @@ def _check_library(
         yield from _check_symbols(image, place, description, interfaces, identifier)
         uncommon = sorted(name for name in image.libraries if not _SYSTEM_LIBRARIES.match(name))
         if uncommon:
-            yield Observation("binary.libraries", f"needs {', '.join(uncommon)}, which not every machine has", place)
+            yield RuleViolation("binary.libraries", f"needs {', '.join(uncommon)}, which not every machine has", place)
         if image.glibc > NEWEST_GLIBC:
             message = f"needs glibc {'.'.join(map(str, image.glibc))}; older systems cannot load it"
-            yield Observation("binary.glibc", message, place)
+            yield RuleViolation("binary.glibc", message, place)
         absolute_paths = [
             path for path in image.search_paths if path and not path.startswith(("$ORIGIN", "@loader_path", "@rpath"))
         ]
         if absolute_paths:
-            yield Observation("binary.search", f"looks for libraries in {', '.join(absolute_paths)}", place)
+            yield RuleViolation("binary.search", f"looks for libraries in {', '.join(absolute_paths)}", place)
 
 
 def _check_symbols(
     image: ExecutableImage, place: str, description: DescribedModel, interfaces: frozenset[str], identifier: str
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield functions of the standard that are not exported, and exported names that are none."""
     functions = list_fmi_functions(description.version)
     missing = sorted(list_required_exports(description.version, interfaces) - image.exported)
@@ -298,7 +298,7 @@ def _check_symbols(
         message = (
             f"{len(missing)} functions are not exported: {', '.join(missing[:6])}{' …' if len(missing) > 6 else ''}"
         )
-        yield Observation("binary.symbols", message, place)
+        yield RuleViolation("binary.symbols", message, place)
     # Other versions of FMI in one library, and prefixed functions of a source FMU, are documented symbols too.
     extra_names = sorted(
         name
@@ -310,4 +310,4 @@ def _check_symbols(
             f"exports {len(extra_names)} other names: "
             f"{', '.join(extra_names[:6])}{' …' if len(extra_names) > 6 else ''}"
         )
-        yield Observation("binary.exports", message, place)
+        yield RuleViolation("binary.exports", message, place)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from mb2fmu.audit.description.description_import import parse_description
 from mb2fmu.audit.description.description_records import DESCRIPTION
 from mb2fmu.audit.description.schema_validation import find_schema_violations
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 
 def find_fmi1_version(content: bytes) -> str:
@@ -21,17 +21,17 @@ def find_fmi1_version(content: bytes) -> str:
     return version if root.tag == "fmiModelDescription" and version.startswith("1.") else ""
 
 
-def check_fmi1_description(content: bytes) -> Iterator[Observation]:
+def check_fmi1_description(content: bytes) -> Iterator[RuleViolation]:
     """Check schema, names and value references."""
     yield from find_schema_violations(content, "fmi1/fmiModelDescription.xsd", DESCRIPTION)
     variables = list(parse_description(content).iter("ScalarVariable"))
     for name, count in Counter(variable.get("name", "") for variable in variables).items():
         if count > 1 or not name:
-            yield Observation("variables.unique", f'the name "{name}" is given {count} times', DESCRIPTION)
+            yield RuleViolation("variables.unique", f'the name "{name}" is given {count} times', DESCRIPTION)
     for variable in variables:
         reference = variable.get("valueReference", "")
         if not reference.isdigit() or not 0 <= int(reference) < 2**32:
             message = f"value reference {reference!r} is no unsigned 32-bit number"
-            yield Observation(
+            yield RuleViolation(
                 "variables.reference", message, f'{DESCRIPTION}:{variable.sourceline}, "{variable.get("name")}"'
             )

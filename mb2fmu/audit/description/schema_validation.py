@@ -12,7 +12,7 @@ from lxml import etree
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_import import parse_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS, DescribedModel
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 MANIFEST_NAME = "fmi-ls-manifest.xml"
 """Of a layered standard, in its folder below ``extra``."""
@@ -30,15 +30,15 @@ def _load_schema(path: str) -> etree.XMLSchema:
     return etree.XMLSchema(etree.parse(str(Path(spec.origin).parent / "schema" / path)))
 
 
-def find_schema_violations(content: bytes, path: str, member: str) -> Iterator[Observation]:
+def find_schema_violations(content: bytes, path: str, member: str) -> Iterator[RuleViolation]:
     """Yield violations of a schema that fmpy carries."""
     schema = _load_schema(path)
     if not schema.validate(parse_description(content)):
         for error in schema.error_log:
-            yield Observation("xml.schema", str(error.message), f"{member}:{error.line}")
+            yield RuleViolation("xml.schema", str(error.message), f"{member}:{error.line}")
 
 
-def check_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
+def check_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield all rules of this file."""
     content = archive.contents[DESCRIPTION]
     yield from _check_encoding(content)
@@ -52,7 +52,7 @@ def check_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[
                 yield from find_schema_violations(terminals, "fmi3/fmi3TerminalsAndIcons.xsd", TERMINALS)
             yield from _check_terminals(terminals, description)
         except ValueError as error:
-            yield Observation("xml.schema", str(error), TERMINALS)
+            yield RuleViolation("xml.schema", str(error), TERMINALS)
     if description.version == 3:
         yield from _check_manifests(archive)
     build_description = archive.contents.get("sources/buildDescription.xml")
@@ -62,10 +62,10 @@ def check_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[
                 build_description, "fmi3/fmi3BuildDescription.xsd", "sources/buildDescription.xml"
             )
         except ValueError as error:
-            yield Observation("xml.schema", str(error), "sources/buildDescription.xml")
+            yield RuleViolation("xml.schema", str(error), "sources/buildDescription.xml")
 
 
-def _check_manifests(archive: FmuArchive) -> Iterator[Observation]:
+def _check_manifests(archive: FmuArchive) -> Iterator[RuleViolation]:
     """Yield manifests of layered standards that are no XML or lack required attributes."""
     for name in sorted(archive.names):
         if not (name.startswith("extra/") and name.rpartition("/")[2] == MANIFEST_NAME):
@@ -73,7 +73,7 @@ def _check_manifests(archive: FmuArchive) -> Iterator[Observation]:
         try:
             root = parse_description(archive.contents[name])
         except ValueError as error:
-            yield Observation("archive.manifest", str(error), name)
+            yield RuleViolation("archive.manifest", str(error), name)
             continue
         missing = [
             attribute
@@ -82,17 +82,17 @@ def _check_manifests(archive: FmuArchive) -> Iterator[Observation]:
         ]
         if missing:
             message = f"its root element has no {', '.join(missing)} in the namespace {_MANIFEST_NAMESPACE}"
-            yield Observation("archive.manifest", message, f"{name}:{root.sourceline}")
+            yield RuleViolation("archive.manifest", message, f"{name}:{root.sourceline}")
 
 
-def _check_encoding(content: bytes) -> Iterator[Observation]:
+def _check_encoding(content: bytes) -> Iterator[RuleViolation]:
     """Yield a fault if the description is not in UTF-8."""
     encoding = (parse_description(content).getroottree().docinfo.encoding or "UTF-8").upper()
     if encoding not in {"UTF-8", "UTF8"}:
-        yield Observation("xml.encoding", f"written in {encoding}", DESCRIPTION)
+        yield RuleViolation("xml.encoding", f"written in {encoding}", DESCRIPTION)
 
 
-def _check_terminals(content: bytes, description: DescribedModel) -> Iterator[Observation]:
+def _check_terminals(content: bytes, description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield terminals with a taken name, and members that are no variable or have a taken name."""
     names = {variable.name for variable in description.variables}
     names |= {alias.get("name", "") for variable in description.variables for alias in variable.aliases}
@@ -101,13 +101,13 @@ def _check_terminals(content: bytes, description: DescribedModel) -> Iterator[Ob
         for attribute in ("variableName", "inStreamVariableName", "outStreamVariableName"):
             name = element.get(attribute)
             if name is not None and name not in names:
-                yield Observation(
+                yield RuleViolation(
                     "terminals.members", f'there is no variable "{name}"', f"{TERMINALS}:{element.sourceline}"
                 )
     yield from _find_duplicate_terminals(root)
 
 
-def _find_duplicate_terminals(root: etree._Element) -> Iterator[Observation]:
+def _find_duplicate_terminals(root: etree._Element) -> Iterator[RuleViolation]:
     """Yield terminals of one name, and members of one name where the rule goes by these (plug and bus)."""
     for parent in root.iter("Terminals", "Terminal"):
         children = [("Terminal", "name", "two terminals")]
@@ -119,7 +119,7 @@ def _find_duplicate_terminals(root: etree._Element) -> Iterator[Observation]:
                 name = element.get(attribute, "")
                 if not name and tag == "TerminalMemberVariable":
                     message = f"a member has no memberName, by which {parent.get('matchingRule')} matches"
-                    yield Observation("terminals.members", message, f"{TERMINALS}:{element.sourceline}")
+                    yield RuleViolation("terminals.members", message, f"{TERMINALS}:{element.sourceline}")
                 elif name in names_seen:
-                    yield Observation("terminals.members", f'{subject} "{name}"', f"{TERMINALS}:{element.sourceline}")
+                    yield RuleViolation("terminals.members", f'{subject} "{name}"', f"{TERMINALS}:{element.sourceline}")
                 names_seen.add(name)

@@ -11,22 +11,22 @@ from mb2fmu.audit.description.description_records import (
     DescribedVariable,
     StructureUnknown,
 )
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 _DEPENDENCY_KINDS = frozenset({"dependent", "constant", "fixed", "tunable", "discrete"})
 _INITIAL_DEPENDENCY_KINDS = frozenset({"dependent", "constant"})
 
 
-def check_structure(description: DescribedModel) -> Iterator[Observation]:
+def check_structure(description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield all rules of this file."""
     for unknown in description.unknowns:
         if unknown.variable is None:
-            yield Observation("structure.reference", f"{unknown.number} refers to no variable", unknown.place)
+            yield RuleViolation("structure.reference", f"{unknown.number} refers to no variable", unknown.place)
     for name in ("Outputs", "Derivatives", "InitialUnknowns", "EventIndicators", "ClockedStates"):
         for number, count in Counter(entry.number for entry in description.listed(name)).items():
             if count > 1:
                 first_place = next(entry.place for entry in description.listed(name) if entry.number == number)
-                yield Observation("structure.unique", f"listed {count} times", first_place)
+                yield RuleViolation("structure.unique", f"listed {count} times", first_place)
     yield from _check_list(description, "Outputs", "structure.outputs", lambda entry: entry.causality == "output")
     yield from _check_derivatives(description)
     yield from _check_initial_unknowns(description)
@@ -47,7 +47,7 @@ def check_structure(description: DescribedModel) -> Iterator[Observation]:
             f"{len(without_dependencies)} outputs or derivatives without dependencies: to importers they "
             "depend on everything"
         )
-        yield Observation("structure.explicit", message, DESCRIPTION)
+        yield RuleViolation("structure.explicit", message, DESCRIPTION)
 
 
 def _has_states_or_inputs(description: DescribedModel) -> bool:
@@ -57,18 +57,18 @@ def _has_states_or_inputs(description: DescribedModel) -> bool:
 
 def _check_list(
     description: DescribedModel, list_name: str, rule: str, should_be_listed: Callable[[DescribedVariable], bool]
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield variables that a list of the model structure lacks or should not have."""
     listed_variables = {entry.variable for entry in description.listed(list_name) if entry.variable}
     for unknown in description.listed(list_name):
         if unknown.variable and not should_be_listed(unknown.variable):
-            yield Observation(rule, f'"{unknown.variable.name}" does not belong into this list', unknown.place)
+            yield RuleViolation(rule, f'"{unknown.variable.name}" does not belong into this list', unknown.place)
     for variable in description.variables:
         if should_be_listed(variable) and variable not in listed_variables:
-            yield Observation(rule, f"is missing in ModelStructure/{list_name}", variable.place)
+            yield RuleViolation(rule, f"is missing in ModelStructure/{list_name}", variable.place)
 
 
-def _check_derivatives(description: DescribedModel) -> Iterator[Observation]:
+def _check_derivatives(description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield entries that are no derivatives, states with several, and derivatives that are not listed."""
     entries = description.listed("Derivatives")
     has_model_exchange = "ModelExchange" in description.interfaces
@@ -79,9 +79,9 @@ def _check_derivatives(description: DescribedModel) -> Iterator[Observation]:
             continue
         reference = variable.written.get("derivative")
         if reference is None:
-            yield Observation("structure.derivatives", "listed, but has no attribute derivative", unknown.place)
+            yield RuleViolation("structure.derivatives", "listed, but has no attribute derivative", unknown.place)
         elif not variable.is_float or variable.variability != "continuous":
-            yield Observation(
+            yield RuleViolation(
                 "structure.derivatives", "listed, but is no continuous floating point variable", unknown.place
             )
         targets.append(reference)
@@ -89,14 +89,14 @@ def _check_derivatives(description: DescribedModel) -> Iterator[Observation]:
         if count > 1:
             state = description.target(reference)
             message = f'{count} of the derivatives listed are of one state, "{state.name if state else reference}"'
-            yield Observation("structure.derivatives", message, DESCRIPTION)
+            yield RuleViolation("structure.derivatives", message, DESCRIPTION)
     if has_model_exchange:
         yield from _find_unlisted_derivatives(description, entries)
 
 
 def _find_unlisted_derivatives(
     description: DescribedModel, entries: Sequence[StructureUnknown]
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield local derivatives that can only belong to states and are not listed."""
     listed_ids = {id(entry.variable) for entry in entries}
     # A state whose start is calculated is an initial unknown: what is none follows from other variables.
@@ -117,7 +117,7 @@ def _find_unlisted_derivatives(
         is_algebraic = id(state) in algebraic_ids or (state.initial == "calculated" and id(state) not in initial_ids)
         if not is_algebraic and id(variable) not in listed_ids and state not in description.state_set:
             message = "a local derivative that ModelStructure/Derivatives leaves out"
-            yield Observation("structure.derivatives", message, variable.place)
+            yield RuleViolation("structure.derivatives", message, variable.place)
 
 
 def _list_expected_initial_unknowns(description: DescribedModel) -> list[DescribedVariable]:
@@ -136,7 +136,7 @@ def _list_expected_initial_unknowns(description: DescribedModel) -> list[Describ
     return expected
 
 
-def _check_initial_unknowns(description: DescribedModel) -> Iterator[Observation]:
+def _check_initial_unknowns(description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield variables that InitialUnknowns lacks or should not have."""
     expected = dict.fromkeys(_list_expected_initial_unknowns(description))
     listed = {entry.variable for entry in description.listed("InitialUnknowns") if entry.variable}
@@ -145,7 +145,7 @@ def _check_initial_unknowns(description: DescribedModel) -> Iterator[Observation
             message = (
                 f'{variable.causality} with initial="{variable.initial}" is missing in ModelStructure/InitialUnknowns'
             )
-            yield Observation("structure.initial", message, variable.place)
+            yield RuleViolation("structure.initial", message, variable.place)
     for unknown in description.listed("InitialUnknowns"):
         listed_variable = unknown.variable
         if (
@@ -157,7 +157,7 @@ def _check_initial_unknowns(description: DescribedModel) -> Iterator[Observation
                 f'{listed_variable.causality} with initial="{listed_variable.initial}" does not belong '
                 "into InitialUnknowns"
             )
-            yield Observation("structure.initial", message, unknown.place)
+            yield RuleViolation("structure.initial", message, unknown.place)
 
 
 def list_allowed_knowns(description: DescribedModel, unknown: StructureUnknown) -> list[DescribedVariable]:
@@ -191,41 +191,41 @@ def _list_possible_discrete_states(description: DescribedModel) -> list[Describe
     ]
 
 
-def _check_dependencies(unknown: StructureUnknown, allowed: Collection[DescribedVariable]) -> Iterator[Observation]:
+def _check_dependencies(unknown: StructureUnknown, allowed: Collection[DescribedVariable]) -> Iterator[RuleViolation]:
     """Yield dependencies that are doubled, unresolved, or on what cannot be a known."""
     yield from _check_dependency_kinds(unknown)
     if unknown.dependencies is None:
         return
     for reference, count in Counter(unknown.dependencies).items():
         if count > 1:
-            yield Observation("structure.dependencies", f"{reference} is listed {count} times", unknown.place)
+            yield RuleViolation("structure.dependencies", f"{reference} is listed {count} times", unknown.place)
     for reference, target in zip(unknown.dependencies, unknown.targets, strict=True):
         if target is None:
-            yield Observation("structure.dependencies", f"{reference} refers to no variable", unknown.place)
+            yield RuleViolation("structure.dependencies", f"{reference} refers to no variable", unknown.place)
         elif target not in allowed:
             message = f'"{target.name}" ({target.causality}, {target.variability}) cannot be a known here'
-            yield Observation("structure.dependencies", message, unknown.place)
+            yield RuleViolation("structure.dependencies", message, unknown.place)
 
 
-def _check_dependency_kinds(unknown: StructureUnknown) -> Iterator[Observation]:
+def _check_dependency_kinds(unknown: StructureUnknown) -> Iterator[RuleViolation]:
     """Yield kinds of dependencies of the wrong number, name or type of unknown."""
     if unknown.kinds is None:
         return
     if unknown.dependencies is None:
-        yield Observation("structure.kinds", "dependenciesKind without dependencies", unknown.place)
+        yield RuleViolation("structure.kinds", "dependenciesKind without dependencies", unknown.place)
     elif len(unknown.kinds) != len(unknown.dependencies):
         message = f"{len(unknown.dependencies)} dependencies, but {len(unknown.kinds)} kinds"
-        yield Observation("structure.kinds", message, unknown.place)
+        yield RuleViolation("structure.kinds", message, unknown.place)
     allowed = _INITIAL_DEPENDENCY_KINDS if unknown.list == "InitialUnknowns" else _DEPENDENCY_KINDS
     for kind in sorted({*unknown.kinds} - allowed):
-        yield Observation("structure.kinds", f'kind "{kind}" is not allowed in {unknown.list}', unknown.place)
+        yield RuleViolation("structure.kinds", f'kind "{kind}" is not allowed in {unknown.list}', unknown.place)
     factors = sorted({*unknown.kinds} - {"dependent"})
     if factors and unknown.variable and not unknown.variable.is_float:
         message = f"a factor in front of a known ({', '.join(factors)}) is for floating point unknowns"
-        yield Observation("structure.factors", message, unknown.place)
+        yield RuleViolation("structure.factors", message, unknown.place)
 
 
-def _check_other_lists(description: DescribedModel) -> Iterator[Observation]:
+def _check_other_lists(description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield event indicators that are not continuous, and faults of the clocked states."""
     for unknown in description.listed("EventIndicators"):
         variable = unknown.variable
@@ -234,7 +234,7 @@ def _check_other_lists(description: DescribedModel) -> Iterator[Observation]:
             or variable.variability != "continuous"
             or variable.causality not in {"local", "output"}
         ):
-            yield Observation(
+            yield RuleViolation(
                 "structure.indicators", f'"{variable.name}" is no continuous local or output', unknown.place
             )
     yield from _check_list(

@@ -15,13 +15,13 @@ from mb2fmu.audit.description.description_records import (
     UnitDefinition,
     parse_number,
 )
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 from mb2fmu.units import BASE_UNITS, UnitOfMeasurement, parse_unit
 
 _TRUE_TEXTS = frozenset({"true", "1"})
 
 
-def check_unit_definitions(description: DescribedModel) -> Iterator[Observation]:
+def check_unit_definitions(description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield all rules of this file."""
     names_by_kind = {
         "unit": [type_definition.name for type_definition in description.units],
@@ -30,11 +30,11 @@ def check_unit_definitions(description: DescribedModel) -> Iterator[Observation]
     for definition_kind, names in names_by_kind.items():
         for name, count in Counter(names).items():
             if count > 1:
-                yield Observation(
+                yield RuleViolation(
                     f"{definition_kind}s.unique", f'{definition_kind} "{name}" is defined {count} times', DESCRIPTION
                 )
             elif not name.strip():
-                yield Observation(
+                yield RuleViolation(
                     f"{definition_kind}s.unique", f"a {definition_kind} is defined without a name", DESCRIPTION
                 )
     for unit in description.units:
@@ -51,7 +51,7 @@ def check_unit_definitions(description: DescribedModel) -> Iterator[Observation]
     }
     for unit in description.units:
         if unit.name not in used:
-            yield Observation(
+            yield RuleViolation(
                 "units.unused", f'unit "{unit.name}" is used by no variable and no type', f"{DESCRIPTION}:{unit.line}"
             )
 
@@ -71,23 +71,23 @@ def _read_factor(attributes: Mapping[str, str]) -> float | None:
     return parse_number(attributes.get("factor", "1"))
 
 
-def _check_unit(unit: UnitDefinition) -> Iterator[Observation]:
+def _check_unit(unit: UnitDefinition) -> Iterator[RuleViolation]:
     """Yield faults of a unit: doubled display units, useless factors, no base, or a name that says otherwise."""
     place = f'{DESCRIPTION}:{unit.line}, unit "{unit.name}"'
     for name, count in Counter(unit.display_names).items():
         if count > 1:
-            yield Observation("units.unique", f'display unit "{name}" is defined {count} times', place)
+            yield RuleViolation("units.unique", f'display unit "{name}" is defined {count} times', place)
     for element, attributes in (("BaseUnit", unit.base), *unit.display.items()):
         if attributes is not None:
             factor = _read_factor(attributes)
             if attributes.get("inverse") in _TRUE_TEXTS and parse_number(attributes.get("offset", "0")) != 0.0:
-                yield Observation("units.factor", f"{element}: inverse, and an offset", place)
+                yield RuleViolation("units.factor", f"{element}: inverse, and an offset", place)
             if factor is None or not math.isfinite(factor) or factor == 0.0:
-                yield Observation(
+                yield RuleViolation(
                     "units.factor", f"{element}: factor {attributes.get('factor')} converts nothing", place
                 )
     if unit.base is None:
-        yield Observation("units.base", "no exponents of base units: importers cannot check or convert it", place)
+        yield RuleViolation("units.base", "no exponents of base units: importers cannot check or convert it", place)
         return
     try:
         named_unit = parse_unit(unit.name)
@@ -98,7 +98,7 @@ def _check_unit(unit: UnitDefinition) -> Iterator[Observation]:
         yield from _compare_display_unit(unit, name, attributes, place)
 
 
-def _compare_with_name(unit: UnitDefinition, named_unit: UnitOfMeasurement, place: str) -> Iterator[Observation]:
+def _compare_with_name(unit: UnitDefinition, named_unit: UnitOfMeasurement, place: str) -> Iterator[RuleViolation]:
     """Compare the definition of a unit with its name."""
     assert unit.base is not None
     exponents, factor = _read_exponents(unit), _read_factor(unit.base)
@@ -107,26 +107,26 @@ def _compare_with_name(unit: UnitDefinition, named_unit: UnitOfMeasurement, plac
         exponent for exponent, base in zip(named_unit.exponents, BASE_UNITS, strict=True) if base != "rad"
     )
     if exponents is not None and exponents not in {named_unit.exponents, (*exponents_without_radian, 0)}:
-        yield Observation(
+        yield RuleViolation(
             "units.exponents",
             f"its name says {_format_exponents(named_unit.exponents)}, its exponents say "
             f"{_format_exponents(exponents)}",
             place,
         )
     elif factor is not None and not math.isclose(factor, named_unit.factor, rel_tol=1e-6):
-        yield Observation(
+        yield RuleViolation(
             "units.exponents", f"its name says a factor of {named_unit.factor:g}, its BaseUnit {factor:g}", place
         )
     offset = parse_number(unit.base.get("offset", "0"))
     if offset is not None and not math.isclose(offset, named_unit.offset, rel_tol=1e-6, abs_tol=1e-9):
-        yield Observation(
+        yield RuleViolation(
             "units.exponents", f"its name says an offset of {named_unit.offset:g}, its BaseUnit {offset:g}", place
         )
 
 
 def _compare_display_unit(
     unit: UnitDefinition, name: str, attributes: Mapping[str, str], place: str
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Compare the conversion to a display unit with both names: shown = factor · value + offset."""
     try:
         named_unit, named_display_unit = parse_unit(unit.name), parse_unit(name)
@@ -154,7 +154,7 @@ def _compare_display_unit(
     ):
         if not math.isclose(declared, expected, rel_tol=1e-4, abs_tol=1e-9 if quantity == "factor" else 1e-3):
             message = f'display unit "{name}": its name says a {quantity} of {expected:g}, DisplayUnit {declared:g}'
-            yield Observation("units.exponents", message, place)
+            yield RuleViolation("units.exponents", message, place)
 
 
 def _format_exponents(exponents: tuple[int, ...]) -> str:
@@ -163,39 +163,39 @@ def _format_exponents(exponents: tuple[int, ...]) -> str:
     return ".".join(parts) or "1"
 
 
-def _check_type(description: DescribedModel, type_definition: TypeDefinition) -> Iterator[Observation]:
+def _check_type(description: DescribedModel, type_definition: TypeDefinition) -> Iterator[RuleViolation]:
     """Yield faults of a type: its unit, bounds, items and name."""
     place = f'{DESCRIPTION}:{type_definition.line}, type "{type_definition.name}"'
     unit = type_definition.attributes.get("unit")
     if unit is not None and unit not in {defined_unit.name for defined_unit in description.units}:
-        yield Observation("units.declared", f'unit "{unit}" is not defined', place)
+        yield RuleViolation("units.declared", f'unit "{unit}" is not defined', place)
     minimum, maximum = (
         parse_number(type_definition.attributes.get("min")),
         parse_number(type_definition.attributes.get("max")),
     )
     if minimum is not None and maximum is not None and minimum > maximum:
-        yield Observation("variables.bounds", f"min {minimum:g} is above max {maximum:g}", place)
+        yield RuleViolation("variables.bounds", f"min {minimum:g} is above max {maximum:g}", place)
     for attribute in ("name", "value"):
         for value, count in Counter(item.get(attribute, "") for item in type_definition.items).items():
             if count > 1:
-                yield Observation("types.items", f'{attribute} "{value}" is given to {count} items', place)
+                yield RuleViolation("types.items", f'{attribute} "{value}" is given to {count} items', place)
     if type_definition.type == "Enumeration" and not type_definition.items:
-        yield Observation("types.items", "an enumeration without items", place)
+        yield RuleViolation("types.items", "an enumeration without items", place)
     if any(variable.name == type_definition.name for variable in description.variables) and description.version == 2:
-        yield Observation("types.unique", "a variable has the same name", place)
+        yield RuleViolation("types.unique", "a variable has the same name", place)
 
 
 def _check_variable_units(
     variable: DescribedVariable, units: Mapping[str, UnitDefinition], types: Mapping[str, TypeDefinition]
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield units, display units and types that a variable uses and that do not fit."""
     yield from _check_declared_type(variable, types)
     unit, display_unit = variable.get("unit"), variable.get("displayUnit")
     if unit is not None and unit not in units:
         if variable.written.get("unit") is not None:
-            yield Observation("units.declared", f'unit "{unit}" is not defined', variable.place)
+            yield RuleViolation("units.declared", f'unit "{unit}" is not defined', variable.place)
     elif display_unit is not None and unit is None:
-        yield Observation("units.display", f'displayUnit "{display_unit}" without a unit', variable.place)
+        yield RuleViolation("units.display", f'displayUnit "{display_unit}" without a unit', variable.place)
     elif (
         display_unit is not None
         and unit is not None
@@ -203,7 +203,7 @@ def _check_variable_units(
         and display_unit != unit
     ):
         message = f'displayUnit "{display_unit}" is not defined for unit "{unit}"'
-        yield Observation("units.display", message, variable.place)
+        yield RuleViolation("units.display", message, variable.place)
     for alias in variable.aliases:
         alias_display_unit = alias.get("displayUnit")
         if (
@@ -215,26 +215,26 @@ def _check_variable_units(
                 f'displayUnit "{alias_display_unit}" of the alias "{alias.get("name")}" is not defined '
                 f'for unit "{unit or ""}"'
             )
-            yield Observation("units.display", message, variable.place)
+            yield RuleViolation("units.display", message, variable.place)
     if variable.written.get("relativeQuantity") and variable.type not in FLOATS:
-        yield Observation("types.declared", f"relativeQuantity on a variable of {variable.type}", variable.place)
+        yield RuleViolation("types.declared", f"relativeQuantity on a variable of {variable.type}", variable.place)
 
 
-def _check_declared_type(variable: DescribedVariable, types: Mapping[str, TypeDefinition]) -> Iterator[Observation]:
+def _check_declared_type(variable: DescribedVariable, types: Mapping[str, TypeDefinition]) -> Iterator[RuleViolation]:
     """Yield a declared type that is missing, unknown, or of another kind."""
     type_name = variable.written.get("declaredType")
     if type_name is None:
         if variable.type == "Enumeration":
             message = "an Enumeration without declaredType has no items"
-            yield Observation("types.declared", message, variable.place)
+            yield RuleViolation("types.declared", message, variable.place)
     elif type_name not in types:
-        yield Observation("types.declared", f'declaredType "{type_name}" is not defined', variable.place)
+        yield RuleViolation("types.declared", f'declaredType "{type_name}" is not defined', variable.place)
     elif types[type_name].type != variable.type:
         message = f'declaredType "{type_name}" is of {types[type_name].type}, the variable of {variable.type}'
-        yield Observation("types.declared", message, variable.place)
+        yield RuleViolation("types.declared", message, variable.place)
 
 
-def _check_derivative_units(description: DescribedModel, units: dict[str, UnitDefinition]) -> Iterator[Observation]:
+def _check_derivative_units(description: DescribedModel, units: dict[str, UnitDefinition]) -> Iterator[RuleViolation]:
     """Check units of derivatives: unit of the variable per unit of the independent variable (else seconds)."""
     independent = description.independent
     time_unit_name = independent.get("unit") if independent else None
@@ -259,4 +259,4 @@ def _check_derivative_units(description: DescribedModel, units: dict[str, UnitDe
         ]
         if without_radian[0] != without_radian[1]:
             message = f'unit "{unit_names[1]}" is not that of "{state.name}" ("{unit_names[0]}") per unit of time'
-            yield Observation("units.derivative", message, variable.place)
+            yield RuleViolation("units.derivative", message, variable.place)

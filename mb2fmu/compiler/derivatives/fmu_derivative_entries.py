@@ -14,7 +14,7 @@ from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions
 from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
 from mb2fmu.compiler.program.program import Entry, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import ProgramCopy
+from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.pruning import find_needed_nodes, prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
@@ -74,7 +74,7 @@ def add_fmu_derivatives(program: Program, *, adjoint: bool = True) -> ProgramWit
     variables = list_variables(program, DIFFERENTIATION_GROUPS)
     weights = range(len(variables), len(results) if adjoint else 0)
     seeds = (*(f"d {name}" for name, _ in variables), *(f"weight {i}" for i in weights))
-    copy = ProgramCopy(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
+    copy = CopiedProgram(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
     add_tangent_entry(copy, source, variables, 0, "tangent")
     if adjoint:
         add_adjoint_entry(copy, source, variables, "adjoint")
@@ -107,7 +107,7 @@ def _x_dot_dependencies(program: Program) -> list[int]:
     return reads[:-1]
 
 
-def _add_coloured_jacobian(copy: ProgramCopy, reads: Sequence[int]) -> ProgramWithDerivatives:
+def _add_coloured_jacobian(copy: CopiedProgram, reads: Sequence[int]) -> ProgramWithDerivatives:
     """Return the Jacobian by one tangent per colour."""
     for name in ("jacobian", "jacobian_time"):
         copy.builder.entry(name, (), ())

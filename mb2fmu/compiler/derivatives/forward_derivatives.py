@@ -34,7 +34,7 @@ from mb2fmu.compiler.derivatives.zero_derivative_masks import ForwardMasks
 from mb2fmu.compiler.numerics.linear_solve import solve_written_out_system
 from mb2fmu.compiler.program.program import Block, Op, Program, WrittenOutSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, ProgramCopy, factor_entry_position
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgram, factor_entry_row_and_column
 from mb2fmu.compiler.program.pruning import prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
@@ -201,14 +201,14 @@ def differentiate_forward(
     first = len(program.layout.seeds)
     seeds = (*program.layout.seeds, *(f"d {name}" for name, _ in variables))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
-    add_tangent_entry(ProgramCopy(program, builder), source, variables, first, f"jvp_{entry}")
+    add_tangent_entry(CopiedProgram(program, builder), source, variables, first, f"jvp_{entry}")
     if source != entry:
         builder.forget(source)
     return prune_program(builder.build())
 
 
 def add_tangent_entry(
-    copy: ProgramCopy, entry: str, variables: Sequence[VariableReference], first_seed: int, name: str
+    copy: CopiedProgram, entry: str, variables: Sequence[VariableReference], first_seed: int, name: str
 ) -> None:
     """Add an entry point: derivatives of another one's results in a direction.
 
@@ -225,7 +225,7 @@ def add_tangent_entry(
 
 
 def form_directional_derivatives(
-    copy: ProgramCopy, along: Mapping[tuple[VariableGroup, int], int], results: Sequence[int]
+    copy: CopiedProgram, along: Mapping[tuple[VariableGroup, int], int], results: Sequence[int]
 ) -> list[int]:
     """Return nodes for the derivatives of results in a direction.
 
@@ -251,7 +251,7 @@ def add_time_derivative_entry(program: Program, entry: str, name: str) -> Progra
     """
     program, source = make_newton_solutions_differentiable(program, entry, order=2)
     builder = ProgramBuilder(program.layout)
-    copy = ProgramCopy(program, builder)
+    copy = CopiedProgram(program, builder)
     rates = [copy.node[node] for node in program.entries["rhs"].results]
     tangents: dict[tuple[VariableGroup, int], TangentNodes] = {("time", 0): {0: builder.constant(1.0)}}
     zero = builder.constant(0.0)
@@ -276,7 +276,7 @@ def form_jacobian(program: Program, entry: str, with_respect_to: Sequence[Variab
     variables = list_variables(program, with_respect_to)
     builder = ProgramBuilder(program.layout)
     name = f"jacobian_{entry}"
-    rows, columns = add_jacobian_entry(ProgramCopy(program, builder), source, variables, name)
+    rows, columns = add_jacobian_entry(CopiedProgram(program, builder), source, variables, name)
     if source != entry:
         builder.forget(source)
     return SparseJacobian(
@@ -289,7 +289,7 @@ def form_jacobian(program: Program, entry: str, with_respect_to: Sequence[Variab
 
 
 def add_jacobian_entry(
-    copy: ProgramCopy, entry: str, variables: Sequence[VariableReference], name: str
+    copy: CopiedProgram, entry: str, variables: Sequence[VariableReference], name: str
 ) -> tuple[IndexArray, IndexArray]:
     """Add an entry point: the non-zero entries of a Jacobian, row by row.
 
@@ -344,7 +344,7 @@ class _ForwardDifferentiation:
     """A copy of a program with tangents for the nodes that some results need."""
 
     def __init__(
-        self, copy: ProgramCopy, tangents: dict[tuple[VariableGroup, int], TangentNodes], results: Iterable[int]
+        self, copy: CopiedProgram, tangents: dict[tuple[VariableGroup, int], TangentNodes], results: Iterable[int]
     ) -> None:
         self._program = copy.program
         self._builder = copy.builder
@@ -582,7 +582,7 @@ class _LeastNormTangent:
     left: list[int]
 
     @classmethod
-    def of(cls, copy: ProgramCopy, solve: Block) -> _LeastNormTangent:
+    def of(cls, copy: CopiedProgram, solve: Block) -> _LeastNormTangent:
         """Return the copy of a solve of least norm, with the matrix that its factors were made of."""
         b, old = copy.builder, copy.program.blocks[solve.factor]
         factor = copy.factor[solve.factor]
@@ -617,7 +617,7 @@ def _form_row_products(
     """Return matrix · x row by row, for a sparse matrix whose entries are numbered by position in the block."""
     products: list[list[int]] = [[] for _ in range(factor.size)]
     for position, entry in entries.items():
-        i, j = factor_entry_position(factor, position)
+        i, j = factor_entry_row_and_column(factor, position)
         products[i].append(b.mul(entry, x[j]))
         if factor.symmetric and i != j:
             products[j].append(b.mul(entry, x[i]))

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Block, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import ProgramCopy
+from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.pruning import find_needed_nodes
 
 
@@ -44,14 +44,14 @@ def make_newton_solutions_differentiable(program: Program, entry: str, order: in
     if not any(blocks[i] and block.kind == "newton" for i, block in enumerate(program.blocks)):
         return program, entry
     builder = ProgramBuilder(program.layout)
-    ProgramCopy(program, builder)
+    CopiedProgram(program, builder)
     smooth = _DifferentiableCopy(program, builder, order)
     old, name = program.entries[entry], f"smooth_{entry}"
     builder.entry(name, old.labels, [smooth.node[node] for node in old.results])
     return builder.build(), name
 
 
-class _DifferentiableCopy(ProgramCopy):
+class _DifferentiableCopy(CopiedProgram):
     """A copy with the last steps.
 
     Args:
@@ -90,7 +90,7 @@ def _subtract_step(b: ProgramBuilder, y: Sequence[int], step: Sequence[int]) -> 
     return [b.sub(value, change) for value, change in zip(y, step, strict=True)]
 
 
-class _InlinedNewtonBody(ProgramCopy):
+class _InlinedNewtonBody(CopiedProgram):
     """The body of a Newton block, copied among the nodes of its program."""
 
     def __init__(self, body: Program, builder: ProgramBuilder, y: Sequence[int], theta: Sequence[int]) -> None:

@@ -29,7 +29,7 @@ from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions
 from mb2fmu.compiler.derivatives.zero_derivative_masks import SELECTION_OPERATIONS, ReverseMasks
 from mb2fmu.compiler.program.program import Block, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, ProgramCopy, factor_entry_position
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgram, factor_entry_row_and_column
 from mb2fmu.compiler.program.pruning import prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
@@ -56,13 +56,13 @@ def differentiate_reverse(
     missing = range(len(program.layout.seeds), len(old.results))
     seeds = (*program.layout.seeds, *(f"weight {i}" for i in missing))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
-    add_adjoint_entry(ProgramCopy(program, builder), source, variables, f"vjp_{entry}")
+    add_adjoint_entry(CopiedProgram(program, builder), source, variables, f"vjp_{entry}")
     if source != entry:
         builder.forget(source)
     return prune_program(builder.build())
 
 
-def add_adjoint_entry(copy: ProgramCopy, entry: str, variables: Sequence[VariableReference], name: str) -> None:
+def add_adjoint_entry(copy: CopiedProgram, entry: str, variables: Sequence[VariableReference], name: str) -> None:
     """Add an entry point: the gradient of another one's results, weighted by seeds 0, 1, …, and summed.
 
     Args:
@@ -80,7 +80,7 @@ def add_adjoint_entry(copy: ProgramCopy, entry: str, variables: Sequence[Variabl
 class _ReverseDifferentiation:
     """A copy of a program and the adjoints of its nodes."""
 
-    def __init__(self, copy: ProgramCopy) -> None:
+    def __init__(self, copy: CopiedProgram) -> None:
         program = copy.program
         self._program = program
         self._builder = copy.builder
@@ -182,7 +182,7 @@ class _ReverseDifferentiation:
         if old.kind == "least_norm_factor":
             more = self._of_least_norm(block, [adjoints.get(i, zero) for i in range(old.size)], right)
         for position, operand in enumerate(old.operands):
-            i, j = factor_entry_position(old, position)
+            i, j = factor_entry_row_and_column(old, position)
             share, terms = b.mul(right[i], x[j]), [b.mul(left[i], other[j]) for left, other in more]
             if old.symmetric and i != j:
                 share = b.add(share, b.mul(right[j], x[i]))

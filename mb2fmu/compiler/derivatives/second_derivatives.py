@@ -19,7 +19,7 @@ from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions
 from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
 from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import ProgramCopy
+from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.pruning import find_needed_nodes, prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 from mb2fmu.errors import EmitError, Fault
@@ -89,13 +89,13 @@ def differentiate_twice(
     # The weights come first, as an adjoint has them; a tangent of the results reads the seeds of an adjoint's tangent.
     names = [f"weight {i}" for i in range(results)]
     seeds = (*names, *(f"d {name}" for name, _ in variables), *(f"d {name}" for name in names))
-    copy = ProgramCopy(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
+    copy = CopiedProgram(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
     add_tangent_entry(copy, source, variables, results, "tangent")
     jacobian = add_jacobian_entry(copy, source, variables, "jacobian")
     add_adjoint_entry(copy, source, variables, "adjoint")
     adjoint = copy.builder.build()
     weights = list_variables(adjoint, ("seeds",))[:results]
-    again = ProgramCopy(adjoint, ProgramBuilder(adjoint.layout))
+    again = CopiedProgram(adjoint, ProgramBuilder(adjoint.layout))
     second = add_jacobian_entry(again, "adjoint", [*variables, *weights], "hessian")
     add_tangent_entry(again, "adjoint", [*variables, *weights], results, "adjoint_tangent")
     folded, pattern = _mirror_hessian_entries(again.builder.build(), *second, n)

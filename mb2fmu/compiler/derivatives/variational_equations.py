@@ -17,7 +17,7 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
 from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
 from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import ProgramCopy
+from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.pruning import prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
@@ -46,7 +46,7 @@ def add_variational_states(program: Program, to: Sequence[VariableReference], or
     states = program.layout.states
     carried = (*states, *(f"d {state} / d {name}" for name, _ in to for state in states))
     builder = ProgramBuilder(dataclasses.replace(program.layout, states=carried))
-    varied = _VariationalResults(ProgramCopy(whole, builder), to, len(states), sources)
+    varied = _VariationalResults(CopiedProgram(whole, builder), to, len(states), sources)
     for name in sources:
         labels = program.entries["outputs"].labels if name == "outputs" else states
         along = [node for k in range(len(to)) for node in varied.along(name, k)]
@@ -77,7 +77,7 @@ def add_variational_jacobian(native: ProgramWithDerivatives, to: Sequence[Variab
     rates = varied.entries["rhs"]
     entries = {**varied.entries, "rates": Entry("rates", rates.labels[n:], rates.results[n:])}
     builder = ProgramBuilder(varied.layout)
-    copy = ProgramCopy(dataclasses.replace(varied, entries=entries), builder)
+    copy = CopiedProgram(dataclasses.replace(varied, entries=entries), builder)
     variables = [*list_variables(varied, ("states",))[:n], *list_variables(varied, ("time",))]
     rows, columns = add_jacobian_entry(copy, "rates", variables, "jacobian_rates")
     found = builder.build()
@@ -107,7 +107,7 @@ class _VariationalResults:
         sources: Entry point → where it can be differentiated.
     """
 
-    def __init__(self, copy: ProgramCopy, to: Sequence[VariableReference], n: int, sources: dict[str, str]) -> None:
+    def __init__(self, copy: CopiedProgram, to: Sequence[VariableReference], n: int, sources: dict[str, str]) -> None:
         self._copy, self._to, self._n, self._sources = copy, to, n, sources
 
     def results(self, name: str) -> list[int]:

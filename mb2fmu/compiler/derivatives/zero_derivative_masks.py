@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, ProgramCopy
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgram
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 from mb2fmu.model.scalar_operations import select_operations
 
@@ -179,7 +179,7 @@ class ReverseMasks:
     """
 
     def __init__(
-        self, copy: ProgramCopy, results: Sequence[int], weights: Sequence[int], operands: Sequence[tuple[int, ...]]
+        self, copy: CopiedProgram, results: Sequence[int], weights: Sequence[int], operands: Sequence[tuple[int, ...]]
     ) -> None:
         program = copy.program
         self._copy, self._operands = copy, operands
@@ -264,7 +264,7 @@ class ForwardMasks:
     """
 
     def __init__(
-        self, copy: ProgramCopy, seeds: dict[tuple[VariableGroup, int], int], operands: Sequence[tuple[int, ...]]
+        self, copy: CopiedProgram, seeds: dict[tuple[VariableGroup, int], int], operands: Sequence[tuple[int, ...]]
     ) -> None:
         program = copy.program
         self._copy, self._operands = copy, operands
@@ -311,7 +311,7 @@ class ForwardMasks:
         return b.select(self._masks.mask(self._paths[node]), tangent, b.constant(0.0))
 
 
-def _copy_selection_operands(copy: ProgramCopy, op: int, operands: Sequence[int]) -> tuple[int, int, int]:
+def _copy_selection_operands(copy: CopiedProgram, op: int, operands: Sequence[int]) -> tuple[int, int, int]:
     """Return condition (a node of the builder) and choices of a selection, minimum or maximum."""
     if op == _SELECT:
         return copy.node[operands[0]], operands[1], operands[2]

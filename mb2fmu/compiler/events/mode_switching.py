@@ -33,7 +33,7 @@ from mb2fmu.compiler.events.time_events import (
 )
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import ProgramCopy
+from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.pruning import find_needed_nodes, prune_program
 
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
@@ -268,7 +268,7 @@ class _ModeAssignment:
         b.entry("surfaces", [f"{i}" for i in range(len(nodes))], nodes)
 
 
-class FrozenSwitchCopy(ProgramCopy):
+class FrozenSwitchCopy(CopiedProgram):
     """A copy in which switches read their modes."""
 
     def __init__(self, plan: _ModeAssignment, builder: ProgramBuilder, values: Mapping[int, int]) -> None:

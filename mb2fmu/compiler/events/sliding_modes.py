@@ -45,7 +45,7 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import ProgramCopy
+from mb2fmu.compiler.program.program_copy import CopiedProgram
 
 _RELAXATION = 1e-9  # ε, as a part of a row
 _MAX_RELAXATION = 1e-6  # ε', as a part of the diagonal: for what can take much less than others
@@ -244,7 +244,7 @@ class SlidingModeSystem:
         return b.mul(b.unary(Op.SIGN, row[i]), b.binary(Op.MIN, shared, most))
 
 
-class _ModeValueCopy(ProgramCopy):
+class _ModeValueCopy(CopiedProgram):
     """A copy that reads modes for σ."""
 
     def __init__(self, program: Program, builder: ProgramBuilder, modes: Sequence[int]) -> None:
@@ -260,7 +260,7 @@ class _ModeValueCopy(ProgramCopy):
         return super()._leaf(op, index)
 
 
-class _OpenContactCopy(ProgramCopy):
+class _OpenContactCopy(CopiedProgram):
     """A copy in which contacts are open and latches released, of a program that is in the builder already.
 
     Args:
@@ -293,7 +293,7 @@ def form_sliding_system(program: Program, sticking: Sequence[int], holding: Sequ
     first = len(program.layout.inputs) - count
     factors = list_variables(rated, ("inputs",))[first:]
     builder = ProgramBuilder(rated.layout)
-    copy = ProgramCopy(rated, builder)
+    copy = CopiedProgram(rated, builder)
     places = _index_pairs(*add_jacobian_entry(copy, "rates", factors, "B"))
     reach = _index_pairs(*add_jacobian_entry(copy, "rhs", factors, "X"))
     if not holding:

@@ -23,7 +23,7 @@ LEAF_GROUPS: dict[Op, VariableGroup] = {
 _ARITHMETIC_OPERATIONS = frozenset(map(int, (Op.ADD, Op.SUB, Op.MUL, Op.DIV)))  # a member of Op takes long to look up
 
 
-class ProgramCopy:
+class CopiedProgram:
     """The nodes and entry points of a program in a builder.
 
     Args:
@@ -115,7 +115,7 @@ class ProgramCopy:
         return self.builder.newton(self.program.bodies[block.body], theta, guess, block.name, block.rows)
 
 
-def factor_entry_position(factor: Block, position: int) -> tuple[int, int]:
+def factor_entry_row_and_column(factor: Block, position: int) -> tuple[int, int]:
     """Return row and column of an operand of a factor block."""
     if factor.kind == "lu_factor":
         return divmod(position, factor.size)

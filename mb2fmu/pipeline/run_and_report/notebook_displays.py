@@ -115,7 +115,7 @@ def _render_validation(validated: ValidationOutcome) -> str:
 def _render_run_result(finished: RunResult) -> str:
     """Return the verdict, the motion with sliders that run the FMU where a page can, and the folded report."""
     built, name = finished.exported.build, finished.exported.build.interface.model_name
-    motion = report_pages.render_playable_animation(built, finished.validated)
+    motion = report_pages.render_page_that_runs_fmu(built, finished.validated)
     moving = "" if motion is None else _embed_page_in_frame(motion, name, _ANIMATION_FRAME_HEIGHT)
     return (
         _format_verdict(finished.validated)

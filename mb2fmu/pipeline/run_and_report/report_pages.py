@@ -247,7 +247,7 @@ def _format_interactive_fmu(
     return format_script_safe_json(form_interactive_record(built.live, scene, motion[0]))
 
 
-def render_playable_animation(built: FmuBuild, validated: ValidationOutcome) -> bytes | None:
+def render_page_that_runs_fmu(built: FmuBuild, validated: ValidationOutcome) -> bytes | None:
     """Return the validation's motion as a page that can run the FMU; None where nothing can be drawn."""
     from mb2fmu import visualization
     from mb2fmu.pipeline.display import motion_drawings

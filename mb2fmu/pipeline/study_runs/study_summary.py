@@ -83,7 +83,9 @@ def compute_sobol_indices(study: ResolvedStudy, values: Floats) -> dict[str, Sob
     return {name: estimate_sobol_indices(values[:, k], d, study.plan.seed) for k, name in enumerate(study.results)}
 
 
-def list_index_rows(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> list[tuple[str, str, list[float]]]:
+def list_sobol_index_rows(
+    study: ResolvedStudy, found: Mapping[str, SobolIndices]
+) -> list[tuple[str, str, list[float]]]:
     """Return result, quantity, and six numbers: first-order index, its interval, total index, its interval."""
     return [
         (name, quantity, [each.first[k], *each.first_interval[k], each.total[k], *each.total_interval[k]])
@@ -99,7 +101,7 @@ def format_index_table(study: ResolvedStudy, found: Mapping[str, SobolIndices]) 
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(heads)
     writer.writerows(
-        [name, quantity, *map(repr, map(float, row))] for name, quantity, row in list_index_rows(study, found)
+        [name, quantity, *map(repr, map(float, row))] for name, quantity, row in list_sobol_index_rows(study, found)
     )
     return text.getvalue().encode()
 
@@ -146,7 +148,7 @@ def render_study_summary(
         cases=len(study.cases), failed=len(failed), left=len(study.cases) - len(cases),
         pictures=_draw_study_figures(varied, results, found, log),
         ranges=[_format_range_row(*each) for each in results],
-        indices=[_format_index_cells(*row) for row in list_index_rows(study, found)],
+        indices=[_format_index_cells(*row) for row in list_sobol_index_rows(study, found)],
         case_table_heads=[f"{name} [{unit_}]" if unit_ != "1" else name
                for name, unit_ in (*study.varied.items(), *study.results.items())],
         worst={_format_worst_case_heading(each.name, each.worst):

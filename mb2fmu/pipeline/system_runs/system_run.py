@@ -42,7 +42,7 @@ from mb2fmu.systems.system_picture import draw_system_picture
 from mb2fmu.systems.system_report import render_system_page
 from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
-from mb2fmu.systems.wiring import find_name_faults, wire_system
+from mb2fmu.systems.wiring import find_declaration_faults, wire_system
 from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _load_components(system: CoupledSystem, folder: Path, observer: StageObserve
                 Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy) for each in told
             ]
     if faults:
-        others = list(find_name_faults(system))  # without FMUs nothing can be said of connections, but of these
+        others = list(find_declaration_faults(system))  # without FMUs nothing can be said of connections, but of these
         what = "cannot be coupled" if others else "has components that cannot be read or exported"
         raise CouplingError(f"{system.name} {what}:", [*others, *faults])
     return found

@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parame
 from mb2fmu.model.scales.characteristic_units import typical_motion_magnitudes
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlan, ExpressionPlanner, solve_linear_system
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity, evaluate_kinematic_quantities
-from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, ObservedQuantities
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, ObservedExpressions
 from mb2fmu.validation.reference_equations.observables import form_observable_expressions
 
 Floats = npt.NDArray[np.float64]
@@ -78,7 +78,7 @@ class NewtonEulerEquations(NumericEquations):
         assert self.mechanism
         return NumericMechanism(self.mechanism)
 
-    def _form_observed_quantities(self) -> ObservedQuantities:
+    def _form_observed_quantities(self) -> ObservedExpressions:
         """Return energies and outputs, computed from the mechanism; only a closed-form potential is of the equations.
 
         It is written in the equations' intermediates, of which those are evaluated that it needs.
@@ -90,7 +90,7 @@ class NewtonEulerEquations(NumericEquations):
             i for i in self.equations.intermediates if not (isinstance(i, Assignment) and i.symbol in pathway_symbols)
         ]
         needed_multipliers = set().union(*(e.free_symbols for e in outputs)) & set(self.mechanism.multipliers)
-        return ObservedQuantities(
+        return ObservedExpressions(
             kinetic=observables.kinetic,
             outputs=outputs,
             multipliers=self.mechanism.multipliers if needed_multipliers else (),

@@ -92,7 +92,7 @@ class InstantMotion:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedQuantities:
+class ObservedExpressions:
     """Observed quantities of a motion, and the symbols that they are written in.
 
     Attributes:
@@ -211,10 +211,10 @@ class NumericEquations:
         }
         return plans | ({"projection": self._project} if self._project else {})
 
-    def _form_observed_quantities(self) -> ObservedQuantities:
+    def _form_observed_quantities(self) -> ObservedExpressions:
         """Return energies and outputs, by the equations' own expressions."""
         e = self.equations
-        return ObservedQuantities(
+        return ObservedExpressions(
             kinetic=e.energy.kinetic if e.energy.kinetic is not None else sm.nan,
             outputs=tuple(output.expression for output in e.outputs),
             multipliers=e.multipliers,
@@ -226,7 +226,7 @@ class NumericEquations:
         )
 
     def _kinematic_quantities(self) -> tuple[KinematicQuantity, ...]:
-        """Return the quantities requested of the mechanism: the numbers of ``ObservedQuantities.quantity_symbols``."""
+        """Return the quantities requested of the mechanism: the numbers of ``ObservedExpressions.quantity_symbols``."""
         return ()
 
     def _plan_late(self, planner: ExpressionPlanner) -> ExpressionPlan:

@@ -11,7 +11,7 @@ import sympy as sm
 
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Quantity, Speed
-from mb2fmu.validation.source_checks.source_constraints import SourceConstraints, normalized_singular_values
+from mb2fmu.validation.source_checks.source_constraints import SourceConstraints, singular_values_of_unit_rows
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
 from mb2fmu.validation.source_checks.source_symbols import Floats, SourceSymbols
 
@@ -136,7 +136,7 @@ class RandomPointGenerator:
         """
         if not self._geometry:
             return {}
-        singular_values = [normalized_singular_values(rows) for rows in self._draw_clear_rows()]
+        singular_values = [singular_values_of_unit_rows(rows) for rows in self._draw_clear_rows()]
         if not singular_values:
             return {}
         counts = {part: max(int(np.sum(each > part)) for each in singular_values) for part in _DEPENDENT_ROW_FRACTIONS}
@@ -181,7 +181,7 @@ class RandomPointGenerator:
         if not self._independent:
             return True
         rows = self._constraints.scaled_rows(found, self._speed_scale(found))
-        singular_values = normalized_singular_values(rows)
+        singular_values = singular_values_of_unit_rows(rows)
         redundant = min(self._independent.values()) < len(rows)
         has_same_counts = all(int(np.sum(singular_values > part)) == count for part, count in self._independent.items())
         return has_same_counts and (not redundant or self._is_clear(rows))

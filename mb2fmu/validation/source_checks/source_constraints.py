@@ -245,7 +245,7 @@ def _iterate_triangular_blocks(slopes: Floats) -> Iterator[tuple[IndexArray, Ind
         yield rows, own[rows]
 
 
-def normalized_singular_values(rows: Floats) -> Floats:
+def singular_values_of_unit_rows(rows: Floats) -> Floats:
     """Return the singular values of rows that are brought to one length, largest first."""
     lengths = np.linalg.norm(rows, axis=1)
     lengths[lengths == 0] = 1.0

@@ -33,7 +33,7 @@ from mb2fmu.visualization.scene.drawing_records import (
 )
 from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 from mb2fmu.visualization.scene.poses import PoseTrajectory, StateTrajectory, evaluate_poses, start_trajectory
-from mb2fmu.visualization.scene.scene import Scene, SceneBody, SceneLink
+from mb2fmu.visualization.scene.scene import Scene, SceneBody, SceneLine
 from mb2fmu.visualization.scene.unit_quaternions import (
     Quaternion,
     make_signs_continuous,
@@ -393,7 +393,7 @@ class _DrawingBuilder:
             return None
         return inertia_ellipsoid(float(self.where.sizes[body.mass]), self.where.sizes[body.inertia : body.inertia + 6])
 
-    def _rod(self, link: SceneLink) -> DrawnSolid | None:
+    def _rod(self, link: SceneLine) -> DrawnSolid | None:
         """Return a thin cylinder between two points of a frame; None if they are one point, or not fixed in a pose."""
         ends = [self._fixed(point, link.frame) for point in link.points]
         if ends[0] is None or ends[1] is None or ends[0].pose != ends[1].pose:
@@ -416,12 +416,12 @@ class _DrawingBuilder:
             return None
         return anchor
 
-    def _length(self, link: SceneLink) -> float:
+    def _length(self, link: SceneLine) -> float:
         """Return the largest length of a link over time, in m."""
         track = self.where.points[:, list(link.points)]
         return float(np.linalg.norm(np.diff(track, axis=1), axis=2).sum(axis=1).max())
 
-    def _line(self, link: SceneLink) -> DrawnLine:
+    def _line(self, link: SceneLine) -> DrawnLine:
         """Draw a link as a rail, a pathway between two points, or a cable over several."""
         anchors = tuple(self._anchor(point) for point in link.points)
         if link.kind != "pathway":

@@ -78,7 +78,7 @@ class SceneShape:
 
 
 @dataclass(frozen=True, slots=True)
-class SceneLink:
+class SceneLine:
     """A line through points; a ``rod`` is fixed in ``frame``."""
 
     kind: LinkKind
@@ -167,7 +167,7 @@ class Scene:
     tolerance: float
     bodies: tuple[SceneBody, ...]
     shapes: tuple[SceneShape, ...] = ()
-    links: tuple[SceneLink, ...] = ()
+    links: tuple[SceneLine, ...] = ()
     joints: tuple[SceneJoint, ...] = ()
     traces: tuple[SceneTrace, ...] = ()
     arrows: tuple[SceneArrow, ...] = ()
@@ -219,7 +219,7 @@ _RECORD_TYPES: Mapping[str, type] = {
     "outputs": SceneVariable,
     "bodies": SceneBody,
     "shapes": SceneShape,
-    "links": SceneLink,
+    "links": SceneLine,
     "joints": SceneJoint,
     "traces": SceneTrace,
     "arrows": SceneArrow,

@@ -26,7 +26,7 @@ from mb2fmu.visualization.scene.scene import (
     SceneArrow,
     SceneBody,
     SceneJoint,
-    SceneLink,
+    SceneLine,
     SceneShape,
     SceneTrace,
     SceneVariable,
@@ -192,7 +192,7 @@ class _SceneBuilder:
         if faults:
             raise FormulationError("the mechanism cannot be drawn:", faults)
 
-    def _links(self) -> Iterator[SceneLink]:
+    def _links(self) -> Iterator[SceneLine]:
         """Yield rods between located points, and lines along pathways."""
         m = self.mechanism
         moving = {m.t, *m.q}
@@ -206,10 +206,10 @@ class _SceneBuilder:
             if not rigid and (len(place.position) > 1 or sum(c != 0 for c in components) > 1):
                 continue  # it moves freely, not along a rail
             kind: Literal["rod", "rail"] = "rod" if rigid else "rail"
-            yield SceneLink(kind, (self.points[place.parent], self.points[i]), self._frame(frame))
+            yield SceneLine(kind, (self.points[place.parent], self.points[i]), self._frame(frame))
         for load in m.loads:
             if isinstance(load, PathwayLoad) and all(p in self.points for p in load.points):
-                yield SceneLink("pathway", tuple(self.points[p] for p in load.points), 0)
+                yield SceneLine("pathway", tuple(self.points[p] for p in load.points), 0)
 
     def _joints(self) -> Iterator[SceneJoint]:
         """Yield the joints whose point has a position."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from mb2fmu.audit.behaviour.process.time_budget import TimeBudget
+from mb2fmu.audit.behaviour.process.trial_budget import TrialBudget
 from mb2fmu.audit.description.description_records import DescribedModel
 
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
@@ -182,7 +182,7 @@ class FmuLibrary:
         resources: Path of the unpacked resources folder.
         traps: Floating-point exceptions that are unmasked while the FMU runs, as the C library numbers them.
         violations: Side effects of calls that break a rule, each once, in order → the rule.
-        time_budget: Checked and informed at every call.
+        trial_budget: Checked and informed at every call.
         path: Of the binary.
         process_state: State shared by all users of the library in this process.
     """
@@ -192,7 +192,7 @@ class FmuLibrary:
     resources: str
     traps: int = 0
     violations: dict[str, str] = field(default_factory=dict, compare=False)
-    time_budget: TimeBudget = field(default_factory=TimeBudget, compare=False)
+    trial_budget: TrialBudget = field(default_factory=TrialBudget, compare=False)
     path: Path = Path()
     process_state: ProcessState = field(default_factory=ProcessState, compare=False)
     _status_functions: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)

@@ -111,8 +111,8 @@ class FmuInstance:
         self._read_plans: dict[int, tuple[DescribedModel, GroupedReadPlan]] = {}
         self.types = C_TYPES_FMI2 if self.version == 2 else C_TYPES_FMI3
         token_bytes = (self.description.token if token is None else token).encode()
-        library.time_budget.check()
-        with library.time_budget.observe_call(
+        library.trial_budget.check()
+        with library.trial_budget.observe_call(
             "fmi2Instantiate" if self.version == 2 else f"fmi3Instantiate{interface}"
         ):
             if self.version == 2:
@@ -192,15 +192,15 @@ class FmuInstance:
     def call(self, name: str, *arguments: Any) -> int:
         """Call a function and return its status."""
         function, full_name = self.library.status_function(name)
-        time_budget = self.library.time_budget
-        time_budget.check()
-        time_budget.begin_call(full_name)
+        trial_budget = self.library.trial_budget
+        trial_budget.check()
+        trial_budget.begin_call(full_name)
         try:
             if self.library.traps:
                 return self._call_with_traps(function, arguments)
             return int(function(self._handle, *arguments))
         finally:
-            time_budget.end_call()
+            trial_budget.end_call()
 
     def _call_with_traps(self, function: Any, arguments: tuple[Any, ...]) -> int:
         """Call with floating-point traps on; Python's own arithmetic has them off."""
@@ -251,7 +251,7 @@ class FmuInstance:
         if self.alive:
             function = self.library.function("FreeInstance")
             function.restype = None
-            with self.library.time_budget.observe_call(f"fmi{self.version}FreeInstance"):
+            with self.library.trial_budget.observe_call(f"fmi{self.version}FreeInstance"):
                 function(self._handle)
             self._handle = c.c_void_p()
 

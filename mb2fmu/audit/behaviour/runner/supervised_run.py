@@ -22,10 +22,10 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_
 from mb2fmu.audit.behaviour.fixture.work_folders import UNPACK_FOLDER
 from mb2fmu.audit.behaviour.instance.remote_hosts import VALGRIND, RemoteHost
 from mb2fmu.audit.behaviour.process.process_cleanup import list_marked_processes
-from mb2fmu.audit.behaviour.process.time_budget import BUDGET_SPENT
+from mb2fmu.audit.behaviour.process.trial_budget import BUDGET_SPENT
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_records import DescribedModel
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 from mb2fmu.audit.recorded_reference import RecordedReference
 from mb2fmu.temporary_files import make_work_folder
 
@@ -91,7 +91,7 @@ class SupervisedRunResult:
         runnable: Whether there is a binary for this machine.
     """
 
-    observations: list[Observation] = field(default_factory=list)
+    observations: list[RuleViolation] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
@@ -277,11 +277,11 @@ def _run_in_awkward_folder(
     if any(map(_means_no_instance, plain_result.observations)):
         return result
     text = f"in a folder with spaces and umlauts: {failures[0].message}"
-    plain_result.observations.append(Observation("host.path", text, failures[0].where))
+    plain_result.observations.append(RuleViolation("host.path", text, failures[0].where))
     return plain_result
 
 
-def _means_no_instance(observation: Observation) -> bool:
+def _means_no_instance(observation: RuleViolation) -> bool:
     """Return whether an observation says that no instance could be made at all."""
     return observation.rule in {"life.load", "life.instantiate"} or observation.message.endswith(
         INSTANTIATION_CRASH_END
@@ -341,7 +341,7 @@ def _run_supervised(
         if result.tried:
             title = result.tried[-1].partition(": ")[2]
             text = f"the process that watches it {ending} while trying {title}"
-            result.observations.append(Observation("host.system", text, interface))
+            result.observations.append(RuleViolation("host.system", text, interface))
         else:
             result.faults.append(f"the watching process {ending}: {_read_output_tail(error_file)}")
             break
@@ -413,7 +413,7 @@ def _read_report_line(result: SupervisedRunResult, text: str, ended_interfaces: 
     if "begin" in line:
         result.tried.append(line["begin"])
     elif "found" in line:
-        result.observations.append(Observation(*line["found"]))
+        result.observations.append(RuleViolation(*line["found"]))
     elif "skipped" in line:
         result.skipped.append(line["skipped"])
     elif "judged" in line:
@@ -446,5 +446,5 @@ def _report_standard_output(result: SupervisedRunResult, output_file: Path, rule
     if text and "host.output" in rules:
         first_line = text.splitlines()[0]
         result.observations.append(
-            Observation("host.output", f'writes to the standard output of its host: "{first_line[:120]}"')
+            RuleViolation("host.output", f'writes to the standard output of its host: "{first_line[:120]}"')
         )

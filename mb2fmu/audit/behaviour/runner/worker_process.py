@@ -37,7 +37,7 @@ from mb2fmu.audit.behaviour.process.sandbox import (
     monitor_system_calls,
 )
 from mb2fmu.audit.behaviour.process.shared_memory import SharedMemoryChannel
-from mb2fmu.audit.behaviour.process.time_budget import BUDGET_SPENT, SkippedTrialError, TimeBudget
+from mb2fmu.audit.behaviour.process.trial_budget import BUDGET_SPENT, SkippedTrialError, TrialBudget
 from mb2fmu.audit.behaviour.trials import (
     array_size_trials,
     call_order_trials,
@@ -93,7 +93,7 @@ def order_trials_by_risk() -> list[Trial]:
 
 def run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
     """Run one trial; return whether the FMU can be instantiated, so that further trials make sense."""
-    can_be_instantiated, time_budget = True, fixture.library.time_budget
+    can_be_instantiated, trial_budget = True, fixture.library.trial_budget
     judged, reports_leak = False, False
     for _ in range(2):
         try:
@@ -110,9 +110,9 @@ def run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
             judged = _report_stop(trial, fixture, error, write)
         break
     _report_side_effects(fixture, write, reports_leak=reports_leak)
-    if time_budget.exhausted_reason:
+    if trial_budget.exhausted_reason:
         judged = False
-        write({"skipped": f"{fixture.interface}: {trial.title}: not to its end: {time_budget.exhausted_reason}"})
+        write({"skipped": f"{fixture.interface}: {trial.title}: not to its end: {trial_budget.exhausted_reason}"})
     if judged:
         write({"judged": [rule for rule in trial.rules if rule not in fixture.inapplicable]})
     for rule, reason in fixture.inapplicable.items():
@@ -175,7 +175,7 @@ def _report_stop(trial: Trial, fixture: TrialFixture, error: Exception, write: A
         for rule in trial.rules:
             fixture.mark_inapplicable(rule, str(error))
     elif isinstance(error, SkippedTrialError):
-        if not fixture.library.time_budget.exhausted_reason:
+        if not fixture.library.trial_budget.exhausted_reason:
             write({"skipped": f"{fixture.interface}: {trial.title}: {error}"})
     elif isinstance(error, AttributeError) and "symbol" in str(error):
         # ctypes: a function that is not exported; binary.symbols names it
@@ -227,10 +227,10 @@ def run_requested_trials(request: dict[str, Any], channel: SharedMemoryChannel) 
     """Try all requested trials that were not tried yet."""
     description = read_cached_description(request["folder"])
     host_environment_trials.note_process_settings()
-    time_budget = TimeBudget(channel, request["deadline"])
+    trial_budget = TrialBudget(channel, request["deadline"])
     for interface, library in request["libraries"].items():
         if interface not in request["ended"] and not _run_interface_trials(
-            request, interface, Path(library), description, time_budget, channel
+            request, interface, Path(library), description, trial_budget, channel
         ):
             channel.write({"fresh": True})
             return
@@ -242,7 +242,7 @@ def _run_interface_trials(
     interface: str,
     path: Path,
     description: Any,
-    time_budget: TimeBudget,
+    trial_budget: TrialBudget,
     channel: SharedMemoryChannel,
 ) -> bool:
     """Run the trials of one interface type in order and write their findings; stop if no instance can be made.
@@ -258,15 +258,15 @@ def _run_interface_trials(
     fixture: TrialFixture | None = None
     for trial in trials:
         name = f"{interface}: {trial.title}"
-        if time_budget.is_over:
+        if trial_budget.is_over:
             write({"skipped": f"{name}: {BUDGET_SPENT}"})
             continue
         write({"begin": name, "crash": trial.crash_rule, "slow": trial.timeout_rule, "limit": trial.call_time_limit})
-        fixture = fixture or _load_fixture(request, interface, path, description, time_budget, write)
+        fixture = fixture or _load_fixture(request, interface, path, description, trial_budget, write)
         if fixture is None:
             return True
         was_single_instance = fixture.single_instance_only
-        time_budget.start_trial(TRIAL_TIME_SHARE * request["effort"] * trial.weight)
+        trial_budget.start_trial(TRIAL_TIME_SHARE * request["effort"] * trial.weight)
         can_be_instantiated = run_trial(trial, fixture, write)
         for reason in dict.fromkeys(fixture.skipped):
             write({"skipped": reason})
@@ -280,17 +280,17 @@ def _run_interface_trials(
 
 
 def _load_fixture(
-    request: dict[str, Any], interface: str, path: Path, description: Any, time_budget: TimeBudget, write: Any
+    request: dict[str, Any], interface: str, path: Path, description: Any, trial_budget: TrialBudget, write: Any
 ) -> TrialFixture | None:  # fmt: skip
     """Load the library; report it if it cannot be loaded."""
     try:
-        with time_budget.observe_call("loading the library"):
+        with trial_budget.observe_call("loading the library"):
             handle = load_fmu_library(path, request)
     except OSError as error:
         write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), interface]})
         write({"ended": interface, "why": f"its library cannot be loaded{HOST_PHRASES[describe_host(request)]}"})
         return None
-    library = FmuLibrary(handle, description, _resources_path(request), time_budget=time_budget, path=path)
+    library = FmuLibrary(handle, description, _resources_path(request), trial_budget=trial_budget, path=path)
     library.process_state.single_instance_only = bool(request.get("once", False))
     recorded = request.get("recorded")
     return TrialFixture(

@@ -14,16 +14,16 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable, parse_number
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 MAX_TRIED_SIZE = 64
 """Up to this size the bounds of structural parameters are tried, too."""
 
 
 @register_trial("arrays of other sizes", "value.structural")
-def try_resized_arrays(fixture: TrialFixture) -> Iterator[Observation]:
+def try_resized_arrays(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that structural parameters set in Configuration Mode size the arrays that refer to them."""
     parameters = list_size_parameters(fixture)
     if fixture.description.version != 3 or not parameters:
@@ -32,7 +32,7 @@ def try_resized_arrays(fixture: TrialFixture) -> Iterator[Observation]:
     tried_parameters = 0
     for parameter in parameters:
         arrays = list_sized_arrays(fixture, parameter)
-        start = declared_size(parameter)
+        start = declared_dimension(parameter)
         other_size = next(
             (
                 candidate
@@ -63,22 +63,22 @@ def _list_size_bounds(parameter: DescribedVariable) -> list[int]:
 
 def _check_size(
     fixture: TrialFixture, parameter: DescribedVariable, size: int, arrays: list[DescribedVariable]
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield faults after a structural parameter was set: in its value, or the number of elements of its arrays."""
     place = fixture.locate(parameter)
     with fixture.open_instance() as instance:
         try:
-            for value in (declared_size(parameter), size):  # as often as one likes
+            for value in (declared_dimension(parameter), size):  # as often as one likes
                 instance.must_call("EnterConfigurationMode")
                 instance.set({parameter: value})
                 instance.must_call("ExitConfigurationMode")
             instance.enter_initialization(fixture.start, None, fixture.tolerance)
             read_value = instance.get([parameter])[0]
         except RefusedCallError as error:
-            yield Observation("value.structural", f"set to {size} in Configuration Mode: {error}", place)
+            yield RuleViolation("value.structural", f"set to {size} in Configuration Mode: {error}", place)
             return
         if read_value != size:
-            yield Observation("value.structural", f"set to {size} in Configuration Mode, it is {read_value!r}", place)
+            yield RuleViolation("value.structural", f"set to {size} in Configuration Mode, it is {read_value!r}", place)
             return
         yield from _check_other_start_values(fixture, instance, parameter, size)
         for array in arrays:
@@ -87,17 +87,17 @@ def _check_size(
             declared_count = fixture.description.size(array)
             if status not in {OK, WARNING}:
                 message = f'with {size} the array "{array.name}" should have {count} elements; reading these returns'
-                yield Observation("value.structural", f"{message} {status_name(status)}", place)
+                yield RuleViolation("value.structural", f"{message} {status_name(status)}", place)
             elif declared_count != count and _read_elements(instance, array, declared_count) in {OK, WARNING}:
                 message = f'with {size} the array "{array.name}" is read with {declared_count} elements, as before, too'
-                yield Observation("value.structural", message, place)
+                yield RuleViolation("value.structural", message, place)
             elif array.is_float and array.causality in {"input", "parameter"}:
                 yield from _check_set_elements(fixture, instance, array, count, place)
 
 
 def _check_set_elements(
     fixture: TrialFixture, instance: FmuInstance, array: DescribedVariable, count: int, place: str
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield the first element that does not have the value it was set to; an array that is refused is no fault."""
     step = 2.0**-6 * fixture.scale(array)
     values = tuple(fixture.clip_to_bounds(array, (index + 1) * step) for index in range(count))
@@ -111,13 +111,13 @@ def _check_set_elements(
         if abs(read_value - set_value) > 1e-6 * abs(set_value):
             message = f'as one of {count} elements, number {index + 1} of "{array.name}" is set to {set_value:.7g}, '
             message += f"and is {read_value:.7g}"
-            yield Observation("value.structural", message, place)
+            yield RuleViolation("value.structural", message, place)
             return
 
 
 def _check_other_start_values(
     fixture: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, size: int
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield the first variable whose start value is lost with another size, though it has no such dimension."""
     arrays = frozenset(list_sized_arrays(fixture, parameter))
     variables_with_start = [
@@ -131,7 +131,7 @@ def _check_other_start_values(
         start = fixture.start_value(variable)
         if start is not None and not have_same_bits(start, value):
             message = f'it starts with {value!r} instead of {start!r} where "{parameter.name}" is {size}'
-            yield Observation("value.structural", message, fixture.locate(variable))
+            yield RuleViolation("value.structural", message, fixture.locate(variable))
             return
 
 
@@ -185,7 +185,7 @@ def _sizes_array(fixture: TrialFixture, array: DescribedVariable, parameter: Des
     return any(fixture.description.target(dimension.reference) is parameter for dimension in array.dimensions)
 
 
-def declared_size(parameter: DescribedVariable) -> int:
+def declared_dimension(parameter: DescribedVariable) -> int:
     """Return the size that the description gives."""
     return int(parse_number(parameter.start[0] if parameter.start else None) or 1)
 
@@ -266,7 +266,7 @@ def _repeat_start_values(start: Sequence[str], size: int) -> tuple[str, ...]:
 
 def choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a larger size than that of the description; None if its bounds allow none."""
-    start = declared_size(parameter)
+    start = declared_dimension(parameter)
     return next(
         (
             candidate
@@ -279,23 +279,24 @@ def choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> i
 
 def choose_smaller_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a smaller size than that of the description; None if its bounds allow none."""
-    size = declared_size(parameter) - 1
+    size = declared_dimension(parameter) - 1
     return size if size > 0 and fixture.clip_to_bounds(parameter, size) == size else None
 
 
 @register_trial("arrays that were made larger, and smaller", "value.structural", "value.element")
-def try_resized_elements(fixture: TrialFixture) -> Iterator[Observation]:
+def try_resized_elements(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that elements of an array of another size hold their values, and have the effects of earlier ones."""
     array_count = 0
     for parameter in list_size_parameters(fixture) if fixture.description.version == 3 else ():
         for size in (choose_larger_size(fixture, parameter), choose_smaller_size(fixture, parameter)):
             if size is None or not list_sized_arrays(fixture, parameter):
                 continue
-            declared, resized = _resize(fixture, parameter, declared_size(parameter)), _resize(fixture, parameter, size)
+            declared = _resize(fixture, parameter, declared_dimension(parameter))
+            resized = _resize(fixture, parameter, size)
             array_count += len(declared.element_values)
             try:
                 faults = [*_check_element_values(resized), *_compare_all_effects(declared, resized)]
-            except TimeBudgetError:
+            except TrialBudgetError:
                 raise
             except (RefusedCallError, SkippedTrialError) as error:
                 fixture.mark_inapplicable("value.element", f'with "{parameter.name}" = {size}: {error}')
@@ -307,13 +308,13 @@ def try_resized_elements(fixture: TrialFixture) -> Iterator[Observation]:
         fixture.mark_inapplicable("value.element", "it has no array that is set and can be made larger or smaller")
 
 
-def _compare_all_effects(declared: _ResizedFmu, resized: _ResizedFmu) -> Iterator[Observation]:
+def _compare_all_effects(declared: _ResizedFmu, resized: _ResizedFmu) -> Iterator[RuleViolation]:
     """Check the elements of every array that has another size."""
     for declared_array, resized_array in zip(declared.element_values, resized.element_values, strict=True):
         yield from _compare_effects(declared, declared_array, resized, resized_array)
 
 
-def _check_element_values(resized: _ResizedFmu) -> Iterator[Observation]:
+def _check_element_values(resized: _ResizedFmu) -> Iterator[RuleViolation]:
     """Yield elements that do not hold their values."""
     with resized.fixture.open_instance() as instance:
         resized.initialize(instance, resized.element_values)
@@ -332,7 +333,7 @@ def _check_element_values(resized: _ResizedFmu) -> Iterator[Observation]:
                 f"{wrong_elements[0] + 1} of {len(values)} that was set "
                 f"to {values[wrong_elements[0]]!r} is {elements[wrong_elements[0]]!r}"
             )
-            yield Observation("value.structural", message, resized.fixture.locate(array))
+            yield RuleViolation("value.structural", message, resized.fixture.locate(array))
 
 
 def _choose_elements(size: int) -> list[int]:
@@ -368,7 +369,7 @@ def _find_effect_pattern(resized: _ResizedFmu, array: DescribedVariable) -> _Eff
 
 def _compare_effects(
     declared: _ResizedFmu, declared_array: DescribedVariable, resized: _ResizedFmu, resized_array: DescribedVariable
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Check that elements of an array of another size have the same effects as before."""
     declared_pattern, resized_pattern = (
         _find_effect_pattern(declared, declared_array),
@@ -384,7 +385,7 @@ def _compare_effects(
         )
         if difference:
             element, text = difference
-            yield Observation(
+            yield RuleViolation(
                 "value.element",
                 f'with "{resized.parameter.name}" = {resized.size} its element {element + 1} {text} "{variable.name}"; '
                 f"with {declared.size}, as described, each does otherwise",
@@ -422,7 +423,7 @@ def _find_effect_difference(
 
 
 @register_trial("states of other sizes", "state.roundtrip", "state.serialize")
-def try_restored_size(fixture: TrialFixture) -> Iterator[Observation]:
+def try_restored_size(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a state saved with one size restores that size in another instance."""
     if fixture.description.version != 3 or not fixture.can_save_states:
         return
@@ -430,11 +431,11 @@ def try_restored_size(fixture: TrialFixture) -> Iterator[Observation]:
         size = choose_larger_size(fixture, parameter)
         if size is None or not list_sized_arrays(fixture, parameter):
             continue
-        variants = _resize(fixture, parameter, declared_size(parameter)), _resize(fixture, parameter, size)
+        variants = _resize(fixture, parameter, declared_dimension(parameter)), _resize(fixture, parameter, size)
         for saved, other_size_fmu in (variants, variants[::-1]):
             try:
                 faults = list(_check_saved_state(saved, other_size_fmu))
-            except TimeBudgetError:
+            except TrialBudgetError:
                 raise
             except (RefusedCallError, SkippedTrialError) as error:
                 fixture.skipped.append(f'{fixture.interface}: states with other values of "{parameter.name}": {error}')
@@ -444,7 +445,7 @@ def try_restored_size(fixture: TrialFixture) -> Iterator[Observation]:
                 break
 
 
-def _check_saved_state(saved: _ResizedFmu, other_size_fmu: _ResizedFmu) -> Iterator[Observation]:
+def _check_saved_state(saved: _ResizedFmu, other_size_fmu: _ResizedFmu) -> Iterator[RuleViolation]:
     """Save a state with one size, restore it in an instance with another, and as bytes in a new one."""
     fixture = saved.fixture
     can_serialize = fixture.flag("canSerializeFMUState") and not fixture.flag("canBeInstantiatedOnlyOncePerProcess")
@@ -465,7 +466,7 @@ def _check_saved_state(saved: _ResizedFmu, other_size_fmu: _ResizedFmu) -> Itera
         try:
             state = new_instance.deserialize_state(data)
         except RefusedCallError as error:
-            yield Observation(
+            yield RuleViolation(
                 "state.serialize", f"{_describe_situation(saved, other_size_fmu)}: {error}", fixture.interface
             )
             return
@@ -476,7 +477,7 @@ def _check_saved_state(saved: _ResizedFmu, other_size_fmu: _ResizedFmu) -> Itera
 def _check_restored_state(
     rule: str, saved: _ResizedFmu, other_size_fmu: _ResizedFmu, instance: FmuInstance, state: object, mode: str,
     expected: Mapping[DescribedVariable, tuple[Value, ...]],
-) -> Iterator[Observation]:  # fmt: skip
+) -> Iterator[RuleViolation]:  # fmt: skip
     """Check that values after restoring a state are those when it was saved."""
     situation = _describe_situation(saved, other_size_fmu)
     try:
@@ -485,16 +486,16 @@ def _check_restored_state(
         size = instance.get([saved.parameter])[0]
         if size != saved.size:
             message = f'"{saved.parameter.name}" is {size!r} {situation}; with {saved.size} it was kept'
-            yield Observation(rule, message, saved.fixture.interface)
+            yield RuleViolation(rule, message, saved.fixture.interface)
             return
         instance.description = saved.fixture.description
         readings = saved.read_elements(instance)
     except RefusedCallError as error:
-        yield Observation(rule, f"{situation}: {error}", saved.fixture.interface)
+        yield RuleViolation(rule, f"{situation}: {error}", saved.fixture.interface)
         return
     for variable, values in expected.items():
         if not all(map(have_same_bits, values, readings[variable])):
-            yield Observation(rule, f'"{variable.name}" differs {situation}', saved.fixture.interface)
+            yield RuleViolation(rule, f'"{variable.name}" differs {situation}', saved.fixture.interface)
             return
 
 

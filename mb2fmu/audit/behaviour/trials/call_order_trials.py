@@ -16,10 +16,10 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, Tri
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import DISCARD, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 SEQUENCE_COUNT = 16
 SEQUENCE_LENGTH = 40
@@ -347,7 +347,7 @@ def _repeat_action(
 
 
 @register_trial("calls in other orders", "life.order")
-def try_random_call_sequences(fixture: TrialFixture) -> Iterator[Observation]:
+def try_random_call_sequences(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check random walks through the state machine, each with its own numbers; then a reset, and the ordinary run."""
     with fixture.open_instance() as instance:
         expected = run_interface_type(fixture, instance, fixture.variables, steps=SHORT_RUN_STEPS)
@@ -369,7 +369,7 @@ def try_random_call_sequences(fixture: TrialFixture) -> Iterator[Observation]:
                     and _is_discarded_in_usual_order(sequence, error)
                 ):
                     continue
-                yield Observation("life.order", f"{error}; {sequence.describe_last_calls()}", fixture.interface)
+                yield RuleViolation("life.order", f"{error}; {sequence.describe_last_calls()}", fixture.interface)
                 return
             except SkippedTrialError:
                 continue
@@ -381,5 +381,5 @@ def try_random_call_sequences(fixture: TrialFixture) -> Iterator[Observation]:
         difference = find_first_difference(fixture.variables, expected, run)
         if difference:
             message = f'"{difference[0].name}" differs after a reset; {sequence.describe_last_calls()}'
-            yield Observation("life.order", message, fixture.interface)
+            yield RuleViolation("life.order", message, fixture.interface)
             return

@@ -13,9 +13,9 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown, parse_number
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 PERIODIC_INTERVALS = frozenset({"constant", "fixed", "tunable", "changing", "countdown"})
 """Variabilities of intervals that can be read."""
@@ -25,7 +25,7 @@ TICKS_PER_CLOCK = 6
 
 
 @register_trial("clocks that tick", "clock.ticks", "clock.interval", "clock.previous")
-def try_input_clocks(fixture: TrialFixture) -> Iterator[Observation]:
+def try_input_clocks(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check clocks: activate input clocks in Event Mode, read clocked variables, ask for intervals."""
     clocks = [variable for variable in fixture.description.variables if variable.type == "Clock"]
     if fixture.description.version != 3 or not clocks:
@@ -52,7 +52,7 @@ def try_input_clocks(fixture: TrialFixture) -> Iterator[Observation]:
 
 def _check_repeated_ticks(
     fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Check that at each tick a ``previous`` variable has the value of the tick before."""
     previous_values: dict[DescribedVariable, Value] = {}
     for _ in range(TICKS_PER_CLOCK):
@@ -73,12 +73,12 @@ def _check_repeated_ticks(
                     f'it is {current_values[previous_variable]!r} at a tick; "{variable.name}" was '
                     f"{previous_values[variable]!r} at the one before"
                 )
-                yield Observation("clock.previous", message, fixture.locate(previous_variable))
+                yield RuleViolation("clock.previous", message, fixture.locate(previous_variable))
                 return
         previous_values = current_values
 
 
-def _check_interval(fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable) -> Iterator[Observation]:
+def _check_interval(fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable) -> Iterator[RuleViolation]:
     """Yield a clock's interval that is refused, not positive, or other than declared."""
     value, qualifier = c.c_double(float("nan")), c.c_int(-1)
     references = (c.c_uint * 1)(clock.reference or 0)
@@ -87,29 +87,29 @@ def _check_interval(fixture: TrialFixture, instance: FmuInstance, clock: Describ
     variability = clock.written.get("intervalVariability")
     if status not in {OK, WARNING}:
         if variability in {"changing", "countdown"}:
-            yield Observation(
+            yield RuleViolation(
                 "clock.interval", f"a {variability} clock, whose interval request returns {status_name(status)}", place
             )
         return
     declared = parse_number(clock.written.get("intervalDecimal"))
     if qualifier.value == 0 and variability in {"constant", "fixed"}:
-        yield Observation(
+        yield RuleViolation(
             "clock.interval", f"a {variability} clock, whose interval is reported as not known yet", place
         )
     if qualifier.value != 0 and variability in {"constant", "fixed", "tunable"} and not value.value > 0.0:
-        yield Observation("clock.interval", f"its interval is {value.value!r}, which is not positive", place)
+        yield RuleViolation("clock.interval", f"its interval is {value.value!r}, which is not positive", place)
     elif (
         declared is not None
         and variability == "constant"
         and qualifier.value != 0
         and abs(value.value - declared) > 1e-12 * declared
     ):
-        yield Observation(
+        yield RuleViolation(
             "clock.interval", f"its interval is {value.value!r}, the description says {declared!r}", place
         )
 
 
-def _find_active_output_clock(fixture: TrialFixture, instance: FmuInstance) -> Iterator[Observation]:
+def _find_active_output_clock(fixture: TrialFixture, instance: FmuInstance) -> Iterator[RuleViolation]:
     """Yield output clocks that are active though the discrete states were updated."""
     for clock in fixture.description.variables:
         if clock.type == "Clock" and clock.causality == "output":
@@ -117,13 +117,13 @@ def _find_active_output_clock(fixture: TrialFixture, instance: FmuInstance) -> I
             status = instance.call("GetClock", (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1), is_active)
             if status in {OK, WARNING} and is_active[0]:
                 message = "it is still active after the discrete states were updated"
-                yield Observation("clock.ticks", message, fixture.locate(clock))
+                yield RuleViolation("clock.ticks", message, fixture.locate(clock))
                 return
 
 
 def _check_tick(
     fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable, values: dict[DescribedVariable, Value]
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Do one tick; values of its variables while it is active go to ``values``."""
     place = fixture.locate(clock)
     references, count = (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1)
@@ -136,19 +136,19 @@ def _check_tick(
     is_active[0] = True
     status = instance.call("SetClock", references, count, is_active)
     if status not in {OK, WARNING}:
-        yield Observation("clock.ticks", f"setting it in Event Mode returns {status_name(status)}", place)
+        yield RuleViolation("clock.ticks", f"setting it in Event Mode returns {status_name(status)}", place)
         return
     try:
         values.update(zip(clocked, instance.get(clocked), strict=True))
         fixture.settle_events(instance)
         is_active[0] = True
         if instance.call("GetClock", references, count, is_active) in {OK, WARNING} and is_active[0]:
-            yield Observation("clock.ticks", "it is still active after the discrete states were updated", place)
+            yield RuleViolation("clock.ticks", "it is still active after the discrete states were updated", place)
         yield from _find_active_output_clock(fixture, instance)
-    except TimeBudgetError:
+    except TrialBudgetError:
         raise
     except (RefusedCallError, SkippedTrialError) as error:
-        yield Observation("clock.ticks", f"while it ticks: {error}", place)
+        yield RuleViolation("clock.ticks", f"while it ticks: {error}", place)
 
 
 def _list_input_clocks(fixture: TrialFixture) -> list[DescribedVariable]:
@@ -174,7 +174,7 @@ def _set_clock(instance: FmuInstance, clock: DescribedVariable, *, active: bool)
 
 
 @register_trial("event mode without a tick", "clock.ticks")
-def try_without_ticks(fixture: TrialFixture) -> Iterator[Observation]:
+def try_clocked_variables_without_tick(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that clocked variables stay unchanged while no clock is set, or clocks are set inactive."""
     for clock in _list_input_clocks(fixture):
         clocked = _list_clocked_variables(fixture, clock)
@@ -185,7 +185,7 @@ def try_without_ticks(fixture: TrialFixture) -> Iterator[Observation]:
             for variable, old, new in zip(clocked, initial_values or values_before, values_before, strict=True):
                 if not have_same_bits(old, new):
                     message = f"goes from {old!r} to {new!r} at the first event, where no clock ticks"
-                    yield Observation("clock.ticks", message, fixture.locate(variable))
+                    yield RuleViolation("clock.ticks", message, fixture.locate(variable))
                     return
             for situation in ("no clock ticks", "its clock is set to inactive"):
                 if situation != "no clock ticks" and not _set_clock(instance, clock, active=False):
@@ -194,7 +194,7 @@ def try_without_ticks(fixture: TrialFixture) -> Iterator[Observation]:
                 for variable, old, new in zip(clocked, values_before, instance.get(clocked), strict=True):
                     if not have_same_bits(old, new):
                         message = f"goes from {old!r} to {new!r} in Event Mode, where {situation}"
-                        yield Observation("clock.ticks", message, fixture.locate(variable))
+                        yield RuleViolation("clock.ticks", message, fixture.locate(variable))
                         return
 
 
@@ -215,7 +215,7 @@ def _initialize_and_read(
 
 
 @register_trial("a tick, and back to the state before it", "state.roundtrip", "exchange.values_changed")
-def try_restoring_before_tick(fixture: TrialFixture) -> Iterator[Observation]:
+def try_restoring_before_tick(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a restored state takes a tick back; and that ticks that move continuous states are reported."""
     for clock in _list_input_clocks(fixture):
         clocked = _list_clocked_variables(fixture, clock)
@@ -235,7 +235,7 @@ def try_restoring_before_tick(fixture: TrialFixture) -> Iterator[Observation]:
                 message = (
                     f'a tick of "{clock.name}" moves continuous states, and valuesOfContinuousStatesChanged is false'
                 )
-                yield Observation("exchange.values_changed", message, fixture.interface)
+                yield RuleViolation("exchange.values_changed", message, fixture.interface)
             if saved_state is None:
                 continue
             instance.set_state(saved_state)
@@ -246,7 +246,7 @@ def try_restoring_before_tick(fixture: TrialFixture) -> Iterator[Observation]:
                 message = (
                     f"is {new!r} after a tick was taken back by setting a state; it was {old!r} when that was kept"
                 )
-                yield Observation("state.roundtrip", message, fixture.locate(variable))
+                yield RuleViolation("state.roundtrip", message, fixture.locate(variable))
                 return
 
 
@@ -260,7 +260,7 @@ STATE_CHANGES = (1.0, -1.0, 3.0)
 
 
 @register_trial("what ticks sample", "dependencies.missing", "clock.ticks", interfaces=("ModelExchange",))
-def try_sampled_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
+def try_sampled_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that clocked outputs and states list the states and inputs that change their values at a tick."""
     if len(fixture.states) != fixture.n_states:
         return
@@ -273,7 +273,7 @@ def try_sampled_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
             values = _read_after_tick(fixture, clock, outputs, known, value)
             if values and values[-1]:
                 message = f'it is still active after the discrete states were updated where "{known.name}" is {value!r}'
-                yield Observation("clock.ticks", message, fixture.locate(clock))
+                yield RuleViolation("clock.ticks", message, fixture.locate(clock))
                 return
             for entry, old, new in zip(
                 entries, (base_values or ())[:-1], (values or base_values or ())[:-1], strict=True
@@ -288,7 +288,7 @@ def try_sampled_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
                     message = (
                         f'changes with "{known.name}" at a tick of "{clock.name}", which its dependencies leave out'
                     )
-                    yield Observation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
+                    yield RuleViolation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
 
 
 def _list_sampled_unknowns(fixture: TrialFixture, clock: DescribedVariable) -> list[StructureUnknown]:
@@ -353,7 +353,7 @@ def _is_clock_active(instance: FmuInstance, clock: DescribedVariable) -> bool:
 
 
 @register_trial("two ticks at one instant", "dependencies.missing", interfaces=("ModelExchange",))
-def try_two_ticks(fixture: TrialFixture) -> Iterator[Observation]:
+def try_two_ticks(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check clocked states by two ticks: the second changes one only if the first has changed something that it lists.
 
     Its knowns are its own and others' previous values, which importers cannot set: here time, inputs and continuous
@@ -389,7 +389,7 @@ def try_two_ticks(fixture: TrialFixture) -> Iterator[Observation]:
                         f'goes from {old!r} to {new!r} with a second tick of "{clock.name}" at one instant, where '
                     )
                     message += "nothing that its dependencies list had changed: they leave out what it does depend on"
-                    yield Observation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
+                    yield RuleViolation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
 
 
 def _list_previous_holders(fixture: TrialFixture, indices: set[int]) -> set[int]:
@@ -403,7 +403,7 @@ def _list_previous_holders(fixture: TrialFixture, indices: set[int]) -> set[int]
 
 
 @register_trial("event mode between steps, where nothing is due", "exchange.unannounced", interfaces=("CoSimulation",))
-def try_event_mode_without_tick(fixture: TrialFixture) -> Iterator[Observation]:
+def try_event_mode_without_event(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3: entering and leaving Event Mode changes nothing if the step announced no event."""
     if fixture.description.version != 3 or not fixture.flag("hasEventMode"):
         return
@@ -424,7 +424,7 @@ def try_event_mode_without_tick(fixture: TrialFixture) -> Iterator[Observation]:
                         f"goes from {old!r} to {new!r} by way of Event Mode, though the step reported "
                         f"that no event is due"
                     )
-                    yield Observation("exchange.unannounced", message, fixture.locate(variable))
+                    yield RuleViolation("exchange.unannounced", message, fixture.locate(variable))
                     return
 
 
@@ -433,7 +433,7 @@ TICK_COUNT = 3
 
 
 @register_trial("ticks of another clock", "clock.ticks")
-def try_variables_of_other_clocks(fixture: TrialFixture) -> Iterator[Observation]:
+def try_variables_of_other_clocks(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that variables of other clocks change only where one of these ticks, too."""
     clocks_by_reference = {
         candidate.reference: candidate for candidate in fixture.description.variables if candidate.type == "Clock"
@@ -473,7 +473,7 @@ def try_variables_of_other_clocks(fixture: TrialFixture) -> Iterator[Observation
                         message = (
                             f'goes from {old!r} to {new!r} with a tick of "{clock.name}", which is none of its clocks'
                         )
-                        yield Observation("clock.ticks", message, fixture.locate(variable))
+                        yield RuleViolation("clock.ticks", message, fixture.locate(variable))
                         return
 
 
@@ -489,7 +489,7 @@ def _reports_activity(clock: DescribedVariable | None) -> bool:
 
 
 @register_trial("a reset after ticks", "life.reset")
-def try_reset_after_ticks(fixture: TrialFixture) -> Iterator[Observation]:
+def try_reset_after_ticks(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a reset forgets what ticks have changed: every value is that of a new instance."""
     clocks = _list_input_clocks(fixture)
     if not clocks:
@@ -514,5 +514,5 @@ def try_reset_after_ticks(fixture: TrialFixture) -> Iterator[Observation]:
         for variable, expected, value in zip(variables, values_of_new, instance.get(variables), strict=True):
             if not have_same_bits(expected, value):
                 message = f"after ticks and a reset it is {value!r}, in a new instance {expected!r}"
-                yield Observation("life.reset", message, fixture.locate(variable))
+                yield RuleViolation("life.reset", message, fixture.locate(variable))
                 return

@@ -27,9 +27,9 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, OK, WARNING, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 CO_SIMULATION = ("CoSimulation",)
 START_DISTURBANCE = 1e-6
@@ -150,7 +150,7 @@ def choose_excited_inputs(fixture: TrialFixture) -> dict[DescribedVariable, Valu
 
 
 @register_trial("steps of other sizes", "steps.variable", "steps.parts", interfaces=CO_SIMULATION)
-def try_partial_steps(fixture: TrialFixture) -> Iterator[Observation]:
+def try_partial_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check one step against several, of equal and different sizes, over the same time."""
     if not fixture.flag("canHandleVariableCommunicationStepSize"):
         return
@@ -165,7 +165,7 @@ def try_partial_steps(fixture: TrialFixture) -> Iterator[Observation]:
             runs.append(_run_step_pattern(fixture, variables, step_sizes, change_time))
         except RefusedCallError as error:
             message = f"{error}; canHandleVariableCommunicationStepSize is true"
-            yield Observation("steps.variable", message, fixture.interface)
+            yield RuleViolation("steps.variable", message, fixture.interface)
             return
     for other_run, way in zip(runs[1:], [*step_patterns][1:], strict=True):
         worst = _find_largest_difference(fixture, runs[0], other_run, variables)
@@ -182,7 +182,7 @@ def try_partial_steps(fixture: TrialFixture) -> Iterator[Observation]:
         if worst and worst[0] > _relative_tolerance(fixture):
             message = f"{way} over the same time move it by {worst[0]:.2g} of its size"
             message += f"; the tolerance is {fixture.tolerance or 1e-4:g}"
-            yield Observation("steps.parts", message, fixture.locate(worst[1]))
+            yield RuleViolation("steps.parts", message, fixture.locate(worst[1]))
             return
 
 
@@ -210,7 +210,7 @@ def _run_step_pattern(
 
 
 @register_trial("Co-Simulation against Model Exchange", "steps.exchange", interfaces=CO_SIMULATION, weight=2.0)
-def try_against_model_exchange(fixture: TrialFixture) -> Iterator[Observation]:
+def try_against_model_exchange(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that the FMU moves as its Model Exchange does, over the whole experiment with moving inputs."""
     model_exchange, variables = make_model_exchange_fixture(fixture), list_continuous_variables(fixture)
     if model_exchange is None or not variables:
@@ -234,14 +234,14 @@ def try_against_model_exchange(fixture: TrialFixture) -> Iterator[Observation]:
 
 def _compare_parameter_set(
     fixture: TrialFixture, model_exchange: TrialFixture, variables: Sequence[DescribedVariable], set_number: int
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Compare both with one set of parameters, and with Model Exchange from slightly different starts."""
     discrete_variables = _list_discrete_variables(fixture)
     recorded_variables = [*variables, *discrete_variables]
     with fixture.open_instance() as instance:
         try:
             own_run = run_with_excitation(fixture, instance, recorded_variables, number=set_number)
-        except (TimeBudgetError, SimulationEndedError):
+        except (TrialBudgetError, SimulationEndedError):
             raise
         except (RefusedCallError, SkippedTrialError):
             return  # inputs and parameters that do not go together
@@ -252,7 +252,7 @@ def _compare_parameter_set(
             )
             term_magnitudes = _term_magnitudes(model_exchange, instance, variables)
             disturbed_run = _run_from_disturbed_start(model_exchange, recorded_variables, set_number)
-        except TimeBudgetError:
+        except TrialBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError) as error:
             fixture.mark_inapplicable("steps.exchange", f"as Model Exchange it does not come to the end: {error}")
@@ -262,7 +262,7 @@ def _compare_parameter_set(
         variable, point, gap = deviation
         message = f"at t = {own_run.times[point]:.6g} it differs by {gap:.2g} of its size from the same unit as "
         message += f"Model Exchange; the tolerance is {fixture.tolerance or 1e-4:g}"
-        yield Observation("steps.exchange", message, fixture.locate(variable))
+        yield RuleViolation("steps.exchange", message, fixture.locate(variable))
         return
     yield from _find_discrete_difference(
         fixture, (own_run, reference_run, disturbed_run), len(variables), discrete_variables
@@ -293,7 +293,7 @@ def _run_from_disturbed_start(
                 tolerance=1e-9,
                 initial_values=initial_values,
             )
-        except TimeBudgetError:
+        except TrialBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
             return None
@@ -356,7 +356,7 @@ def _find_discrete_difference(
     runs: tuple[ShortRun, ShortRun, ShortRun | None],
     first_column: int,
     discrete_variables: Sequence[DescribedVariable],
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield where discrete variables differ, away from events, which may come just before or after a point."""
     own_run, reference_run, disturbed_run = runs
     discrete_rows = [[values[first_column:] for values in run.values] for run in (own_run, reference_run)]
@@ -379,7 +379,7 @@ def _find_discrete_difference(
                     f"at t = {own_run.times[point]:.6g} it is {own_value!r}, of the same unit as Model "
                     f"Exchange {reference_value!r}"
                 )
-                yield Observation("steps.exchange", message, fixture.locate(variable))
+                yield RuleViolation("steps.exchange", message, fixture.locate(variable))
                 return
 
 
@@ -418,7 +418,7 @@ def values_agree(
     call_time_limit=5.0,
     runs_last=True,
 )
-def try_impossible_steps(fixture: TrialFixture) -> Iterator[Observation]:
+def try_impossible_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that steps are refused that are negative, zero, NaN, or beyond the stop time; an error has its message."""
     for step_size in (-fixture.step, 0.0, math.nan):
         with fixture.open_instance() as instance:
@@ -426,17 +426,17 @@ def try_impossible_steps(fixture: TrialFixture) -> Iterator[Observation]:
             message_count = len(instance.messages)
             status = instance.do_step(fixture.start, step_size).status
             if status in {OK, WARNING}:
-                yield Observation("steps.size", f"a step of {step_size:g} s returns OK", fixture.interface)
+                yield RuleViolation("steps.size", f"a step of {step_size:g} s returns OK", fixture.interface)
                 break
             if status == ERROR and len(instance.messages) == message_count:
                 message = f"a step of {step_size:g} s returns Error, without a message"
-                yield Observation("log.silent", message, fixture.interface)
+                yield RuleViolation("log.silent", message, fixture.interface)
                 break
     with fixture.open_instance() as instance:
         _enter_step_mode(fixture, instance, fixture.start + 2 * fixture.step)
         run_co_simulation(fixture, instance, (), steps=2, include_start=False)
         if instance.do_step(fixture.start + 2 * fixture.step, fixture.step).status in {OK, WARNING}:
-            yield Observation("steps.stop", "a step beyond the given stop time returns OK", fixture.interface)
+            yield RuleViolation("steps.stop", "a step beyond the given stop time returns OK", fixture.interface)
 
 
 MAX_STEPS_TO_STOP = 200
@@ -444,7 +444,7 @@ MAX_STEPS_TO_STOP = 200
 
 
 @register_trial("steps to the stop time that it was told", "steps.stop", "life.reset", interfaces=CO_SIMULATION)
-def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[Observation]:
+def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that steps, added up with round-off, reach the stop time; and that a reset forgets it."""
     step_count = min(fixture.steps, MAX_STEPS_TO_STOP)
     stop_time = fixture.start + step_count * fixture.step
@@ -458,7 +458,7 @@ def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[Observation]:
                         f"with the stop time {stop_time:.17g}, it refuses a step from {time:.17g} of "
                         f"{fixture.step:.17g}"
                     )
-                    yield Observation("steps.stop", f"{message}: there is no room for round-off", fixture.interface)
+                    yield RuleViolation("steps.stop", f"{message}: there is no room for round-off", fixture.interface)
                 return
             time += fixture.step
         instance.reset()
@@ -468,7 +468,7 @@ def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[Observation]:
                 do_communication_step(fixture, instance, fixture.start + step_index * fixture.step, fixture.step)
         except RefusedCallError as error:
             message = f"without a stop time after a reset, it does not go beyond the stop time before: {error}"
-            yield Observation("life.reset", message, fixture.interface)
+            yield RuleViolation("life.reset", message, fixture.interface)
 
 
 def _enter_step_mode(fixture: TrialFixture, instance: FmuInstance, stop_time: float | None) -> None:
@@ -481,7 +481,7 @@ def _enter_step_mode(fixture: TrialFixture, instance: FmuInstance, stop_time: fl
 
 
 @register_trial("what steps say of themselves", "steps.last", "steps.early", interfaces=CO_SIMULATION)
-def try_early_return(fixture: TrialFixture) -> Iterator[Observation]:
+def try_early_return(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3's early return: only where allowed, and the last successful time is the end of the step."""
     if fixture.description.version != 3:
         return
@@ -491,12 +491,12 @@ def try_early_return(fixture: TrialFixture) -> Iterator[Observation]:
             result = do_communication_step(fixture, instance, fixture.start + step_index * fixture.step, fixture.step)
             end_time = fixture.start + (step_index + 1) * fixture.step
             if result.returned_early:
-                yield Observation(
+                yield RuleViolation(
                     "steps.early", "it returns early though the importer did not allow it", fixture.interface
                 )
                 return
             if not math.isclose(result.last_successful_time, end_time, rel_tol=1e-9, abs_tol=1e-9 * fixture.step):
-                yield Observation(
+                yield RuleViolation(
                     "steps.last",
                     f"lastSuccessfulTime is {result.last_successful_time!r} after a step to {end_time!r}",
                     fixture.interface,
@@ -505,13 +505,13 @@ def try_early_return(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 @register_trial("steps from a wrong point", "steps.point", interfaces=CO_SIMULATION)
-def try_wrong_communication_point(fixture: TrialFixture) -> Iterator[Observation]:
+def try_wrong_communication_point(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a communication point other than the FMU's own is refused."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
         do_communication_step(fixture, instance, fixture.start, fixture.step)
         if instance.do_step(fixture.start + 5 * fixture.step, fixture.step).status in {OK, WARNING}:
-            yield Observation(
+            yield RuleViolation(
                 "steps.point",
                 "a step that begins four steps ahead of where it stands returns OK",
                 fixture.interface,
@@ -519,7 +519,7 @@ def try_wrong_communication_point(fixture: TrialFixture) -> Iterator[Observation
 
 
 @register_trial("changing inputs and tunable parameters between steps", "value.set", interfaces=CO_SIMULATION)
-def try_values_set_between_steps(fixture: TrialFixture) -> Iterator[Observation]:
+def try_values_set_between_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set in Step Mode are read after the next step."""
     variables = [*fixture.inputs, *fixture.select_scalars("parameter", variability="tunable")]
     has_time = fixture.start_time_check()
@@ -533,17 +533,17 @@ def try_values_set_between_steps(fixture: TrialFixture) -> Iterator[Observation]
             if instance.try_set(variable, value) not in {OK, WARNING}:
                 if variable.causality == "input":
                     message = f"setting it to {value:.6g} is refused between steps"
-                    yield Observation("value.set", message, fixture.locate(variable))
+                    yield RuleViolation("value.set", message, fixture.locate(variable))
                 continue
             do_communication_step(fixture, instance, fixture.start + (index + 1) * fixture.step, fixture.step)
             read_value = instance.get([variable])[0]
             if isinstance(read_value, float) and not math.isclose(value, read_value, rel_tol=1e-13, abs_tol=1e-300):
                 message = f"set to {value!r} between two steps, read as {read_value!r} after the second"
-                yield Observation("value.set", message, fixture.locate(variable))
+                yield RuleViolation("value.set", message, fixture.locate(variable))
 
 
 @register_trial("steps with event mode", "flags.true", interfaces=CO_SIMULATION)
-def try_co_simulation_event_mode(fixture: TrialFixture) -> Iterator[Observation]:
+def try_co_simulation_event_mode(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check hasEventMode (FMI 3): instances can be made with it, and Event Mode entered between steps."""
     if fixture.description.version != 3 or not fixture.flag("hasEventMode"):
         return
@@ -556,13 +556,15 @@ def try_co_simulation_event_mode(fixture: TrialFixture) -> Iterator[Observation]
             instance.leave_event_mode()
             do_communication_step(fixture, instance, fixture.start + fixture.step, fixture.step)
     except NoInstanceError:
-        yield Observation("flags.true", "hasEventMode is true, but no instance is made that uses it", fixture.interface)
+        yield RuleViolation(
+            "flags.true", "hasEventMode is true, but no instance is made that uses it", fixture.interface
+        )
     except RefusedCallError as error:
-        yield Observation("flags.true", f"hasEventMode is true, but {error}", fixture.interface)
+        yield RuleViolation("flags.true", f"hasEventMode is true, but {error}", fixture.interface)
 
 
 @register_trial("steps with event mode that return early", "steps.early", interfaces=CO_SIMULATION)
-def try_early_return_at_events(fixture: TrialFixture) -> Iterator[Observation]:
+def try_early_return_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that steps that end before their end say earlyReturn (FMI 3), up to the stop time: events come late."""
     if fixture.description.version != 3 or not fixture.flag("hasEventMode"):
         return
@@ -580,7 +582,7 @@ def try_early_return_at_events(fixture: TrialFixture) -> Iterator[Observation]:
                     message = (
                         f"a step to {end_time:.9g} ends at {result.last_successful_time:.9g}, and earlyReturn is false"
                     )
-                    yield Observation("steps.early", message, fixture.interface)
+                    yield RuleViolation("steps.early", message, fixture.interface)
                     return
                 time = result.last_successful_time if result.returned_early else end_time
                 if not result.returned_early or time >= end_time - 1e-9 * fixture.step:

@@ -25,7 +25,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     EvaluationPoint,
     choose_random_point,
@@ -34,7 +34,7 @@ from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     move_to_point,
 )
 from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 DEPENDENCY_RULES = (
     "dependencies.missing", "dependencies.feedthrough", "dependencies.excessive", "dependencies.kind",
@@ -43,7 +43,7 @@ DEPENDENCY_RULES = (
 
 
 @register_trial("changing states, inputs and time", *DEPENDENCY_RULES, interfaces=("ModelExchange",))
-def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
+def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check outputs and derivatives in Continuous-Time Mode."""
     entries = [
         entry
@@ -174,7 +174,7 @@ def _record_effects_at_point(
 
 def _check_tunable_parameters(
     fixture: TrialFixture, entries: Sequence[StructureUnknown], unknowns: Sequence[DescribedVariable]
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Check tunable parameters, which are knowns in FMI 3: another value, then the same point."""
     tunable_parameters = fixture.select_scalars("parameter", variability="tunable")
     effects = ChangeEffects()
@@ -267,7 +267,7 @@ def _set_in_event_mode(
 
 
 @register_trial("changing what is known at initialization", *DEPENDENCY_RULES)
-def try_initial_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
+def try_initial_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check initial unknowns in Initialization Mode."""
     entries = [
         variable
@@ -346,7 +346,7 @@ TINY_STEP_SHARE = 1e-5
 
 
 @register_trial("changing inputs between tiny steps", "dependencies.missing", interfaces=("CoSimulation",))
-def try_dependencies_within_steps(fixture: TrialFixture) -> Iterator[Observation]:
+def try_dependencies_within_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check Co-Simulation: an output that an input changes within a tiny step depends on it directly."""
     outputs = [
         entry
@@ -378,7 +378,7 @@ def try_dependencies_within_steps(fixture: TrialFixture) -> Iterator[Observation
         for index in suspects:
             if min(effects_in_smaller_step[index][1], default=0.0) > 0.5 * min(effects[index][1]):
                 message = f'changes with "{known.name}" without time going by, which its dependencies leave out'
-                yield Observation("dependencies.missing", message, f"{fixture.interface}, {outputs[index].place}")
+                yield RuleViolation("dependencies.missing", message, f"{fixture.interface}, {outputs[index].place}")
 
 
 def _measure_immediate_effects(
@@ -434,7 +434,7 @@ def has_visibly_changed(before: Value, after: Value, magnitude: float = 0.0) -> 
 def find_undeclared_dependencies(
     fixture: TrialFixture, entries: Sequence[StructureUnknown], knowns: Sequence[DescribedVariable],
     set_values: Callable[[Mapping[DescribedVariable, Value]], None], read_unknowns: Reader,
-) -> Iterator[Observation]:  # fmt: skip
+) -> Iterator[RuleViolation]:  # fmt: skip
     """Yield undeclared dependencies: the unknown changes with a known, and is restored with it.
 
     Args:
@@ -476,7 +476,7 @@ def find_undeclared_dependencies(
                     continue
                 reported.add(key)
                 message = f'changes with "{known.name}", which its dependencies leave out'
-                yield Observation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
+                yield RuleViolation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
 
 
 def _list_declared_unknowns(fixture: TrialFixture, *list_names: str) -> list[StructureUnknown]:
@@ -487,7 +487,7 @@ def _list_declared_unknowns(fixture: TrialFixture, *list_names: str) -> list[Str
 
 
 @register_trial("changing what is no single number at initialization", "dependencies.missing")
-def try_initial_typed_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
+def try_initial_typed_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check the dependencies of initial unknowns on parameters, inputs and start values of all types."""
     entries = _list_declared_unknowns(fixture, "InitialUnknowns")
     knowns = [variable for variable in fixture.variables if can_be_set_at_start(variable)]
@@ -501,7 +501,7 @@ def try_initial_typed_dependencies(fixture: TrialFixture) -> Iterator[Observatio
 @register_trial(
     "changing what is no single number in Event Mode", "dependencies.missing", interfaces=("ModelExchange",)
 )
-def try_typed_dependencies_at_events(fixture: TrialFixture) -> Iterator[Observation]:
+def try_typed_dependencies_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check the dependencies of outputs and derivatives on inputs of all types, in FMI 3 also on tunable parameters.
 
     Between two updates of discrete states: what follows at once depends on what was set, and not on what that made of a

@@ -22,10 +22,10 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, T
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import list_continuous_variables
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 MODEL_EXCHANGE = ("ModelExchange",)
 NO_EVENT_REASON = "no event was seen, also with inputs and parameters that move"
@@ -53,7 +53,7 @@ def _collect_events(fixture: TrialFixture) -> list[ModelExchangeEvent]:
             integration = start_integration(fixture, instance, 1e-6)
             try:
                 integration.advance(fixture.start + fixture.steps * fixture.step)
-            except TimeBudgetError:
+            except TrialBudgetError:
                 raise
             except SkippedTrialError:
                 pass
@@ -64,7 +64,7 @@ def _collect_events(fixture: TrialFixture) -> list[ModelExchangeEvent]:
             with fixture.open_instance() as instance:
                 try:
                     events += run_with_excitation(fixture, instance, (), number=number).recorded_events
-                except TimeBudgetError:
+                except TrialBudgetError:
                     raise
                 except (RefusedCallError, SkippedTrialError):
                     continue
@@ -77,7 +77,7 @@ EVENT_RULES = ("exchange.values_changed", "exchange.reinit", "exchange.values_fl
 
 
 @register_trial("events of whole runs", *EVENT_RULES, interfaces=MODEL_EXCHANGE)
-def try_event_jumps(fixture: TrialFixture) -> Iterator[Observation]:
+def try_event_jumps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Compare states, nominal values and indicators before and after each event with the flags."""
     events = _collect_events(fixture)
     if not events:
@@ -99,10 +99,10 @@ def try_event_jumps(fixture: TrialFixture) -> Iterator[Observation]:
             written = fixture.states[index].written.get("reinit")
             declaration = "says reinit=false" if written else "has no reinit, which means false"
             message = f"an event changes it, but it {declaration}"
-            yield Observation("exchange.reinit", message, fixture.locate(fixture.states[index]))
+            yield RuleViolation("exchange.reinit", message, fixture.locate(fixture.states[index]))
 
 
-def _check_event_flags(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> Iterator[Observation]:
+def _check_event_flags(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> Iterator[RuleViolation]:
     """Yield flags of events that contradict what the events did to states and nominal values."""
     unreported = [event for event in events if event.before != event.after and not event.update.values_changed]
     without_change = [event for event in events if event.before == event.after and event.update.values_changed]
@@ -110,16 +110,16 @@ def _check_event_flags(fixture: TrialFixture, events: list[ModelExchangeEvent]) 
         message = (
             f"an event changes the states without valuesOfContinuousStatesChanged, at t = {unreported[0].time:.6g}"
         )
-        yield Observation("exchange.values_changed", message, fixture.interface)
+        yield RuleViolation("exchange.values_changed", message, fixture.interface)
     if without_change:
         message = "valuesOfContinuousStatesChanged is true at an event that changes no bit of the states, "
-        yield Observation("exchange.values_flag", f"{message}at t = {without_change[0].time:.6g}", fixture.interface)
+        yield RuleViolation("exchange.values_flag", f"{message}at t = {without_change[0].time:.6g}", fixture.interface)
     unreported_nominals = [
         event for event in events if event.nominals[0] != event.nominals[1] and not event.update.nominals_changed
     ]
     if unreported_nominals:
         message = "an event changes nominal values without nominalsOfContinuousStatesChanged, "
-        yield Observation(
+        yield RuleViolation(
             "exchange.nominals_changed", f"{message}at t = {unreported_nominals[0].time:.6g}", fixture.interface
         )
     unchanged_nominals = [
@@ -127,12 +127,12 @@ def _check_event_flags(fixture: TrialFixture, events: list[ModelExchangeEvent]) 
     ]
     if unchanged_nominals:
         message = "nominalsOfContinuousStatesChanged is true at an event that changes no nominal value, "
-        yield Observation(
+        yield RuleViolation(
             "exchange.values_flag", f"{message}at t = {unchanged_nominals[0].time:.6g}", fixture.interface
         )
 
 
-def _check_chatter(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> Iterator[Observation]:
+def _check_chatter(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> Iterator[RuleViolation]:
     """Report events by the same indicators, one right after another, that change no state."""
     count = 0
     for first, second in pairwise(events):
@@ -140,7 +140,7 @@ def _check_chatter(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> I
         count = count + 1 if is_near and second.cause == "state" and second.before == second.after else 0
         if count >= MAX_EVENTS_WITHOUT_EFFECT:
             message = f"{count} state events one right after another, each without an effect, at t = {second.time:.6g}"
-            yield Observation("exchange.chatter", message, fixture.interface)
+            yield RuleViolation("exchange.chatter", message, fixture.interface)
             return
 
 
@@ -180,7 +180,7 @@ def _find_first_changed_name(fixture: TrialFixture, first_values: list[Value], s
 
 
 @register_trial("updating once more", "exchange.iteration", interfaces=MODEL_EXCHANGE)
-def try_further_event_iteration(fixture: TrialFixture) -> Iterator[Observation]:
+def try_further_event_iteration(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that after the last iteration a further one changes nothing."""
     changed_names: list[str] = []
     event_count = 0
@@ -207,21 +207,21 @@ def try_further_event_iteration(fixture: TrialFixture) -> Iterator[Observation]:
         integration.observe_event = check_further_update
         try:
             integration.advance(fixture.start + fixture.steps * fixture.step)
-        except TimeBudgetError:
+        except TrialBudgetError:
             raise
         except SkippedTrialError:
             pass
     if changed_names:
         message = f"{changed_names[0]} changes in one more iteration, though the FMU reports that none is needed"
-        yield Observation("exchange.iteration", message, fixture.interface)
+        yield RuleViolation("exchange.iteration", message, fixture.interface)
     elif not event_count:
         fixture.mark_inapplicable("exchange.iteration", NO_EVENT_REASON)
 
 
 @register_trial("values in Event Mode and behind it", "exchange.pure", interfaces=MODEL_EXCHANGE)
-def try_values_across_events(fixture: TrialFixture) -> Iterator[Observation]:
+def try_values_across_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values in Event Mode, when it is settled, are those of Continuous-Time Mode at that point."""
-    variables, observations = list_continuous_variables(fixture), list[Observation]()
+    variables, observations = list_continuous_variables(fixture), list[RuleViolation]()
     with fixture.open_instance() as instance:
         event_mode_values: list[Value] = []
 
@@ -244,13 +244,13 @@ def try_values_across_events(fixture: TrialFixture) -> Iterator[Observation]:
                         "further iteration "
                     )
                     message += f"is needed, and {later_value:.9g} in Continuous-Time Mode at the same point"
-                    observations.append(Observation("exchange.pure", message, fixture.locate(variable)))
+                    observations.append(RuleViolation("exchange.pure", message, fixture.locate(variable)))
 
         integration = start_integration(fixture, instance, 1e-4)
         integration.observe_event, integration.after_event = record_values, compare
         try:
             integration.advance(fixture.start + fixture.steps * fixture.step)
-        except TimeBudgetError:
+        except TrialBudgetError:
             raise
         except SkippedTrialError:
             pass
@@ -274,7 +274,7 @@ def _choose_excitation(fixture: TrialFixture, number: int) -> Values | None:
 
 
 @register_trial("entering Event Mode where nothing happens", "exchange.unannounced", interfaces=MODEL_EXCHANGE)
-def try_event_mode_between_events(fixture: TrialFixture) -> Iterator[Observation]:
+def try_event_mode_between_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that Event Mode changes nothing between events: a change was due earlier, or must be announced."""
     if not _list_discrete_variables(fixture) and not fixture.n_states:
         fixture.mark_inapplicable("exchange.unannounced", "it has neither states nor discrete variables")
@@ -287,7 +287,7 @@ def try_event_mode_between_events(fixture: TrialFixture) -> Iterator[Observation
             for step_index in range(fixture.steps):
                 try:
                     integration.advance(fixture.start + (step_index + 1) * fixture.step)
-                except TimeBudgetError:
+                except TrialBudgetError:
                     raise
                 except SimulationEndedError:
                     if number:
@@ -302,7 +302,7 @@ def try_event_mode_between_events(fixture: TrialFixture) -> Iterator[Observation
                     message = (
                         f"{name} changes in Event Mode at t = {integration.time:.9g}, where no indicator has crossed "
                     )
-                    yield Observation("exchange.unannounced", message + "and no time event is due", fixture.interface)
+                    yield RuleViolation("exchange.unannounced", message + "and no time event is due", fixture.interface)
                     return
 
 
@@ -355,7 +355,7 @@ def _separate_time_events(
             readings.clear()
             try:
                 integration.advance(event.time)
-            except TimeBudgetError:
+            except TrialBudgetError:
                 raise
             except SkippedTrialError:
                 break
@@ -369,7 +369,7 @@ def _separate_time_events(
 
 
 @register_trial("time events", "exchange.next_event", interfaces=MODEL_EXCHANGE)
-def try_time_events(fixture: TrialFixture) -> Iterator[Observation]:
+def try_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that announced time events happen: something changes, or another time is announced."""
     time_events = [event for event in _collect_events(fixture) if event.cause == "time"]
     if not time_events:
@@ -382,7 +382,7 @@ def try_time_events(fixture: TrialFixture) -> Iterator[Observation]:
     empty_times, effective_count = _separate_time_events(fixture, variables, time_events)
     if len(empty_times) > effective_count:
         message = f"a time event is announced for t = {empty_times[0]:.9g}, and nothing changes at it"
-        yield Observation(
+        yield RuleViolation(
             "exchange.next_event",
             f"{message}, as at {len(empty_times)} of {len(empty_times) + effective_count}",
             fixture.interface,
@@ -392,7 +392,7 @@ def try_time_events(fixture: TrialFixture) -> Iterator[Observation]:
 @register_trial(
     "time events that come before they were announced for", "exchange.next_event", interfaces=MODEL_EXCHANGE
 )
-def try_late_time_events(fixture: TrialFixture) -> Iterator[Observation]:
+def try_late_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that no time event is announced too late, while an indicator finds it.
 
     An importer that goes by indicators comes to the instant itself; one with fixed steps, or that trusts what it is
@@ -412,7 +412,7 @@ def try_late_time_events(fixture: TrialFixture) -> Iterator[Observation]:
         integration = start_integration(fixture, instance, 1e-6, initial_values)
         try:
             integration.advance(min(early_events[-1].time + fixture.step, fixture.stop))
-        except TimeBudgetError:
+        except TrialBudgetError:
             raise
         except SkippedTrialError:
             pass
@@ -429,7 +429,7 @@ def try_late_time_events(fixture: TrialFixture) -> Iterator[Observation]:
             f"where an indicator crosses at the same instant from another start, too; so do "
             f"{len(unmoved_events)} events"
         )
-        yield Observation("exchange.next_event", message, fixture.interface)
+        yield RuleViolation("exchange.next_event", message, fixture.interface)
 
 
 def _withdraws_announcement(event: ModelExchangeEvent) -> bool:

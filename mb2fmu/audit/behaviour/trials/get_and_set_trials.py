@@ -17,9 +17,9 @@ from mb2fmu.audit.behaviour.fixture.short_runs import (
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, format_first_names, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, MemoryBlock, RefusedCallError, Value, status_name
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 MAX_SINGLE_READS = 60
 """Most variables of one type that are read one by one."""
@@ -39,7 +39,7 @@ def _group_by_type(variables: Sequence[DescribedVariable]) -> Iterator[list[Desc
 
 
 @register_trial("asking for several variables at once", "value.order")
-def try_reading_order(fixture: TrialFixture) -> Iterator[Observation]:
+def try_reading_order(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a value belongs to its reference, alone or with others, in any order, and read twice."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -64,12 +64,12 @@ def try_reading_order(fixture: TrialFixture) -> Iterator[Observation]:
                 )
                 if differing is not None:
                     message = f"is {together[differing]!r} read together, and {values[differing]!r} read {way}"
-                    yield Observation("value.order", message, fixture.locate(sample[differing]))
+                    yield RuleViolation("value.order", message, fixture.locate(sample[differing]))
                     return
 
 
 @register_trial("asking for nothing", "value.nothing", crash_rule="value.nothing")
-def try_empty_lists(fixture: TrialFixture) -> Iterator[Observation]:
+def try_empty_lists(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that empty lists of variables can be read and set, as importers do."""
     name, c_type = ("Real", c.c_double) if fixture.description.version == 2 else ("Float64", c.c_double)
     size_arguments = () if fixture.description.version == 2 else (c.c_size_t(0),)
@@ -82,11 +82,11 @@ def try_empty_lists(fixture: TrialFixture) -> Iterator[Observation]:
             if violation or status not in {OK, WARNING}:
                 fault = violation or f"returns {status_name(status)}"
                 message = f"fmi{fixture.description.version}{verb}{name} for no variables {fault}"
-                yield Observation("value.nothing", message, fixture.interface)
+                yield RuleViolation("value.nothing", message, fixture.interface)
 
 
 @register_trial("setting what is there already", "value.twice")
-def try_setting_inputs_again(fixture: TrialFixture) -> Iterator[Observation]:
+def try_setting_inputs_again(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that setting inputs to their own values at each step changes nothing."""
     variables = [
         candidate
@@ -116,12 +116,12 @@ def try_setting_inputs_again(fixture: TrialFixture) -> Iterator[Observation]:
             )
             if not (_agree(first, second) or is_small):  # what is iterated may change a little
                 message = f"goes from {first!r} to {second!r} where inputs and start values are set to what they are"
-                yield Observation("value.twice", message, fixture.locate(variable))
+                yield RuleViolation("value.twice", message, fixture.locate(variable))
                 return
 
 
 @register_trial("setting several variables at once", "value.set")
-def try_setting_all_at_once(fixture: TrialFixture) -> Iterator[Observation]:
+def try_setting_all_at_once(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that all variables of one type can be set by one call, the last one first."""
     with fixture.open_instance() as instance:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
@@ -140,7 +140,7 @@ def try_setting_all_at_once(fixture: TrialFixture) -> Iterator[Observation]:
             for (variable, value), read_value in zip(values.items(), read_values, strict=True):
                 if not _agree(value, read_value):
                     message = f"set to {value!r} by one call with others of its type, it is read as {read_value!r}"
-                    yield Observation("value.set", message, fixture.locate(variable))
+                    yield RuleViolation("value.set", message, fixture.locate(variable))
                     return
 
 
@@ -154,7 +154,7 @@ def _agree(first: Value, second: Value) -> bool:
 
 
 @register_trial("setting fixed parameters after the initialization", "value.unsettable")
-def try_setting_fixed_parameters(fixture: TrialFixture) -> Iterator[Observation]:
+def try_setting_fixed_parameters(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that fixed parameters cannot be set later."""
     accepted = []
     for variable in [
@@ -177,11 +177,11 @@ def try_setting_fixed_parameters(fixture: TrialFixture) -> Iterator[Observation]
                 accepted.append(variable)
     if accepted:
         message = f"{format_first_names(accepted)} can be set after the initialization, though variability is fixed"
-        yield Observation("value.unsettable", message, fixture.interface)
+        yield RuleViolation("value.unsettable", message, fixture.interface)
 
 
 @register_trial("setting tunable parameters after the initialization", "value.tunable")
-def try_tuning_parameters(fixture: TrialFixture) -> Iterator[Observation]:
+def try_tuning_parameters(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that tunable parameters have an effect later, if they have one in Initialization Mode."""
     parameters = [
         parameter
@@ -206,7 +206,7 @@ def try_tuning_parameters(fixture: TrialFixture) -> Iterator[Observation]:
                 other_variables, unchanged, set_later
             ):
                 message = f"set to {value!r} after the initialization, it is read so, and nothing moves in another way"
-                yield Observation("value.tunable", message, fixture.locate(variable))
+                yield RuleViolation("value.tunable", message, fixture.locate(variable))
 
 
 def _run_with_parameter(
@@ -235,7 +235,7 @@ def _run_with_parameter(
 
 
 @register_trial("setting inputs in Event Mode", "value.set")
-def try_setting_in_event_mode(fixture: TrialFixture) -> Iterator[Observation]:
+def try_setting_in_event_mode(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set in Event Mode can be read there, before the update and after it."""
     if fixture.interface == "CoSimulation" and not fixture.needs_event_mode:
         return
@@ -255,12 +255,12 @@ def try_setting_in_event_mode(fixture: TrialFixture) -> Iterator[Observation]:
                 for (variable, value), read_value in zip(values.items(), instance.get(list(values)), strict=True):
                     if not _agree(value, read_value):
                         message = f"set to {value!r} in Event Mode, it is read as {read_value!r} {moment} the update"
-                        yield Observation("value.set", message, fixture.locate(variable))
+                        yield RuleViolation("value.set", message, fixture.locate(variable))
                         return
 
 
 @register_trial("reading at each step, and only at the end", "value.pure", interfaces=("CoSimulation",))
-def try_reading_without_effect(fixture: TrialFixture) -> Iterator[Observation]:
+def try_reading_without_effect(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that reading changes nothing."""
     steps = min(fixture.steps, MAX_READ_STEPS)
     with fixture.open_instance() as instance:
@@ -284,5 +284,5 @@ def try_reading_without_effect(fixture: TrialFixture) -> Iterator[Observation]:
     for variable, first, second in zip(fixture.variables, read_once, read_often, strict=True):
         if not _agree(first, second):
             message = f"is {first!r} at the end, and {second!r} where everything was read at each step"
-            yield Observation("value.pure", message, fixture.locate(variable))
+            yield RuleViolation("value.pure", message, fixture.locate(variable))
             return

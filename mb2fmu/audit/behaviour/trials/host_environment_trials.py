@@ -30,10 +30,10 @@ from mb2fmu.audit.behaviour.process.process_settings import (
     restore_broken_pipe_signal,
     set_rounding_to_nearest,
 )
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 _UPWARD_ROUNDING_MODES = {"x86_64": 0x800, "aarch64": 0x400000}
 _TRAP_MASKS = {"x86_64": 0x01 | 0x04 | 0x08, "aarch64": 0x1 | 0x2 | 0x4}
@@ -50,7 +50,7 @@ def _processor_architecture() -> str:
 @register_trial(
     "a host with floating-point traps on", "host.traps", "host.restored", crash_rule="host.traps", hosts=IN_PROCESS_ONLY
 )
-def try_floating_point_traps(fixture: TrialFixture) -> Iterator[Observation]:
+def try_floating_point_traps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a host with floating-point traps: an invalid operation would kill its process."""
     trap_mask = _TRAP_MASKS.get(_processor_architecture())
     if trap_mask is None or load_c_math_library() is None or fixture.flag("needsExecutionTool"):
@@ -68,13 +68,13 @@ def try_floating_point_traps(fixture: TrialFixture) -> Iterator[Observation]:
             elif fixture.n_states:
                 instance.get_derivatives(fixture.n_states)
     if traps_lost:
-        yield Observation(
+        yield RuleViolation(
             "host.restored", "floating-point traps that the host had on are off after a call", fixture.interface
         )
 
 
 @register_trial("another rounding mode", "host.rounding", "host.restored", hosts=IN_PROCESS_ONLY)
-def try_upward_rounding(fixture: TrialFixture) -> Iterator[Observation]:
+def try_upward_rounding(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a host that rounds upward: the motion is nearly the same, and the mode is restored."""
     upward = _UPWARD_ROUNDING_MODES.get(_processor_architecture())
     library = load_c_math_library()
@@ -91,7 +91,7 @@ def try_upward_rounding(fixture: TrialFixture) -> Iterator[Observation]:
     finally:
         library.fesetround(0)
     if final_mode != upward:
-        yield Observation(
+        yield RuleViolation(
             "host.restored", "the rounding mode that the host had set has changed after a run", fixture.interface
         )
     for index, variable in enumerate(variables):
@@ -107,7 +107,7 @@ def try_upward_rounding(fixture: TrialFixture) -> Iterator[Observation]:
             expected - other_steps
         ):
             continue
-        yield Observation(
+        yield RuleViolation(
             "host.rounding",
             f"ends at {upward_value:.9g} instead of {expected:.9g} if the host rounds upward",
             fixture.locate(variable),
@@ -159,7 +159,7 @@ def _install_comma_locale(folder: Path) -> str | None:
 
 
 @register_trial("another locale", "host.locale", "host.restored", crash_rule="host.locale", hosts=IN_PROCESS_ONLY)
-def try_decimal_comma_locale(fixture: TrialFixture) -> Iterator[Observation]:
+def try_decimal_comma_locale(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a locale with decimal commas: numbers in strings and messages must not change the motion."""
     variables = fixture.variables
     with fixture.open_instance() as instance:
@@ -177,11 +177,11 @@ def try_decimal_comma_locale(fixture: TrialFixture) -> Iterator[Observation]:
         os.environ.pop("LOCPATH", None)
     difference = find_first_difference(variables, expected_run, comma_run)
     if difference:
-        yield Observation(
+        yield RuleViolation(
             "host.locale", f'"{difference[0].name}" differs in a locale with a decimal comma', fixture.interface
         )
     if final_decimal_point != ",":
-        yield Observation("host.restored", "the locale of the host has changed after a run", fixture.interface)
+        yield RuleViolation("host.restored", "the locale of the host has changed after a run", fixture.interface)
 
 
 _initial_settings: list[ProcessSettings] = []
@@ -195,7 +195,7 @@ def note_process_settings() -> None:
 
 
 @register_trial("an ordinary host", "host.restored", hosts=IN_PROCESS_ONLY)
-def try_restored_settings(fixture: TrialFixture) -> Iterator[Observation]:
+def try_unchanged_host_settings(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that rounding mode, traps, locale, working folder, signal handlers and more stay as they are.
 
     They are compared also while the instance exists, since its host continues beside it, and after a whole run, since
@@ -221,13 +221,13 @@ def try_restored_settings(fixture: TrialFixture) -> Iterator[Observation]:
             for setting in settings_before.keys() - changed_settings:
                 if settings_after.get(setting, settings_before[setting]) != settings_before[setting]:
                     changed_settings.add(setting)
-                    yield Observation(
+                    yield RuleViolation(
                         "host.restored", f"{setting} of the host is another one {moment}", fixture.interface
                     )
 
 
 @register_trial("unloading the library", "life.unload", crash_rule="life.unload", runs_last=True, hosts=IN_PROCESS_ONLY)
-def try_unloading(fixture: TrialFixture) -> Iterator[Observation]:
+def try_unloading(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that unloading the library does not crash."""
     try:
         from _ctypes import dlclose
@@ -235,6 +235,6 @@ def try_unloading(fixture: TrialFixture) -> Iterator[Observation]:
         fixture.mark_inapplicable("life.unload", "libraries are not unloaded on this system")
         return
     handle = fixture.library.handle._handle  # noqa: SLF001  ctypes has no other way
-    with fixture.library.time_budget.observe_call("unloading the library"):
+    with fixture.library.trial_budget.observe_call("unloading the library"):
         dlclose(handle)
     yield from ()

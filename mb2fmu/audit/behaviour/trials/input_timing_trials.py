@@ -12,14 +12,14 @@ from mb2fmu.audit.behaviour.fixture.short_runs import (
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import (
     CO_SIMULATION,
     list_continuous_variables,
     make_model_exchange_fixture,
 )
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 LINEARITY_TOLERANCE = 0.2
 """Relative departure from the mean slope times the step below which an effect is that of a changed slope."""
@@ -32,7 +32,7 @@ MAX_KNOWNS = 6
 
 
 @register_trial("how much of a step what is set acts", "steps.exchange", interfaces=CO_SIMULATION)
-def try_inputs_over_whole_step(fixture: TrialFixture) -> Iterator[Observation]:
+def try_inputs_over_whole_step(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that inputs and tunable parameters set between two steps move states as in Model Exchange."""
     model_exchange = make_model_exchange_fixture(fixture)
     if model_exchange is None or not fixture.states or len(fixture.states) != fixture.n_states:
@@ -41,7 +41,7 @@ def try_inputs_over_whole_step(fixture: TrialFixture) -> Iterator[Observation]:
     for known in (*fixture.inputs[:MAX_KNOWNS], *tunable_parameters[:MAX_KNOWNS]):
         try:
             share = _measure_effect_share(fixture, model_exchange, known)
-        except TimeBudgetError:
+        except TrialBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
             continue
@@ -50,7 +50,7 @@ def try_inputs_over_whole_step(fixture: TrialFixture) -> Iterator[Observation]:
                 f"set between two steps, it moves the states in the next one by {100 * share:.0f} % of what it does "
             )
             message += "in Model Exchange: it is taken up later in the step, or together with its earlier value"
-            yield Observation("steps.exchange", message, fixture.locate(known))
+            yield RuleViolation("steps.exchange", message, fixture.locate(known))
             return
 
 
@@ -62,7 +62,7 @@ PROPORTION_TOLERANCE = 0.25
 
 
 @register_trial("how much of a step what is set acts, by smaller steps", "steps.parts", interfaces=CO_SIMULATION)
-def try_inputs_in_step_parts(fixture: TrialFixture) -> Iterator[Observation]:
+def try_inputs_in_step_parts(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check, without Model Exchange, that a value set between steps has the same effect in one step as in several.
 
     Where a value is taken up a part f of a step too late, n steps over the same time lose f/n of its effect, and the
@@ -75,7 +75,7 @@ def try_inputs_in_step_parts(fixture: TrialFixture) -> Iterator[Observation]:
     for known in (*fixture.inputs[:MAX_KNOWNS], *tunable_parameters[:MAX_KNOWNS]) if variables else ():
         try:
             lost_share = _measure_lost_share(fixture, known, variables)
-        except TimeBudgetError:
+        except TrialBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
             continue
@@ -85,7 +85,7 @@ def try_inputs_in_step_parts(fixture: TrialFixture) -> Iterator[Observation]:
                 "less of it the "
             )
             message += "smaller the steps are: it is taken up later in the step, or together with its earlier value"
-            yield Observation("steps.parts", message, fixture.locate(known))
+            yield RuleViolation("steps.parts", message, fixture.locate(known))
             return
 
 
@@ -151,7 +151,7 @@ CHANGE_TOLERANCE = 0.2
 
 
 @register_trial("the same way in tiny steps", "steps.parts", interfaces=CO_SIMULATION)
-def try_tiny_steps(fixture: TrialFixture) -> Iterator[Observation]:
+def try_tiny_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a tiny step moves little, and that many of them move as much as one step."""
     variables = list_continuous_variables(fixture)
     if not variables or not fixture.flag("canHandleVariableCommunicationStepSize"):
@@ -177,7 +177,7 @@ def try_tiny_steps(fixture: TrialFixture) -> Iterator[Observation]:
                 f"{TINY_STEPS} steps over the same time "
             )
             message += f"by {in_many_steps:.3g}; canHandleVariableCommunicationStepSize is true"
-            yield Observation("steps.parts", message, fixture.locate(variable))
+            yield RuleViolation("steps.parts", message, fixture.locate(variable))
             return
 
 

@@ -15,7 +15,7 @@ from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION, values_agree
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 
 @dataclass
@@ -66,7 +66,7 @@ class _IntermediateUpdateRecord:
 
 
 @register_trial("intermediate updates", "steps.intermediate", "steps.early", interfaces=CO_SIMULATION)
-def try_intermediate_updates(fixture: TrialFixture) -> Iterator[Observation]:
+def try_intermediate_updates(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3's callback: times never decrease; early return is granted where promised."""
     if fixture.description.version != 3 or not fixture.flag("providesIntermediateUpdate"):
         return
@@ -79,19 +79,19 @@ def try_intermediate_updates(fixture: TrialFixture) -> Iterator[Observation]:
         record.in_step = True
         if record.updates_outside_steps:
             message = "the callback is called before any step: it belongs to fmi3DoStep"
-            yield Observation("steps.intermediate", message, fixture.interface)
+            yield RuleViolation("steps.intermediate", message, fixture.interface)
         results = [do_communication_step(fixture, instance, fixture.start, fixture.step)]
         if not results[0].returned_early:
             results.append(do_communication_step(fixture, instance, fixture.start + fixture.step, fixture.step))
         if not record.times:
             message = "providesIntermediateUpdate is true, but the callback is never called"
-            yield Observation("steps.intermediate", message, fixture.interface)
+            yield RuleViolation("steps.intermediate", message, fixture.interface)
             return
         for message in _find_update_faults(fixture, record, fixture.start + len(results) * fixture.step):
-            yield Observation("steps.intermediate", message, fixture.interface)
+            yield RuleViolation("steps.intermediate", message, fixture.interface)
         if any(item.returned_early for item in results) and not fixture.flag("mightReturnEarlyFromDoStep"):
             message = "it returns early without a request, though mightReturnEarlyFromDoStep is false"
-            yield Observation("steps.early", message, fixture.interface)
+            yield RuleViolation("steps.early", message, fixture.interface)
             return
         yield from _compare_with_shorter_step(fixture, record)
         record.request_early_return = True
@@ -125,7 +125,7 @@ def _find_update_faults(fixture: TrialFixture, record: _IntermediateUpdateRecord
 
 def _check_requested_early_return(
     fixture: TrialFixture, instance: FmuInstance, record: _IntermediateUpdateRecord
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Check the third step, in which an early return is requested."""
     begin_time, update_count = fixture.start + 2 * fixture.step, len(record.early_return_possible)
     result = do_communication_step(fixture, instance, begin_time, fixture.step)
@@ -134,12 +134,12 @@ def _check_requested_early_return(
         and any(record.early_return_possible[update_count:-1])
         and not result.returned_early
     ):
-        yield Observation(
+        yield RuleViolation(
             "steps.early", "despite a request to return early it goes on to the end of the step", fixture.interface
         )
     if result.returned_early and not result.last_successful_time < begin_time + fixture.step:
         message = f"it reports an early return, at the end of the step, {result.last_successful_time:.6g}"
-        yield Observation("steps.early", message, fixture.interface)
+        yield RuleViolation("steps.early", message, fixture.interface)
     elif result.returned_early:
         record.request_early_return = False
         try:
@@ -147,14 +147,14 @@ def _check_requested_early_return(
                 fixture, instance, result.last_successful_time, begin_time + fixture.step - result.last_successful_time
             )
         except RefusedCallError as error:
-            yield Observation(
+            yield RuleViolation(
                 "steps.early", f"after an early return the rest of the step is refused: {error}", fixture.interface
             )
             return
         yield from _check_completed_step(fixture, instance.get(fixture.variables))
 
 
-def _check_completed_step(fixture: TrialFixture, values: list[Value]) -> Iterator[Observation]:
+def _check_completed_step(fixture: TrialFixture, values: list[Value]) -> Iterator[RuleViolation]:
     """Compare three steps, the last one returned early and completed, with three whole ones."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance, initial_values=_choose_changed_inputs(fixture))
@@ -162,11 +162,11 @@ def _check_completed_step(fixture: TrialFixture, values: list[Value]) -> Iterato
     for variable, expected, value in zip(fixture.variables, expected_values, values, strict=True):
         if not values_agree(fixture, variable, expected, value, factor=10.0):
             message = f"after an early return and the rest of the step it is {value!r}, after a whole step {expected!r}"
-            yield Observation("steps.early", message, fixture.locate(variable))
+            yield RuleViolation("steps.early", message, fixture.locate(variable))
             return
 
 
-def _compare_with_shorter_step(fixture: TrialFixture, record: _IntermediateUpdateRecord) -> Iterator[Observation]:
+def _compare_with_shorter_step(fixture: TrialFixture, record: _IntermediateUpdateRecord) -> Iterator[RuleViolation]:
     """Compare values at the first update within a step with an instance whose step ends there."""
     begin_time, end_time = fixture.start + 0.01 * fixture.step, fixture.start + 0.99 * fixture.step
     readings_in_step = [reading for reading in record.readings if begin_time < reading[0] < end_time]
@@ -183,5 +183,5 @@ def _compare_with_shorter_step(fixture: TrialFixture, record: _IntermediateUpdat
                 f"in an intermediate update at t = {time:.6g} it is {value!r}; where a step ends there it "
                 f"is {expected_value!r}"
             )
-            yield Observation("steps.intermediate", message, fixture.locate(variable))
+            yield RuleViolation("steps.intermediate", message, fixture.locate(variable))
             return

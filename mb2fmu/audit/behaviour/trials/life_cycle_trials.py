@@ -14,9 +14,9 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, REINS
 from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, FATAL, OK, WARNING, RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.description.binary_rules import list_required_exports
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 SHORT_RUN_STEPS = 5
 """Communication steps of the runs that are repeated often."""
@@ -35,13 +35,13 @@ SHORT_RUN_STEPS = 5
     "host.processes",
     "host.system",
 )
-def try_instantiation(fixture: TrialFixture) -> Iterator[Observation]:
+def try_instantiation(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check instantiation with the right token, and the version that the binary reports."""
     function = fixture.library.function("GetVersion")
     function.restype = c.c_char_p
     reported_version = (function() or b"").decode("utf-8", "replace")
     if not reported_version.startswith(f"{fixture.description.version}."):
-        yield Observation(
+        yield RuleViolation(
             "life.version",
             f'fmi{fixture.description.version}GetVersion returns "{reported_version}"',
             fixture.interface,
@@ -50,7 +50,7 @@ def try_instantiation(fixture: TrialFixture) -> Iterator[Observation]:
         get_types_platform = fixture.library.function("GetTypesPlatform")
         get_types_platform.restype = c.c_char_p
         if (get_types_platform() or b"") != b"default":
-            yield Observation(
+            yield RuleViolation(
                 "life.version",
                 f"fmi2GetTypesPlatform returns {get_types_platform()!r}, not 'default'",
                 fixture.interface,
@@ -58,12 +58,12 @@ def try_instantiation(fixture: TrialFixture) -> Iterator[Observation]:
     instance = fixture.instantiate()
     if not instance.alive:
         reason = f': "{instance.messages[-1][2]}"' if instance.messages else ", without a message"
-        yield Observation("life.instantiate", f"no instance is made{reason}", fixture.interface)
+        yield RuleViolation("life.instantiate", f"no instance is made{reason}", fixture.interface)
     instance.free()
 
 
 @register_trial(REINSTANTIATION_TITLE, "life.instantiate")
-def try_instantiation_after_free(fixture: TrialFixture) -> Iterator[Observation]:
+def try_instantiation_after_free(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Find out whether an FMU that must be instantiated only once can be when the first one is freed.
 
     Most can, and are tried so; where not, which is their right, each trial has one instance in a process of its own.
@@ -87,7 +87,7 @@ def try_instantiation_after_free(fixture: TrialFixture) -> Iterator[Observation]
 
 @register_trial("an ordinary run", "life.calls", "life.crash", "life.writes", "life.rest", "life.ends", "host.output",
        "value.text")  # fmt: skip
-def try_ordinary_run(fixture: TrialFixture) -> Iterator[Observation]:
+def try_ordinary_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check an ordinary run: initialization, steps, reading everything, termination; nothing may be refused."""
     with fixture.open_instance() as instance:
         try:
@@ -95,11 +95,11 @@ def try_ordinary_run(fixture: TrialFixture) -> Iterator[Observation]:
             instance.terminate()
             instance.get(fixture.variables)
         except RefusedCallError as error:
-            yield Observation("life.calls", str(error), fixture.interface)
+            yield RuleViolation("life.calls", str(error), fixture.interface)
 
 
 @register_trial("a run without a tolerance", "life.calls")
-def try_run_without_tolerance(fixture: TrialFixture) -> Iterator[Observation]:
+def try_run_without_tolerance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a run without tolerance and stop time: the arguments behind the flags mean nothing then."""
     with fixture.open_instance() as instance:
         instance.enter_initialization(fixture.start, None, None)
@@ -114,18 +114,18 @@ def try_run_without_tolerance(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 @register_trial("a wrong token", "life.token")
-def try_wrong_token(fixture: TrialFixture) -> Iterator[Observation]:
+def try_wrong_token(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a wrong token is noticed."""
     instance = fixture.instantiate(token="{00000000-0000-0000-0000-00000badbad0}")  # noqa: S106  no password
     if instance.alive:
-        yield Observation(
+        yield RuleViolation(
             "life.token", "an instance is made with a token that is not the description's", fixture.interface
         )
     instance.free()
 
 
 @register_trial("an invalid value reference", "value.reference")
-def try_invalid_reference(fixture: TrialFixture) -> Iterator[Observation]:
+def try_invalid_reference(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that an unknown value reference is answered with Error."""
     used_references = {variable.reference for variable in fixture.description.variables}
     unused_reference = next(candidate for candidate in itertools.count(4_000_000) if candidate not in used_references)
@@ -135,7 +135,7 @@ def try_invalid_reference(fixture: TrialFixture) -> Iterator[Observation]:
         value = (c.c_double * 1)(0.0)
         status = instance.call(function, (c.c_uint * 1)(unused_reference), c.c_size_t(1), value, *size_arguments)
         if status in {OK, WARNING}:
-            yield Observation(
+            yield RuleViolation(
                 "value.reference",
                 f"reading value reference {unused_reference}, which no variable has, returns OK",
                 fixture.interface,
@@ -143,7 +143,7 @@ def try_invalid_reference(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 @register_trial("freeing nothing", "life.free", crash_rule="life.free")
-def try_freeing_null_instance(fixture: TrialFixture) -> Iterator[Observation]:
+def try_freeing_null_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that FreeInstance of a null pointer does not crash."""
     function = fixture.library.function("FreeInstance")
     function.restype = None
@@ -152,7 +152,7 @@ def try_freeing_null_instance(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 @register_trial("running it twice", "life.repeat", "life.reset")
-def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[Observation]:
+def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a second instance, and a reset one, move like the first, bit for bit."""
     variables = fixture.variables
     with fixture.open_instance() as instance:
@@ -164,7 +164,7 @@ def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[Observation]:
                 second = run_interface_type(fixture, second_instance, variables, steps=SHORT_RUN_STEPS)
         difference = second and find_first_difference(variables, first, second)
         if difference:
-            yield Observation(
+            yield RuleViolation(
                 "life.repeat",
                 f'"{difference[0].name}" differs at point {difference[1]} of a second run',
                 fixture.interface,
@@ -176,17 +176,17 @@ def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[Observation]:
                 instance.reset()
                 repeated_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
             except RefusedCallError as error:
-                yield Observation("life.reset", str(error), fixture.interface)
+                yield RuleViolation("life.reset", str(error), fixture.interface)
                 return
             reset_difference = find_first_difference(variables, first, repeated_run)
             if reset_difference:
                 message = f'"{reset_difference[0].name}" differs at point {reset_difference[1]} of a run after a reset'
-                yield Observation("life.reset", message, fixture.interface)
+                yield RuleViolation("life.reset", message, fixture.interface)
                 return
         yield from _check_whole_run_after_reset(fixture, instance)
 
 
-def _check_whole_run_after_reset(fixture: TrialFixture, instance: FmuInstance) -> Iterator[Observation]:
+def _check_whole_run_after_reset(fixture: TrialFixture, instance: FmuInstance) -> Iterator[RuleViolation]:
     """Run to the stop time after a reset and in a new instance: what a reset leaves may show at a late event only."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
@@ -200,7 +200,7 @@ def _check_whole_run_after_reset(fixture: TrialFixture, instance: FmuInstance) -
         )
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} of a whole run after a reset'
-        yield Observation("life.reset", message, fixture.interface)
+        yield RuleViolation("life.reset", message, fixture.interface)
 
 
 def _change_values_and_run(fixture: TrialFixture, instance: FmuInstance, *, whole_run: bool) -> None:
@@ -217,7 +217,7 @@ def _change_values_and_run(fixture: TrialFixture, instance: FmuInstance, *, whol
 
 
 @register_trial("several instances", "life.several")
-def try_neighbouring_instance(fixture: TrialFixture) -> Iterator[Observation]:
+def try_neighbouring_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a neighbouring instance with other values changes nothing."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
@@ -227,7 +227,7 @@ def try_neighbouring_instance(fixture: TrialFixture) -> Iterator[Observation]:
         made.free()
     if not all(are_alive):
         message = "a second instance beside the first is not made, though canBeInstantiatedOnlyOncePerProcess is false"
-        yield Observation("life.several", message, fixture.interface)
+        yield RuleViolation("life.several", message, fixture.interface)
         return
     variables = fixture.variables
     with fixture.open_instance() as alone:
@@ -240,13 +240,13 @@ def try_neighbouring_instance(fixture: TrialFixture) -> Iterator[Observation]:
         run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
     difference = find_first_difference(variables, expected, run)
     if difference:
-        yield Observation(
+        yield RuleViolation(
             "life.several", f'"{difference[0].name}" differs when a second instance runs beside it', fixture.interface
         )
 
 
 @register_trial("instances in two threads", "life.threads", hosts=IN_PROCESS_ONLY)
-def try_parallel_instances(fixture: TrialFixture) -> Iterator[Observation]:
+def try_parallel_instances(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that different instances can run in parallel threads."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess") or fixture.flag("needsExecutionTool"):
         return
@@ -274,15 +274,17 @@ def try_parallel_instances(fixture: TrialFixture) -> Iterator[Observation]:
             run_interface_type(
                 fixture, instance, variables, steps=SHORT_RUN_STEPS
             )  # refused here as well: it is not the threads
-        yield Observation("life.threads", refusals[0], fixture.interface)
+        yield RuleViolation("life.threads", refusals[0], fixture.interface)
     elif runs[0] and runs[1]:
         difference = find_first_difference(variables, runs[0], runs[1])
         if difference:
-            yield Observation("life.threads", f'"{difference[0].name}" differs between two threads', fixture.interface)
+            yield RuleViolation(
+                "life.threads", f'"{difference[0].name}" differs between two threads', fixture.interface
+            )
 
 
 @register_trial("the functions that it must have", "binary.symbols")
-def try_loading_functions(fixture: TrialFixture) -> Iterator[Observation]:
+def try_loading_functions(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that the loader finds all functions."""
     missing = [
         name
@@ -290,13 +292,13 @@ def try_loading_functions(fixture: TrialFixture) -> Iterator[Observation]:
         if not hasattr(fixture.library.handle, name)
     ]
     if missing:
-        yield Observation(
+        yield RuleViolation(
             "binary.symbols", f"{', '.join(missing[:6])} cannot be found by the loader", fixture.interface
         )
 
 
 @register_trial("messages", "log.undeclared", "log.disabled", "log.silent", "log.null", "log.arguments", "value.text")
-def try_messages_of_invalid_call(fixture: TrialFixture) -> Iterator[Observation]:
+def try_messages_of_invalid_call(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check messages of an invalid call: a declared category with logging on, none or errors only with it off."""
     for logging in (True, False):
         with fixture.open_instance(logging=logging) as instance:
@@ -306,13 +308,15 @@ def try_messages_of_invalid_call(fixture: TrialFixture) -> Iterator[Observation]
             status = instance.call("EnterInitializationMode", *_initialization_arguments(fixture))
             new_messages = instance.messages[message_count:]
         if not logging and unwanted:
-            yield Observation("log.disabled", f'"{unwanted[0][2]}" is written though logging is off', fixture.interface)
+            yield RuleViolation(
+                "log.disabled", f'"{unwanted[0][2]}" is written though logging is off', fixture.interface
+            )
         if logging and status in {ERROR, FATAL} and not new_messages:
-            yield Observation("log.silent", "Error is returned without a message", fixture.interface)
+            yield RuleViolation("log.silent", "Error is returned without a message", fixture.interface)
         declared_categories = set(fixture.description.categories)
         undeclared = sorted({message[1] for message in new_messages if message[1] not in declared_categories})
         if logging and declared_categories and undeclared:
-            yield Observation(
+            yield RuleViolation(
                 "log.undeclared",
                 f"category {', '.join(map(repr, undeclared))} is not in LogCategories",
                 fixture.interface,

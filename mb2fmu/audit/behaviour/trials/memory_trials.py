@@ -29,9 +29,9 @@ from mb2fmu.audit.behaviour.process.process_settings import (
     count_open_descriptors,
     count_own_threads,
 )
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.description.binary_rules import read_executable_images
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 MAX_INSTANTIATIONS = 1_000
 LEAK_TRIAL_TIME = 1.5
@@ -104,7 +104,7 @@ def _count_process_resources() -> dict[str, int]:
 
 
 @register_trial("instantiating it a thousand times", "life.leak", "flags.memory", hosts=IN_PROCESS_ONLY)
-def try_instance_leaks(fixture: TrialFixture) -> Iterator[Observation]:
+def try_instance_leaks(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that instances leave nothing behind."""
     leak_count = _LeakCount()
     _repeat_action(20, lambda: leak_count.use_one_instance(fixture))
@@ -113,7 +113,7 @@ def try_instance_leaks(fixture: TrialFixture) -> Iterator[Observation]:
     resources_before, bytes_before = _count_process_resources(), _read_allocated_bytes()
     if resources_before["descriptors"] > MAX_OPEN_DESCRIPTORS:  # what reaches the limit does not grow any more
         message = f"{resources_before['descriptors']} descriptors are open, of all that was tried before"
-        yield Observation("life.leak", message, fixture.interface)
+        yield RuleViolation("life.leak", message, fixture.interface)
     count = _repeat_action(MAX_INSTANTIATIONS, lambda: leak_count.use_one_instance(fixture))
     gc.collect()
     bytes_after, resources_after = _read_allocated_bytes(), _count_process_resources()
@@ -121,11 +121,11 @@ def try_instance_leaks(fixture: TrialFixture) -> Iterator[Observation]:
         message = (
             f"{leak_count.unfreed_blocks / count:.3g} blocks of the importer's memory are not given back per instance"
         )
-        yield Observation("life.leak", message, fixture.interface)
+        yield RuleViolation("life.leak", message, fixture.interface)
     if leak_count.invalid_frees:
-        yield Observation("life.leak", "memory is given back that the importer never gave", fixture.interface)
+        yield RuleViolation("life.leak", "memory is given back that the importer never gave", fixture.interface)
     if bytes_before is not None and bytes_after is not None and bytes_after - bytes_before > max(16_384, 12 * count):
-        yield Observation(
+        yield RuleViolation(
             "life.leak",
             f"{(bytes_after - bytes_before) / count:.4g} bytes remain of each of {count} instances",
             fixture.interface,
@@ -135,17 +135,17 @@ def try_instance_leaks(fixture: TrialFixture) -> Iterator[Observation]:
         if increase >= max(
             min(count // 2, MAX_OPEN_DESCRIPTORS // 2), 1
         ):  # the process has a limit, which a fast FMU reaches
-            yield Observation("life.leak", f"{increase} {resource} remain of {count} instances", fixture.interface)
+            yield RuleViolation("life.leak", f"{increase} {resource} remain of {count} instances", fixture.interface)
     yield from _check_memory_flag(fixture, leak_count.allocations)
 
 
-def _check_memory_flag(fixture: TrialFixture, allocations: int) -> Iterator[Observation]:
+def _check_memory_flag(fixture: TrialFixture, allocations: int) -> Iterator[RuleViolation]:
     """Yield canNotUseMemoryManagementFunctions if it contradicts how the FMU allocates (FMI 2)."""
     if fixture.description.version != 2:
         return
     declares_own = fixture.flag("canNotUseMemoryManagementFunctions")
     if declares_own and allocations:
-        yield Observation(
+        yield RuleViolation(
             "flags.memory",
             "canNotUseMemoryManagementFunctions is true, but it calls the importer's functions",
             fixture.interface,
@@ -161,16 +161,18 @@ def _check_memory_flag(fixture: TrialFixture, allocations: int) -> Iterator[Obse
         and any({"malloc", "calloc", "realloc"} & image.imported for image in images)
     ):
         message = "canNotUseMemoryManagementFunctions is false, but all its memory is the C library's"
-        yield Observation("flags.memory", message, fixture.interface)
+        yield RuleViolation("flags.memory", message, fixture.interface)
 
 
 @register_trial("null memory functions", "flags.memory_null", crash_rule="flags.memory_null")
-def try_null_memory_functions(fixture: TrialFixture) -> Iterator[Observation]:
+def try_null_memory_functions(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that an FMU that declares not to use memory functions works without them."""
     if fixture.description.version == 2 and fixture.flag("canNotUseMemoryManagementFunctions"):
         instance = fixture.instantiate(memory_callbacks=False)
         if not instance.alive:
-            yield Observation("flags.memory_null", "no instance is made with null memory functions", fixture.interface)
+            yield RuleViolation(
+                "flags.memory_null", "no instance is made with null memory functions", fixture.interface
+            )
         instance.free()
 
 
@@ -181,7 +183,7 @@ CALL_COUNT = 400
 
 
 @register_trial("calling functions many times", "life.leak", hosts=IN_PROCESS_ONLY)
-def try_memory_growth_by_calls(fixture: TrialFixture) -> Iterator[Observation]:
+def try_memory_growth_by_calls(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that an instance's memory does not grow with the number of calls."""
     with fixture.open_instance(logging=False) as instance:
         fixture.initialize(instance)
@@ -197,7 +199,7 @@ def try_memory_growth_by_calls(fixture: TrialFixture) -> Iterator[Observation]:
             bytes_after = _read_allocated_bytes()
             kept_blocks = len(instance.memory.live_blocks) - blocks_before
             if kept_blocks >= count:
-                yield Observation(
+                yield RuleViolation(
                     "life.leak",
                     f"{action_name} keeps {kept_blocks / count:.3g} blocks of memory each time",
                     fixture.interface,
@@ -208,11 +210,11 @@ def try_memory_growth_by_calls(fixture: TrialFixture) -> Iterator[Observation]:
                 and bytes_after - bytes_before > max(8_192, 12 * count)
             ):
                 message = f"{action_name} keeps {(bytes_after - bytes_before) / count:.4g} bytes each time, of {count}"
-                yield Observation("life.leak", message, fixture.interface)
+                yield RuleViolation("life.leak", message, fixture.interface)
 
 
 @register_trial("refusals and resets many times", "life.leak", hosts=IN_PROCESS_ONLY)
-def try_memory_after_refusals(fixture: TrialFixture) -> Iterator[Observation]:
+def try_memory_after_refusals(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that refusals before freeing, and resets, leave no memory behind."""
     with fixture.open_instance(logging=False) as instance:
         for action_name, action in (
@@ -234,7 +236,7 @@ def try_memory_after_refusals(fixture: TrialFixture) -> Iterator[Observation]:
                 and bytes_after - bytes_before > max(8_192, 12 * count)
             ):
                 message = f"{action_name} keeps {(bytes_after - bytes_before) / count:.4g} bytes each time, of {count}"
-                yield Observation("life.leak", message, fixture.interface)
+                yield RuleViolation("life.leak", message, fixture.interface)
 
 
 def _cause_refusal(fixture: TrialFixture) -> None:
@@ -306,7 +308,7 @@ PLAIN_RUN_STEPS = 5
 @register_trial(
     "memory with other contents", "life.uninitialized", crash_rule="life.uninitialized", hosts=IN_PROCESS_ONLY
 )
-def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[Observation]:
+def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that no value depends on uninitialized memory, filled with one pattern and then another."""
     mallopt = find_c_function("mallopt")
     if mallopt is None:
@@ -327,7 +329,7 @@ def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[Observation]:
         for outcome in other_outcomes:
             message = _describe_run_difference(fixture, first_outcome, outcome)
             if message:
-                yield Observation("life.uninitialized", message, fixture.interface)
+                yield RuleViolation("life.uninitialized", message, fixture.interface)
                 return
 
 
@@ -364,7 +366,7 @@ def _describe_run_difference(
 
 
 @register_trial("strings and binaries that the importer changes afterwards", "value.copied")
-def try_copied_values(fixture: TrialFixture) -> Iterator[Observation]:
+def try_copied_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that set values are copied: the importer may reuse its memory at once."""
     variables = fixture.settable_texts
     if not variables:
@@ -382,4 +384,4 @@ def try_copied_values(fixture: TrialFixture) -> Iterator[Observation]:
             read_value = instance.get([variable])[0]
             if read_value != value:
                 message = f"set to {value!r}, it is {read_value!r} after the importer has used that memory again"
-                yield Observation("value.copied", message, fixture.locate(variable))
+                yield RuleViolation("value.copied", message, fixture.locate(variable))

@@ -16,9 +16,9 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 MODEL_EXCHANGE = ("ModelExchange",)
 RELATIVE_SPREADS = (0.3, 0.1, 0.03, 0.005)
@@ -153,13 +153,13 @@ def _integrate_motion(fixture: TrialFixture) -> list[list[float]]:
             return motion_states
         # A stiff FMU, or one whose states are not what they seem, may take more time than a trial has: the points that
         # were passed so far are enough.
-        with fixture.library.time_budget.limit_share(MOTION_TIME_SHARE), fixture.open_instance() as instance:
+        with fixture.library.trial_budget.limit_share(MOTION_TIME_SHARE), fixture.open_instance() as instance:
             try:
                 integration = start_integration(fixture, instance, 1e-4)
                 for index in range(MAX_MOTION_POINTS):
                     integration.advance(fixture.start + (index + 1) * fixture.steps / MAX_MOTION_POINTS * fixture.step)
                     motion_states.append(list(integration.states))
-            except TimeBudgetError:
+            except TrialBudgetError:
                 raise
             except (RefusedCallError, SkippedTrialError):
                 pass
@@ -167,7 +167,7 @@ def _integrate_motion(fixture: TrialFixture) -> list[list[float]]:
 
 
 @register_trial("asking before the start and after the end", "exchange.modes", interfaces=MODEL_EXCHANGE)
-def try_reading_outside_run(fixture: TrialFixture) -> Iterator[Observation]:
+def try_reading_outside_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check states, derivatives, nominal values and indicators in modes in which no run reads them."""
     vector_sizes = {
         "GetContinuousStates": fixture.n_states,
@@ -190,7 +190,7 @@ def try_reading_outside_run(fixture: TrialFixture) -> Iterator[Observation]:
                     if size:
                         instance.get_vector(function, size)
                 except RefusedCallError as error:
-                    yield Observation("exchange.modes", str(error), fixture.interface)
+                    yield RuleViolation("exchange.modes", str(error), fixture.interface)
 
 
 @register_trial(
@@ -201,7 +201,7 @@ def try_reading_outside_run(fixture: TrialFixture) -> Iterator[Observation]:
     "exchange.count",
     interfaces=MODEL_EXCHANGE,
 )
-def try_setting_states(fixture: TrialFixture) -> Iterator[Observation]:
+def try_setting_states(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check number and order of the states, and that they can be set."""
     size = fixture.n_states
     with fixture.open_instance() as instance:
@@ -212,7 +212,7 @@ def try_setting_states(fixture: TrialFixture) -> Iterator[Observation]:
             ):
                 count = instance.get_count(counter)
                 if count != declared:
-                    yield Observation(
+                    yield RuleViolation(
                         "exchange.count",
                         f"fmi3{counter} returns {count}, the description {declared}",
                         fixture.interface,
@@ -222,19 +222,19 @@ def try_setting_states(fixture: TrialFixture) -> Iterator[Observation]:
         nominals = instance.get_vector("GetNominalsOfContinuousStates", size) if size else []
         invalid = [nominal for nominal in nominals if not (nominal > 0.0 and math.isfinite(nominal))]
         if invalid:
-            yield Observation("exchange.nominals", f"a nominal value is {invalid[0]!r}", fixture.interface)
+            yield RuleViolation("exchange.nominals", f"a nominal value is {invalid[0]!r}", fixture.interface)
         point = choose_random_point(fixture, instance)
         move_to_point(fixture, instance, point)
         read_states = instance.get_states(size) if size else []
         if read_states != list(point.states):
-            yield Observation(
+            yield RuleViolation(
                 "exchange.states", "the continuous states read are not those that were set", fixture.interface
             )
         independent = fixture.description.independent
         if independent in fixture.scalar_set and independent is not None:
             read_time = instance.get([independent])[0]
             if read_time != point.time:
-                yield Observation(
+                yield RuleViolation(
                     "exchange.time",
                     f'set to {point.time!r}, "{independent.name}" is {read_time!r}',
                     fixture.interface,
@@ -242,7 +242,7 @@ def try_setting_states(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 @register_trial("comparing derivatives with slopes", "derivative.state", "derivative.value", interfaces=MODEL_EXCHANGE)
-def try_derivative_vector(fixture: TrialFixture) -> Iterator[Observation]:
+def try_derivative_vector(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that each ``derivative=`` refers to its state: both vectors against the variables, in order."""
     derivative_variables = [item.variable for item in fixture.description.listed("Derivatives") if item.variable]
     if (
@@ -280,7 +280,7 @@ def try_derivative_vector(fixture: TrialFixture) -> Iterator[Observation]:
                 message = f"reading it gives {value!r}, the vector of derivatives {vector_value!r}"
                 wrong[variable.name, "derivative.value"] = message
     for (name, rule), message in wrong.items():
-        yield Observation(rule, message, f'{fixture.interface}, "{name}"')
+        yield RuleViolation(rule, message, f'{fixture.interface}, "{name}"')
 
 
 def _iterate_evaluation_points(fixture: TrialFixture) -> Iterator[tuple[FmuInstance, EvaluationPoint]]:
@@ -301,7 +301,7 @@ def _iterate_evaluation_points(fixture: TrialFixture) -> Iterator[tuple[FmuInsta
 
 
 @register_trial("comparing event indicators with their variables", "derivative.value", interfaces=MODEL_EXCHANGE)
-def try_event_indicator_variables(fixture: TrialFixture) -> Iterator[Observation]:
+def try_event_indicator_variables(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3's variables of event indicators against the vector, in order."""
     indicator_variables = [item.variable for item in fixture.description.listed("EventIndicators") if item.variable]
     if (
@@ -317,7 +317,7 @@ def try_event_indicator_variables(fixture: TrialFixture) -> Iterator[Observation
         ):
             if not _agree(value, vector_value):
                 message = f"reading it gives {value!r}, the vector of event indicators {vector_value!r}"
-                yield Observation("derivative.value", message, fixture.locate(variable))
+                yield RuleViolation("derivative.value", message, fixture.locate(variable))
                 return
 
 
@@ -330,7 +330,7 @@ def _agree(variable_value: Value, vector_value: float) -> bool:
 
 
 @register_trial("evaluating twice", "exchange.pure", interfaces=MODEL_EXCHANGE)
-def try_repeated_evaluation(fixture: TrialFixture) -> Iterator[Observation]:
+def try_repeated_evaluation(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that evaluations between events do not depend on earlier evaluations."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -353,7 +353,7 @@ def try_repeated_evaluation(fixture: TrialFixture) -> Iterator[Observation]:
 
 def _compare_repeated_points(
     fixture: TrialFixture, instance: FmuInstance, points: Sequence[EvaluationPoint], pairs: Sequence[tuple[int, int]]
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield the first value that differs at the same point; points are given in order, with equal ones marked."""
     readings: list[list[Value]] = []
     for point in points:
@@ -370,12 +370,12 @@ def _compare_repeated_points(
             and abs(first - second) > 1e-9 * max(abs(first), abs(second), 1e-3)
         ):
             message = f"evaluated at the same point again it returns {second!r} instead of {first!r}"
-            yield Observation("exchange.pure", message, fixture.interface)
+            yield RuleViolation("exchange.pure", message, fixture.interface)
             return
 
 
 @register_trial("completing steps", "exchange.completed", interfaces=MODEL_EXCHANGE)
-def try_completing_step(fixture: TrialFixture) -> Iterator[Observation]:
+def try_completing_step(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a completed step does not change the states."""
     n_states = fixture.n_states
     if not n_states:
@@ -387,13 +387,13 @@ def try_completing_step(fixture: TrialFixture) -> Iterator[Observation]:
         states_before = instance.get_states(n_states)
         instance.complete_step()
         if instance.get_states(n_states) != states_before:
-            yield Observation(
+            yield RuleViolation(
                 "exchange.completed", "completing an integrator step changes the states", fixture.interface
             )
 
 
 @register_trial("differentiating along a motion", "derivative.slope")
-def try_declared_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
+def try_declared_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that every variable declared as a derivative is the slope of its variable."""
     pairs = [
         (declared, target) for declared in fixture.scalars
@@ -412,7 +412,7 @@ def try_declared_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
         ]
     for (variable, _), *faults in zip(pairs, *faults_by_spacing, strict=True):
         if all(faults):
-            yield Observation("derivative.slope", faults[0], fixture.locate(variable))
+            yield RuleViolation("derivative.slope", faults[0], fixture.locate(variable))
 
 
 def _check_slopes(
@@ -494,7 +494,7 @@ def _record_motion(
 
 
 @register_trial("capabilities that it has by its own words", "flags.true")
-def try_capability_functions(fixture: TrialFixture) -> Iterator[Observation]:
+def try_capability_functions(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3's functions behind capability flags: they answer OK."""
     if fixture.description.version != 3:
         return
@@ -508,10 +508,10 @@ def try_capability_functions(fixture: TrialFixture) -> Iterator[Observation]:
             status = instance.call("GetNumberOfVariableDependencies", reference, c.byref(count))
             if status not in {OK, WARNING}:
                 message = "providesPerElementDependencies is true, but fmi3GetNumberOfVariableDependencies"
-                yield Observation("flags.true", f"{message} returns {status_name(status)}", fixture.interface)
+                yield RuleViolation("flags.true", f"{message} returns {status_name(status)}", fixture.interface)
         if fixture.flag("providesEvaluateDiscreteStates") and fixture.interface == "ModelExchange":
             instance.enter_event_mode()
             status = instance.call("EvaluateDiscreteStates")
             if status not in {OK, WARNING}:
                 message = f"providesEvaluateDiscreteStates is true, but the function returns {status_name(status)}"
-                yield Observation("flags.true", message, fixture.interface)
+                yield RuleViolation("flags.true", message, fixture.interface)

@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallEr
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 UNUSUAL_NAMES = {
     "with per cent signs": b"50 %s of %n",
@@ -22,13 +22,13 @@ UNUSUAL_NAMES = {
 
 
 @register_trial("instances with unusual names", "life.name", crash_rule="life.name")
-def try_long_instance_names(fixture: TrialFixture) -> Iterator[Observation]:
+def try_long_instance_names(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check long instance names: importers join the names of all levels."""
     for description, name in UNUSUAL_NAMES.items():
         fixture.report_progress(f"a name {description}")
         instance = fixture.instantiate(name=name)
         if not instance.alive:
-            yield Observation("life.name", f"no instance is made by a name {description}", fixture.interface)
+            yield RuleViolation("life.name", f"no instance is made by a name {description}", fixture.interface)
             return
         try:
             fixture.initialize(instance)
@@ -40,7 +40,7 @@ def try_long_instance_names(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 @register_trial("a run under another name", "life.name")
-def try_renamed_instance(fixture: TrialFixture) -> Iterator[Observation]:
+def try_renamed_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that the name of an instance changes nothing of its motion, to the end of the run."""
     runs = []
     for name in (b"audited", b"another name"):
@@ -49,18 +49,18 @@ def try_renamed_instance(fixture: TrialFixture) -> Iterator[Observation]:
     difference = find_first_difference(fixture.variables, *runs)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} of a run if the instance has another name'
-        yield Observation("life.name", message, fixture.interface)
+        yield RuleViolation("life.name", message, fixture.interface)
 
 
 @register_trial("an instance that may be visible", "life.visible", crash_rule="life.visible")
-def try_visible_instance(fixture: TrialFixture) -> Iterator[Observation]:
+def try_visible_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check visible instances, which may show a window."""
     if fixture.flag("needsExecutionTool"):
         fixture.mark_inapplicable("life.visible", "it needs a tool, which would come into sight")
         return
     instance = fixture.instantiate(visible=True)
     if not instance.alive:
-        yield Observation("life.visible", "no instance is made that may be visible", fixture.interface)
+        yield RuleViolation("life.visible", "no instance is made that may be visible", fixture.interface)
         return
     try:
         fixture.initialize(instance)
@@ -69,7 +69,7 @@ def try_visible_instance(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 @register_trial("a run with messages off", "log.disabled")
-def try_logging_off(fixture: TrialFixture) -> Iterator[Observation]:
+def try_logging_off(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that with logging off there are no messages but errors."""
     with fixture.open_instance(logging=False) as instance:
         try:
@@ -78,11 +78,11 @@ def try_logging_off(fixture: TrialFixture) -> Iterator[Observation]:
             return  # reported by the ordinary run
         unwanted = find_messages_without_logging(instance.messages, instance.version)
     if unwanted:
-        yield Observation("log.disabled", f'"{unwanted[0][2]}" is written though logging is off', fixture.interface)
+        yield RuleViolation("log.disabled", f'"{unwanted[0][2]}" is written though logging is off', fixture.interface)
 
 
 @register_trial("switching messages on and off", "log.setting", crash_rule="log.setting")
-def try_switching_log_categories(fixture: TrialFixture) -> Iterator[Observation]:
+def try_switching_log_categories(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check categories of messages: all (none given), each one, none; then an invalid call."""
     categories = [category.encode() for category in fixture.description.categories]
     with fixture.open_instance(logging=False) as instance:
@@ -98,23 +98,23 @@ def try_switching_log_categories(fixture: TrialFixture) -> Iterator[Observation]
                     message = (
                         f"switching messages {'on' if enabled else 'off'} {category_text} returns {status_name(status)}"
                     )
-                    yield Observation("log.setting", message, fixture.interface)
+                    yield RuleViolation("log.setting", message, fixture.interface)
                     return
         unwanted = find_messages_without_logging(_collect_refusal_messages(fixture, instance), instance.version)
         if unwanted:
             message = f'"{unwanted[0][2]}" is written though messages were switched off again'
-            yield Observation("log.setting", message, fixture.interface)
+            yield RuleViolation("log.setting", message, fixture.interface)
 
 
 @register_trial("messages after a reset", "log.setting")
-def try_messages_after_reset(fixture: TrialFixture) -> Iterator[Observation]:
+def try_messages_after_reset(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a reset instance logs messages as a new one does."""
     with fixture.open_instance(logging=True) as instance:
         messages_before = _collect_refusal_messages(fixture, instance)
         instance.reset()
         if messages_before and not _collect_refusal_messages(fixture, instance):
             message = "was made with messages on, and a refusal that was logged before is not logged after a reset"
-            yield Observation("log.setting", message, fixture.interface)
+            yield RuleViolation("log.setting", message, fixture.interface)
 
 
 def _collect_refusal_messages(fixture: TrialFixture, instance: FmuInstance) -> list[tuple[int, str, str]]:

@@ -15,8 +15,8 @@ from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, find_first_diffe
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.findings import RuleViolation
 
 THREAD_ROUNDS = 3
 """Number of comparisons of instances in threads: conflicts occur by chance."""
@@ -44,7 +44,7 @@ def _run_each_set_alone(fixture: TrialFixture, steps: int) -> dict[int, ShortRun
             continue
         try:
             runs[number] = _run_alone(fixture, number, steps)
-        except TimeBudgetError:
+        except TrialBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError) as error:
             fixture.skipped.append(
@@ -54,7 +54,7 @@ def _run_each_set_alone(fixture: TrialFixture, steps: int) -> dict[int, ShortRun
 
 
 @register_trial("instances with other parameters, mixed", "life.several", weight=1.5)
-def try_interleaved_instances(fixture: TrialFixture) -> Iterator[Observation]:
+def try_interleaved_instances(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check interleaved steps of several instances: each moves as it does alone."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         fixture.mark_inapplicable("life.several", "it can be instantiated only once")
@@ -73,7 +73,7 @@ def try_interleaved_instances(fixture: TrialFixture) -> Iterator[Observation]:
             for _ in range(steps):
                 runs = [next(iterator) for iterator in run_iterators]
         except RefusedCallError as error:
-            yield Observation("life.several", f"{error}, which alone it does not", fixture.interface)
+            yield RuleViolation("life.several", f"{error}, which alone it does not", fixture.interface)
             return
     for number, run in zip(set_numbers, runs, strict=True):
         difference = find_first_difference(fixture.variables, expected[number], run)
@@ -81,12 +81,12 @@ def try_interleaved_instances(fixture: TrialFixture) -> Iterator[Observation]:
             message = (
                 f'"{difference[0].name}" differs at point {difference[1]} when instances with other parameters run'
             )
-            yield Observation("life.several", f"{message} beside it (set {number})", fixture.interface)
+            yield RuleViolation("life.several", f"{message} beside it (set {number})", fixture.interface)
             return
 
 
 @register_trial("instances with other parameters in threads", "life.threads", hosts=IN_PROCESS_ONLY)
-def try_instances_in_threads(fixture: TrialFixture) -> Iterator[Observation]:
+def try_instances_in_threads(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check instances in threads of their own: each moves as it does alone."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess") or fixture.flag("needsExecutionTool"):
         fixture.mark_inapplicable("life.threads", "it can be instantiated only once, or needs a tool")
@@ -97,18 +97,18 @@ def try_instances_in_threads(fixture: TrialFixture) -> Iterator[Observation]:
     for _ in range(THREAD_ROUNDS):
         runs, refusals = _run_in_threads(fixture, set_numbers, steps)
         if refusals:
-            yield Observation("life.threads", f"{refusals[0]}, which alone it does not", fixture.interface)
+            yield RuleViolation("life.threads", f"{refusals[0]}, which alone it does not", fixture.interface)
             return
         for number, run in zip(set_numbers, runs, strict=True):
             difference = find_first_difference(fixture.variables, expected[number], run) if run else None
             if difference:
                 message = f'"{difference[0].name}" differs at point {difference[1]} between threads'
-                yield Observation("life.threads", message, fixture.interface)
+                yield RuleViolation("life.threads", message, fixture.interface)
                 return
 
 
 @register_trial("an instance that goes from thread to thread", "life.threads", hosts=IN_PROCESS_ONLY)
-def try_instance_across_threads(fixture: TrialFixture) -> Iterator[Observation]:
+def try_instance_across_threads(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check one instance used by changing threads, never two at once."""
     if fixture.flag("needsExecutionTool"):
         return
@@ -120,14 +120,14 @@ def try_instance_across_threads(fixture: TrialFixture) -> Iterator[Observation]:
             for _ in range(steps):
                 run = _call_in_thread(lambda: next(run_iterator))
         except RefusedCallError as error:
-            yield Observation(
+            yield RuleViolation(
                 "life.threads", f"{error}, which it does not where one thread calls it", fixture.interface
             )
             return
     difference = find_first_difference(fixture.variables, expected, run)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} when steps are made in other threads'
-        yield Observation("life.threads", message, fixture.interface)
+        yield RuleViolation("life.threads", message, fixture.interface)
 
 
 def _call_in_thread(function: Callable[[], ShortRun]) -> ShortRun:

@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.typical_magnitudes import relative_weight, spread_largest_magnitude
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     EvaluationPoint,
     choose_random_point,
@@ -21,7 +21,7 @@ from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     move_to_point,
 )
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 RELATIVE_CHANGE = 1e-5
 """Relative change for differences of second order; their error is near 1e-9 then."""
@@ -95,7 +95,7 @@ def _compare_with_differences(
     knowns: Sequence[DescribedVariable],
     matrix: DifferenceMatrix,
     mode: str,
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Compare ``matrix[known][unknown]`` from differences with the FMU's derivatives."""
     directional = fixture.flag(
         "providesDirectionalDerivative" if fixture.description.version == 2 else "providesDirectionalDerivatives"
@@ -113,7 +113,7 @@ def _compare_with_differences(
             if status not in {OK, WARNING}:
                 message = f'the request for "{variable.name}" in {mode} returns {status_name(status)}'
                 message += f': "{instance.messages[-1][2]}"' if instance.messages else ""
-                yield Observation(name, message, fixture.interface)
+                yield RuleViolation(name, message, fixture.interface)
                 break
             rows.append(values)
         else:
@@ -129,7 +129,7 @@ def _find_differing_entry(
     matrix: DifferenceMatrix,
     answers: Sequence[tuple[str, list[list[float]]]],
     mode: str,
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield the first derivative of the FMU that is not that by differences."""
     unit_magnitudes, scales = [*map(fixture.magnitudes.unit_magnitude, unknowns)], [*map(fixture.scale, knowns)]
     # Derivatives by knowns of small magnitudes are large.
@@ -153,7 +153,7 @@ def _find_differing_entry(
                     continue
                 message = f'∂"{unknown.name}"/∂"{known.name}" is {measured:.7g} by differences in {mode}'
                 message += f", it reports {rows[known_index][unknown_index]:.7g}"
-                yield Observation(name, message, fixture.interface)
+                yield RuleViolation(name, message, fixture.interface)
                 return
 
 
@@ -161,7 +161,7 @@ def _check_combined_directions(
     fixture: TrialFixture, instance: FmuInstance, unknowns: Sequence[DescribedVariable],
     knowns: Sequence[DescribedVariable],
     rows: Sequence[Sequence[float]], rule_and_mode: tuple[str, str],
-) -> Iterator[Observation]:  # fmt: skip
+) -> Iterator[RuleViolation]:  # fmt: skip
     """Check all directions at once, with seeds other than 1: the result is the weighted sum of the single ones.
 
     Every second seed is zero then, as in importers that ask for one column of a matrix with all its knowns.
@@ -186,7 +186,7 @@ def _check_combined_directions(
         status, combined_values = instance.get_partial_derivatives(unknowns, knowns, seed, adjoint=is_adjoint)
         if status not in {OK, WARNING}:
             message = f"a request of all directions at once in {mode} returns {status_name(status)}"
-            yield Observation(name, message, fixture.interface)
+            yield RuleViolation(name, message, fixture.interface)
             return
         deviation = next(
             _find_deviations(
@@ -203,7 +203,7 @@ def _check_combined_directions(
                 f'"{variable.name}": for {direction_text} it reports {answer:.7g} in {mode}, the sum of the '
                 "directions one by one is "
             )
-            yield Observation(name, f"{message}{expected:.7g}", fixture.interface)
+            yield RuleViolation(name, f"{message}{expected:.7g}", fixture.interface)
             return
 
 
@@ -246,7 +246,7 @@ def _provides_derivatives(fixture: TrialFixture) -> bool:
 
 
 @register_trial("derivatives in Continuous-Time Mode", *PARTIAL_DERIVATIVE_RULES, interfaces=("ModelExchange",))
-def try_continuous_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
+def try_continuous_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check outputs and derivatives by states and inputs."""
     variables = [
         variable.variable for name in ("Outputs", "Derivatives") for variable in fixture.description.listed(name)
@@ -293,7 +293,7 @@ def _check_at_point(
     point: EvaluationPoint,
     unknowns: Sequence[DescribedVariable],
     knowns: Sequence[DescribedVariable],
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield differences at a point, and the FMU's derivatives there."""
     matrix: DifferenceMatrix = []
     unit_magnitudes = [*map(fixture.magnitudes.unit_magnitude, unknowns)]
@@ -325,7 +325,7 @@ def _evaluate_with_change(
 
 
 @register_trial("derivatives in Initialization Mode", *PARTIAL_DERIVATIVE_RULES)
-def try_initial_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
+def try_initial_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check initial unknowns by knowns of that mode, where dependencies are declared."""
     entries = [item for item in fixture.description.listed("InitialUnknowns") if item.variable in fixture.scalar_set]
     unknowns = [item.variable for item in entries if item.variable and item.variable.variability != "discrete"]

@@ -11,17 +11,17 @@ from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, run_interface_ty
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.behaviour.trials.array_size_trials import list_size_parameters
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 RELATIVE_DISTANCE = 0.3
 """How far from its start a value is set, in its size."""
 
 
 @register_trial("values at their bounds", "value.set")
-def try_values_at_bounds(fixture: TrialFixture) -> Iterator[Observation]:
+def try_values_at_bounds(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values above and below the start, and at the bounds, are read back where they are taken."""
     variables = fixture.select_scalars("parameter", "input")
     with fixture.open_instance() as instance:
@@ -37,7 +37,7 @@ def try_values_at_bounds(fixture: TrialFixture) -> Iterator[Observation]:
                     break
                 if isinstance(read_value, float) and not math.isclose(read_value, value, rel_tol=1e-9, abs_tol=1e-12):
                     message = f"set to {value!r}, which is within its bounds, it is read as {read_value!r}"
-                    yield Observation("value.set", message, fixture.locate(variable))
+                    yield RuleViolation("value.set", message, fixture.locate(variable))
                     break
             if start is not None:
                 instance.try_set(variable, start)
@@ -58,7 +58,7 @@ def _list_values_to_set(fixture: TrialFixture, variable: DescribedVariable) -> l
 
 
 @register_trial("inputs over a whole run", "value.set")
-def try_inputs_kept(fixture: TrialFixture) -> Iterator[Observation]:
+def try_inputs_kept(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that inputs that are set once stay so to the end: at events, too, they are the importer's."""
     input_values = {
         candidate: value
@@ -80,12 +80,12 @@ def try_inputs_kept(fixture: TrialFixture) -> Iterator[Observation]:
                     f"an input that was {run.values[0][index]!r} is {values[index]!r} at t = {time:.6g}, "
                     "and was not set again"
                 )
-                yield Observation("value.set", message, fixture.locate(variable))
+                yield RuleViolation("value.set", message, fixture.locate(variable))
                 break
 
 
 @register_trial("Configuration Mode without a change", "value.structural")
-def try_values_after_configuration(fixture: TrialFixture) -> Iterator[Observation]:
+def try_values_after_configuration(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set before Configuration Mode are there behind it, where no size was changed in it."""
     if fixture.description.version != 3 or not list_size_parameters(fixture):
         return
@@ -99,7 +99,7 @@ def try_values_after_configuration(fixture: TrialFixture) -> Iterator[Observatio
         without_configuration, with_configuration = (
             _read_after_setting(fixture, values, configure=configure) for configure in (False, True)
         )
-    except TimeBudgetError:
+    except TrialBudgetError:
         raise
     except (RefusedCallError, SkippedTrialError) as error:
         fixture.skipped.append(f"{fixture.interface}: Configuration Mode without a change: {error}")
@@ -110,7 +110,7 @@ def try_values_after_configuration(fixture: TrialFixture) -> Iterator[Observatio
                 f"set to {expected!r} before Configuration Mode, in which nothing was changed, it is "
                 f"{found!r} behind it"
             )
-            yield Observation("value.structural", message, fixture.locate(variable))
+            yield RuleViolation("value.structural", message, fixture.locate(variable))
             return
 
 

@@ -18,7 +18,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 from mb2fmu.audit.recorded_reference import RecordedReference, RecordedTable
 
 REFERENCE_RULE = "experiment.reference"
@@ -33,7 +33,7 @@ MAX_STEPS_PER_RUN = 5000
 
 
 @register_trial("repeating the recorded run", REFERENCE_RULE, weight=2.0)
-def try_recorded_run(fixture: TrialFixture) -> Iterator[Observation]:
+def try_recorded_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check the columns of the reference, each within a band about it."""
     recorded = fixture.recorded
     if recorded is None:
@@ -45,10 +45,10 @@ def try_recorded_run(fixture: TrialFixture) -> Iterator[Observation]:
     input_names = recorded.inputs.names if recorded.inputs else []
     missing = [name for name in [*recorded.reference.names, *input_names] if name not in by_name]
     if missing:
-        yield Observation(REFERENCE_RULE, f"the FMU has no variable {', '.join(missing[:5])}", fixture.interface)
+        yield RuleViolation(REFERENCE_RULE, f"the FMU has no variable {', '.join(missing[:5])}", fixture.interface)
     non_inputs = [by_name[name] for name in input_names if name in by_name and by_name[name].causality != "input"]
     if non_inputs:
-        yield Observation(
+        yield RuleViolation(
             REFERENCE_RULE,
             f"values are given for what is no input: {format_first_names(non_inputs)}",
             fixture.interface,
@@ -59,7 +59,7 @@ def try_recorded_run(fixture: TrialFixture) -> Iterator[Observation]:
     for variable, message in _find_deviations(
         fixture, recorded, variables, _repeat_run(fixture, recorded, variables, by_name)
     ):
-        yield Observation(REFERENCE_RULE, message, fixture.locate(variable))
+        yield RuleViolation(REFERENCE_RULE, message, fixture.locate(variable))
 
 
 def _repeat_run(

@@ -22,8 +22,8 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.findings import RuleViolation
 
 MAX_STEPS_PER_RUN = 120
 """Communication steps from a kept state on."""
@@ -96,7 +96,7 @@ INITIAL_TOLERANCE_SHARE = 1e-3
 
 def _compare_runs(
     fixture: TrialFixture, rule: str, runs: tuple[ShortRun, ShortRun], situation: str
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield the first difference: an error if it is visible, a warning if only last digits differ."""
     first, second = runs
     difference = find_first_difference(fixture.variables, first, second)
@@ -123,14 +123,14 @@ def _compare_runs(
             )
             if not have_same_bits(first_values, second_values) and not is_small:
                 place = "at once" if point == 0 else f"{point} points"
-                yield Observation(rule, f'"{variable.name}" differs {place} after {situation}', fixture.interface)
+                yield RuleViolation(rule, f'"{variable.name}" differs {place} after {situation}', fixture.interface)
                 return
     message = f'"{difference[0].name}" differs in its last digits {difference[1]} points after {situation}'
-    yield Observation("state.bits", message, fixture.interface)
+    yield RuleViolation("state.bits", message, fixture.interface)
 
 
 @register_trial("going back to a state", "state.roundtrip", "state.free", "state.bits")
-def try_saved_state(fixture: TrialFixture) -> Iterator[Observation]:
+def try_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check save, continue, restore, continue; also with other inputs, parameters and modes in between."""
     if not _state_capabilities(fixture)[0]:
         for rule in ("state.roundtrip", "state.free", "state.bits"):
@@ -153,10 +153,10 @@ def try_saved_state(fixture: TrialFixture) -> Iterator[Observation]:
                 repeated_runs.append((_run_from_state(fixture, instance, state_time), situation))
             instance.free_state(state)
         except RefusedCallError as error:
-            yield Observation("state.roundtrip", str(error), fixture.interface)
+            yield RuleViolation("state.roundtrip", str(error), fixture.interface)
             return
         if state.value:
-            yield Observation("state.free", "the pointer to a freed state is not null afterwards", fixture.interface)
+            yield RuleViolation("state.free", "the pointer to a freed state is not null afterwards", fixture.interface)
     for run, situation in repeated_runs:
         observations = list(_compare_runs(fixture, "state.roundtrip", (first_run, run), situation))
         yield from observations
@@ -165,7 +165,7 @@ def try_saved_state(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 @register_trial("getting a state into the memory of an earlier one", "state.roundtrip")
-def try_refilled_state(fixture: TrialFixture) -> Iterator[Observation]:
+def try_refilled_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that saving into an existing copy replaces it, as importers do at each step."""
     if not _state_capabilities(fixture)[0]:
         return
@@ -184,7 +184,7 @@ def try_refilled_state(fixture: TrialFixture) -> Iterator[Observation]:
         message = (
             f'"{difference[0].name}" differs after a state was set that had been got into the memory of an earlier one'
         )
-        yield Observation("state.roundtrip", message, fixture.interface)
+        yield RuleViolation("state.roundtrip", message, fixture.interface)
 
 
 def _move_to_other_point(fixture: TrialFixture, instance: FmuInstance, step_number: int) -> None:
@@ -215,7 +215,7 @@ def _restart_with_other_parameters(fixture: TrialFixture, instance: FmuInstance)
 
 
 @register_trial("a state as bytes", "state.serialize", "state.bits")
-def try_serialized_state(fixture: TrialFixture) -> Iterator[Observation]:
+def try_serialized_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check serialization: restore in a new instance that began otherwise, and continue there."""
     if not all(_state_capabilities(fixture)) or fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         fixture.mark_inapplicable("state.serialize", "it cannot serialize its state, or there can be only one instance")
@@ -226,13 +226,13 @@ def try_serialized_state(fixture: TrialFixture) -> Iterator[Observation]:
             state = instance.get_state()
             data = instance.serialize_state(state)
             if instance.serialize_state(state) != data:
-                yield Observation(
+                yield RuleViolation(
                     "state.serialize", "the same state gives other bytes the second time", fixture.interface
                 )
             instance.free_state(state)
             first_run = _run_from_state(fixture, instance, state_time)
         except RefusedCallError as error:
-            yield Observation("state.serialize", str(error), fixture.interface)
+            yield RuleViolation("state.serialize", str(error), fixture.interface)
             return
         # The first one is another by now: bytes that lead back to it are found out.
         with suppress(RefusedCallError):
@@ -242,7 +242,7 @@ def try_serialized_state(fixture: TrialFixture) -> Iterator[Observation]:
 
 def _check_deserialized_state(
     fixture: TrialFixture, data: bytes, state_time: float, first_run: ShortRun
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Check that a new instance continues the motion from the serialized state of another one."""
     with fixture.open_instance(name=b"heir") as new_instance:
         fixture.initialize(new_instance, initial_values=choose_parameters_and_starts(fixture, 1))
@@ -252,17 +252,17 @@ def _check_deserialized_state(
             second_run = _run_from_state(fixture, new_instance, state_time)
             new_instance.free_state(state)
         except RefusedCallError as error:
-            yield Observation("state.serialize", f"in a new instance: {error}", fixture.interface)
+            yield RuleViolation("state.serialize", f"in a new instance: {error}", fixture.interface)
             return
     yield from _compare_runs(fixture, "state.serialize", (first_run, second_run), "bytes were set in a new instance")
 
 
 @register_trial("freeing no state", "state.free", crash_rule="state.free")
-def try_freeing_null_state(fixture: TrialFixture) -> Iterator[Observation]:
+def try_freeing_null_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that freeing a null pointer is ignored."""
     if _state_capabilities(fixture)[0]:
         with fixture.open_instance() as instance:
             try:
                 instance.free_state(c.c_void_p())
             except RefusedCallError as error:
-                yield Observation("state.free", f"a null state: {error}", fixture.interface)
+                yield RuleViolation("state.free", f"a null state: {error}", fixture.interface)

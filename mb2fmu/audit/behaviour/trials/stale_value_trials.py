@@ -10,10 +10,10 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import TimeBudgetError
+from mb2fmu.audit.behaviour.process.trial_budget import TrialBudgetError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import EvaluationPoint, choose_random_point, move_to_point
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 MODEL_EXCHANGE = ("ModelExchange",)
 CHANGE_COUNT = 14
@@ -64,7 +64,7 @@ def _list_quantity_names(fixture: TrialFixture) -> list[str]:
 
 
 @register_trial("changing one thing at a time", "exchange.pure", interfaces=MODEL_EXCHANGE)
-def try_values_follow_changes(fixture: TrialFixture) -> Iterator[Observation]:
+def try_values_follow_changes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check changes of time, states and single inputs, back and forth, against a new instance at the same point."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -84,7 +84,7 @@ def try_values_follow_changes(fixture: TrialFixture) -> Iterator[Observation]:
                         f"{name} is {value!r} after {change_text}; a new instance at the same point has "
                         f"{expected_value!r}"
                     )
-                    yield Observation("exchange.pure", message, fixture.interface)
+                    yield RuleViolation("exchange.pure", message, fixture.interface)
                     return
 
 
@@ -116,7 +116,7 @@ def _read_from_new_instance(fixture: TrialFixture, point: EvaluationPoint) -> li
 
 
 @register_trial("reading after setting in Initialization Mode", "value.stale")
-def try_single_changes(fixture: TrialFixture) -> Iterator[Observation]:
+def try_single_changes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check values after each single change against a new instance in which all was set before reading."""
     knowns = [*list_settable_variables(fixture), *list_inputs(fixture)]
     unknowns = [
@@ -138,7 +138,7 @@ def try_single_changes(fixture: TrialFixture) -> Iterator[Observation]:
                     values[known] = value
                     read_values = instance.get(unknowns)
             read_values = instance.get(unknowns)
-        except TimeBudgetError:
+        except TrialBudgetError:
             raise
         except RefusedCallError:
             fixture.mark_inapplicable("value.stale", "other values do not go together")
@@ -151,7 +151,7 @@ def _compare_with_new_instance(
     values: dict[DescribedVariable, Value],
     unknowns: Sequence[DescribedVariable],
     read_values: list[Value],
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield the first unknown that differs from an instance in which all was set before anything was read."""
     with fixture.open_instance() as instance:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
@@ -160,5 +160,5 @@ def _compare_with_new_instance(
     for variable, value, expected_value in zip(unknowns, read_values, expected, strict=True):
         if not _agree(value, expected_value):
             message = f"is {value!r} where it was read before; where all was set first it is {expected_value!r}"
-            yield Observation("value.stale", message, fixture.locate(variable))
+            yield RuleViolation("value.stale", message, fixture.locate(variable))
             return

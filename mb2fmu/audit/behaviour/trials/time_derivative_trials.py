@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import (
     CO_SIMULATION,
     choose_excited_inputs,
@@ -20,7 +20,7 @@ from mb2fmu.audit.behaviour.trials.communication_step_trials import (
 )
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import MOTION_STOPS
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 UNCHANGED_SHARE = 0.5
 """Share of a difference that remains with quarter steps if it is not an error of the method."""
@@ -30,7 +30,7 @@ SMALL_STEP_SHARE = 0.01
 
 
 @register_trial("derivatives of outputs by time", "steps.output_derivatives", interfaces=CO_SIMULATION)
-def try_output_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
+def try_output_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check promised output derivatives: they are the slopes at the end of the step."""
     order = int(fixture.description.interfaces[fixture.interface].get("maxOutputDerivativeOrder", "0") or 0)
     outputs = [item for item in fixture.select_scalars("output") if item.variability == "continuous"]
@@ -49,7 +49,7 @@ def try_output_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
             )
             time += 3 * SMALL_STEP_SHARE * fixture.step
             if isinstance(coarse, str):
-                yield Observation("steps.output_derivatives", coarse, fixture.interface)
+                yield RuleViolation("steps.output_derivatives", coarse, fixture.interface)
                 return
             fine: dict[DescribedVariable, _OutputDerivative] | str = {}
             if any(item.disagrees for item in coarse.values()):
@@ -70,7 +70,7 @@ def try_output_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
                         f"reports {fine_result.declared:.6g} per second at t = {time:.6g}, and moves with "
                         f"{fine_result.measured:.6g}"
                     )
-                    yield Observation("steps.output_derivatives", message, fixture.locate(variable))
+                    yield RuleViolation("steps.output_derivatives", message, fixture.locate(variable))
                     return
 
 
@@ -133,7 +133,7 @@ def _measure_output_derivatives(
 
 
 @register_trial("inputs with slopes", "steps.input_derivatives", interfaces=CO_SIMULATION)
-def try_input_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
+def try_input_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 2's input derivatives: a ramp in one step against many short steps with the input moved along.
 
     A stiff state is at the end of a ramp where the slope holds it, and where short steps of equal length hold their
@@ -154,7 +154,7 @@ def try_input_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
         ramp_values = _run_with_input_derivative(fixture, variables, known, (start_value, slope))
         if ramp_values is None:
             message = f'canInterpolateInputs is true, but a slope of "{known.name}" is refused'
-            yield Observation("steps.input_derivatives", message, fixture.interface)
+            yield RuleViolation("steps.input_derivatives", message, fixture.interface)
             return
         differing = dict.fromkeys(range(len(variables)), 0.0)
         for part_ends in (_EQUAL_PARTS, _SHORTENING_PARTS):
@@ -171,7 +171,7 @@ def try_input_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
         for index, effect in differing.items():
             message = f'a slope of "{known.name}" moves it by {ramp_values[index] - held_values[index]:.4g} in a step'
             message += f"; moving the input along, by {effect:.4g}"
-            yield Observation("steps.input_derivatives", message, fixture.locate(variables[index]))
+            yield RuleViolation("steps.input_derivatives", message, fixture.locate(variables[index]))
             return
 
 
@@ -245,7 +245,7 @@ MAX_INPUTS = 6
 
 
 @register_trial("inputs that are set between steps", "steps.exchange", interfaces=CO_SIMULATION)
-def try_inputs_in_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
+def try_inputs_in_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that an input on which derivatives depend directly moves its states in the very next step."""
     model_exchange = make_model_exchange_fixture(fixture)
     if model_exchange is None or not fixture.states or not fixture.inputs:
@@ -255,9 +255,9 @@ def try_inputs_in_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
             if _find_first_affected_step(fixture, known) == 1 and _affects_derivatives(model_exchange, known):
                 message = "set between two steps, it moves no state in the next one, but in the one after; as Model "
                 message += "Exchange derivatives follow at once"
-                yield Observation("steps.exchange", message, fixture.locate(known))
+                yield RuleViolation("steps.exchange", message, fixture.locate(known))
                 return
-        except TimeBudgetError:
+        except TrialBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
             continue

@@ -15,12 +15,12 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION, make_model_exchange_fixture
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.behaviour.trials.naming_and_logging_trials import find_unused_reference
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 UNUSUAL_TEXTS = (b"", b"100 %s %d", "größer ✓".encode(), b"a, \"b\"\\n'c'", b" blanks beside it ", b"two\nlines\t.",
          b"Upper and LOWER", "e\u0301 \U0001d11e\r\n".encode(), b"x")  # fmt: skip
@@ -28,7 +28,7 @@ UNUSUAL_BYTES = (b"", b"\0", b"a\0b", b"\xff\0\x80", b"\x07", bytes(range(256)),
 
 
 @register_trial("texts and bytes with unusual contents", "value.set", crash_rule="value.set")
-def try_unusual_contents(fixture: TrialFixture) -> Iterator[Observation]:
+def try_unusual_contents(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check texts and bytes of unusual contents: empty, short after long, of other letters; refusals are allowed."""
     variables = fixture.settable_texts
     if not variables:
@@ -45,7 +45,7 @@ def try_unusual_contents(fixture: TrialFixture) -> Iterator[Observation]:
                 read_value = instance.get([variable])[0]
                 if read_value != value:
                     message = f"set to {value!r}, it is {read_value!r}"
-                    yield Observation("value.set", message, fixture.locate(variable))
+                    yield RuleViolation("value.set", message, fixture.locate(variable))
                     break
 
 
@@ -77,7 +77,7 @@ def _list_extreme_values(fixture: TrialFixture, variable: DescribedVariable) -> 
 
 
 @register_trial("numbers at the ends of their types", "value.set", crash_rule="value.extreme")
-def try_extreme_integers(fixture: TrialFixture) -> Iterator[Observation]:
+def try_extreme_integers(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that all bits of whole numbers, and small fractions, are taken up; refusals are allowed."""
     variables = [
         candidate
@@ -95,14 +95,14 @@ def try_extreme_integers(fixture: TrialFixture) -> Iterator[Observation]:
                     read_value = instance.get([variable])[0]
                     if read_value != value:
                         message = f"set to {value!r}, it is {read_value!r}"
-                        yield Observation("value.set", message, fixture.locate(variable))
+                        yield RuleViolation("value.set", message, fixture.locate(variable))
                         break
             if start_value is not None:
                 instance.try_set(variable, start_value)
 
 
 @register_trial("a refusal where there is no logger", "life.crash", crash_rule="life.crash")
-def try_without_logger(fixture: TrialFixture) -> Iterator[Observation]:
+def try_without_logger(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3 instances without a logger."""
     if fixture.description.version == 2:
         return
@@ -116,7 +116,7 @@ def try_without_logger(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 @register_trial("messages of categories that are off", "log.setting")
-def try_single_log_category(fixture: TrialFixture) -> Iterator[Observation]:
+def try_single_log_category(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that with one log category on, messages of others are errors only.
 
     FMI 2 has a name for all of them (2.2.4): with ``logAll`` on, any may come.
@@ -141,12 +141,12 @@ def try_single_log_category(fixture: TrialFixture) -> Iterator[Observation]:
             } & set(categories) - {category}
         if other_categories:
             message_text = f'only "{category}" is switched on, and messages of "{min(other_categories)}" are written'
-            yield Observation("log.setting", message_text, fixture.interface)
+            yield RuleViolation("log.setting", message_text, fixture.interface)
             return
 
 
 @register_trial("an instance of the other interface beside it", "life.several", interfaces=CO_SIMULATION)
-def try_both_interface_types(fixture: TrialFixture) -> Iterator[Observation]:
+def try_both_interface_types(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that Model Exchange and Co-Simulation of one FMU do not disturb each other in one process."""
     model_exchange = make_model_exchange_fixture(fixture)
     if model_exchange is None or fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
@@ -160,10 +160,10 @@ def try_both_interface_types(fixture: TrialFixture) -> Iterator[Observation]:
         message = (
             f'"{difference[0].name}" differs at point {difference[1]} where an instance for Model Exchange is made'
         )
-        yield Observation("life.several", f"{message} beside it", fixture.interface)
+        yield RuleViolation("life.several", f"{message} beside it", fixture.interface)
     elif run_alone and not run_beside:
         message = "it does not run where an instance for Model Exchange is made beside it"
-        yield Observation("life.several", message, fixture.interface)
+        yield RuleViolation("life.several", message, fixture.interface)
 
 
 def _run_beside(fixture: TrialFixture, model_exchange: TrialFixture | None) -> ShortRun | None:
@@ -184,14 +184,14 @@ def _run_beside(fixture: TrialFixture, model_exchange: TrialFixture | None) -> S
 
 
 @register_trial("a run with messages switched off", "life.repeat")
-def try_motion_without_logging(fixture: TrialFixture) -> Iterator[Observation]:
+def try_motion_without_logging(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that switching messages off does not change the motion."""
     instance_makers = (partial(fixture.open_instance, logging=enabled) for enabled in (True, False))
     yield from _compare_two_instances(fixture, instance_makers, "messages are switched off")
 
 
 @register_trial("steps with the other flag of states", "life.repeat", interfaces=CO_SIMULATION)
-def try_no_set_state_flag(fixture: TrialFixture) -> Iterator[Observation]:
+def try_no_set_state_flag(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that noSetFMUStatePriorToCurrentPoint does not change the motion."""
     if fixture.can_save_states:
         instance_makers = (partial(_open_with_step_flag, fixture, flag) for flag in (1, 0))
@@ -208,7 +208,7 @@ def _open_with_step_flag(fixture: TrialFixture, flag: int) -> Iterator[FmuInstan
 
 def _compare_two_instances(
     fixture: TrialFixture, instance_makers: Iterable[Callable[[], AbstractContextManager[FmuInstance]]], situation: str
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Check that two instances move alike; ``situation`` says how the second one differs."""
     runs = []
     for make_instance in instance_makers:
@@ -220,4 +220,4 @@ def _compare_two_instances(
     difference = find_first_difference(fixture.variables, *runs)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} where {situation}'
-        yield Observation("life.repeat", message, fixture.interface)
+        yield RuleViolation("life.repeat", message, fixture.interface)

@@ -13,8 +13,8 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE, register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
 from mb2fmu.audit.behaviour.instance.remote_hosts import VALGRIND, read_valgrind_errors
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.findings import RuleViolation
 
 MAX_VALGRIND_STEPS = 10
 """Communication steps of all runs."""
@@ -27,7 +27,7 @@ MAX_FINDINGS = 5
 
 
 @register_trial(VALGRIND_TITLE, MEMORY_RULE, crash_rule=MEMORY_RULE, timeout_rule="life.crash", hosts=(VALGRIND,))
-def try_under_valgrind(fixture: TrialFixture) -> Iterator[Observation]:
+def try_under_valgrind(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check an ordinary run, runs with other values, saved states and derivatives, by valgrind's report."""
     end_time = time.monotonic() + TIME_SHARE * fixture.effort
     fixture.__dict__["steps"] = min(fixture.steps, MAX_VALGRIND_STEPS)
@@ -42,7 +42,7 @@ def try_under_valgrind(fixture: TrialFixture) -> Iterator[Observation]:
     fixture.library.handle.close()
     trial_folder, library = fixture.folder.parent, fixture.library.path
     for error in read_valgrind_errors(trial_folder, library)[:MAX_FINDINGS]:
-        yield Observation(MEMORY_RULE, error, fixture.interface)
+        yield RuleViolation(MEMORY_RULE, error, fixture.interface)
 
 
 def _list_actions(fixture: TrialFixture) -> Iterator[Callable[[], object]]:

@@ -25,9 +25,9 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import Observation
+from mb2fmu.audit.findings import RuleViolation
 
 EXTREME_VALUES = (math.nan, math.inf, 1e300)
 SAMPLE_STEPS = 2
@@ -57,7 +57,7 @@ def _type_round_off(variable: DescribedVariable) -> float:
 
 
 @register_trial("reading start values", "value.start")
-def try_start_values(fixture: TrialFixture) -> Iterator[Observation]:
+def try_start_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check values in Initialization Mode that are declared exact, of inputs and of constants."""
     variables = [
         item for item in fixture.readable_variables
@@ -80,7 +80,7 @@ def try_start_values(fixture: TrialFixture) -> Iterator[Observation]:
         if (declared := fixture.start_value(item)) is not None and not _agree(declared, value, _type_round_off(item))
     ]
     for variable, declared, value in deviations:
-        yield Observation(
+        yield RuleViolation(
             "value.start",
             f"declared {declared!r}, but it starts with {value!r}",
             fixture.locate(variable),
@@ -88,7 +88,7 @@ def try_start_values(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 @register_trial("setting start values", "value.set")
-def try_setting_and_reading(fixture: TrialFixture) -> Iterator[Observation]:
+def try_setting_and_reading(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set in Initialization Mode are read back: all types, one by one, then all at once."""
     variables = [*list_settable_variables(fixture), *list_inputs(fixture)]
     if not variables:
@@ -105,7 +105,7 @@ def try_setting_and_reading(fixture: TrialFixture) -> Iterator[Observation]:
             if status not in {OK, WARNING}:
                 if _has_no_bounds(variable):
                     message = f"setting it to {value!r} is refused in Initialization Mode"
-                    yield Observation("value.set", message, fixture.locate(variable))
+                    yield RuleViolation("value.set", message, fixture.locate(variable))
                 return
             values[variable] = value
             try:
@@ -113,7 +113,7 @@ def try_setting_and_reading(fixture: TrialFixture) -> Iterator[Observation]:
             except RefusedCallError:
                 return  # the values set so far may not go together
             if not _agree(value, read_value, _type_round_off(variable)):
-                yield Observation("value.set", f"set to {value!r}, read as {read_value!r}", fixture.locate(variable))
+                yield RuleViolation("value.set", f"set to {value!r}, read as {read_value!r}", fixture.locate(variable))
             elif isinstance(value, tuple) and len(value) > 1:
                 yield from _check_last_element(fixture, instance, variable, value)
         try:
@@ -125,7 +125,7 @@ def try_setting_and_reading(fixture: TrialFixture) -> Iterator[Observation]:
 
 def _check_last_element(
     fixture: TrialFixture, instance: FmuInstance, variable: DescribedVariable, value: tuple[Any, ...]
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield an array in which only the last element is changed."""
     start = fixture.start_value(variable)
     changed_value = (*value[:-1], start[-1]) if isinstance(start, tuple) else value
@@ -138,22 +138,22 @@ def _check_last_element(
                 f"set to {set_value!r}, where its last element alone was another one before, it is read "
                 f"as {read_value!r}"
             )
-            yield Observation("value.set", message, fixture.locate(variable))
+            yield RuleViolation("value.set", message, fixture.locate(variable))
             return
 
 
 def _compare_after_setting_all(
     fixture: TrialFixture, values: Mapping[DescribedVariable, Value], read_values: Sequence[Value]
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Compare values set one by one with all read at once."""
     for (variable, value), read_value in zip(values.items(), read_values, strict=True):
         if not _agree(value, read_value, _type_round_off(variable)):
             message = f"set to {value!r}, read as {read_value!r} after others were set"
-            yield Observation("value.set", message, fixture.locate(variable))
+            yield RuleViolation("value.set", message, fixture.locate(variable))
 
 
 @register_trial("setting before the initialization", "value.set")
-def try_setting_before_initialization(fixture: TrialFixture) -> Iterator[Observation]:
+def try_setting_before_initialization(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set before the initialization hold in it, as if set in it: variables of all types."""
     input_values = {
         item: value
@@ -176,7 +176,7 @@ def try_setting_before_initialization(fixture: TrialFixture) -> Iterator[Observa
     for variable, set_within_value, set_before_value in zip(values, *readings, strict=True):
         if not _agree(set_within_value, set_before_value, _type_round_off(variable)):
             message = f"set to {set_within_value!r} before the initialization, it is {set_before_value!r} in it"
-            yield Observation("value.set", message, fixture.locate(variable))
+            yield RuleViolation("value.set", message, fixture.locate(variable))
 
 
 def _has_no_bounds(variable: DescribedVariable) -> bool:
@@ -185,7 +185,7 @@ def _has_no_bounds(variable: DescribedVariable) -> bool:
 
 
 @register_trial("setting what cannot be set", "value.unsettable")
-def try_setting_unsettable_variables(fixture: TrialFixture) -> Iterator[Observation]:
+def try_setting_unsettable_variables(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that constants, time and calculated values cannot be set."""
     unsettable = [
         item
@@ -199,14 +199,14 @@ def try_setting_unsettable_variables(fixture: TrialFixture) -> Iterator[Observat
             if instance.try_set(variable, 0.123) in {OK, WARNING} and variable.initial != "approx":
                 accepted.append(variable)
     if accepted:
-        yield Observation(
+        yield RuleViolation(
             "value.unsettable", f"{format_first_names(accepted)} can be set, and must not", fixture.interface
         )
 
 
 @register_trial("watching a run", "value.variability", "value.bounds", "value.finite", "value.time",
        "value.items")  # fmt: skip
-def try_values_during_run(fixture: TrialFixture) -> Iterator[Observation]:
+def try_values_during_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a run: constants and parameters stay, values are finite and within bounds, time is the time."""
     for rule, has_subject in _map_rules_to_subjects(fixture).items():
         if not has_subject:
@@ -230,13 +230,13 @@ def try_values_during_run(fixture: TrialFixture) -> Iterator[Observation]:
 
 def _check_run_values(
     fixture: TrialFixture, variables: Sequence[DescribedVariable], run: ShortRun
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield values that contradict a variable's description."""
     for position, variable in enumerate(variables):
         column = [row[position] for row in run.values]
         place = fixture.locate(variable)
         if not all(map(are_all_finite, column)) and are_all_finite(column[0]):
-            yield Observation(
+            yield RuleViolation(
                 "value.finite",
                 "is not a finite number during an ordinary run, and every call returned OK",
                 place,
@@ -252,24 +252,24 @@ def _check_run_values(
             catches_up = fixture.interface == "CoSimulation" and time_errors and time_errors[-1][0] != run.times[-1]
             # An FMU of fixed internal steps rests within them, as long as it catches up.
             if time_errors and not catches_up:
-                yield Observation(
+                yield RuleViolation(
                     "value.time", f"at t = {time_errors[0][0]:.9g} it reports {time_errors[0][1]:.9g}", place
                 )
 
 
 def _find_changed_constants(
     fixture: TrialFixture, variables: Sequence[DescribedVariable], run: ShortRun
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield constants and parameters that a run has changed."""
     for position, variable in enumerate(variables):
         column = [row[position] for row in run.values]
         changed = next((value for value in column if not have_same_bits(value, column[0])), None)
         if variable.variability in {"constant", "fixed", "tunable"} and changed is not None:
             message = f"{variable.variability}, but it goes from {column[0]!r} to {changed!r} during a run"
-            yield Observation("value.variability", message, fixture.locate(variable))
+            yield RuleViolation("value.variability", message, fixture.locate(variable))
 
 
-def _check_excited_run(fixture: TrialFixture) -> Iterator[Observation]:
+def _check_excited_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check with other parameters: an event that restores a start value is visible only if that was changed.
 
     With other parameters an FMU may refuse a step, and be right.
@@ -295,7 +295,7 @@ def _map_rules_to_subjects(fixture: TrialFixture) -> dict[str, bool]:
     }
 
 
-def _check_bounds(variable: DescribedVariable, column: list[Value], place: str) -> Iterator[Observation]:
+def _check_bounds(variable: DescribedVariable, column: list[Value], place: str) -> Iterator[RuleViolation]:
     """Yield the first value of a computed variable that lies outside of min or max."""
     if variable.dimensions or variable.causality in {"parameter", "input"}:
         return
@@ -307,27 +307,27 @@ def _check_bounds(variable: DescribedVariable, column: list[Value], place: str) 
         if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
             continue
         if (low is not None and value < low - tolerance) or (high is not None and value > high + tolerance):
-            yield Observation("value.bounds", f"reaches {value:.9g}, beyond its bounds {low} … {high}", place)
+            yield RuleViolation("value.bounds", f"reaches {value:.9g}, beyond its bounds {low} … {high}", place)
             return
 
 
 def _check_items(
     fixture: TrialFixture, variable: DescribedVariable, column: list[Value], place: str
-) -> Iterator[Observation]:
+) -> Iterator[RuleViolation]:
     """Yield values that are no truth value, or no item of the enumeration."""
     items: tuple[int, ...] = fixture.description.items(variable)
     if variable.type == "Boolean":
         invalid = next((item for item in column if isinstance(item, int) and item not in {0, 1}), None)
         if invalid is not None:
-            yield Observation("value.items", f"a Boolean is {invalid}, which is neither true nor false", place)
+            yield RuleViolation("value.items", f"a Boolean is {invalid}, which is neither true nor false", place)
     unknown_item = (
         next((item for item in column if isinstance(item, int) and item not in items), None) if items else None
     )
     if unknown_item is not None:
-        yield Observation("value.items", f"is {unknown_item}, which is no item of its enumeration", place)
+        yield RuleViolation("value.items", f"is {unknown_item}, which is no item of its enumeration", place)
 
 
-def _check_discrete_values(fixture: TrialFixture, run: ShortRun) -> Iterator[Observation]:
+def _check_discrete_values(fixture: TrialFixture, run: ShortRun) -> Iterator[RuleViolation]:
     """Yield discrete variables that change between two events."""
     for position, variable in enumerate(fixture.variables):
         column = [row[position] for row in run.values]
@@ -336,7 +336,7 @@ def _check_discrete_values(fixture: TrialFixture, run: ShortRun) -> Iterator[Obs
             not have_same_bits(column[point - 1], column[point]) for point in points_without_event
         ):
             message = "discrete, but it changes though no event took place"
-            yield Observation("value.variability", message, fixture.locate(variable))
+            yield RuleViolation("value.variability", message, fixture.locate(variable))
 
 
 @register_trial(
@@ -346,7 +346,7 @@ def _check_discrete_values(fixture: TrialFixture, run: ShortRun) -> Iterator[Obs
     timeout_rule="value.extreme",
     call_time_limit=REFUSAL_TIME_LIMIT,
 )
-def try_extreme_values(fixture: TrialFixture) -> Iterator[Observation]:
+def try_extreme_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check extreme values: either a call is refused, or everything stays finite."""
     watched = [item for item in fixture.scalars if item.causality not in {"parameter", "input"}]
     yield from _check_nan_states(fixture)
@@ -367,11 +367,11 @@ def try_extreme_values(fixture: TrialFixture) -> Iterator[Observation]:
                     f"{value} is taken with OK, and {format_first_names(non_finite, 3)} are no finite "
                     "numbers then, with OK too"
                 )
-                yield Observation(rule, message, fixture.locate(variable))
+                yield RuleViolation(rule, message, fixture.locate(variable))
                 break
 
 
-def _check_nan_states(fixture: TrialFixture) -> Iterator[Observation]:
+def _check_nan_states(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check Model Exchange with NaN states, as failing integrators set them."""
     if fixture.interface != "ModelExchange" or not fixture.n_states:
         return
@@ -384,11 +384,11 @@ def _check_nan_states(fixture: TrialFixture) -> Iterator[Observation]:
             return
     if not all(map(math.isfinite, derivatives)):
         message = "a state that is no number is taken with OK, and derivatives that are none are given with OK"
-        yield Observation("value.nan", message, fixture.interface)
+        yield RuleViolation("value.nan", message, fixture.interface)
 
 
 @register_trial("another start time", "value.time", "life.start")
-def try_later_start_time(fixture: TrialFixture) -> Iterator[Observation]:
+def try_later_start_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a run that begins later: the independent variable begins there, and steps continue from there."""
     start_time = fixture.start + 3.7 * fixture.step
     independent = fixture.description.independent
@@ -401,18 +401,18 @@ def try_later_start_time(fixture: TrialFixture) -> Iterator[Observation]:
             reported_time = instance.get([independent])[0]
             if isinstance(reported_time, float) and abs(reported_time - start_time) > 1e-9 * max(1.0, abs(start_time)):
                 message = f"initialized to start at {start_time:.9g}, it reports {reported_time:.9g}"
-                yield Observation("value.time", message, fixture.locate(independent))
+                yield RuleViolation("value.time", message, fixture.locate(independent))
                 return
         if fixture.interface == "CoSimulation":
             status = instance.do_step(start_time, fixture.step).status
             if status not in {OK, WARNING}:
                 message = f"initialized to start at {start_time:.9g}, a step from there returns {status_name(status)}"
-                yield Observation("value.time", message, fixture.interface)
+                yield RuleViolation("value.time", message, fixture.interface)
     if fixture.interface == "ModelExchange":
         yield from _check_start_after_stop(fixture, fixture.stop + 3.7 * fixture.step)
 
 
-def _check_start_after_stop(fixture: TrialFixture, start_time: float) -> Iterator[Observation]:
+def _check_start_after_stop(fixture: TrialFixture, start_time: float) -> Iterator[RuleViolation]:
     """Check a run that begins after its experiment: the next event lies after its beginning."""
     with fixture.open_instance() as instance, suppress(RefusedCallError, SimulationEndedError):
         instance.enter_initialization(start_time, None, fixture.tolerance)
@@ -422,7 +422,7 @@ def _check_start_after_stop(fixture: TrialFixture, start_time: float) -> Iterato
             message = (
                 f"initialized to start at {start_time:.9g}, its next time event is reported at {next_event_time:.9g}"
             )
-            yield Observation("life.start", message, fixture.interface)
+            yield RuleViolation("life.start", message, fixture.interface)
 
 
 def _list_non_finite_after_setting(

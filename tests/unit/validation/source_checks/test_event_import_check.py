@@ -14,7 +14,7 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOu
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.pipeline.derivation.model_derivation import import_model
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.validation.independent_checks import check_event_import, check_value_import
+from mb2fmu.validation.independent_checks import check_declarations_import, check_event_import
 from mb2fmu.validation.source_checks.event_import_check import compute_condition_margin
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
@@ -24,7 +24,7 @@ MODELS = Path(__file__).resolve().parents[4] / "models"
 def said(checked, mechanism):
     """The independent checks of what was read."""
     made = sample_source_accelerations(checked, mechanism)
-    return [*check_event_import(made, checked), check_value_import(checked, mechanism)]
+    return [*check_event_import(made, checked), check_declarations_import(checked, mechanism)]
 
 
 def first_of_each_kind(name):
@@ -51,7 +51,7 @@ def test_the_rate_of_a_quaternions_length_is_no_speed():
     """A dependent speed of SymPy's way to write quaternions is left out by the reading, rightly."""
     checked, mechanism = import_model(quaternion_with_a_dependent_rate(), None, Stopwatch(None))
     assert len(mechanism.declared.speeds) < len(checked.speeds)
-    assert check_value_import(checked, mechanism).verdict == "passed"
+    assert check_declarations_import(checked, mechanism).verdict == "passed"
 
 
 @pytest.mark.parametrize(

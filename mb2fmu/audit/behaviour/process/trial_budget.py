@@ -21,7 +21,7 @@ class SkippedTrialError(Exception):
     """A trial cannot judge this FMU; the text says why."""
 
 
-class TimeBudgetError(SkippedTrialError):
+class TrialBudgetError(SkippedTrialError):
     """The time for a trial, or for all of them, is spent."""
 
 
@@ -44,7 +44,7 @@ class _NoObserver:
 
 
 @dataclass
-class TimeBudget:
+class TrialBudget:
     """Limits of the trial that is being tried.
 
     Attributes:
@@ -72,19 +72,19 @@ class TimeBudget:
         """End the present trial if its time is over.
 
         Raises:
-            TimeBudgetError: Then.
+            TrialBudgetError: Then.
         """
         now = time.monotonic()
         if now > self.deadline:
             self.exhausted_reason = BUDGET_SPENT
-            raise TimeBudgetError(self.exhausted_reason)
+            raise TrialBudgetError(self.exhausted_reason)
         if now < self.next_clock_read:
             return
         self.next_clock_read = now + CLOCK_READ_INTERVAL
         if time.process_time() > self.cpu_deadline:
             self.next_clock_read = 0.0
             self.exhausted_reason = "its share of the time is spent (--budget)"
-            raise TimeBudgetError(self.exhausted_reason)
+            raise TrialBudgetError(self.exhausted_reason)
 
     @contextmanager
     def limit_share(self, fraction: float) -> Iterator[None]:
@@ -96,13 +96,13 @@ class TimeBudget:
             fraction: From 0 to 1.
 
         Raises:
-            TimeBudgetError: If the trial is over.
+            TrialBudgetError: If the trial is over.
         """
         full_deadline, now = self.cpu_deadline, time.process_time()
         self.cpu_deadline = now + fraction * (full_deadline - now)
         try:
             yield
-        except TimeBudgetError:
+        except TrialBudgetError:
             if time.monotonic() > self.deadline or time.process_time() > full_deadline:
                 raise
             self.exhausted_reason = ""
