@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from fmpy import simulate_fmu
 
 from mb2fmu.audit import AuditResult, RecordedReference, audit, find_recorded_reference, read_recorded_reference
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun
+from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
 from mb2fmu.audit.behaviour.trials.recorded_run_trials import _find_deviations
 from mb2fmu.audit.recorded_reference import RecordedTable
 from mb2fmu.cli import commands

@@ -25,6 +25,20 @@ class TrialBudgetError(SkippedTrialError):
     """The time for a trial, or for all of them, is spent."""
 
 
+@contextmanager
+def suppress_early_end(*refusals: type[Exception]) -> Iterator[None]:
+    """Leave a block where the FMU ends a run, or refuses a call with one of the errors given; not where time is spent.
+
+    Raises:
+        TrialBudgetError: If the time for the trial is spent.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, TrialBudgetError) or not isinstance(error, (SkippedTrialError, *refusals)):
+            raise
+
+
 class CallObserver(Protocol):
     """Protocol: notes the beginning and end of calls."""
 

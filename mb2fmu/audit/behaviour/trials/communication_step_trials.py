@@ -11,9 +11,9 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_parameters_and_starts,
     run_with_excitation,
 )
+from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
 from mb2fmu.audit.behaviour.fixture.short_runs import (
     MAX_SIMULTANEOUS_EVENTS,
-    ShortRun,
     do_communication_step,
     run_co_simulation,
 )

@@ -16,13 +16,14 @@ from mb2fmu.audit.behaviour.fixture.shared_results import ModelExchangeEvent
 from mb2fmu.audit.behaviour.fixture.short_runs import (
     ModelExchangeIntegration,
     initialize_model_exchange,
+    ordinary_run,
     start_integration,
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError, suppress_early_end
 from mb2fmu.audit.behaviour.trials.communication_step_trials import list_continuous_variables
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
@@ -48,28 +49,24 @@ MAX_CHECKED_POINTS = 40
 def _collect_events(fixture: TrialFixture) -> list[ModelExchangeEvent]:
     """Return events of the ordinary run, and of others until there are some, without those of inputs alone."""
     if fixture.shared.events is None:
-        events: list[ModelExchangeEvent] = []
-        with fixture.open_instance() as instance:
-            integration = start_integration(fixture, instance, 1e-6)
-            try:
-                integration.advance(fixture.start + fixture.steps * fixture.step)
-            except TrialBudgetError:
-                raise
-            except SkippedTrialError:
-                pass
-            events += integration.recorded_events
-        for number in (1, 2, 3):
+        with suppress_early_end():
+            ordinary_run(fixture)
+        events = list(fixture.shared.ordinary_run.recorded_events) if fixture.shared.ordinary_run else []
+        for number in (1, 2, 3) if fixture.n_indicators else (1,):  # without indicators only times and steps are left
             if any(event.cause != "input" for event in events):
                 break
-            with fixture.open_instance() as instance:
-                try:
-                    events += run_with_excitation(fixture, instance, (), number=number).recorded_events
-                except TrialBudgetError:
-                    raise
-                except (RefusedCallError, SkippedTrialError):
-                    continue
+            events += _list_excited_events(fixture, number)
         fixture.shared.events = [event for event in events if event.cause != "input"]
     return fixture.shared.events
+
+
+def _list_excited_events(fixture: TrialFixture, number: int) -> list[ModelExchangeEvent]:
+    """Return the events of a run with a set of other parameters; none if the FMU refuses or ends it."""
+    known = fixture.shared.excited_events
+    if number not in known:
+        with suppress_early_end(RefusedCallError), fixture.open_instance() as instance:
+            known[number] = run_with_excitation(fixture, instance, (), number=number).recorded_events
+    return known.get(number, [])
 
 
 EVENT_RULES = ("exchange.values_changed", "exchange.reinit", "exchange.values_flag", "exchange.nominals_changed",

@@ -8,9 +8,9 @@ from contextlib import suppress
 from itertools import groupby
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
 from mb2fmu.audit.behaviour.fixture.short_runs import (
     ModelExchangeIntegration,
-    ShortRun,
     find_first_difference,
     run_co_simulation,
 )

@@ -8,7 +8,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, find_first_difference, run_interface_type
+from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
+from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, ordinary_run, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, REINSTANTIATION_TITLE, register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, FATAL, OK, WARNING, RefusedCallError
@@ -89,13 +90,10 @@ def try_instantiation_after_free(fixture: TrialFixture) -> Iterator[RuleViolatio
        "value.text")  # fmt: skip
 def try_ordinary_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check an ordinary run: initialization, steps, reading everything, termination; nothing may be refused."""
-    with fixture.open_instance() as instance:
-        try:
-            run_interface_type(fixture, instance, fixture.variables)
-            instance.terminate()
-            instance.get(fixture.variables)
-        except RefusedCallError as error:
-            yield RuleViolation("life.calls", str(error), fixture.interface)
+    try:
+        ordinary_run(fixture)
+    except RefusedCallError as error:
+        yield RuleViolation("life.calls", str(error), fixture.interface)
 
 
 @register_trial("a run without a tolerance", "life.calls")
@@ -187,17 +185,14 @@ def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[RuleViolation]
 
 
 def _check_whole_run_after_reset(fixture: TrialFixture, instance: FmuInstance) -> Iterator[RuleViolation]:
-    """Run to the stop time after a reset and in a new instance: what a reset leaves may show at a late event only."""
+    """Run to the stop time after a reset, as a new instance did: what a reset leaves may show at a late event only."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
     with suppress(RefusedCallError):
         _change_values_and_run(fixture, instance, whole_run=False)
     instance.reset()
     run_after_reset = run_interface_type(fixture, instance, fixture.variables)
-    with fixture.open_instance() as new_instance:
-        difference = find_first_difference(
-            fixture.variables, run_interface_type(fixture, new_instance, fixture.variables), run_after_reset
-        )
+    difference = find_first_difference(fixture.variables, ordinary_run(fixture), run_after_reset)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} of a whole run after a reset'
         yield RuleViolation("life.reset", message, fixture.interface)

@@ -11,7 +11,8 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_parameters_and_starts,
     iterate_excited_run,
 )
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, find_first_difference
+from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
+from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError

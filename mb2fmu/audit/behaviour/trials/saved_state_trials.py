@@ -12,9 +12,9 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_parameters_and_starts,
     run_with_excitation,
 )
+from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
 from mb2fmu.audit.behaviour.fixture.short_runs import (
     ModelExchangeIntegration,
-    ShortRun,
     find_first_difference,
     run_co_simulation,
 )

@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import iterate_excited_run
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, find_first_difference, run_interface_type
+from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
+from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError

@@ -14,7 +14,12 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_settable_variables,
     run_with_excitation,
 )
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, run_co_simulation, run_interface_type
+from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
+from mb2fmu.audit.behaviour.fixture.short_runs import (
+    ordinary_run,
+    run_co_simulation,
+    run_interface_type,
+)
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     SimulationEndedError,
     TrialFixture,
@@ -212,8 +217,7 @@ def try_values_during_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
         if not has_subject:
             fixture.mark_inapplicable(rule, "it has no variables of that kind")
     variables = fixture.variables
-    with fixture.open_instance() as instance:
-        run = run_interface_type(fixture, instance, variables)
+    run = ordinary_run(fixture)
     observations = list(_find_changed_constants(fixture, variables, run))
     yield from observations
     yield from _check_run_values(fixture, variables, run)
@@ -278,9 +282,9 @@ def _check_excited_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     if not constants or not choose_parameters_and_starts(fixture, 1):
         return
     with suppress(RefusedCallError, SimulationEndedError), fixture.open_instance() as instance:
-        yield from _find_changed_constants(
-            fixture, constants, run_with_excitation(fixture, instance, constants, number=1, steps=fixture.steps)
-        )
+        run = run_with_excitation(fixture, instance, constants, number=1, steps=fixture.steps)
+        fixture.shared.excited_events[1] = run.recorded_events
+        yield from _find_changed_constants(fixture, constants, run)
 
 
 def _map_rules_to_subjects(fixture: TrialFixture) -> dict[str, bool]:
