@@ -11,12 +11,12 @@ An input's is its largest magnitude in the experiment, or typical if it is zero.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.integrate import RK45
 
 from mb2fmu.analysis.operating_point_start import set_operating_point_start
 from mb2fmu.analysis.sensitivity_request import make_input_signals
@@ -24,6 +24,8 @@ from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import Program
+from mb2fmu.fmu.emit_python.runtime.explicit import DormandPrince
+from mb2fmu.fmu.emit_python.runtime.stepping import Memory, Tolerance
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
@@ -36,6 +38,7 @@ MAX_OPERATIONS = 4_000_000
 """Of all evaluations together, about: half a second in Python at most."""
 MAX_EVALUATIONS, MIN_EVALUATIONS = 4_000, 100
 """Evaluations; where fewer are within reach, it is not tried."""
+_ERROR_WEIGHT = 100.0  # of a nominal, so that the solver, which takes a hundredth of it, adds the whole magnitude
 _SIGNAL_SAMPLES = 50  # at which inputs are looked at
 AT_REST_RATIO = 1e-4
 """Part of the typical magnitude below which what is seen of a state may be error alone."""
@@ -97,21 +100,48 @@ def _largest_magnitudes(
         return largest, False
     f, signals = make_evaluator(program, "rhs"), make_input_signals(definition, start)
     first = np.where(largest > AT_REST_RATIO * typical, np.minimum(largest, typical), typical)
+    recorder = _MagnitudeRecorder(lambda t, x: f(t, x, signals(t), start.p), evaluations, largest)
+    solver = DormandPrince(Tolerance(INTEGRATION_TOLERANCE, tuple((_ERROR_WEIGHT * first).tolist())))
     # Where x' has no value, or grows without bounds, what was seen before counts.
-    with suppress(ArithmeticError, ValueError, SingularMatrixError), np.errstate(all="ignore"):
-        if not np.isfinite(f(0.0, start.x, signals(0.0), start.p)).all():
-            return largest, False  # SciPy's first step would be NaN, and be tried for ever
-        solver = RK45(
-            lambda t, x: f(t, x, signals(t), start.p),
-            0.0,
-            start.x,
-            definition.experiment.stop,
-            rtol=INTEGRATION_TOLERANCE,
-            atol=INTEGRATION_TOLERANCE * first,  # type: ignore[arg-type]  # SciPy takes one per component
-        )
-        while solver.status == "running" and solver.nfev < evaluations:
-            solver.step()
-            if np.isfinite(solver.y).all():
-                largest = np.maximum(largest, np.abs(solver.y))
-        return largest, solver.status == "finished"
-    return largest, False
+    ends = ArithmeticError, ValueError, SingularMatrixError, _EvaluationsSpentError
+    with suppress(*ends), np.errstate(all="ignore"):
+        if np.isfinite(f(0.0, start.x, signals(0.0), start.p)).all():
+            solver.advance(recorder.slope, 0.0, start.x.tolist(), definition.experiment.stop, Memory(), recorder.accept)
+            return recorder.largest, True
+    return recorder.largest, False
+
+
+class _EvaluationsSpentError(Exception):
+    """As many evaluations as are allowed are spent."""
+
+
+@dataclass
+class _MagnitudeRecorder:
+    """Counts evaluations of x', and keeps the largest magnitude of each state.
+
+    Attributes:
+        function: (t, x) → x'.
+        remaining: Evaluations that are left.
+        largest: Largest magnitudes so far.
+    """
+
+    function: Callable[[float, Sequence[float]], Floats]
+    remaining: int
+    largest: Floats
+
+    def slope(self, t: float, x: Sequence[float]) -> list[float]:
+        """Return x'.
+
+        Raises:
+            _EvaluationsSpentError: If no evaluation is left.
+        """
+        if not self.remaining:
+            raise _EvaluationsSpentError
+        self.remaining -= 1
+        slopes: list[float] = self.function(t, x).tolist()
+        return slopes
+
+    def accept(self, _: float, x: Sequence[float]) -> None:
+        """Look at the state at the end of a step."""
+        if np.isfinite(x).all():
+            self.largest = np.maximum(self.largest, np.abs(x))

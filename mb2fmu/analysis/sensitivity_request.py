@@ -14,6 +14,7 @@ from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.numpy_functions import compile_numpy_function
 
 Floats = npt.NDArray[np.float64]
 InputSignals = Callable[[float], Floats]
@@ -98,7 +99,7 @@ def make_input_signals(definition: Declarations, start: OperatingPointStart) -> 
         sm.sympify(given.get(item.symbol, value))
         for item, value in zip(definition.inputs, start.r.tolist(), strict=True)
     ]
-    function = sm.lambdify(t, signals, modules=["scipy", "numpy"])
+    function = compile_numpy_function(t, signals)
     return lambda time: np.array(function(time), dtype=np.float64)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,10 @@ from mb2fmu.compiler.program.program import (
     Program,
 )
 
-if TYPE_CHECKING:
-    from scipy import sparse
-
 _TRIGONOMETRIC_OPERATIONS = (Op.SIN, Op.COS)
+
+MAX_EDGES_WITHOUT_SCIPY = 20_000
+"""Edges of a graph that is searched in Python: SciPy's graphs take longer to import than so many to walk."""
 
 NodeMask = npt.NDArray[np.bool_]
 NodeArray = npt.NDArray[np.intp]
@@ -151,6 +151,25 @@ class StatementSequence(Sequence[Statement]):
 
 
 @dataclass(frozen=True, slots=True)
+class _Edges:
+    """Edges of a graph, sorted by the node from which they go.
+
+    Attributes:
+        offsets: Of the edges of each node among all, and the number of all, shape (n + 1,).
+        ends: Nodes to which they go.
+    """
+
+    offsets: NodeArray
+    ends: NodeArray
+
+    @classmethod
+    def between(cls, starts: NodeArray, ends: NodeArray, count: int) -> _Edges:
+        """Return the edges of ``count`` nodes."""
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(starts, minlength=count))])
+        return cls(offsets, ends[np.argsort(starts, kind="stable")])
+
+
+@dataclass(frozen=True, slots=True)
 class _ReducedGraph:
     """A graph in which the values of some nodes are given.
 
@@ -162,8 +181,8 @@ class _ReducedGraph:
     """
 
     known: NodeMask
-    reads: sparse.csr_matrix
-    used_by: sparse.csr_matrix
+    reads: _Edges
+    used_by: _Edges
     depth: NodeArray
 
 
@@ -223,19 +242,15 @@ class ScheduledGraph:
 
     def _view(self, given: NodeMask) -> _ReducedGraph:
         """Return the graph without edges into given nodes; cached by the set of given nodes."""
-        from scipy import sparse
-
         key = given.tobytes()
         if key not in self._views:
             known = self.is_leaf | given
             users, operands = (ends[~known[self._edges[0]]] for ends in self._edges)
-            shape = (len(known) + 1, len(known) + 1)  # the last one stands for what is asked for
-            reads = sparse.csr_matrix((np.ones(len(users)), (users, operands)), shape=shape)
-            used_by = reads.T.tocsr()
+            reads, used_by = _Edges.between(users, operands, len(known)), _Edges.between(operands, users, len(known))
             self._views[key] = _ReducedGraph(known, reads, used_by, self._depth(known, used_by))
         return self._views[key]
 
-    def _depth(self, known: NodeMask, used_by: sparse.csr_matrix) -> NodeArray:
+    def _depth(self, known: NodeMask, used_by: _Edges) -> NodeArray:
         """Count the sines and cosines nested in each node's value."""
         depth = np.zeros(len(known), dtype=np.intp)
         trigonometric = np.flatnonzero(np.isin(self.program.op, [int(op) for op in _TRIGONOMETRIC_OPERATIONS]) & ~known)
@@ -347,17 +362,28 @@ def _list_edges(program: Program, matrix: NodeArray) -> tuple[NodeArray, NodeArr
     return np.concatenate(users), np.concatenate(operands)
 
 
-def _find_reachable(edges: sparse.csr_matrix, starts: Iterable[int]) -> NodeMask:
+def _find_reachable(edges: _Edges, starts: Iterable[int]) -> NodeMask:
     """Return the mask of the nodes that can be reached, the starting ones included."""
+    first = np.unique(np.fromiter(starts, dtype=np.intp))
+    n = len(edges.offsets) - 1
+    mask = np.zeros(n + 1, dtype=bool)
+    if len(edges.ends) <= MAX_EDGES_WITHOUT_SCIPY:
+        offsets, ends = edges.offsets.tolist(), edges.ends.tolist()
+        waiting, reached = first.tolist(), set(first.tolist())
+        while waiting:
+            node = waiting.pop()
+            for end in ends[offsets[node] : offsets[node + 1]]:
+                if end not in reached:
+                    reached.add(end)
+                    waiting.append(end)
+        mask[list(reached)] = True
+        return mask[:-1]
     from scipy import sparse
     from scipy.sparse import csgraph
 
-    first = np.unique(np.fromiter(starts, dtype=edges.indices.dtype))
-    n = edges.shape[0] - 1
-    ends = edges.indptr.copy()
-    ends[-1] += len(first)
-    data = np.ones(int(ends[-1]))
-    whole = sparse.csr_matrix((data, np.concatenate([edges.indices, first]), ends), shape=edges.shape)
-    mask = np.zeros(n + 1, dtype=bool)
+    offsets_of_all = np.append(edges.offsets, len(edges.ends) + len(first))  # a last node leads to the starts
+    whole = sparse.csr_matrix(
+        (np.ones(offsets_of_all[-1]), np.concatenate([edges.ends, first]), offsets_of_all), shape=(n + 1, n + 1)
+    )
     mask[csgraph.breadth_first_order(whole, n, return_predecessors=False)] = True
     return mask[:-1]

@@ -18,6 +18,7 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint
 from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates, directional_derivative
+from mb2fmu.model.numpy_functions import compile_numpy_function
 from mb2fmu.robots.description.robot_description import Array, LoopRecord, Pose
 from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
 
@@ -136,7 +137,7 @@ def drop_trivial_rows(rows: Sequence[tuple[str, sm.Expr]]) -> list[tuple[str, sm
     for name, phi in rows:
         symbols = sorted(phi.free_symbols, key=str)
         slopes = [directional_derivative(phi, {symbol: sm.S.One}) for symbol in symbols]
-        function = sm.lambdify(symbols, slopes, modules="numpy", cse=True)
+        function = compile_numpy_function(symbols, slopes, cse=True)
         values = (
             [function(*random.uniform(-1.0, 1.0, len(symbols))) for _ in range(_SAMPLE_COUNT)] if symbols else [[0.0]]
         )
@@ -150,7 +151,7 @@ def choose_independent_speeds(constraints: VelocityConstraints, start: dict[sm.S
     import scipy.linalg
 
     symbols = sorted(constraints.jacobian.free_symbols, key=str)
-    A = np.array(sm.lambdify(symbols, constraints.jacobian, modules="numpy", cse=True)(*(start[s] for s in symbols)))
+    A = np.array(compile_numpy_function(symbols, constraints.jacobian, cse=True)(*(start[s] for s in symbols)))
     R, order = scipy.linalg.qr(A.astype(float), pivoting=True, mode="r")[:2]
     sizes = np.abs(np.diag(R))
     rank = int(np.count_nonzero(sizes > 1e-9 * max(float(sizes[0]), 1e-300)))

@@ -13,7 +13,6 @@ IndexArray = npt.NDArray[np.int64]
 
 C_INTEGER = ctypes.c_int64
 C_POINTER = ctypes.c_void_p
-DOP853_STAGES = 12
 
 (
     STATUS_OK,
@@ -92,7 +91,7 @@ class TrajectoryIntegrationStruct(ctypes.Structure):
     """``struct journey``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *pointer_fields("tableau time"),
+        *pointer_fields("time"),
         *integer_fields("points"),
         *pointer_fields("inputs parameters scales"),
         ("tolerance", ctypes.c_double),

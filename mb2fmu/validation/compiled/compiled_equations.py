@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.integrate._ivp import dop853_coefficients as coefficients
 
 from mb2fmu.fmu.toolchain import compile_library
 from mb2fmu.mechanics.mechanism import Mechanism
@@ -32,7 +31,7 @@ FIRST_SOLVE_NUMBER = 2  # 0 and 1 are the dependent speeds and the accelerations
 Floats = npt.NDArray[np.float64]
 _POINTS_PER_CALL = 64  # communication points between two looks at whether the user wants to stop
 _C_MODULES = ("articulated", "bodies", "dense", "dop853", "equations", "mass_matrix", "modes")
-_RUNTIME_FILES = (*(f"{name}.{kind}" for name in _C_MODULES for kind in "ch"), "nodes.h")
+_RUNTIME_FILES = (*(f"{name}.{kind}" for name in _C_MODULES for kind in "ch"), "dop853_coefficients.h", "nodes.h")
 
 
 class EvaluationPlanCode:
@@ -121,15 +120,6 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library.reference_end.argtypes = [pointer]
     library.reference_end.restype = None
     return library
-
-
-@cache
-def _form_dop853_tableau() -> Floats:
-    """Return the coefficients of Dormand and Prince's method as ``struct tableau`` has them."""
-    n = c_structures.DOP853_STAGES
-    parts = [coefficients.A[:n, :n], coefficients.B, coefficients.C[:n], coefficients.E3, coefficients.E5]
-    parts += [coefficients.A[n + 1 :], coefficients.C[n + 1 :], coefficients.D]  # of dense output
-    return np.concatenate([np.ravel(part) for part in parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +380,6 @@ class CompiledEquations:
         arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (time, inputs, prepared, scales)]
         points, input_rows, parameters, sizes = arrays
         integration = c_structures.TrajectoryIntegrationStruct(
-            tableau=array_address(_form_dop853_tableau()),
             parameters=array_address(parameters),
             scales=array_address(sizes),
             tolerance=tolerance,
@@ -420,11 +409,6 @@ class CompiledEquations:
     def address(self) -> int:
         """Of ``struct equations``."""
         return self._address
-
-    @property
-    def tableau_address(self) -> int:
-        """Of ``struct tableau``."""
-        return array_address(_form_dop853_tableau())
 
     def _check(self, status: int, t: float) -> None:
         """Raise the error of a failed call."""

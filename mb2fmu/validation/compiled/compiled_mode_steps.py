@@ -61,7 +61,7 @@ class CompiledModeSteps:
             margins=array_address(self._margins[0]), limits=array_address(self._margins[1]),
         )  # fmt: skip
         self._journey = c_structures.TrajectoryIntegrationStruct(
-            tableau=equations.tableau_address, time=array_address(self._time), points=2,
+            time=array_address(self._time), points=2,
             inputs=array_address(self._r[0]), scales=array_address(self._scales),
             modes=ctypes.addressof(self._modes),
         )  # fmt: skip

@@ -12,6 +12,7 @@ times its bound after a sixteenth, an eighth, a quarter or half of the experimen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,8 @@ from mb2fmu.validation.reference.trajectory_integration import IntegrationProble
 from mb2fmu.validation.result import ExercisedResult, Perturbation
 
 Floats = npt.NDArray[np.float64]
+
+_TAYLOR_ORDER = 16  # of e^A with |A| <= 1/2: the rest is below 1e-19
 
 _PROBE_FRACTION = 1e-6
 _INTEGRATION_TOLERANCE = 1e-10
@@ -296,11 +299,24 @@ def _compute_state_jacobian(reference: ReferenceRun, row: int, input_row: int) -
 
 def _compute_linear_flow(matrix: Floats, span: float) -> tuple[Floats, Floats]:
     """Return (A, B), each (n_x, n_x): d' = ``matrix`` d + f, f constant, ends at A d(0) + B f after ``span``."""
-    from scipy.linalg import expm
-
     n = len(matrix)
     block_matrix = np.zeros((2 * n, 2 * n))
     block_matrix[:n, :n] = matrix
     block_matrix[:n, n:] = np.eye(n)
-    exponential = expm(block_matrix * span)
+    exponential = _matrix_exponential(block_matrix * span)
     return exponential[:n, :n], exponential[:n, n:]
+
+
+def _matrix_exponential(matrix: Floats) -> Floats:
+    """Return e^A, by scaling and squaring of its Taylor polynomial (Moler, Van Loan, SIAM Review 45 (2003), method 3).
+
+    SciPy's takes longer to import than this function takes in a run.
+    """
+    norm = np.linalg.norm(matrix, 1)
+    squarings = max(0, math.ceil(math.log2(norm)) + 1) if 0.0 < norm < math.inf else 0
+    scaled, total = matrix / 2.0**squarings, np.eye(len(matrix))
+    for order in range(_TAYLOR_ORDER, 0, -1):
+        total = np.eye(len(matrix)) + scaled @ total / order
+    for _ in range(squarings):
+        total = total @ total
+    return total

@@ -11,11 +11,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.integrate import DOP853
 
 from mb2fmu.root_finding import find_first_crossing
 from mb2fmu.validation.evaluation_plans.event_errors import make_alternating_switches_error
@@ -23,6 +22,9 @@ from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, make_standstill_error
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
+
+if TYPE_CHECKING:
+    from scipy.integrate import DOP853
 
 Floats = npt.NDArray[np.float64]
 
@@ -222,6 +224,8 @@ class _EventStepLoop:
 
     def _make_solver(self, t: float, y: Floats, end: float, r: Sequence[float], largest_step: float) -> DOP853:
         """Return an integrator from t to `end` at most, starting with the last step size known."""
+        from scipy.integrate import DOP853  # takes long to import, and smooth equations do without
+
         first_step = min(self.step_size, largest_step, end - t)
         return DOP853(
             self._make_slope(r), t, y, end, first_step=first_step if np.isfinite(self.step_size) else None,

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.integrate import DOP853
 
 from mb2fmu.errors import Fault, ValidationError
 
@@ -26,8 +25,6 @@ HeldBatchSlopeFunction = Callable[[int], BatchSlopeFunction]
 TIGHTEST_SOLVER_TOLERANCE = 2.3e-14
 _NOISY_TOLERANCE = 1e-10  # tolerances from here on are not far from round-off
 _ROUND_OFF_SAMPLES = 6
-_ERROR_WEIGHT_SUM = float(np.sum(np.abs(DOP853.E5)))
-"""So many times the round-off of one slope may stand in the estimated error of a step, over its size."""
 
 
 def integrate_smooth(
@@ -58,6 +55,10 @@ def integrate_smooth(
     Raises:
         ValidationError: If the step size vanishes or the budget is spent: the equations are stiff or singular there.
     """
+    from scipy.integrate import DOP853  # takes long to import, and equations in C do without
+
+    # So many times the round-off of one slope may stand in the estimated error of a step, over its size.
+    error_weight_sum = float(np.sum(np.abs(DOP853.E5)))
     y = np.empty((len(time), len(start)))
     y[0] = start
     step, evaluations_spent, noise = np.inf, 0, np.zeros(len(start))
@@ -73,7 +74,7 @@ def integrate_smooth(
             max_step=largest_step,
             rtol=max(tolerance, TIGHTEST_SOLVER_TOLERANCE),
             atol=tolerance * scales
-            + min(step, largest_step) * _ERROR_WEIGHT_SUM * noise,  # SciPy takes one per component
+            + min(step, largest_step) * error_weight_sum * noise,  # SciPy takes one per component
         )
         while solver.status == "running":
             failure = solver.step()

@@ -124,7 +124,7 @@ class SourceSymbols:
             )
         printer = NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
         compiled = sm.lambdify(
-            self._slot_symbols, translated, modules=[dict(SCALAR_FUNCTIONS), "numpy"], printer=printer, cse=True
+            self._slot_symbols, translated, modules=[dict(SCALAR_FUNCTIONS)], printer=printer, cse=True
         )
         return lambda values: list(compiled(*values))
 

@@ -53,6 +53,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     dot_product,
     scale_components,
 )
+from mb2fmu.model.numpy_functions import compile_numpy_function
 
 _FORCE_TOLERANCE = 1e-8  # relative, of generalized forces of both sides
 _MAX_LOAD_OPERATIONS = 5 * MAX_OPERATIONS  # operations of a load, speeds and all
@@ -156,7 +157,7 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
     arguments = [*m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
     if not energy.free_symbols <= set(arguments):
         return False
-    slopes = sm.lambdify(arguments, [energy.diff(q) for q in m.q], modules=["scipy", "numpy"], cse=True)
+    slopes = compile_numpy_function(arguments, [energy.diff(q) for q in m.q], cse=True)
     numeric = NumericMechanism(m)
     for sample in draw_random_states(numeric, without_zeros=True):
         numeric.set_state(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)

@@ -34,6 +34,7 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states,
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.model.numpy_functions import compile_numpy_function
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +144,8 @@ class FirstIntegralFinder:
         order = [m.t, *m.q, *terms.rates, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
         chain = [(a.symbol, a.expression) for a in terms.intermediates]
         flat = [term for one in sums for term in one.terms]
-        evaluate: Callable[..., list[float]] = sm.lambdify(
-            order, flat, modules=["scipy", "numpy"], cse=lambda expressions: (chain, list(expressions))
+        evaluate: Callable[..., list[float]] = compile_numpy_function(
+            order, flat, cse=lambda expressions: (chain, list(expressions))
         )
         zero = [True] * len(sums)
         for sample in self._samples:

@@ -23,6 +23,7 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstr
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates, time_derivative
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
+from mb2fmu.model.numpy_functions import compile_numpy_function
 
 GIVEN_FORM_HEADLINE = "a closed form that the model says cannot be used:"
 _BRANCH_TOLERANCE = 1e-6  # between the start and a branch, relative
@@ -96,8 +97,8 @@ class GivenClosedForm:
         free = sorted(start.values, key=str)
         known = [s for s in free if s not in self.unknowns]
         values = [branch[q] for q in self.unknowns]
-        solve = sm.lambdify(known, [*values, *self.positive], modules=["scipy", "numpy"])
-        rows = sm.lambdify([*known, *self.unknowns], [*self.phi, *self.relation], modules=["scipy", "numpy"])
+        solve = compile_numpy_function(known, [*values, *self.positive])
+        rows = compile_numpy_function([*known, *self.unknowns], [*self.phi, *self.relation])
         generator = np.random.default_rng(11)
         for _ in range(_SAMPLE_COUNT):
             shift = {

@@ -27,6 +27,7 @@ from mb2fmu.mechanics.formulations.loops.planar_phasors import (
     form_polar,
     split_harmonic,
 )
+from mb2fmu.model.numpy_functions import compile_numpy_function
 
 _SAMPLE_COUNT = 4
 _FORM_TOLERANCE = 1e-9
@@ -184,7 +185,7 @@ def _matches_form(shape: _SphericalForm, direction: sm.Matrix, rest: sm.Matrix, 
     symbols = sorted(start.values, key=str)
     if not set().union(*(entry.free_symbols for entry in zeros)) <= set(symbols):
         return False
-    evaluate = sm.lambdify(symbols, zeros, modules=["scipy", "numpy"])
+    evaluate = compile_numpy_function(symbols, zeros)
     generator = np.random.default_rng(7)
     for _ in range(_SAMPLE_COUNT):
         place = [start.values[s] + (generator.uniform(-1, 1) if s in start.moving_symbols else 0.0) for s in symbols]

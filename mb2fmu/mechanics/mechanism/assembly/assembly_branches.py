@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.model.numpy_functions import compile_numpy_function
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]
@@ -63,9 +63,9 @@ class LoopResidual:
         self._entry_positions = [
             (i, j) for i, row in enumerate(phi) for j, q in enumerate(m.q) if q in row.free_symbols
         ]
-        self._residual_function = sm.lambdify(arguments, phi, modules=["scipy", "numpy"])
+        self._residual_function = compile_numpy_function(arguments, phi)
         derivatives = [phi[i].diff(m.q[j]) for i, j in self._entry_positions]
-        self._derivative_function = sm.lambdify(arguments, derivatives, modules=["scipy", "numpy"])
+        self._derivative_function = compile_numpy_function(arguments, derivatives)
         self._parameters = parameters
         self._min_scales = self._typical_scales(np.array([item.start for item in m.declared.coordinates]))
 

@@ -30,6 +30,7 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import (
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import find_nonintegrable_velocities
+from mb2fmu.model.numpy_functions import compile_numpy_function
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]
@@ -76,7 +77,7 @@ class ConservedQuantities:
         constants = [
             constant for b in m.bodies for constant in (b.mass, *(b.inertia if b.inertia is not None else sm.zeros(3)))
         ]
-        self._mass_function = sm.lambdify([*m.p, *(a.symbol for a in m.calculated_parameters)], constants)
+        self._mass_function = compile_numpy_function([*m.p, *(a.symbol for a in m.calculated_parameters)], constants)
         square = len(m.q) == len(m.u) and not m.u_auxiliary and not m.points_using_constraints
         self._has_coordinate_momenta = bool(m.q) and square and not find_nonintegrable_velocities(m)
         self._located = all(m.points[body.masscenter].located for body in m.bodies)

@@ -29,6 +29,7 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import (
     set_random_state,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.model.numpy_functions import compile_numpy_function
 
 Floats = npt.NDArray[np.float64]
 
@@ -75,7 +76,7 @@ class LagrangianConservedQuantities:
     def _make_sum_function(self, expressions: Sequence[sm.Expr]) -> Callable[[Sequence[float]], tuple[Floats, Floats]]:
         """Return a function of numbers: each sum, and the sum of the sizes of its terms."""
         terms = [sm.Add.make_args(term) for term in expressions]
-        evaluate = sm.lambdify(self._symbols, [term for sum_terms in terms for term in sum_terms], cse=True)
+        evaluate = compile_numpy_function(self._symbols, [term for sum_terms in terms for term in sum_terms], cse=True)
         ends = np.cumsum([len(sum_terms) for sum_terms in terms])[:-1]
 
         def evaluate_sums(point: Sequence[float]) -> tuple[Floats, Floats]:

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
+from mb2fmu.model.numpy_functions import compile_numpy_function
+
 Array = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 
@@ -23,7 +25,6 @@ MIN_GROUP_SIZE = 8
 MAX_GROUPED_NODES = 16
 """Largest number of nodes of a grouped expression; longer ones may share subexpressions with others (``cse``)."""
 
-_LAMBDIFY_MODULES = ("scipy", "numpy")
 _ELEMENTARY_FUNCTIONS = (sm.Add, sm.Mul, sm.Pow, sm.sin, sm.cos, sm.tan)
 
 
@@ -77,11 +78,7 @@ class EvaluationByStructure:
         self._copied_positions, self._copied_arguments = np.array(copied_pairs, dtype=np.intp).reshape(-1, 2).T
         self._single_positions = np.array(sorted(single_positions), dtype=np.intp)
         single_expressions = [expressions[position] for position in self._single_positions]
-        self._function = (
-            sm.lambdify(arguments, single_expressions, modules=_LAMBDIFY_MODULES, cse=True)
-            if single_expressions
-            else None
-        )
+        self._function = compile_numpy_function(arguments, single_expressions, cse=True) if single_expressions else None
 
     def __call__(self, *values: float) -> Array:
         """Return the values of the expressions, in their order; NaN or infinite where one has none."""
@@ -120,7 +117,7 @@ def _compile_group(
     """Return one function for all expressions of a group, made from the first."""
     first_position, symbols = members[0]
     return _ExpressionGroup(
-        function=sm.lambdify(symbols, expressions[first_position], modules=_LAMBDIFY_MODULES),
+        function=compile_numpy_function(symbols, expressions[first_position]),
         symbol_positions=np.array(
             [[argument_position[symbol] for symbol in member_symbols] for _, member_symbols in members], dtype=np.intp
         ).T,

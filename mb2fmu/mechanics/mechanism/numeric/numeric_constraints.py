@@ -14,6 +14,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism.numeric.evaluation_by_structure import EvaluationByStructure
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.model.numpy_functions import compile_numpy_function
 
 Array = npt.NDArray[np.float64]
 
@@ -23,7 +24,7 @@ EntryPositions = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 def make_parameter_function(mechanism: Mechanism) -> Callable[[Sequence[float] | Array], Array]:
     """Return all parameters, free ones first, then calculated ones."""
-    calculate = sm.lambdify(mechanism.p, _substitute_calculated(mechanism), modules=["scipy", "numpy"])
+    calculate = compile_numpy_function(mechanism.p, _substitute_calculated(mechanism))
     return lambda p: np.array([*p, *calculate(*p)], dtype=float)
 
 

@@ -124,23 +124,24 @@ class PathSums:
     Args:
         own_terms: Numbers of the terms of each node.
         parents: The parent of each node, -1 for none.
-        count: Number of all terms.
     """
 
-    def __init__(self, own_terms: Sequence[Sequence[int]], parents: Sequence[int], count: int) -> None:
-        from scipy.sparse import csr_array
-
-        rows = [node for node, node_terms in enumerate(own_terms) for _ in node_terms]
-        columns = [number for node_terms in own_terms for number in node_terms]
-        self._own = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(own_terms), count))
+    def __init__(self, own_terms: Sequence[Sequence[int]], parents: Sequence[int]) -> None:
+        self._node_count = len(own_terms)
+        self._nodes = [node for node, node_terms in enumerate(own_terms) if node_terms]
+        self._terms = np.array([number for node_terms in own_terms for number in node_terms], dtype=np.intp)
+        counts = [len(own_terms[node]) for node in self._nodes]
+        self._first_terms = np.cumsum([0, *counts[:-1]]) if counts else np.zeros(0, dtype=np.intp)
         self._steps = [(node, parents[node]) for node in _parents_first_order(parents) if parents[node] >= 0]
 
     def sum(self, values: Array) -> Array:
         """Return the terms' values added up along the path to each node; shapes (n_terms, …) and (n_nodes, …)."""
-        total = np.asarray(self._own @ values.reshape(len(values), math.prod(values.shape[1:])))
+        total = np.zeros((self._node_count, *values.shape[1:]))
+        if self._nodes:
+            total[self._nodes] = np.add.reduceat(values[self._terms], self._first_terms, axis=0)
         for node, parent in self._steps:
             total[node] += total[parent]
-        return total.reshape(len(total), *values.shape[1:])
+        return total
 
 
 def _parents_first_order(parents: Sequence[int]) -> list[int]:
@@ -454,7 +455,7 @@ class NumericMechanism:
         self._parents = [(i, frame.parent) for i, frame in enumerate(frames) if frame.parent >= 0]
         self._frame_terms = TermGroups([term for frame_terms in terms for term in frame_terms], len(self._speed_column))
         reference_numbers = [-1, *(frame.reference for frame in frames[1:])]
-        self._frame_paths = PathSums(_number_terms(terms), reference_numbers, sum(map(len, terms)))
+        self._frame_paths = PathSums(_number_terms(terms), reference_numbers)
 
     def _set_up_points(self) -> None:
         """Number the terms of all positions, then of all given velocities, from which velocity sums start."""
@@ -468,12 +469,12 @@ class NumericMechanism:
         term_numbers = _number_terms([*positions, *velocities])
         position_terms, velocity_terms = term_numbers[: len(points)], term_numbers[len(points) :]
         parent_numbers = [point.parent for point in points]
-        self._position_paths = PathSums(position_terms, parent_numbers, len(terms))
+        self._position_paths = PathSums(position_terms, parent_numbers)
         own_terms = [
             velocity_terms[k] if point.velocity is not None else position_terms[k] for k, point in enumerate(points)
         ]
         parent_numbers = [point.parent if point.velocity is None else -1 for point in points]
-        self._velocity_paths = PathSums(own_terms, parent_numbers, len(terms))
+        self._velocity_paths = PathSums(own_terms, parent_numbers)
 
     def _set_up_bodies(self) -> None:
         """Number the expressions of masses and inertias; particles have a mass only."""

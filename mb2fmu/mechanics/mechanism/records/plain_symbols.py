@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import sympy as sm
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import dynamicsymbols
 from sympy.polys.matrices import DomainMatrix
 from sympy.polys.matrices.exceptions import DMNonInvertibleMatrixError
+from sympy.utilities.iterables import connected_components
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations
@@ -276,17 +276,13 @@ def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
 
 def _find_blocks(matrix: sm.MatrixBase, q: Sequence[sm.Expr]) -> list[tuple[list[int], list[int]]]:
     """Return (rows, columns) of the diagonal blocks into which ``matrix`` can be permuted."""
-    from scipy.sparse.csgraph import connected_components
-
     row_count = matrix.rows
-    adjacency = np.zeros((row_count + matrix.cols, row_count + matrix.cols))
-    for i, j in matrix.todok():
-        adjacency[i, row_count + j] = 1
-    labels = connected_components(adjacency, directed=False)[1]
+    edges = [(i, row_count + j) for i, j in matrix.todok()]
+    components = connected_components((list(range(row_count + matrix.cols)), edges))
     faults, blocks = [], []
-    for label in dict.fromkeys(labels.tolist()):
-        rows = [i for i in range(row_count) if labels[i] == label]
-        columns = [j for j in range(matrix.cols) if labels[row_count + j] == label]
+    for component in sorted(components, key=min):
+        rows = sorted(i for i in component if i < row_count)
+        columns = sorted(j - row_count for j in component if j >= row_count)
         names = ", ".join(f"{q[column]}'" for column in columns) or "no coordinate's derivative"
         if len(rows) < len(columns):
             faults.append(Fault(f"no kinematic equation determines {names}", remedy="add one equation per coordinate"))

@@ -23,6 +23,7 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     vanishes_at_unit_length,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
+from mb2fmu.model.numpy_functions import compile_numpy_function
 from mb2fmu.model.quantity_declarations import Constraint
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
@@ -367,7 +368,7 @@ def _sample_both(a: sm.Expr, b: sm.Expr) -> tuple[np.ndarray, np.ndarray]:
 def _sample_expression(expression: sm.Expr) -> np.ndarray:
     """Return an expression's values at random places that depend on its symbols alone; each row is evaluated once."""
     symbols = sorted(expression.free_symbols, key=str)
-    function = sm.lambdify(symbols, expression, modules=["scipy", "numpy"], cse=True)
+    function = compile_numpy_function(symbols, expression, cse=True)
     samples = np.array([_random_values(symbol) for symbol in symbols]).reshape(len(symbols), _SAMPLE_COUNT)
     with np.errstate(all="ignore"):
         return np.array([function(*samples[:, k]) for k in range(_SAMPLE_COUNT)], dtype=float)

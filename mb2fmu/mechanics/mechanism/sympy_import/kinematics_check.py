@@ -38,6 +38,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.point_velocities import choose_point_velocities
+from mb2fmu.model.numpy_functions import compile_numpy_function
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 __all__ = [
@@ -146,7 +147,7 @@ def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[State
             continue
         frame, axes = body.frame, m.frames[body.frame].parent
         parameters = [*m.p, *(calculated.symbol for calculated in m.calculated_parameters)]
-        inertia = sm.lambdify(parameters, body.inertia)
+        inertia = compile_numpy_function(parameters, body.inertia)
         for sample in samples:
             set_random_state(numeric, sample, on_constraints=True)
             body_motion, axes_motion = numeric.frames[frame], numeric.frames[axes]
@@ -404,7 +405,7 @@ def kinetic_energy_matches(m: Mechanism) -> bool:
     assert m.lagrangian is not None
     numeric = NumericMechanism(m)
     arguments = [m.t, *m.q, *m.u, *m.z, *m.r, *m.p, *(calculated.symbol for calculated in m.calculated_parameters)]
-    lagrangian = sm.lambdify(arguments, m.lagrangian.expression, modules=["scipy", "numpy"])
+    lagrangian = compile_numpy_function(arguments, m.lagrangian.expression)
     for sample in draw_random_states(numeric):
         set_random_state(numeric, sample, on_constraints=False)
         values = [

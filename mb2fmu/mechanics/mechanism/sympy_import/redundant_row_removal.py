@@ -37,8 +37,6 @@ def remove_redundant_rows(m: Mechanism) -> Mechanism:
         MechanismError: If there are fewer dependent speeds than rows, or forces are requested of rows that share them
             with redundant ones.
     """
-    import scipy.linalg
-
     constraints = m.velocity_constraints
     if constraints is None or m.holonomic or m.lagrangian is not None:
         return m
@@ -73,7 +71,9 @@ def remove_redundant_rows(m: Mechanism) -> Mechanism:
     if len(dependent) > len(kept_rows):
         start = np.array([item.start for item in m.declared.coordinates])
         A = _normalize_rows(m, free_parameter_values(m), start)[kept_rows][:, dependent]
-        order = scipy.linalg.qr(A, mode="r", pivoting=True)[1]
+        from scipy.linalg import qr  # takes long to import
+
+        order = qr(A, mode="r", pivoting=True)[1]
         dependent = sorted(dependent[int(k)] for k in order[: len(kept_rows)])
     return replace(
         m,

@@ -1,4 +1,5 @@
 #include "dop853.h"
+#include "dop853_coefficients.h"
 
 #include <float.h>
 #include <math.h>
@@ -69,7 +70,7 @@ static int measure_noise(struct solver *s, double t)
     const int status = slope(s, t, s->trial, s->work);
     double weights = 0.0;
     for (int k = 0; k <= STAGES; k++) {
-        weights += fabs(s->j->tableau->E5[k]);
+        weights += fabs(DOP853.E5[k]);
     }
     for (int64_t i = 0; i < s->n; i++) {
         const double change = weights * fabs(s->work[i] - s->K[i]);
@@ -119,7 +120,7 @@ static int first_step(struct solver *s, double t, double end, double longest, do
 /* One trial step of size h into s->trial, its slope into the last row of K. */
 static int try_step(struct solver *s, double t, double h)
 {
-    const struct tableau *c = s->j->tableau;
+    const struct tableau *c = &DOP853;
     for (int k = 1; k <= STAGES; k++) {
         const double *weights = k < STAGES ? c->A[k] : c->B;
         for (int64_t i = 0; i < s->n; i++) {
@@ -146,8 +147,8 @@ static double error_of(const struct solver *s, double h)
         double e5 = 0.0;
         double e3 = 0.0;
         for (int k = 0; k <= STAGES; k++) {
-            e5 += s->j->tableau->E5[k] * s->K[k * s->n + i];
-            e3 += s->j->tableau->E3[k] * s->K[k * s->n + i];
+            e5 += DOP853.E5[k] * s->K[k * s->n + i];
+            e3 += DOP853.E3[k] * s->K[k * s->n + i];
         }
         fifth += (e5 / s->scale[i]) * (e5 / s->scale[i]);
         third += (e3 / s->scale[i]) * (e3 / s->scale[i]);
@@ -216,7 +217,7 @@ static int advance(struct solver *s, double *t, double end, double longest, doub
 /* Slopes of dense output and its coefficients F after the step of size h from t; SciPy's ``_dense_output_impl``. */
 static int form_dense_output(struct solver *s, double t, double h, double F[])
 {
-    const struct tableau *c = s->j->tableau;
+    const struct tableau *c = &DOP853;
     const int64_t n = s->n;
     const double *begin = s->begin;
     const double *first = s->begin + n;

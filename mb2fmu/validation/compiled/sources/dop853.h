@@ -4,24 +4,7 @@
 
 #include "modes.h"
 
-#define STAGES 12
-#define DENSE_STAGES 16 /* with those of dense output */
-#define DENSE_ROWS 4
-
-/* Coefficients, of SciPy: scipy.integrate._ivp.dop853_coefficients. */
-struct tableau {
-    double A[STAGES][STAGES];
-    double B[STAGES];
-    double C[STAGES];
-    double E3[STAGES + 1];
-    double E5[STAGES + 1];
-    double A_extra[DENSE_STAGES - STAGES - 1][DENSE_STAGES];
-    double C_extra[DENSE_STAGES - STAGES - 1];
-    double D[DENSE_ROWS][DENSE_STAGES];
-};
-
 struct journey {
-    const struct tableau *tableau;
     const double *time;       /* communication points, shape (points,) */
     int64_t points;
     const double *inputs;     /* held over each step, shape (points - 1, n_r) */

@@ -1,0 +1,27 @@
+"""Functions of NumPy arrays from SymPy expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy as sm
+from sympy.printing.numpy import SciPyPrinter
+
+
+def compile_numpy_function(
+    arguments: Sequence[sm.Expr], expressions: Any, *, cse: Callable[..., Any] | bool = False
+) -> Callable[..., Any]:
+    """Return ``sympy.lambdify`` for NumPy, without importing what no expression needs.
+
+    With names of modules, ``lambdify`` imports all of NumPy and SciPy's special functions, which takes longer than a
+    small mechanism to derive. Given a printer, it imports the names that were printed.
+
+    Args:
+        arguments: Symbols, in the order of the function's arguments.
+        expressions: An expression, a list of them, or a matrix.
+        cse: Whether repeated parts are evaluated once; or a function that finds them, as for ``lambdify``.
+    """
+    printer = SciPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+    function: Callable[..., Any] = sm.lambdify(arguments, expressions, modules=[{}], printer=printer, cse=cse)
+    return function
