@@ -108,7 +108,10 @@ class SwitchModesStruct(ctypes.Structure):
     """``struct modes``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("switches inputs first held behind"),
+        *integer_fields("switches inputs first held held_rate"),
+        ("held_size", ctypes.c_double),
+        ("probe", ctypes.c_double),
+        *integer_fields("behind"),
         *pointer_fields("kinds sizes values"),
         ("late", ctypes.c_double),
         *pointer_fields("r x_dot outputs margins limits"),

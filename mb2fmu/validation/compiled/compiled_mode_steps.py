@@ -1,13 +1,14 @@
 """``CompiledModeSteps``: steps of equations with switches between events, in C.
 
-The twin of ``event_step_loop`` and ``mode_equations`` for equations without contacts and latches of which at most one
-sign holds. A step in which a switch may change is left to the twin, and so is whatever C cannot do.
+The twin of ``event_step_loop`` and ``mode_equations`` where at most one thing holds. A step in which a switch may
+change is left to the twin, and so is whatever C cannot do.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -20,6 +21,23 @@ from mb2fmu.validation.compiled.compiled_equations import CompiledEquations
 Floats = npt.NDArray[np.float64]
 SwitchKind = Literal["sign", "truth", "truth at events", "counter", "clock"]
 _KINDS: tuple[SwitchKind, ...] = ("sign", "truth", "truth at events", "counter", "clock")  # as enum switch_kind
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSurface:
+    """The one surface that is held: of a sign, a contact or a row of a latch.
+
+    Attributes:
+        input_index: Of what holds it, among the inputs behind the model's.
+        rate_output: Number of the output that it makes zero: the surface's rate, or the second rate of a gap.
+        rate_size: What that output is divided by.
+        probe: Value by which its effect is measured; 0.0: that of a sign, which is 1.
+    """
+
+    input_index: int
+    rate_output: int
+    rate_size: float = 1.0
+    probe: float = 0.0
 
 
 class CompiledModeSteps:
@@ -66,17 +84,25 @@ class CompiledModeSteps:
             modes=ctypes.addressof(self._modes),
         )  # fmt: skip
 
-    def can_hold(self, values: Floats) -> bool:
-        """Return whether C finds what holds in these modes: one sign at most."""
-        return int(np.count_nonzero((values == 0.0) & (self._kinds == 0))) <= 1
+    def set_modes(
+        self,
+        values: Floats,
+        r: Sequence[float],
+        prepared: Sequence[float],
+        late: float,
+        held: HeldSurface | None = None,
+    ) -> None:
+        """Set modes, shape (switches,), the model's inputs, parameters, by what all margins are larger, and what holds.
 
-    def set_modes(self, values: Floats, r: Sequence[float], prepared: Sequence[float], late: float) -> None:
-        """Set modes, shape (switches,), the model's inputs, parameters, and what all margins are larger by."""
+        Without ``held`` nothing holds.
+        """
         self._values[:] = values
         self._r[0, : self._inputs] = r
         self._r[0, self._inputs : self._inputs + len(values)] = values
-        held = np.flatnonzero((values == 0.0) & (self._kinds == 0))
-        self._modes.held, self._modes.late = int(held[0]) if len(held) else -1, late
+        modes = self._modes
+        modes.held, modes.late = -1 if held is None else held.input_index, late
+        if held is not None:
+            modes.held_rate, modes.held_size, modes.probe = held.rate_output, held.rate_size, held.probe
         if self._parameters[0] is not prepared:
             self._parameters = (prepared, np.array(prepared, dtype=np.float64))
         self._journey.parameters = array_address(self._parameters[1])

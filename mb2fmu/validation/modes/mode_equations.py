@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, SwitchKind
+from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, HeldSurface, SwitchKind
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
 from mb2fmu.validation.modes.latch_closure import find_pinned_contacts
 from mb2fmu.validation.modes.motion_in_modes import InstantObservation, MotionInModes, OutputLayout
@@ -74,8 +74,8 @@ class ModeEquations(NumericEquations):
 
     @property
     def mode_steps(self) -> CompiledModeSteps | None:
-        """Steps in C; None without a compiler, and where contacts or latches hold motions: Python makes them all."""
-        if self.compiled_equations is None or self._contact_line_count or self._latch_row_count:
+        """Steps in C; None without a compiler."""
+        if self.compiled_equations is None:
             return None
         if self._mode_steps is None or self._mode_steps.sizes is not self.sizes:
             e = self.frozen.equations
@@ -88,6 +88,24 @@ class ModeEquations(NumericEquations):
                 (len(e.r), len(e.outputs)),
             )
         return self._mode_steps
+
+    def list_held_surfaces(self, x: Floats, modes: SwitchModes) -> list[HeldSurface] | None:
+        """Return what holds in these modes, for C; None if that is more than C can hold.
+
+        C holds one surface. Beside contacts that rest and closed latches Python finds what signs may rest, and beside
+        latches which contacts have no force.
+        """
+        holding_inputs = self._list_holding_inputs(x, modes)
+        if not holding_inputs:
+            return []
+        i, n = holding_inputs[0], self._switch_count
+        is_latch = i >= n + self._contact_line_count
+        if len(holding_inputs) > 1 or (i >= n and self.signs) or (is_latch and self._contact_line_count):
+            return None
+        rate_output = int(self._count_outputs(len(self.frozen.equations.outputs)).rate_indices[i])
+        if i < n:
+            return [HeldSurface(i, rate_output, float(self.sizes[i]))]
+        return [HeldSurface(i, rate_output, probe=float(self._probe_forces[i - n]))]
 
     def _name_kind(self, i: int) -> SwitchKind:
         """Return what kind of switch C knows switch i as."""

@@ -195,9 +195,10 @@ class _EventStepLoop:
     ) -> tuple[float, Floats]:
         """Integrate by compiled functions, up to the step of the next event at most."""
         compiled = self.numeric.mode_steps
-        if compiled is None or not compiled.can_hold(self.modes.values):
+        held_surfaces = self.numeric.list_held_surfaces(y[:-1], self.modes) if compiled else None
+        if compiled is None or held_surfaces is None:
             return t, y
-        compiled.set_modes(self.modes.values, r, self.prepared, self.numeric.margin_offset)
+        compiled.set_modes(self.modes.values, r, self.prepared, self.numeric.margin_offset, *held_surfaces)
         parts = max(1, math.ceil((end - t) / largest_step * (1.0 - 1e-12)))
         t, y, self.step_size, evaluations = compiled.integrate(
             (t, end), y, min(self.step_size, end - t) if np.isfinite(self.step_size) else np.inf,

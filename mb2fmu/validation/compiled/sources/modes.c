@@ -5,6 +5,7 @@
 
 #define REST_SLIP_TOLERANCE 1e-9
 #define CLOCK_ROUND_OFF 0x1p-49
+#define PROBE_TRIALS 3
 
 static int observe(struct equations *e, struct modes *m, double t, const double x[], const double p[])
 {
@@ -13,25 +14,40 @@ static int observe(struct equations *e, struct modes *m, double t, const double 
     return reference_motion(e, t, x, m->r, p, &motion);
 }
 
+/* Whether a contact's force changes a rate by about as much as there is: so little is lost to round-off. Else the next
+   trial is set. */
+static int is_comparable(struct modes *m, double change, double base)
+{
+    const double wanted = fabs(base) > 1.0 ? fabs(base) : 1.0;
+    if (!(change > 0.0) || (0.1 * wanted <= change && change <= 100.0 * wanted)) {
+        return 1;
+    }
+    m->probe *= wanted / change;
+    return 0;
+}
+
 int reference_hold(struct equations *e, struct modes *m, double t, const double x[], const double r[], const double p[])
 {
     memcpy(m->r, r, (size_t)e->n_r * sizeof(double));
     if (m->held < 0) {
         return OK;
     }
-    const double *rate = m->outputs + m->first + 2 * m->switches + m->held;
-    const double *limit = m->outputs + m->first + m->switches + m->held;
+    const double *rate = m->outputs + m->held_rate;
     double *value = m->r + m->inputs + m->held;
+    *value = 0.0;
     int status = observe(e, m, t, x, p);
-    if (status != OK) {
-        return status;
+    const double base = *rate / m->held_size;
+    double effect = 0.0;
+    for (int trial = 0; trial < PROBE_TRIALS && status == OK; trial++) {
+        *value = m->probe == 0.0 ? 1.0 : m->probe;
+        status = observe(e, m, t, x, p);
+        const double change = *rate / m->held_size - base;
+        effect = change / *value;
+        if (m->probe == 0.0 || is_comparable(m, fabs(change), base)) {
+            break;
+        }
     }
-    const double base = *rate / m->sizes[m->held];
-    const double largest = *limit;
-    *value = 1.0;
-    status = observe(e, m, t, x, p);
-    const double effect = *rate / m->sizes[m->held] - base;
-    if (status == OK && !(isfinite(base) && isfinite(effect) && isfinite(largest))) {
+    if (status == OK && !(isfinite(base) && isfinite(effect))) {
         return UNSOLVED;
     }
     *value = effect == 0.0 ? 0.0 : -base / effect;

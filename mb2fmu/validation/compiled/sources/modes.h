@@ -1,7 +1,7 @@
-/* Equations with switches in given modes: what holds a sign on its surface, and how far each mode is from being wrong.
+/* Equations with switches in given modes: what holds one surface, and how far each mode is from being wrong.
 
-   What ModeEquations and HybridEquations do in NumPy, for equations without contacts and latches of which one sign at
-   most holds. */
+   What ModeEquations and HybridEquations do in NumPy, where one thing at most holds: a sign, a contact or a latch's row;
+   the two last in equations without signs. */
 #ifndef MB2FMU_REFERENCE_MODES_H
 #define MB2FMU_REFERENCE_MODES_H
 
@@ -13,7 +13,10 @@ struct modes {
     int64_t switches;
     int64_t inputs;       /* of the model: modes follow them among all inputs */
     int64_t first;        /* output: surfaces, limits and rates of all switches follow */
-    int64_t held;         /* the sign that holds; -1: none */
+    int64_t held;         /* input behind the model's that holds a surface; -1: none */
+    int64_t held_rate;    /* output: rate that it makes zero */
+    double held_size;     /* of that rate */
+    double probe;         /* value that is tried; 0: a sign's, which is 1. Changes */
     int64_t behind;       /* 1: the first step begins at an event. Changes */
     const int64_t *kinds; /* shape (switches,) */
     const double *sizes;  /* of surfaces */

@@ -8,6 +8,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import dropped, particle, reference_of
 
+from mb2fmu import Impact, Latch, Model, Parts
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
 
@@ -46,32 +47,91 @@ def test_margins_agree_at_random_states_and_modes(reference):
             for switch in numeric.frozen.switches
         ]
         modes = SwitchModes(np.array(values), np.zeros(len(numeric.frozen.events)))
-        if not compiled.can_hold(modes.values):
+        held_surfaces = numeric.list_held_surfaces(x, modes)
+        if held_surfaces is None:
             continue
-        compiled.set_modes(modes.values, [], prepared, 0.0)
+        compiled.set_modes(modes.values, [], prepared, 0.0, *held_surfaces)
         wanted = numeric.margins(t, x, [], prepared, modes)
         assert compiled.compute_margins(t, x) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
         compared += 1
     assert compared > 10
 
 
-def test_motions_and_events_agree(reference, monkeypatch):
-    numeric, run = reference.numeric, reference.experiment
-    found = []
-    for twin in (False, True):
-        if twin:
-            monkeypatch.setattr(ModeEquations, "mode_steps", None)
-        log = IntegrationEventLog()
-        y = integrate_with_events(
-            numeric, run.time, run.inputs, numeric.prepare(run.parameters), np.append(reference.states[0], 0.0),
-            1e-12, np.ones(numeric.n_x + 1), parts=1, projected=False, budget=1_000_000, event_log=log,
-        )  # fmt: skip
-        found.append((y, log.events))
-    (y, events), (wanted, wanted_events) = found
-    assert y == pytest.approx(wanted, abs=1e-10)
+def pressed_against_a_stop():
+    """Bounces, rests, and leaves when the force pulls."""
+    model, x, _ = particle(0.0, 1.0, lambda x, v: 20 - 40 * TIME - 3 * v - 10 * x)
+    model.add(Impact("stop", sm.Rational(1, 10) - x, restitution=0.4, rest_below=0.05))
+    return model
+
+
+def caught():
+    """A latch closes at 0.1 m and opens at 0.5 s."""
+    model, x, _ = particle(0.0, 0.5, lambda x, _: sm.cos(3 * TIME) - 5 * x)
+    model.add(Latch("hook", x, close=sm.And(x >= 0.1, TIME < 0.5), open=TIME >= 0.5, within=None))
+    return model
+
+
+def thrown():
+    """Falls on a rough ground in a plane, and slides until it sticks."""
+    (x, y), (v, w) = me.dynamicsymbols("x y"), me.dynamicsymbols("v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, v * N.x + w * N.y)
+    rates = [x.diff() - v, y.diff() - w]
+    parts = Parts(
+        frame=N, origin=O, q=[x, y], u=[v, w], kinematic_equations=rates, bodies=[me.Particle("mass", P, sm.S(2))],
+        loads=[(P, -sm.Float(19.62) * N.y - v * N.x)],
+    )  # fmt: skip
+    model = Model("Thrown", parts)
+    for symbol, start, unit in ((x, 0.0, "m"), (y, 0.05, "m")):
+        model.coordinate(symbol, start, unit)
+    model.speed(v, 1.0, "m/s")
+    model.speed(w, 0.0, "m/s")
+    model.add(Impact("ground", y, restitution=0.3, rest_below=0.2, slip=v, friction=0.3))
+    model.experiment(stop=0.8, step=0.05, tolerance=1e-8)
+    return model
+
+
+def integrate(reference):
+    """Return the trajectory and events of a reference's experiment, from its start."""
+    numeric, run, log = reference.numeric, reference.experiment, IntegrationEventLog()
+    y = integrate_with_events(
+        numeric, run.time, run.inputs, numeric.prepare(run.parameters), np.append(reference.states[0], 0.0),
+        1e-12, np.ones(numeric.n_x + 1), parts=1, projected=False, budget=1_000_000, event_log=log,
+    )  # fmt: skip
+    return y, log.events
+
+
+def assert_that_twin_agrees(reference, monkeypatch, tolerance=1e-10):
+    """Compare steps in C with those in Python alone."""
+    y, events = integrate(reference)
+    with monkeypatch.context() as patch:
+        patch.setattr(ModeEquations, "mode_steps", None)
+        wanted, wanted_events = integrate(reference)
+    assert y == pytest.approx(wanted, abs=tolerance)
     assert [event.name for event in events] == [event.name for event in wanted_events]
-    assert [event.time for event in events] == pytest.approx([event.time for event in wanted_events], abs=1e-10)
+    assert [event.time for event in events] == pytest.approx([event.time for event in wanted_events], abs=tolerance)
 
 
-def test_contacts_are_left_to_the_twin():
-    assert reference_of(dropped()).numeric.mode_steps is None
+def test_motions_and_events_agree(reference, monkeypatch):
+    assert_that_twin_agrees(reference, monkeypatch)
+
+
+@pytest.mark.parametrize("name", ["dropped", "stop", "latch", "sliding"])
+def test_contacts_and_latches_agree(name, monkeypatch):
+    model = {"dropped": dropped, "stop": pressed_against_a_stop, "latch": caught, "sliding": thrown}[name]()
+    run = reference_of(model)
+    held = []
+
+    def list_held_surfaces(self, x, modes):
+        held.append(original(self, x, modes))
+        return held[-1]
+
+    original = ModeEquations.list_held_surfaces
+    with monkeypatch.context() as patch:
+        patch.setattr(ModeEquations, "list_held_surfaces", list_held_surfaces)
+        integrate(run)
+    assert [] in held
+    assert any(held)  # C holds a contact or a latch, too
+    assert_that_twin_agrees(run, monkeypatch)
