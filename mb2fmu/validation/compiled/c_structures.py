@@ -23,7 +23,8 @@ C_POINTER = ctypes.c_void_p
     STATUS_NO_MEMORY,
     STATUS_CROSSED,
     STATUS_UNSOLVED,
-) = range(8)
+    STATUS_EVENT,
+) = range(9)
 """What functions return: ``enum status`` of equations.h."""
 
 
@@ -114,7 +115,7 @@ class SwitchModesStruct(ctypes.Structure):
         *integer_fields("behind"),
         *pointer_fields("kinds sizes values"),
         ("late", ctypes.c_double),
-        *pointer_fields("r x_dot outputs margins limits"),
+        *pointer_fields("r x_dot outputs margins limits seen"),
     ]
 
 

@@ -1,7 +1,7 @@
 """``CompiledModeSteps``: steps of equations with switches between events, in C.
 
-The twin of ``event_step_loop`` and ``mode_equations`` where at most one thing holds. A step in which a switch may
-change is left to the twin, and so is whatever C cannot do.
+The twin of ``event_step_loop`` and ``mode_equations`` where at most one thing holds. It goes to the next event, which
+the twin processes; whatever C cannot do is left to the twin.
 """
 
 from __future__ import annotations
@@ -40,6 +40,26 @@ class HeldSurface:
     probe: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class ModeSteps:
+    """Where steps in C have ended.
+
+    Attributes:
+        time: In s.
+        y: (x, W) there.
+        step_size: Of the next step, s.
+        evaluations: Evaluations of y' that were spent.
+        event_margins: At an event: margins at the start of its step, at the event, and a thousandth and a half of the
+            last step before it, shape (4, switches). None: it ended otherwise.
+    """
+
+    time: float
+    y: Floats
+    step_size: float
+    evaluations: int
+    event_margins: Floats | None
+
+
 class CompiledModeSteps:
     """Compiled equations in given modes, for use in one thread.
 
@@ -67,7 +87,7 @@ class CompiledModeSteps:
         self._equations, n = equations, len(kinds)
         self._kinds = np.array([_KINDS.index(kind) for kind in kinds], dtype=np.int64)
         self.sizes, self._values = np.ascontiguousarray(sizes, dtype=np.float64), np.zeros(n)
-        self._margins, self._r = np.zeros((2, n)), np.zeros((2, counts[0]))
+        self._margins, self._r = np.zeros((6, n)), np.zeros((2, counts[0]))
         self._x_dot, self._outputs = np.zeros(equations.n_x), np.zeros(counts[1])
         self._time, self._y = np.zeros(2), np.zeros(equations.n_x + 1)
         self._parameters: tuple[Sequence[float], Floats] = ((), np.zeros(0))
@@ -77,6 +97,7 @@ class CompiledModeSteps:
             sizes=array_address(self.sizes), values=array_address(self._values), r=array_address(self._r[1]),
             x_dot=array_address(self._x_dot), outputs=array_address(self._outputs),
             margins=array_address(self._margins[0]), limits=array_address(self._margins[1]),
+            seen=array_address(self._margins[2:]),
         )  # fmt: skip
         self._journey = c_structures.TrajectoryIntegrationStruct(
             time=array_address(self._time), points=2,
@@ -127,8 +148,8 @@ class CompiledModeSteps:
         projected: bool,
         behind: bool,
         budget: int,
-    ) -> tuple[float, Floats, float, int]:
-        """Integrate toward the end of ``span``, until a switch may change, or something is wrong.
+    ) -> ModeSteps:
+        """Integrate toward the end of ``span``, until a switch changes, or something is wrong.
 
         Args:
             span: Begin and end, s.
@@ -139,16 +160,14 @@ class CompiledModeSteps:
             projected: Every step ends on the constraints.
             behind: An event is at the beginning.
             budget: Evaluations that may be spent.
-
-        Returns:
-            Where it ended, s, (x, W) there, the size of the next step, s, and the evaluations spent.
         """
         self._time[:], self._y[:], self._scales[:] = span, y, tolerances[1] / tolerances[0]
         journey = self._journey
         journey.tolerance = journey.relative = tolerances[0]
         journey.budget, journey.spent, journey.step = budget, 0, step
         journey.parts, journey.projected, self._modes.behind = parts, int(projected), int(behind)
-        self._equations.library.reference_integrate_in_modes(
+        status = self._equations.library.reference_integrate_in_modes(
             self._equations.address, ctypes.addressof(journey), array_address(self._y)
         )
-        return journey.stuck, self._y.copy(), journey.step, journey.spent
+        seen = self._margins[2:].copy() if status == c_structures.STATUS_EVENT else None
+        return ModeSteps(journey.stuck, self._y.copy(), journey.step, journey.spent, seen)

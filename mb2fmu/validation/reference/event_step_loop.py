@@ -185,28 +185,33 @@ class _EventStepLoop:
         self.span = end - begin
         t, largest_step = begin, (end - begin) / parts
         while t < end:
-            t, y = self._integrate_in_c(t, end, y, r, largest_step)
-            if t < end:
+            t, y, has_event = self._integrate_in_c(t, end, y, r, largest_step)
+            if t < end and not has_event:
                 t, y = self._integrate_to_event(t, end, y, r, largest_step)
         return y
 
     def _integrate_in_c(
         self, t: float, end: float, y: Floats, r: Sequence[float], largest_step: float
-    ) -> tuple[float, Floats]:
-        """Integrate by compiled functions, up to the step of the next event at most."""
+    ) -> tuple[float, Floats, bool]:
+        """Integrate by compiled functions as far as they can; return whether they came to an event, which is done."""
         compiled = self.numeric.mode_steps
         held_surfaces = self.numeric.list_held_surfaces(y[:-1], self.modes) if compiled else None
         if compiled is None or held_surfaces is None:
-            return t, y
+            return t, y, False
         compiled.set_modes(self.modes.values, r, self.prepared, self.numeric.margin_offset, *held_surfaces)
         parts = max(1, math.ceil((end - t) / largest_step * (1.0 - 1e-12)))
-        t, y, self.step_size, evaluations = compiled.integrate(
+        steps = compiled.integrate(
             (t, end), y, min(self.step_size, end - t) if np.isfinite(self.step_size) else np.inf,
             (self._relative, self._absolute), parts=parts, projected=self._projected,
             behind=self._last_event_time == t, budget=self._budget - self._evaluations_spent,
         )  # fmt: skip
-        self._evaluations_spent += evaluations
-        return t, y
+        self._evaluations_spent += steps.evaluations
+        self.step_size = steps.step_size
+        if steps.event_margins is None:
+            return steps.time, steps.y, False
+        before, margins, *earlier = steps.event_margins
+        state = self._process_switch_event(steps.time, steps.y, r, (before, margins), lambda: earlier)
+        return steps.time, state, True
 
     def _make_slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
         """Return y' (x' and the power of loads) as a function; NaN where it is not defined, which shortens the step."""
@@ -299,40 +304,60 @@ class _EventStepLoop:
                 self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
                 raise make_standstill_error(solver.t, failure.rstrip("."))
         self._evaluations_spent += solver.nfev
-        margins = self._margins(instant, solver.y, r)
-        falling = margins < 0.5 * before
-        is_near = np.abs(margins) <= 1e-9 * np.maximum(1.0, np.abs(before))
-        due_switches = np.flatnonzero((falling & is_near) | (margins < 0.0))
+
+        def look_back() -> list[Floats]:
+            """Return the margins shortly before, on the last step."""
+            dense, (begin, end) = solver.dense_output(), (solver.t_old, solver.t)
+            return [self._margins(t, dense(t), r) for t in (end - part * (end - begin) for part in (1e-3, 0.5))]
+
+        margins = before, self._margins(instant, solver.y, r)
+        return instant, self._process_switch_event(instant, solver.y, r, margins, look_back)
+
+    def _process_switch_event(
+        self,
+        t: float,
+        y: Floats,
+        r: Sequence[float],
+        margins: tuple[Floats, Floats],
+        look_back: Callable[[], Sequence[Floats]],
+    ) -> Floats:
+        """Return the state after an event of switches.
+
+        Args:
+            t: Time of the event, s.
+            y: (x, W) there.
+            r: Inputs.
+            margins: Of all switches at the beginning of the step, and here.
+            look_back: Gives the margins a thousandth and a half of the last step before.
+        """
+        before, here = margins
+        falling = here < 0.5 * before
+        is_near = np.abs(here) <= 1e-9 * np.maximum(1.0, np.abs(before))
+        due_switches = np.flatnonzero((falling & is_near) | (here < 0.0))
         due_switches = (
-            due_switches[np.argsort(margins[due_switches])]
-            if len(due_switches)
-            else np.array([int(np.argmin(margins))])
+            due_switches[np.argsort(here[due_switches])] if len(due_switches) else np.array([int(np.argmin(here))])
         )
-        return instant, self._process_event(
-            instant, solver.y, r, *self._find_event_switch(solver, due_switches, (before, margins), r)
-        )
+        return self._process_event(t, y, r, *self._find_event_switch(due_switches, margins, look_back))
 
     def _find_event_switch(
-        self, solver: DOP853, due_switches: npt.NDArray[np.intp], margins: tuple[Floats, Floats], r: Sequence[float]
+        self,
+        due_switches: npt.NDArray[np.intp],
+        margins: tuple[Floats, Floats],
+        look_back: Callable[[], Sequence[Floats]],
     ) -> tuple[list[int], bool]:
         """Return the switch that an event is of, and whether its margin has been zero all the time, by round-off.
 
         Of several, those are left out that could as well have come far earlier or later, as slowly as they fall.
 
         Args:
-            solver: At the event.
             due_switches: Switches that may have come to their surfaces, those first that are farthest beyond.
             margins: Of all switches at the beginning of the step, and here.
-            r: Inputs.
+            look_back: As for :meth:`_process_switch_event`.
         """
         before, margins_here = (each[due_switches] for each in margins)
         if len(due_switches) == 1 and abs(margins_here[0]) > _HELD_AT_ZERO_FRACTION:
             return due_switches.tolist(), False
-        dense, (begin, end) = solver.dense_output(), (solver.t_old, solver.t)
-        check_times = [end - part * (end - begin) for part in (1e-3, 0.5)]
-        margins_seen = np.array(
-            [*(self._margins(t, dense(t), r)[due_switches] for t in check_times), before, margins_here]
-        )
+        margins_seen = np.array([*(seen[due_switches] for seen in look_back()), before, margins_here])
         is_round_off = np.all(np.abs(margins_seen) <= _HELD_AT_ZERO_FRACTION, axis=0)
         with np.errstate(over="ignore"):  # what has not fallen is infinitely far away
             times_away = (np.abs(margins_here) + _HELD_AT_ZERO_FRACTION) / np.maximum(

@@ -1,5 +1,6 @@
 #include "dop853.h"
 #include "dop853_coefficients.h"
+#include "event_steps.h"
 
 #include <float.h>
 #include <math.h>
@@ -12,26 +13,9 @@
 #define LEAST_FACTOR 0.2
 #define LARGEST_FACTOR 10.0
 #define NOISY 1e-10 /* tolerances from here on are not far from round-off */
-#define CHECKS_PER_STEP 4
-#define FIRST_CHECK_FRACTION 0x1p-20 /* part of a step: the first look behind an event */
 #define EXPONENT (-1.0 / 8.0) /* of the error estimator, which is of order 7 */
 
-struct solver {
-    struct equations *e;
-    struct journey *j;
-    const double *r;
-    int64_t n;
-    double *K; /* slopes, shape (STAGES + 1, n) */
-    double *y;
-    double *trial;
-    double *scale;
-    double *work;
-    int64_t looks;
-    double *begin; /* y where the step begins, then its slope, and what dense output needs */
-    double *noise; /* what a unit of round-off in y makes of the estimated error over the step size */
-};
-
-static int slope(struct solver *s, double t, const double y[], double f[])
+int solver_slope(struct solver *s, double t, const double y[], double f[])
 {
     struct motion motion = {NULL, f, f + s->n - 1, NULL, NULL, NULL};
     s->j->spent++;
@@ -67,7 +51,7 @@ static int measure_noise(struct solver *s, double t)
         const double units = (double)((s->looks * (i + 1) + i) % 5 - 2);
         s->trial[i] = s->y[i] * (1.0 + units * DBL_EPSILON);
     }
-    const int status = slope(s, t, s->trial, s->work);
+    const int status = solver_slope(s, t, s->trial, s->work);
     double weights = 0.0;
     for (int k = 0; k <= STAGES; k++) {
         weights += fabs(DOP853.E5[k]);
@@ -103,7 +87,7 @@ static int first_step(struct solver *s, double t, double end, double longest, do
     for (int64_t i = 0; i < s->n; i++) {
         s->trial[i] = s->y[i] + h0 * s->K[i];
     }
-    const int status = slope(s, t + h0, s->trial, f1);
+    const int status = solver_slope(s, t + h0, s->trial, f1);
     for (int64_t i = 0; i < s->n; i++) {
         s->work[i] = f1[i] - s->K[i];
     }
@@ -130,7 +114,7 @@ static int try_step(struct solver *s, double t, double h)
             }
             s->trial[i] = s->y[i] + h * sum;
         }
-        const int status = slope(s, k < STAGES ? t + c->C[k] * h : t + h, s->trial, s->K + k * s->n);
+        const int status = solver_slope(s, k < STAGES ? t + c->C[k] * h : t + h, s->trial, s->K + k * s->n);
         if (status != OK) {
             return status;
         }
@@ -173,7 +157,7 @@ static double smaller_factor(double error)
 }
 
 /* One step that is good enough from t; changes t, y, the first row of K, and the next step's size. */
-static int advance(struct solver *s, double *t, double end, double longest, double *size)
+int solver_advance(struct solver *s, double *t, double end, double longest, double *size)
 {
     const double least = 10.0 * fabs(nextafter(*t, INFINITY) - *t);
     double h = *size > longest ? longest : *size < least ? least : *size;
@@ -214,107 +198,12 @@ static int advance(struct solver *s, double *t, double end, double longest, doub
     }
 }
 
-/* Slopes of dense output and its coefficients F after the step of size h from t; SciPy's ``_dense_output_impl``. */
-static int form_dense_output(struct solver *s, double t, double h, double F[])
-{
-    const struct tableau *c = &DOP853;
-    const int64_t n = s->n;
-    const double *begin = s->begin;
-    const double *first = s->begin + n;
-    for (int k = STAGES + 1; k < DENSE_STAGES; k++) {
-        const double *weights = c->A_extra[k - STAGES - 1];
-        for (int64_t i = 0; i < n; i++) {
-            double sum = weights[0] * first[i];
-            for (int l = 1; l < k; l++) {
-                sum += weights[l] * s->K[l * n + i];
-            }
-            s->trial[i] = begin[i] + h * sum;
-        }
-        const int status = slope(s, t + c->C_extra[k - STAGES - 1] * h, s->trial, s->K + k * n);
-        if (status != OK) {
-            return status;
-        }
-    }
-    for (int64_t i = 0; i < n; i++) {
-        const double change = s->y[i] - begin[i];
-        F[i] = change;
-        F[n + i] = h * first[i] - change;
-        F[2 * n + i] = 2.0 * change - h * (s->K[STAGES * n + i] + first[i]);
-        for (int row = 0; row < DENSE_ROWS; row++) {
-            double sum = c->D[row][0] * first[i];
-            for (int l = 1; l < DENSE_STAGES; l++) {
-                sum += c->D[row][l] * s->K[l * n + i];
-            }
-            F[(3 + row) * n + i] = h * sum;
-        }
-    }
-    return OK;
-}
-
-static void evaluate_dense_output(const struct solver *s, const double F[], double part, double y[])
-{
-    for (int64_t i = 0; i < s->n; i++) {
-        double value = 0.0;
-        for (int k = 0; k < 3 + DENSE_ROWS; k++) {
-            value = (value + F[(2 + DENSE_ROWS - k) * s->n + i]) * (k % 2 ? 1.0 - part : part);
-        }
-        y[i] = s->begin[i] + value;
-    }
-}
-
-/* CROSSED if some margin becomes negative on the way of the step of size h from t: EventStepLoop's looks. */
-static int look_for_crossing(struct solver *s, double t, double h)
-{
-    struct modes *m = s->j->modes;
-    double *F = s->begin + 2 * s->n;
-    int status = form_dense_output(s, t, h, F);
-    for (int look = m->behind ? 0 : 1; look <= CHECKS_PER_STEP && status == OK; look++) {
-        const double part = look ? (double)look / CHECKS_PER_STEP : FIRST_CHECK_FRACTION;
-        if (look == (m->behind ? 0 : 1)) {
-            status = reference_margins(s->e, m, t, s->begin, s->r, s->j->parameters, m->limits);
-            for (int64_t i = 0; i < m->switches; i++) {
-                m->limits[i] = (m->limits[i] < 0.0 ? 2.0 * m->limits[i] : 0.0) - 1e-15;
-            }
-        }
-        if (status == OK) {
-            evaluate_dense_output(s, F, part, s->trial);
-            status = reference_margins(s->e, m, t + part * h, s->trial, s->r, s->j->parameters, m->margins);
-        }
-        for (int64_t i = 0; i < m->switches && status == OK; i++) {
-            status = m->margins[i] < m->limits[i] ? CROSSED : OK; /* NaN says nothing */
-        }
-    }
-    m->behind = 0;
-    return status;
-}
-
-/* One step, unless a switch may change in it: then t and y are as before. */
-static int advance_in_modes(struct solver *s, double *t, double end, double longest)
-{
-    const double before = *t;
-    memcpy(s->begin, s->y, (size_t)s->n * sizeof(double));
-    memcpy(s->begin + s->n, s->K, (size_t)s->n * sizeof(double));
-    const double size = s->j->step;
-    int status = advance(s, t, end, longest, &s->j->step);
-    if (status != OK) {
-        s->j->step = size;
-        return status;
-    }
-    status = look_for_crossing(s, before, *t - before);
-    if (status != OK) {
-        s->j->step = *t - before;
-        *t = before;
-        memcpy(s->y, s->begin, (size_t)s->n * sizeof(double));
-    }
-    return status;
-}
-
 /* From one communication point to the next. */
 static int travel(struct solver *s, double t, double end)
 {
     struct journey *j = s->j;
     const double longest = (end - t) / (double)j->parts;
-    int status = slope(s, t, s->y, s->K);
+    int status = solver_slope(s, t, s->y, s->K);
     status = status == OK ? measure_noise(s, t) : status;
     if (status == OK && isfinite(j->step)) {
         j->step = j->step < longest ? j->step : longest;
@@ -322,10 +211,10 @@ static int travel(struct solver *s, double t, double end)
         status = first_step(s, t, end, longest, &j->step);
     }
     while (status == OK && t < end) {
-        status = j->modes ? advance_in_modes(s, &t, end, longest) : advance(s, &t, end, longest, &j->step);
+        status = j->modes ? advance_in_modes(s, &t, end, longest) : solver_advance(s, &t, end, longest, &j->step);
         if (status == OK && j->projected) {
             status = reference_project(s->e, t, s->y, s->r, j->parameters);
-            status = status == OK ? slope(s, t, s->y, s->K) : status;
+            status = status == OK ? solver_slope(s, t, s->y, s->K) : status;
         }
         if (status == OK && j->spent > j->budget) {
             status = SPENT;
@@ -338,7 +227,7 @@ static int travel(struct solver *s, double t, double end)
 /* Memory for n numbers of y; NULL if there is none. The caller frees it. */
 static double *begin_solver(struct solver *s, int64_t n)
 {
-    double *memory = (double *)calloc((size_t)((DENSE_STAGES + 5 + 2 + 3 + DENSE_ROWS) * n), sizeof(double));
+    double *memory = (double *)calloc((size_t)((DENSE_STAGES + 5 + 2 + 3 + DENSE_ROWS + 2) * n), sizeof(double));
     if (memory) {
         s->K = memory;
         s->y = memory + DENSE_STAGES * n;
@@ -347,6 +236,7 @@ static double *begin_solver(struct solver *s, int64_t n)
         s->work = s->scale + n;
         s->noise = s->work + n;
         s->begin = s->noise + n;
+        s->start = s->begin + (2 + 3 + DENSE_ROWS) * n;
     }
     return memory;
 }

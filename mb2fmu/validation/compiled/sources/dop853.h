@@ -18,12 +18,12 @@ struct journey {
     double step;              /* of the step before; infinite: to be chosen. Changes */
     int64_t spent;            /* evaluations so far. Changes */
     double stuck;             /* time of a failure */
-    struct modes *modes;      /* NULL, or in which switches are; a step in which one may change ends all */
+    struct modes *modes;      /* NULL, or in which switches are; an event ends all */
 };
 
 /* From the first communication point toward the second, in given modes: y becomes what it is at time ``stuck``, where
-   the second point is or the step of size ``step`` begins in which a switch may change (CROSSED). Returns OK or what
-   ended it, with y from where it goes on. */
+   the second point is, or a switch changes (EVENT), or the step of size ``step`` begins in which one may change
+   (CROSSED). Returns OK or what ended it, with y from where it goes on. */
 EXPORTED int reference_integrate_in_modes(struct equations *e, struct journey *j, double y[]);
 
 /* Fills rows 1, ... of y, shape (points, n_x + 1), from row 0. Returns OK or what ended it. */

@@ -15,7 +15,17 @@
 #define EXPORTED __attribute__((visibility("default")))
 #endif
 
-enum status { OK = 0, SINGULAR = 1, ASTRAY = 2, VANISHING = 3, SPENT = 4, NO_MEMORY = 5, CROSSED = 6, UNSOLVED = 7 };
+enum status {
+    OK = 0,
+    SINGULAR = 1,
+    ASTRAY = 2,
+    VANISHING = 3,
+    SPENT = 4,
+    NO_MEMORY = 5,
+    CROSSED = 6,
+    UNSOLVED = 7,
+    EVENT = 8
+};
 
 /* Reads and fills slots v; other results go to ``results``. */
 typedef void (*function_of_slots)(double v[], double results[]);

@@ -27,6 +27,7 @@ struct modes {
     double *outputs;      /* shape (n_y,) */
     double *margins;      /* shape (switches,), as the next */
     double *limits;
+    double *seen;         /* shape (4, switches): margins around an event */
 };
 
 /* Sets m->r to the inputs r with the holding value. UNSOLVED: it is for others to find it. */

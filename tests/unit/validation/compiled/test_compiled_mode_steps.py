@@ -1,4 +1,4 @@
-"""Steps in C against their twin in Python: margins at random states and modes, and whole motions."""
+"""Steps in C against their twin in Python: margins at random states and modes, and whole motions with events."""
 
 from __future__ import annotations
 
@@ -103,15 +103,17 @@ def integrate(reference):
     return y, log.events
 
 
-def assert_that_twin_agrees(reference, monkeypatch, tolerance=1e-10):
+def assert_that_twin_agrees(reference, monkeypatch, time_tolerance=1e-10):
     """Compare steps in C with those in Python alone."""
     y, events = integrate(reference)
     with monkeypatch.context() as patch:
         patch.setattr(ModeEquations, "mode_steps", None)
         wanted, wanted_events = integrate(reference)
-    assert y == pytest.approx(wanted, abs=tolerance)
+    assert y == pytest.approx(wanted, abs=1e-10)
     assert [event.name for event in events] == [event.name for event in wanted_events]
-    assert [event.time for event in events] == pytest.approx([event.time for event in wanted_events], abs=tolerance)
+    assert [event.time for event in events] == pytest.approx(
+        [event.time for event in wanted_events], abs=time_tolerance
+    )
 
 
 def test_motions_and_events_agree(reference, monkeypatch):
@@ -134,4 +136,5 @@ def test_contacts_and_latches_agree(name, monkeypatch):
         integrate(run)
     assert [] in held
     assert any(held)  # C holds a contact or a latch, too
-    assert_that_twin_agrees(run, monkeypatch)
+    # A released latch leaves its place like 1e-13 m + a t^2 / 2: when, is known to the root of round-off.
+    assert_that_twin_agrees(run, monkeypatch, time_tolerance=1e-8)
