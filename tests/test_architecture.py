@@ -26,6 +26,7 @@ WORLDLY = (
     "fmu/runner",
     "fmu/toolchain",
     "fmu/package",
+    "fmu/user_cache.py",
     "validation",
     "cli/application.py",
     "cli/fit_command.py",

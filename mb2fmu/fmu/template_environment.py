@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import resources
 
 import jinja2
+from jinja2.bccache import Bucket
+
+from mb2fmu.fmu.user_cache import find_cache_subfolder
+
+
+class CompiledTemplateCache(jinja2.FileSystemBytecodeCache):
+    """Compiled templates in the cache folder: to compile those of a report takes longer than to fill them in."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Write one, unless the disk is full or the folder is gone."""
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
+def compiled_template_cache() -> CompiledTemplateCache | None:
+    """Return the cache of compiled templates; None where there is no cache folder."""
+    folder = find_cache_subfolder("templates")
+    return CompiledTemplateCache(str(folder)) if folder else None
 
 
 def make_template_environment(package: str, *, escape: bool = False) -> jinja2.Environment:
@@ -21,6 +40,7 @@ def make_template_environment(package: str, *, escape: bool = False) -> jinja2.E
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        bytecode_cache=compiled_template_cache(),
     )
 
 

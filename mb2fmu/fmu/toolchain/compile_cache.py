@@ -1,10 +1,5 @@
 """Cache of compiled libraries, in the user's cache folder.
 
-The folder is ``$MB2FMU_CACHE_DIR`` or the system's usual place (``~/.cache/mb2fmu`` on Linux). It may be deleted at any
-time. Below it are ``binaries/`` (one file each, named by the hash of all that it was made from), ``objects/`` (the same
-for compiled translation units), ``begun/`` (empty contents: what such binaries begin with) and ``zig/`` (zig's own: C
-libraries, built once for each platform).
-
 Any number of processes may use it at once: files are written beside their place and renamed. Each begins with the hash
 of its content, so that a damaged one counts as missing.
 """
@@ -19,37 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-
-from mb2fmu.errors import Fault, ToolError
-
-CACHE_FOLDER_VARIABLE = "MB2FMU_CACHE_DIR"
 _LIBRARY_CACHE_VERSION = b"mb2fmu library 1"
 MAX_CACHED_BINARIES = 800
 """Binaries kept, about 100 MB of small FMUs; the ones not used for longest go first."""
-
-
-def cache_folder() -> Path:
-    """Return the cache folder, which exists afterwards.
-
-    Raises:
-        ToolError: If it cannot be made or written to.
-    """
-    named = os.environ.get(CACHE_FOLDER_VARIABLE)
-    path = Path(named).absolute() if named else platformdirs.user_cache_path("mb2fmu", appauthor=False)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unusable_cache_error(path, str(error)) from error
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise _unusable_cache_error(path, "it cannot be written to")
-    return path
-
-
-def _unusable_cache_error(path: Path, what: str) -> ToolError:
-    """Return the error of a cache folder that cannot be used, with its remedy."""
-    remedy = f"name another folder by the environment variable {CACHE_FOLDER_VARIABLE}"
-    return ToolError("there is no folder to compile in:", [Fault(what, str(path), remedy)])
 
 
 def compute_cache_key(told: Iterable[str], sources: Mapping[str, bytes]) -> str:

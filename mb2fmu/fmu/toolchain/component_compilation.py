@@ -10,9 +10,10 @@ from importlib.util import find_spec
 
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain.compile_cache import ContentCache, cache_folder, compute_cache_key
+from mb2fmu.fmu.toolchain.compile_cache import ContentCache, compute_cache_key
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
 from mb2fmu.fmu.toolchain.compilers import compiler_environment, find_compiler
+from mb2fmu.fmu.user_cache import cache_folder
 from mb2fmu.temporary_files import make_work_folder, report_disk_failure
 
 _ACTION = "compile the component"

@@ -24,10 +24,11 @@ from mb2fmu.fmu.toolchain.compile_and_link import (
     list_compiled_files,
     list_platform_translation_units,
 )
-from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, ContentCache, cache_folder
+from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, ContentCache
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, link_options
 from mb2fmu.fmu.toolchain.platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, Platform
+from mb2fmu.fmu.user_cache import cache_folder
 
 _BINARIES_CACHE_VERSION = b"mb2fmu binaries 4"
 _BEGUN_CACHE_VERSION = b"mb2fmu begun 3"

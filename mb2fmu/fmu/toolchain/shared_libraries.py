@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mb2fmu.fmu.toolchain.compile_cache import ContentCache, cache_folder, compute_cache_key
+from mb2fmu.fmu.toolchain.compile_cache import ContentCache, compute_cache_key
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses, command_failure_error
 from mb2fmu.fmu.toolchain.compilers import (
     Compiler,
@@ -18,6 +18,7 @@ from mb2fmu.fmu.toolchain.compilers import (
     link_options,
 )
 from mb2fmu.fmu.toolchain.platforms import host_platform
+from mb2fmu.fmu.user_cache import cache_folder
 
 
 def compile_library(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain.compile_cache import ContentCache, cache_folder, compute_cache_key
+from mb2fmu.fmu.toolchain.compile_cache import ContentCache, compute_cache_key
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
 from mb2fmu.fmu.toolchain.compilers import InstalledCompiler, compiler_environment, find_compiler
+from mb2fmu.fmu.user_cache import cache_folder
 from mb2fmu.temporary_files import make_work_folder, report_disk_failure
 
 _ACTION = "compile the FMU for a page"

@@ -9,6 +9,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from mb2fmu.fmu.template_environment import compiled_template_cache
 from mb2fmu.report.pages.report_content import ReportPage
 from mb2fmu.report.sections.tooltips import EXPLANATIONS, add_tooltips
 from mb2fmu.visualization.three_js import THREE_JS_LICENCE
@@ -79,6 +80,7 @@ def report_template_environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
+        bytecode_cache=compiled_template_cache(),
     )
     made.filters["explained"] = add_tooltips
     return made

@@ -15,9 +15,10 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from mb2fmu.fmu import user_cache
 from mb2fmu.fmu.emit_c import list_translation_units
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import Platform, compile_cache, compilers, host_platform
+from mb2fmu.fmu.toolchain import Platform, compilers, host_platform
 from mb2fmu.fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
 
 HERE = Path(__file__).parent
@@ -57,7 +58,7 @@ def _launcher(platform: Platform) -> tuple[list[str], dict[str, str]]:
     if platform is host_platform():
         return [], {}
     if platform is X86_64_WINDOWS:
-        prefix = compile_cache.cache_folder() / "tests" / "wine"
+        prefix = user_cache.cache_folder() / "tests" / "wine"
         prefix.parent.mkdir(parents=True, exist_ok=True)
         return [str(wine())], {"WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml="}
     return ["qemu-aarch64", "-L", str(SYSROOT)], {}
@@ -78,7 +79,7 @@ def driver(platform: Platform, sanitizer: str = "") -> Path:
     digest = hashlib.sha256("\0".join([version, *command, *WARNINGS]).encode())
     for source in sources:
         digest.update(source.read_bytes())
-    folder = compile_cache.cache_folder() / "tests"
+    folder = user_cache.cache_folder() / "tests"
     program = folder / f"driver-{digest.hexdigest()[:24]}.exe"
     if not program.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +87,7 @@ def driver(platform: Platform, sanitizer: str = "") -> Path:
             result = Path(name) / "driver.exe"
             command += [*WARNINGS, "-O1", "-isystem", str(headers)]
             command += [str(each) for each in sources if each.suffix == ".c"]
-            environment = compilers.compiler_environment(compile_cache.cache_folder() / "zig", Path(name))
+            environment = compilers.compiler_environment(user_cache.cache_folder() / "zig", Path(name))
             done = subprocess.run(
                 [*command, "-o", str(result), *libraries, "-lm"],
                 env=environment, capture_output=True, text=True, timeout=900, check=False,

@@ -13,8 +13,9 @@ from native.driver.units import unit
 from native.platforms import inspection
 
 from mb2fmu.errors import ToolError
+from mb2fmu.fmu import user_cache
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import PLATFORMS, compile_cache, compile_fmu_binaries, compilers, host_platform
+from mb2fmu.fmu.toolchain import PLATFORMS, compile_fmu_binaries, compilers, host_platform
 from mb2fmu.fmu.toolchain import fmu_compilation as building
 from mb2fmu.fmu.toolchain.platforms import AARCH64_DARWIN, X86_64_DARWIN, X86_64_LINUX
 
@@ -86,7 +87,7 @@ def test_such_a_call_would_be_seen(bound: bool, tmp_path: Path, monkeypatch: pyt
     if not bound:
         plain = compilers.link_options
         monkeypatch.setattr(building, "link_options", lambda *a: tuple(w for w in plain(*a) if w != "-Wl,-Bsymbolic"))
-    monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(user_cache.CACHE_FOLDER_VARIABLE, str(tmp_path))
     tree = compile_fmu_binaries(FileTree({"sources/unit.c": code}), "calls", [X86_64_LINUX], fmi=2)
     (content,) = tree.files.values()
     (found,) = inspection.read(content)
@@ -117,7 +118,7 @@ def test_no_path_and_no_debug_file(fmi: int, platform) -> None:
     for place in (
         str(Path.home()),
         str(Path(__file__).parents[3]),
-        str(compile_cache.cache_folder()),
+        str(user_cache.cache_folder()),
         "/tmp/",
         "mb2fmu-",
     ):
@@ -166,7 +167,7 @@ def test_folders_caches_and_names_of_places_leave_no_trace(
     def compiled(place: str):
         folder = tmp_path / place
         folder.mkdir(exist_ok=True)
-        monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(folder))
+        monkeypatch.setenv(user_cache.CACHE_FOLDER_VARIABLE, str(folder))
         monkeypatch.setattr("tempfile.tempdir", str(folder))
         seen = []
 

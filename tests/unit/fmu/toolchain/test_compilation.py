@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import ToolError
+from mb2fmu.fmu import user_cache
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import BuildOrder, FmuCompilation, compile_cache, compile_fmu_binaries, host_platform
+from mb2fmu.fmu.toolchain import BuildOrder, FmuCompilation, compile_fmu_binaries, host_platform
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 
@@ -41,7 +42,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     compiler.chmod(0o755)
     scratch.mkdir()
     monkeypatch.setenv("CC", str(compiler))
-    monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(user_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     return listed
 
@@ -57,7 +58,7 @@ def test_what_was_begun_is_compiled_once_and_gives_the_same_bytes(
     twice = 2 if host_platform().processor == "x86_64" else 1
     assert compiled == sorted([*["sources/equations.c"] * twice, "sources/derived.c", "sources/unit.c"])
     assert list((tmp_path / "scratch").iterdir()) == []
-    monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "cold"))
+    monkeypatch.setenv(user_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "cold"))
     assert compile_fmu_binaries(WHOLE, "it", [host_platform()], fmi=2, compiler="cc") == early
 
 

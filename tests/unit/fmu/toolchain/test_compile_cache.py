@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import ToolError
-from mb2fmu.fmu.toolchain import compile_cache
+from mb2fmu.fmu import user_cache
 from mb2fmu.fmu.toolchain.compile_cache import ContentCache
 
 KEY = "ab" * 32
@@ -79,16 +79,16 @@ def test_processes_that_write_at_once_never_see_half_a_file(tmp_path: Path) -> N
 
 
 def test_the_folder_is_named_by_a_variable_or_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "Ünter" / "a b"))
-    assert compile_cache.cache_folder() == tmp_path / "Ünter" / "a b"
-    assert compile_cache.cache_folder().is_dir()
-    monkeypatch.delenv(compile_cache.CACHE_FOLDER_VARIABLE)
-    monkeypatch.setattr(compile_cache.platformdirs, "user_cache_path", lambda name, **_: tmp_path / name)
-    assert compile_cache.cache_folder() == tmp_path / "mb2fmu"
+    monkeypatch.setenv(user_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "Ünter" / "a b"))
+    assert user_cache.cache_folder() == tmp_path / "Ünter" / "a b"
+    assert user_cache.cache_folder().is_dir()
+    monkeypatch.delenv(user_cache.CACHE_FOLDER_VARIABLE)
+    monkeypatch.setattr(user_cache.platformdirs, "user_cache_path", lambda name, **_: tmp_path / name)
+    assert user_cache.cache_folder() == tmp_path / "mb2fmu"
 
 
 def test_a_folder_that_cannot_be_made_is_told_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(b"")
-    monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "file"))
-    with pytest.raises(ToolError, match=compile_cache.CACHE_FOLDER_VARIABLE):
-        compile_cache.cache_folder()
+    monkeypatch.setenv(user_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(ToolError, match=user_cache.CACHE_FOLDER_VARIABLE):
+        user_cache.cache_folder()

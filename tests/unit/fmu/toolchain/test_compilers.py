@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from mb2fmu.errors import ToolError
+from mb2fmu.fmu import user_cache
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.toolchain import (
     PLATFORMS,
@@ -30,7 +31,7 @@ def test_products_and_sums_are_fused_only_where_that_is_allowed(platform, tmp_pa
     (tmp_path / "sum.c").write_text("double f(double a, double b, double c) { return a * b + c; }\n")
     tool, variables = (
         compilers.find_compiler("zig"),
-        compilers.compiler_environment(compile_cache.cache_folder() / "zig", tmp_path),
+        compilers.compiler_environment(user_cache.cache_folder() / "zig", tmp_path),
     )
 
     def fuses(*, fast: bool, variant: compilers.Variant) -> bool:
