@@ -49,7 +49,7 @@ RUNTIME_RULES = (
 it, and ``mb2fmu audit`` does for any FMU."""
 
 DEPENDENCY_RULES = "dependencies.*"
-AUDIT_CPU_TIME_S = 20.0
+AUDIT_CPU_TIME_S = 4.0
 """What the auditor's probes may take of the processor, in s: enough for all of them, except with stiff or large units.
 Whole runs of these are judged against the reference anyway."""
 

@@ -48,6 +48,7 @@ class MathMLPrinter:
     """
 
     symbols: Mapping[Any, str] = field(default_factory=lambda: MappingProxyType({}))
+    _printed: dict[Any, _PrintedFormula] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def expression(self, expression: Any) -> str:
         """Return a scalar expression as one ``mrow``."""
@@ -122,13 +123,15 @@ class MathMLPrinter:
         return f'<mtable class="matrix">{rows}</mtable>'
 
     def _print(self, e: Any) -> _PrintedFormula:
-        """Print an expression by the printer of the first of its classes that has one."""
+        """Print an expression by the printer of the first of its classes that has one; equal parts once."""
         if e in self.symbols:
             return self.symbols[e], _ATOM
-        for kind in type(e).__mro__:
-            if kind in _PRINTERS_BY_CLASS:
-                return _PRINTERS_BY_CLASS[kind](self, e)
-        return f"<mtext>{escape(str(e))}</mtext>", _ATOM
+        if e not in self._printed:
+            kind = next((kind for kind in type(e).__mro__ if kind in _PRINTERS_BY_CLASS), None)
+            self._printed[e] = (
+                _PRINTERS_BY_CLASS[kind](self, e) if kind else (f"<mtext>{escape(str(e))}</mtext>", _ATOM)
+            )
+        return self._printed[e]
 
     def _within(self, e: Any, at_least: int) -> str:
         """Return an expression, in brackets if it binds weaker than its place demands."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,15 @@ class _ExpressionGroup:
     function: Any
     symbol_positions: IndexArray
     result_positions: IndexArray
+
+
+@lru_cache(maxsize=64)
+def evaluate_by_structure(arguments: tuple[sm.Symbol, ...], expressions: tuple[sm.Expr, ...]) -> EvaluationByStructure:
+    """Return the values of some expressions as a function of their symbols; what was compiled before is used again.
+
+    A mechanism is evaluated by each of the checks and references of a run, mostly by the same expressions.
+    """
+    return EvaluationByStructure(arguments, expressions)
 
 
 class EvaluationByStructure:

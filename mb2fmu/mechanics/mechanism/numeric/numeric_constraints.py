@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.evaluation_by_structure import EvaluationByStructure
+from mb2fmu.mechanics.mechanism.numeric.evaluation_by_structure import EvaluationByStructure, evaluate_by_structure
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.model.numpy_functions import compile_numpy_function
 
@@ -56,7 +56,7 @@ class NumericConstraints:
             sm.sympify(expression)
             for expression in (*A.values(), *K.values(), *(constraints.offset if constraints else ()))
         ]
-        self._evaluate = EvaluationByStructure([m.t, *m.q, *self._other_arguments], expressions)
+        self._evaluate = evaluate_by_structure((m.t, *m.q, *self._other_arguments), tuple(expressions))
 
     def evaluate(
         self, t: float, q: Array, z: Array, r: Array, p: Sequence[float] | Array
@@ -89,7 +89,7 @@ class NumericConstraints:
         m, constraints = self._mechanism, self._mechanism.velocity_constraints
         auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
         rows = [sm.sympify(expression).xreplace(auxiliary) for expression in constraints.bias] if constraints else []
-        return EvaluationByStructure([m.t, *m.q, *m.u, *self._other_arguments], rows)
+        return evaluate_by_structure((m.t, *m.q, *m.u, *self._other_arguments), tuple(rows))
 
 
 def _entry_positions(entries: dict[tuple[int, int], sm.Expr]) -> EntryPositions:

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.evaluation_by_structure import EvaluationByStructure
+from mb2fmu.mechanics.mechanism.numeric.evaluation_by_structure import evaluate_by_structure
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_function
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
@@ -506,14 +506,14 @@ class NumericMechanism:
         m = self.mechanism
         calculated = [assignment.symbol for assignment in m.calculated_parameters]
         arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *calculated]
-        self._evaluate = EvaluationByStructure(arguments, list(self._expression_indices))
+        self._evaluate = evaluate_by_structure(tuple(arguments), tuple(self._expression_indices))
         self._value_gather = np.array(self._value_indices, dtype=np.intp)
         pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
         known = [*arguments, *(symbol for load in pathways for symbol in (load.length, load.rate))]
         known += [symbol for vector in m.motion_vectors for symbol in vector.symbols]
-        self._evaluate_forces = EvaluationByStructure([*known, *m.constraint_forces], self._load_tables.scalars)
-        self._evaluate_potential = EvaluationByStructure(known, list(map(sm.sympify, m.potential_forces)))
-        self._evaluate_z = EvaluationByStructure(known, list(map(sm.sympify, m.z_dot)))
+        self._evaluate_forces = evaluate_by_structure((*known, *m.constraint_forces), tuple(self._load_tables.scalars))
+        self._evaluate_potential = evaluate_by_structure(tuple(known), tuple(map(sm.sympify, m.potential_forces)))
+        self._evaluate_z = evaluate_by_structure(tuple(known), tuple(map(sm.sympify, m.z_dot)))
 
     def _register_expressions(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> int:
         """Return the position at which values of these expressions begin; equal ones are evaluated once."""
