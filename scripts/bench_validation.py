@@ -2,7 +2,7 @@
 
 Each run has a cache of its own with what is the same for every model, and compiled once on a machine: parts of zig's C
 library, and the functions in C that the validation's reference is integrated by (1.1 to 1.3 s together). Nothing of the
-model, its unit or its reference's equations is compiled already. The table is Markdown.
+model, its FMU or its reference's equations is compiled already. The table is Markdown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Nominals of states and inputs without declared ones: their magnitudes in the experiment.
 
-A unit's integrator, and that of an importer of Model Exchange, keep the error of a state near zero below a part of its
+An FMU's integrator, and that of an importer of Model Exchange, keep the error of a state near zero below a part of its
 nominal. FMI's default is 1 of whatever the unit is, which is nothing to a mechanism of micrometres: a state of 1e-6 m
 would be off by as much as it moves. So the experiment is followed roughly, and the nominal is the largest magnitude
 that the state has on the way, as a power of ten. A state that stays below a ten-thousandth of its typical magnitude

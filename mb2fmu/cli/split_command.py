@@ -90,13 +90,13 @@ def split(
       mb2fmu split masses.py --at "load[1]" --at "load[2]" --by motion
       mb2fmu split pendulum.py --at P1 --at P2 --by line --stiffness 1e4 --step 5e-4
     """
-    from mb2fmu.pipeline.system_runs.split_run import split_model as cut_into_units
+    from mb2fmu.pipeline.system_runs.split_run import split_model as write_part_fmus
     from mb2fmu.systems.splitting import SplittingSettings
 
     given = {name: value for name, value in numbers.items() if value is not None}
     settings = SplittingSettings(bandwidth=bandwidth, delay=delay or step, **given)
     with StageProgress() as progress:
-        done = cut_into_units(
+        done = write_part_fmus(
             model, places, folder, way=way, arguments=arguments, settings=settings, step=step, observer=progress
         )
     if not write_json_result(_form_split_facts(done, places), json_file):
@@ -108,14 +108,14 @@ def _form_split_facts(done: SplitResult, places: tuple[str, ...]) -> dict[str, A
     return {
         "at": list(places),
         "by": done.cut.method,
-        "units": [
+        "fmus": [
             {
                 "part": part.name,
-                "fmu": str(unit),
+                "fmu": str(fmu),
                 "states": _list_part_states(part),
                 "takes": _list_coupled_inputs(part),
             }
-            for part, unit in zip(done.parts, done.units, strict=True)
+            for part, fmu in zip(done.parts, done.fmus, strict=True)
         ],
         "left_out": _list_missing_outputs(done),
         "settings": asdict(done.settings),
@@ -144,9 +144,9 @@ def _list_missing_outputs(done: SplitResult) -> list[str]:
 def _print_split(done: SplitResult, places: tuple[str, ...], settings: SplittingSettings) -> None:
     """Say what was cut and written."""
     print_unless_quiet(f"Cut at {', '.join(places)} by {done.cut.method}")
-    for part, unit in zip(done.parts, done.units, strict=True):
+    for part, fmu in zip(done.parts, done.fmus, strict=True):
         print_unless_quiet(
-            f"  {part.name}: {unit}; states {', '.join(_list_part_states(part))}; "
+            f"  {part.name}: {fmu}; states {', '.join(_list_part_states(part))}; "
             f"takes {', '.join(_list_coupled_inputs(part))}"
         )
     if lost := _list_missing_outputs(done):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mb2fmu.systems.ssp.ssp_archive import SspVersion
 
 
-@click.command(short_help="Couple several units: run them together, write SSP and OSP files.")
+@click.command(short_help="Couple several FMUs: run them together, write SSP and OSP files.")
 @click.argument("system", type=click.Path(path_type=Path), metavar="SYSTEM.py|SYSTEM.ssp")
 @folder_option
 @click.option(

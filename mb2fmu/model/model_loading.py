@@ -184,7 +184,7 @@ def _check_readable(path: Path, promised: type) -> None:
         return
     if path.suffix != ".py" and path.exists():
         remedy = f"give the Python file that has the {word} function, " + (
-            "or a robot's (.urdf, .xml, .sdf); simulate, animate, validate and audit take a unit (.fmu), too"
+            "or a robot's (.urdf, .xml, .sdf); simulate, animate, validate and audit take an FMU (.fmu), too"
             if is_model
             else "or an .ssp"
         )

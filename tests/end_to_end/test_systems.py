@@ -76,8 +76,8 @@ def test_joints_on_lines_give_way_no_more_than_they_are_said_to(tmp_path: Path) 
     told = CliRunner().invoke(commands, [*asked, "--step", "1e-3", "--json", str(tmp_path / "split.json")])
     assert told.exit_code == 0, told.output
     facts = json.loads((tmp_path / "split.json").read_text())
-    assert [unit["part"] for unit in facts["units"]] == ["part1", "part2", "part3"]
-    assert all(Path(unit["fmu"]).is_file() and unit["states"] and unit["takes"] for unit in facts["units"])
+    assert [unit["part"] for unit in facts["fmus"]] == ["part1", "part2", "part3"]
+    assert all(Path(unit["fmu"]).is_file() and unit["states"] and unit["takes"] for unit in facts["fmus"])
     assert Path(facts["system"]) == tmp_path / "system.py"
     # Nobody chose a stiffness: the lightest part, a link of 1 kg, decides.
     assert "compliance 0.0001 m/N, parasitic inertia 0.01 kg" in told.output

@@ -121,7 +121,7 @@ def _perpendicular_directions(axis: Vector, frame: ReferenceFrame) -> tuple[Vect
 class Latch(NamedElement):
     """Position rows that are held while the latch is closed; closing is an impact that ends motion along them.
 
-    The unit has ``name.engaged`` (1 while it is closed), ``name.changes`` (how often it closed or opened) and of each
+    The FMU has ``name.engaged`` (1 while it is closed), ``name.changes`` (how often it closed or opened) and of each
     row ``name.force`` (what holds it, an output), ``name.impulse`` (of the last closing) and ``name.held_at`` (the
     value at which it is held). With several rows a label follows: ``name.force_x``, ``name.torque_z``,
     ``name.impulse_x``. Forces and impulses are positive as they drive the row up.

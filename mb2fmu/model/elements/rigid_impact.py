@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Impact(NamedElement):
     """A gap that stays >= 0: where it closes, speeds jump; after a slow impact it stays closed.
 
-    The unit has ``name.impulse`` (of the last impact), ``name.impacts`` (how many there were), ``name.resting`` (1
+    The FMU has ``name.impulse`` (of the last impact), ``name.impacts`` (how many there were), ``name.resting`` (1
     while the contact rests) and the output ``name.force`` (what it exerts while it rests). With a gap in m these are
     in N.s and N, positive as they part what touches; with one in rad in N.m.s and N.m.
 

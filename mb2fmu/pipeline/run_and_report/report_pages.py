@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from mb2fmu.visualization import Drawing, PlotSignals, Scene
 
 MAX_PACKED_REPORT_BYTES = 1_000_000
-"""Bytes of the page in a unit."""
+"""Bytes of the page in an FMU."""
 KANE_QUANTITY_KINDS = ("partial-velocities", "generalized-active-forces", "generalized-inertia-forces")
 MAX_UNFOLDED_GRAPH_BODIES = 8
 """Above, the graph is folded."""
 MAX_PARTIAL_VELOCITIES = 100
 """Bodies times speeds up to which a page shows Kane's quantities."""
 MAX_PARTIAL_VELOCITIES_IN_FMU = 25
-"""The same of the page in a unit: forming them for an arm of seven hinges takes as long as reading and lowering it."""
+"""The same of the page in an FMU: forming them for an arm of seven hinges takes as long as reading and lowering it."""
 MAX_QUANTITY_LINES_IN_FMU = 30
-"""Lines of each kind of quantity in the page in a unit."""
+"""Lines of each kind of quantity in the page in an FMU."""
 
 
 def render_fmu_description(built: FmuBuild) -> bytes:
@@ -119,12 +119,12 @@ def add_validation_page(built: FmuBuild, validated: ValidationOutcome, command: 
 
 
 def format_run_command(built: FmuBuild, arguments: Mapping[str, Any], options: ExportOptions) -> str:
-    """Return the command that makes the same unit again; empty where the model came from no file.
+    """Return the command that makes the same FMU again; empty where the model came from no file.
 
     Args:
         built: The FMU, with its target, and with the model's file and the values that were set.
         arguments: Of the model's function.
-        options: Of equations and unit, as asked for.
+        options: Of equations and FMU, as asked for.
     """
     definition, target = built.derivation.definition, built.interface.target
     if definition.source is None:

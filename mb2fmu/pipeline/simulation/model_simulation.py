@@ -53,7 +53,7 @@ def simulate(
 ) -> ModelSimulation | FmuSimulation:
     """Simulate a model by its own equations, without any FMU; or an FMU by fmpy.
 
-    A model with events of its own, with contacts, or with friction that sticks is run as a unit too, which is made for
+    A model with events of its own, with contacts, or with friction that sticks is run as an FMU too, which is made for
     it: x' alone does not tell when a mode ends.
 
     Args:
@@ -177,7 +177,7 @@ def integrate_derivation(
     if derivation.mechanism.has_event_sources:
         what = f"{definition.name} has events of its own, which equations alone do not know"
         fault = Fault(what, "events", "simulate or animate its unit: mb2fmu export, then mb2fmu animate NAME.fmu")
-        raise ValidationError("the model cannot be simulated without a unit:", [fault])
+        raise ValidationError("the model cannot be simulated without an FMU:", [fault])
     run = definition.experiment
     run = replace(run, stop=stop or run.stop, step=step or run.step)
     given = form_experiment_numbers(replace(definition, experiment=run))

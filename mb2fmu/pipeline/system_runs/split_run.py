@@ -1,6 +1,6 @@
 """``split_model``: turn one model into several FMUs, and the file that couples them.
 
-Path → Derivation (the whole) → Cut → Parts → units, system file
+Path → Derivation (the whole) → Cut → Parts → FMUs, system file
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ MAX_SYSTEM_TOLERANCE = 1e-11
 
 @dataclass(frozen=True)
 class SplitResult:
-    """A model cut into units.
+    """A model cut into FMUs.
 
     Attributes:
         settings: The numbers of what it was cut by.
         cut: Where.
         parts: One per unit.
-        units: Their archives.
+        fmus: Their archives.
         system: The file that couples them.
     """
 
     settings: SplittingSettings
     cut: MechanismCut
     parts: tuple[MechanismPart, ...]
-    units: tuple[Path, ...]
+    fmus: tuple[Path, ...]
     system: Path
 
 
@@ -64,7 +64,7 @@ def split_model(
     step: float = 0.001,
     observer: StageObserver | None = None,
 ) -> SplitResult:
-    """Cut a model into units and write them with the file that couples them.
+    """Cut a model into FMUs and write them with the file that couples them.
 
     Args:
         model: A model's file, if the whole model is to be the reference.
@@ -99,8 +99,8 @@ def split_model(
         run,
     ).encode()
     package.write_file_tree(FileTree(files), Path(folder))
-    units = tuple(Path(folder) / f"{part.definition.name}.fmu" for part in finished)
-    return SplitResult(known, made, finished, units, Path(folder) / "system.py")
+    fmus = tuple(Path(folder) / f"{part.definition.name}.fmu" for part in finished)
+    return SplitResult(known, made, finished, fmus, Path(folder) / "system.py")
 
 
 def _build_part_fmu(part: MechanismPart, observer: StageObserver | None) -> bytes:

@@ -62,7 +62,7 @@ def list_model_facts(
             f"0 to {format_declared_number(experiment.stop)} s in steps of {format_declared_number(experiment.step)} s",
         ),
         Fact("Solver of the FMU", _describe_solver(interface.solver, experiment.step) if interface else ""),
-        Fact("The unit", _describe_capabilities(interface.capabilities) if interface else ""),
+        Fact("The FMU", _describe_capabilities(interface.capabilities) if interface else ""),
     ]
     return tuple(fact for fact in facts if fact.text)
 

@@ -24,7 +24,7 @@ MODE_CHANGE_MARGIN = "(-1e-10)"
 """Margin below which a mode changes, as in a unit of Model Exchange: at the event itself no margin is zero."""
 
 _HELD_SLIP_LIMIT = "1e-9"
-"""What is held goes on where an event has set it to more than this, as in a unit."""
+"""What is held goes on where an event has set it to more than this, as in an FMU."""
 
 _EVENT_ACTIVE = f"(least < {MODE_CHANGE_MARGIN} or pre(stage) > 0.5)"
 _CURRENT_STAGE = (

@@ -1,4 +1,4 @@
-"""Description of a unit: passed from the generated part to the fixed part."""
+"""Description of an FMU: passed from the generated part to the fixed part."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """The unit.
+    """The FMU.
 
     Attributes:
         name: Model identifier.

@@ -80,11 +80,11 @@ class _Values(dict[str, Sequence[float]]):
 
 
 class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
-    """One instance of a unit. Subclasses say which unit it is.
+    """One instance of an FMU. Subclasses say which FMU it is.
 
     Attributes:
         unit: Which unit it is.
-        alive: All instances of this unit (each FMU has a copy of this module).
+        alive: All instances of this FMU (each FMU has a copy of this module).
     """
 
     unit: ClassVar[Description]

@@ -22,7 +22,7 @@ _TAIL = struct.Struct("<I")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The complete state of a unit.
+    """The complete state of an FMU.
 
     Attributes:
         phase: Of the life cycle.
