@@ -135,6 +135,8 @@ class ModeEquations(NumericEquations):
 
     def _list_holding_inputs(self, x: Floats, modes: SwitchModes) -> list[int]:
         """Return the numbers of own inputs that hold something: signs at zero, resting contacts, closed latches."""
+        if not (self.signs or self._contact_line_count or self._latch_row_count):
+            return []
         signs = [i for i in self.signs if modes.values[i] == 0.0]
         is_held = [x[place] > 0.5 for place in self._resting_states]
         is_held += [
