@@ -81,6 +81,7 @@ LEAK_RULE = "life.leak"
 BUSY_CHECK_TIME = 0.2
 """Time in which the activity of threads is measured, s."""
 
+MEMORY_SPENT = "the memory that it may take is used up"
 TRIAL_TIME_SHARE = 0.15
 """Share of the processor budget that one trial may take."""
 
@@ -181,7 +182,7 @@ def _report_stop(trial: Trial, fixture: TrialFixture, error: Exception, write: A
         # ctypes: a function that is not exported; binary.symbols names it
         write({"skipped": f"{fixture.interface}: {trial.title}: {str(error).rpartition(': ')[2]}"})
     elif isinstance(error, (OSError, MemoryError, ImportError, RuntimeError)) and (
-        exhausted := describe_exhausted_resources()
+        exhausted := describe_exhausted_resources() or (MEMORY_SPENT if isinstance(error, MemoryError) else "")
     ):
         write({"skipped": f"{fixture.interface}: {trial.title}: {exhausted}"})
     else:
