@@ -1,84 +1,116 @@
-"""Processor seconds of ``mb2fmu run`` by model: user and system time of the process and of all that it starts.
+"""Processor time of ``mb2fmu run`` and of other commands, in units of an import of SymPy's mechanics (S).
 
-Each run has a cache of its own with what is the same for every model, and compiled once on a machine: parts of zig's C
-library, and the functions in C that the validation's reference is integrated by (1.1 to 1.3 s together). Nothing of the
-model, its FMU or its reference's equations is compiled already. The table is Markdown.
+S is the processor time of ``python -c "import sympy.physics.mechanics"``, measured beside: machines differ by a factor
+of three, the ratio does not. Counted is user and system time of the process and of all that it starts, with compiled
+bytecode and warm caches: each model is run twice, and the second run counts. The tables are Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MODELS = ROOT / "models"
-WARM = """
-from mb2fmu.validation.compiled.compiled_equations import compile_equations_runtime
-compile_equations_runtime()
-"""
+WARM_MODEL = MODELS / "simple_pendulum.py"
+STAGES = ("reference", "simulate", "compare", "conformance")
+"""Stages of a validation, as its JSON names their times."""
+
+COMMANDS = {
+    "--help": ("--help",),
+    "list": ("list",),
+    "export": ("export", str(WARM_MODEL), "-o", "{folder}"),
+    "simulate": ("simulate", str(WARM_MODEL), "--csv", "{folder}/motion.csv"),
+    "linearize": ("linearize", str(WARM_MODEL)),
+    "audit": ("audit", "{fmu}"),
+}
+"""Commands that are measured beside ``run``; ``{fmu}`` is an FMU that was exported before."""
 
 
-def seconds(model: str, joints: int | None = None) -> float:
-    """Processor seconds of one run.
-
-    Args:
-        model: Name of a file in models/.
-        joints: Of models/chain.py.
+def measure_processor_time(command: Sequence[str], cache: Path) -> float:
+    """Return the processor time of a command and of all that it starts, in s.
 
     Raises:
-        subprocess.CalledProcessError: If the run fails; the verdict counts as failure too.
+        subprocess.CalledProcessError: If it fails; a failed validation does, too.
     """
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [sys.executable, *command], env=variables | {"MB2FMU_CACHE_DIR": str(cache)}, check=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure_unit(cache: Path) -> float:
+    """Return S, the shortest processor time of five imports of SymPy's mechanics, in s."""
+    return min(measure_processor_time(("-c", "import sympy.physics.mechanics"), cache) for _ in range(5))
+
+
+def measure_run(model: str, arguments: Sequence[str], cache: Path) -> tuple[float, dict[str, float]]:
+    """Return the processor time of ``mb2fmu run`` in s, and the wall-clock time of stages of its validation."""
     with tempfile.TemporaryDirectory(prefix="mb2fmu-bench-") as name:
-        folder = Path(name)
-        variables = os.environ | {"MB2FMU_CACHE_DIR": str(folder / "cache")}
-        subprocess.run([sys.executable, "-c", WARM], env=variables, check=True)
-        command = [sys.executable, "-m", "mb2fmu", "run", str(MODELS / f"{model}.py"), "-o", str(folder / "out")]
-        command += ["--set", f"n={joints}"] if joints else []
-        before = _used()
-        subprocess.run(command, env=variables, check=True, stdout=subprocess.DEVNULL)
-        return _used() - before
+        facts = Path(name) / "facts.json"
+        command = ("-m", "mb2fmu", "run", model, "-o", str(Path(name) / "out"), "--json", str(facts), *arguments)
+        spent = [measure_processor_time(command, cache) for _ in range(2)][1]
+        return spent, json.loads(facts.read_text(encoding="utf-8"))["timings"]
 
 
-def _used() -> float:
-    """Processor seconds of all processes that this one has waited for, and of theirs."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def table(after: dict[str, float], before: dict[str, float]) -> str:
-    """Rows of model, seconds before and after."""
-    rows = ["| Model | before, s | after, s |", "| --- | ---: | ---: |"]
-    for name, value in after.items():
-        old = f"{before[name]:.1f}" if name in before else ""
-        rows.append(f"| {name} | {old} | {value:.1f} |")
-    return "\n".join(rows)
+def measure_commands(unit: float, cache: Path) -> list[str]:
+    """Return a table of the other commands, for a simple pendulum."""
+    rows = ["| Command | S |", "| --- | ---: |"]
+    with tempfile.TemporaryDirectory(prefix="mb2fmu-bench-") as name:
+        fmu = next(iter(sorted(cache.parent.glob("out/*.fmu"))))
+        for label, words in COMMANDS.items():
+            command = [word.format(folder=name, fmu=fmu) for word in words]
+            rows.append(f"| {label} | {measure_processor_time(('-m', 'mb2fmu', *command), cache) / unit:.1f} |")
+    return rows
 
 
 def main() -> None:
-    """Runs, prints, writes."""
+    """Measures, prints, writes."""
     parser = argparse.ArgumentParser(prog="bench_validation", description=__doc__)
-    parser.add_argument("models", nargs="*", metavar="MODEL", help="default: all")
-    parser.add_argument("--joints", type=int, nargs="*", default=[], help="chains of so many joints too")
+    parser.add_argument(
+        "models", nargs="*", metavar="MODEL", help="names in models/, or files; default: all of models/"
+    )
+    parser.add_argument("--joints", type=int, nargs="*", default=[], help="chains of so many joints, too")
+    parser.add_argument("--commands", action="store_true", help="measure other commands, too")
     parser.add_argument("--before", type=Path, help="JSON of an earlier --write")
-    parser.add_argument("--write", type=Path, help="JSON: name → seconds")
+    parser.add_argument("--write", type=Path, help="JSON: name → S")
     arguments = parser.parse_args()
     names = arguments.models or sorted(path.stem for path in MODELS.glob("*.py"))
-    asked: list[tuple[str, str, int | None]] = [(name, name, None) for name in names]
-    asked += [(f"chain, {joints} joints", "chain", joints) for joints in arguments.joints]
+    asked: list[tuple[str, str, Sequence[str]]]
+    asked = [(Path(name).stem, name if Path(name).is_file() else str(MODELS / f"{name}.py"), ()) for name in names]
+    asked += [(f"chain, {n} joints", str(MODELS / "chain.py"), ("--set", f"n={n}")) for n in arguments.joints]
     before: dict[str, float] = json.loads(arguments.before.read_text(encoding="utf-8")) if arguments.before else {}
-    after = {}
-    for label, model, joints in asked:
-        after[label] = seconds(model, joints)
-        print(f"{label}: {after[label]:.1f} s", file=sys.stderr, flush=True)
+    compileall.compile_dir(ROOT / "mb2fmu", quiet=2)
+    after: dict[str, float] = {}
+    rows = [f"| Model | S before | S | of it, by the clock in s: {' | '.join(STAGES)} |"]
+    rows.append(f"| --- | ---: | ---: |{' ---: |' * len(STAGES)}")
+    with tempfile.TemporaryDirectory(prefix="mb2fmu-bench-") as name:
+        cache = Path(name) / "cache"
+        unit = measure_unit(cache)
+        measure_processor_time(("-m", "mb2fmu", "run", str(WARM_MODEL), "-o", str(cache.parent / "out")), cache)
+        for label, model, words in asked:
+            spent, stages = measure_run(model, words, cache)
+            after[label] = spent / unit
+            old = f"{before[label]:.1f}" if label in before else ""
+            shares = " | ".join(f"{stages.get(stage, 0.0):.1f}" for stage in STAGES)
+            rows.append(f"| {label} | {old} | {after[label]:.1f} | {shares} |")
+            print(f"{label}: {after[label]:.1f} S", file=sys.stderr, flush=True)
+        other_rows = measure_commands(unit, cache) if arguments.commands else []
     if arguments.write:
         arguments.write.write_text(json.dumps(after, indent=2) + "\n", encoding="utf-8")
-    print(table(after, before))
+    print("\n".join([f"S = {unit:.2f} s", "", *rows, *(["", *other_rows] if other_rows else [])]))
 
 
 if __name__ == "__main__":
