@@ -17,6 +17,11 @@ Dof = tuple[int, int]
 
 _INERTIA_ROUND_OFF = 1e-12
 """Inertia left along a joint, relative to that before joints behind it gave way, that is round-off."""
+_MASS_ON_AXIS_FRACTION = 1e-14
+"""Inertia along a joint, relative to that of the same masses at right angles to it, of masses on its axis.
+
+Files write angles with eight digits: a mass that is meant to be on an axis is 1e-8 of its distance beside it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +167,10 @@ def check_singular_joints(tree: ArticulatedTree, where: str) -> None:
     dofs = motion_directions(tree)
     positions = {i: 0.3 + 0.1 * (i % 7) for i in range(len(tree.parts))}
     M = compute_inertia_and_weight(tree, positions, np.zeros(3))[0]
-    before = np.diag(M).copy()
+    before, off_axis = np.diag(M).copy(), _inertia_off_axis(tree, positions)
     found: dict[int, None] = {}
     for j in reversed(range(len(dofs))):
-        if M[j, j] <= _INERTIA_ROUND_OFF * max(before[j], 1e-300):
+        if M[j, j] <= max(_INERTIA_ROUND_OFF * before[j], _MASS_ON_AXIS_FRACTION * off_axis[j]):
             found[dofs[j][0]] = None
             continue
         M[:j, :j] -= np.outer(M[:j, j], M[:j, j]) / M[j, j]
@@ -178,6 +183,22 @@ def check_singular_joints(tree: ArticulatedTree, where: str) -> None:
         faults.append(Fault(what, f"{where}:{line}" if line else where, remedy))
     if faults:
         raise ModelError("the robot's equations of motion would be singular:", faults)
+
+
+def _inertia_off_axis(tree: ArticulatedTree, positions: Mapping[int, float]) -> Array:
+    """Return the largest inertia that the masses beyond each joint could have at their distances, shape (n,)."""
+    dofs = motion_directions(tree)
+    largest = np.zeros(len(dofs))
+    poses, columns = compute_twists(tree, positions)
+    for part, pose, own in zip(tree.parts, poses, columns, strict=True):
+        if part.inertia is None:
+            continue
+        center = pose.position + pose.rotation @ part.inertia.center
+        for j, twist in own.items():
+            turning = float(twist[:3] @ twist[:3])
+            arm = center - poses[dofs[j][0]].position
+            largest[j] += turning * (part.inertia.mass * arm @ arm + np.linalg.norm(part.inertia.inertia))
+    return largest
 
 
 def _joint_twists(part: TreePart, at: Pose) -> list[Array]:

@@ -256,6 +256,22 @@ def test_what_makes_the_mass_matrix_singular_is_named(tmp_path: Path) -> None:
         pipeline.Model.from_urdf(path, base="floating")
 
 
+@pytest.mark.parametrize(("angle", "place"), [("0", "0 0 0.3"), ("1.5707963", "0.3 0 0"), ("0.7853982", "0.3 0 0.3")])
+def test_mass_on_an_axis_but_for_the_digits_of_the_file_is_named(tmp_path: Path, angle: str, place: str) -> None:
+    moments = 'ixx="{i}" iyy="{i}" izz="{i}" ixy="0" ixz="0" iyz="0"'
+    mass = f'<inertial><origin xyz="{place}"/><mass value="2"/><inertia {moments}/></inertial>'
+    turning = '<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint>'
+    fixed = '<joint name="f" type="fixed"><parent link="b"/><child link="c"/>'
+    fixed += f'<origin rpy="0 -{angle} 0"/></joint>'
+    text = robot('<link name="a"/>', '<link name="b"/>', f'<link name="c">{mass}</link>', turning, fixed)
+    path = tmp_path / "axis.urdf"
+    path.write_text(text.format(i=0))
+    with pytest.raises(ModelError, match="joint j moves link b, which no inertia resists"):
+        pipeline.Model.from_urdf(path)
+    path.write_text(text.format(i=1e-9))
+    assert pipeline.Model.from_urdf(path)
+
+
 def test_settings_are_judged_together(file: Path) -> None:
     with pytest.raises(ModelError) as caught:
         pipeline.Model.from_urdf(file, bsae="floating", limits="soft", gravity="1 2")

@@ -20,6 +20,10 @@ COMPARISON_TOLERANCE = 1e-8
 """Largest difference of vectors that are equal but for round-off, relative to them."""
 ROUND_OFF_TOLERANCE = 1e-12
 """Largest round-off where larger quantities of the same unit cancel, relative to these."""
+_VANISHING_ROW_FRACTION = 1e-13
+"""A row of constraints over typical speeds that is shorter than this part of the longest is round-off."""
+_RANK_TOLERANCE = 1e-10
+"""Singular values of rows of unit length below it count as none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +86,11 @@ def draw_random_states(
             A, b, _ = numeric.constraints()
             finite = np.isfinite(A).all() and all(np.isfinite(point.velocity).all() for point in numeric.points)
         if finite:
-            u_constrained = (
-                u - u_sizes * (np.linalg.pinv(_normalize_rows(A * u_sizes)) @ _normalize_rows(A * u_sizes, A @ u + b))
-                if len(A)
-                else u
-            )
+            u_constrained = u
+            if len(A):
+                lengths = row_lengths(A * u_sizes)
+                inverse = np.linalg.pinv(A * u_sizes / lengths[:, None], rcond=_RANK_TOLERANCE)
+                u_constrained = u - u_sizes * (inverse @ ((A @ u + b) / lengths))
             samples.append(StateSample(t, q, u, u_constrained, z, r, parameters))
         if len(samples) == SAMPLE_COUNT:
             return samples
@@ -120,11 +124,25 @@ def set_random_state(numeric: NumericMechanism, sample: StateSample, *, on_const
     )
 
 
-def _normalize_rows(rows: Array, values: Array | None = None) -> Array:
-    """Scale rows to unit length, or values by the lengths of the rows; rows that vanish stay unchanged."""
+def row_lengths(rows: Array) -> Array:
+    """Return the lengths of rows; for a row that is round-off beside the others, the length of the longest.
+
+    So a row that vanishes stays next to nothing when it is divided by its length, be it an exact zero or not.
+    """
     length = np.linalg.norm(rows, axis=1)
-    length = np.where(length > 0.0, length, 1.0)
-    return rows / length[:, None] if values is None else values / length
+    longest = np.max(length, initial=0.0) or 1.0
+    return np.asarray(np.where(length > _VANISHING_ROW_FRACTION * longest, length, longest))
+
+
+def count_independent_rows(rows: Array) -> int:
+    """Return the rank of rows, each taken by its direction alone.
+
+    Args:
+        rows: Shape (m, n), in units in which typical columns are alike.
+    """
+    if not rows.size:
+        return 0
+    return int(np.linalg.matrix_rank(rows / row_lengths(rows)[:, None], tol=_RANK_TOLERANCE))
 
 
 def vectors_differ(a: Array, b: Array, largest_magnitude: float) -> bool:

@@ -19,12 +19,15 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     COMPARISON_TOLERANCE,
+    ROUND_OFF_TOLERANCE,
     StateSample,
     append_auxiliary_speeds,
+    count_independent_rows,
     draw_random_states,
     format_vector,
     free_parameter_values,
     max_angular_velocity,
+    row_lengths,
     set_random_state,
     vectors_differ,
 )
@@ -51,6 +54,8 @@ __all__ = [
 
 Array = npt.NDArray[np.float64]
 
+_CANCELLED_ENERGY_FRACTION = 1e-30
+"""Kinetic energy at a typical speed, as a part of the largest such energy, that is the square of round-off."""
 _DIFFERENCE_STEP = 1e-5  # of typical magnitudes of coordinates, for central differences
 
 
@@ -170,14 +175,15 @@ def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[State
 def _mass_faults(numeric: NumericMechanism, samples: list[StateSample]) -> list[Fault]:
     """Return a fault unless the mass matrix over the independent speeds is positive definite."""
     m = numeric.mechanism
-    n = len(m.u)
+    n, units = len(m.u), estimate_characteristic_units(m.declared)
+    speed_sizes = np.array([units.typical(speed) for speed in m.declared.speeds])
     massless_direction: Array | None = None
     for sample in samples:
         set_random_state(numeric, sample, on_constraints=True)
         M = numeric.dynamics()[0][:n, :n]
-        A = numeric.constraints()[0]
-        basis = np.linalg.svd(A)[2][np.linalg.matrix_rank(A) :].T if len(A) else np.eye(n)
-        scale = np.sqrt(np.abs(np.diag(M))) + (np.abs(np.diag(M)) == 0)
+        scale = _mass_scale(np.diag(M), numeric.mass_matrix_scale()[:n], speed_sizes)
+        A = numeric.constraints()[0] / scale
+        basis = np.linalg.svd(A / row_lengths(A)[:, None])[2][count_independent_rows(A) :].T if len(A) else np.eye(n)
         reduced = basis.T @ (M / np.outer(scale, scale)) @ basis
         if _is_positive_definite(reduced):
             return []
@@ -196,6 +202,22 @@ def _mass_faults(numeric: NumericMechanism, samples: list[StateSample]) -> list[
         *_negative_masses(numeric),
         Fault(problem, remedy="give mass or inertia (not zero, not negative) to what these speeds move"),
     ]
+
+
+def _mass_scale(diagonal: Array, uncancelled: Array, speed_sizes: Array) -> Array:
+    """Return the square roots of M's diagonal; those of what cancelled in it where only round-off is left.
+
+    Args:
+        diagonal: Of M.
+        uncancelled: The same, if nothing cancelled (:meth:`NumericMechanism.mass_matrix_scale`).
+        speed_sizes: Typical speeds; what cancels within one expression is small beside the other speeds' energies.
+    """
+    largest_energy = np.max(np.abs(diagonal) * speed_sizes**2, initial=0.0)
+    round_off = np.maximum(
+        ROUND_OFF_TOLERANCE**2 * uncancelled, _CANCELLED_ENERGY_FRACTION * largest_energy / speed_sizes**2
+    )
+    squares = np.where(np.abs(diagonal) > round_off, np.abs(diagonal), uncancelled)
+    return np.sqrt(np.where(squares > 0.0, squares, (largest_energy or 1.0) / speed_sizes**2))
 
 
 def _negative_masses(numeric: NumericMechanism) -> Iterator[Fault]:
@@ -257,7 +279,7 @@ def _constraint_force_faults(m: Mechanism, samples: list[StateSample]) -> list[F
                 )
                 remedy += f"ask for the force of the constraint, model.constraint(row, multiplier={symbol}, acts=[…])"
             faults.append(Fault(problem, remedy=remedy))
-    if not faults and any(np.linalg.matrix_rank(column[:, n:]) < count for column in columns):
+    if not faults and any(count_independent_rows(column[:, n:] * auxiliary) < count for column in columns):
         names = ", ".join(map(str, m.constraint_forces))
         problem = f"the auxiliary speeds do not determine {names}"
         faults.append(Fault(problem, remedy="give each unknown force an auxiliary speed along it"))
@@ -341,8 +363,8 @@ def start_faults(m: Mechanism) -> list[Fault]:
     A_dep, characteristic_units = A[:, dependent], estimate_characteristic_units(declared)
     units = np.array([characteristic_units.typical(speed) for speed in declared.speeds])
     scaled = A_dep * units[dependent]
-    lengths = np.linalg.norm(scaled, axis=1)
-    if not np.all(lengths > 0.0) or np.linalg.cond(scaled / lengths[:, None]) > 1e12:
+    lengths = row_lengths(A * units)  # of whole rows: what is round-off beside them determines no speed
+    if np.linalg.cond(scaled / lengths[:, None]) > 1e12:
         names = ", ".join(m.u[i].name for i in dependent)
         problem = f"{names} cannot be the dependent speeds at the start: the constraints do not determine them there"
         return [Fault(problem, remedy="choose other dependent speeds, or another start")]
