@@ -143,6 +143,27 @@ def body_class_without_potential_energy() -> Model:
 
 
 @stranger
+def inertias_about_pivots() -> Model:
+    """Two links by Lagrange: with less inertia about a pivot M is indefinite."""
+    a, b = me.dynamicsymbols("a b")
+    m, l, c, J, g = sm.symbols("m l c J g")
+    N, O = world()
+    A = N.orientnew("A", "Axis", (a, N.z))
+    B = A.orientnew("B", "Axis", (b, A.z))
+    E, G1 = O.locatenew("E", -l * A.y), O.locatenew("G1", -c * A.y)
+    G2 = E.locatenew("G2", -c * B.y)
+    E.v2pt_theory(O, N, A)
+    G1.v2pt_theory(O, N, A)
+    G2.v2pt_theory(E, N, B)
+    upper = me.RigidBody("upper", G1, A, m, (me.inertia(A, 0, 0, J), O))
+    lower = me.RigidBody("lower", G2, B, m, (me.inertia(B, 0, 0, J), E))
+    weights = [(G1, -m * g * N.y), (G2, -m * g * N.y)]
+    method = me.LagrangesMethod(me.Lagrangian(N, upper, lower), [a, b], forcelist=weights, frame=N)
+    starts = {a: 0.5, b: 0.2, a.diff(): 0.0, b.diff(): 0.0}
+    return declared("Pivots", method, "m=1 l=1 c=0.5 J=0.22 g=9.81", starts)
+
+
+@stranger
 def lagrangian_of_a_particle_on_a_circle() -> Model:
     x, y = me.dynamicsymbols("x y")
     m, l, g = sm.symbols("m l g")

@@ -343,14 +343,19 @@ def compare_fmu_with_samples(
                 sample, sample.rates[method], dict(zip(names, recorded[0], strict=True))
             )
             errors += [(ratio / bound_factor, place) for ratio, place in derivatives]
-        checks.append(
-            _form_check(
-                method, len(accelerations.samples), errors + (output_errors if method == ROBOTS else []), refusals
-            )
+        check = _form_check(
+            method, len(accelerations.samples), errors + (output_errors if method == ROBOTS else []), refusals
         )
+        checks.append(replace(check, how=check.how + _describe_indefinite_points(accelerations)))
     if output_errors and ROBOTS not in accelerations.methods:
         checks.append(_form_check("outputs", len(accelerations.samples), output_errors, []))
     return IndependentChecks(checks=(*checks, *_check_import(accelerations)))
+
+
+def _describe_indefinite_points(accelerations: SourceAccelerations) -> str:
+    """Return what is said of points at which the mechanism does not exist; empty where there are none."""
+    count = accelerations.indefinite_points
+    return f"; {count} drawn again, where the object's own mass matrix is indefinite" if count else ""
 
 
 def _check_import(accelerations: SourceAccelerations) -> Sequence[IndependentCheck]:

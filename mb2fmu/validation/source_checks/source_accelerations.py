@@ -30,7 +30,12 @@ from mb2fmu.validation.source_checks.source_equations import (
     estimate_forming_work,
     estimate_pathway_work,
 )
-from mb2fmu.validation.source_checks.source_kinematics import SCALE_BLEND_FRACTION, SourceKinematics, SourceMotion
+from mb2fmu.validation.source_checks.source_kinematics import (
+    SCALE_BLEND_FRACTION,
+    SourceKinematics,
+    SourceMotion,
+    is_indefinite,
+)
 from mb2fmu.validation.source_checks.source_objects import (
     SourceObjects,
     extract_source_objects,
@@ -99,6 +104,7 @@ class SourceAccelerations:
         latched_import_differences: (time, differences of the import) at points where a latch is closed, as
             :class:`AccelerationSample` has it: there the objects give no x', but their velocities, energy and forces.
         laws: By law: (error over bound, quantity and time) of the FMU's own runs.
+        indefinite_points: How many points were drawn again, since the objects' own mass matrix is indefinite there.
     """
 
     samples: tuple[AccelerationSample, ...]
@@ -110,6 +116,7 @@ class SourceAccelerations:
     left_out: tuple[str, ...] = ()
     latched_import_differences: tuple[ImportDifferencesAtTime, ...] = ()
     laws: tuple[tuple[str, tuple[LawError, ...]], ...] = ()
+    indefinite_points: int = 0
 
 
 def sample_source_accelerations(
@@ -156,6 +163,7 @@ def sample_source_accelerations(
         left_out=tuple(sampler.left_out),
         latched_import_differences=tuple(sampler.latched_import_differences),
         laws=laws,
+        indefinite_points=sampler.indefinite_points,
     )
 
 
@@ -209,6 +217,7 @@ class _SourceSampler:
         self._rate, self._usual_rate = mechanism.stabilization_rate, choose_attractor_rate(mechanism.declared)
         self.missing: dict[str, str] = {}
         self.left_out: list[str] = []
+        self.indefinite_points = 0
         self.latched_import_differences: list[ImportDifferencesAtTime] = []
         work = estimate_pathway_work(definition.mechanics)
         parts = self._parts = extract_source_objects(definition.mechanics, actuators=work <= MAX_PATHWAY_WORK)
@@ -343,6 +352,9 @@ class _SourceSampler:
         """Return x' at one point by every method, with round-off bounds; None where ill conditioned."""
         values = list(point.values)
         motion = self._kinematics.evaluate_motion(values) if self._kinematics is not None else None
+        if self._has_indefinite_mass(values, motion):
+            self.indefinite_points += 1
+            return None
         rates, scale = {}, np.zeros(len(self._list_state_names()))
         if self._equations is not None:
             rates["equations"], scale = self._evaluate_equations(values)
@@ -373,6 +385,14 @@ class _SourceSampler:
             dict(zip(names, terms.tolist(), strict=True)),
             self._name_states(values),
         )
+
+    def _has_indefinite_mass(self, values: list[float], motion: SourceMotion | None) -> bool:
+        """Return whether the object's own M has a negative eigenvalue: no such mechanism exists, and FMUs refuse it."""
+        if motion is not None:
+            return is_indefinite(motion.mass_matrix)
+        assert self._equations is not None
+        M = self._equations.mass_matrix(values)  # over independent speeds alone it is not symmetric
+        return bool(np.allclose(M, M.T, atol=0.0, rtol=1e-9)) and is_indefinite(M)
 
     def _name_states(self, values: list[float]) -> dict[str, float]:
         """Return the states by their FMU names."""

@@ -106,15 +106,13 @@ class SourceEquations:
         self._solves.append((unknowns, sm.Matrix(matrix), sm.Matrix(right)))
         return sm.Matrix(right.rows, right.cols, unknowns)
 
-    def x_dot(self, values: list[float]) -> tuple[Floats, Floats]:
-        """Return (q', u') in the order of ``q`` and ``u``, and the sums of the magnitudes of their terms.
+    def mass_matrix(self, values: list[float]) -> Floats:
+        """Return M of the object over its speeds, not reduced by constraints of a Lagrangian, shape (n_u, n_u)."""
+        speeds = slice(len(self.q), len(self.q) + len(self.u))
+        return self._evaluate_matrices(values)[0][speeds, speeds]
 
-        Args:
-            values: Of all slots but q', which follow.
-
-        Raises:
-            numpy.linalg.LinAlgError: If a matrix is singular.
-        """
+    def _evaluate_matrices(self, values: list[float]) -> tuple[Floats, Floats]:
+        """Return ``mass_matrix_full``, and the terms of all entries of ``forcing_full``."""
         values = list(values)
         for place, rate in zip(self._rate_places, self._rates(values), strict=True):
             values[place] = rate
@@ -125,7 +123,19 @@ class SourceEquations:
             values += np.linalg.solve(matrix, right).ravel().tolist()
         found = np.array(self._numbers(values))
         M = found[: self._size**2].reshape(self._size, self._size)
-        terms = np.split(found[self._size**2 :], np.cumsum(self._counts)[:-1])
+        return M, found[self._size**2 :]
+
+    def x_dot(self, values: list[float]) -> tuple[Floats, Floats]:
+        """Return (q', u') in the order of ``q`` and ``u``, and the sums of the magnitudes of their terms.
+
+        Args:
+            values: Of all slots but q', which follow.
+
+        Raises:
+            numpy.linalg.LinAlgError: If a matrix is singular.
+        """
+        M, found = self._evaluate_matrices(values)
+        terms = np.split(found, np.cumsum(self._counts)[:-1])
         f, size = np.array([np.sum(of) for of in terms]), np.array([np.sum(np.abs(of)) for of in terms])
         inverse = np.linalg.inv(M)
         x_dot = np.linalg.solve(M, f)

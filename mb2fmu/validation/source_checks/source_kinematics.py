@@ -29,6 +29,7 @@ from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedErro
 
 _COMPLEX_STEP = 1e-30
 _RANK_TOLERANCE = 1e-10
+_INDEFINITE_EIGENVALUE = 1e-12  # of a mass matrix with a unit diagonal
 SCALE_BLEND_FRACTION = 2.0**-6
 """64 of the 4,096 units of round-off that a bound is."""
 
@@ -51,6 +52,7 @@ class SourceMotion:
         masses: kg, shape (n_b,).
         centres: Positions of the mass centres, shape (n_b, 3); None where one is not joined to the origin.
         partials: Of velocities and angular velocities per speed, shapes (n_b, 3, n_u); A of the constraints.
+        mass_matrix: M over all speeds, unconstrained, shape (n_u, n_u).
     """
 
     q_dot: Floats
@@ -66,6 +68,7 @@ class SourceMotion:
     masses: Floats
     centres: Floats | None
     partials: tuple[Floats, Floats, Floats]
+    mass_matrix: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,6 +409,7 @@ class SourceKinematics:
             q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, blend_scales(Q_size, 1 / energy_units),
             requested, masses,
             np.array([c[0] for c in centres if c is not None]) if all(centres) else None, (J[:count], W[:count], A),
+            M,
         )  # fmt: skip
 
     def _inertia(self, i: int, values: RealOrComplexArray, velocities: _SourceVelocities) -> RealOrComplexArray:
@@ -471,6 +475,12 @@ def _solve_constrained_accelerations(
     bound = np.abs(G) @ (force_sizes / energy_units + np.abs(scaled) @ np.abs(w))
     bound += np.abs(np.eye(len(f)) - G @ scaled) @ np.abs(inverse) @ (np.abs(right_side) + np.abs(rows) @ np.abs(w))
     return w / energy_units, blend_scales(bound / energy_units, energy_units)
+
+
+def is_indefinite(M: Floats) -> bool:
+    """Return whether a mass matrix has a negative eigenvalue beyond round-off, whatever the units of its speeds."""
+    units = _energy_speed_units(M)
+    return bool(len(M) and np.min(np.linalg.eigvalsh(M / np.outer(units, units))) < -_INDEFINITE_EIGENVALUE)
 
 
 def _row_lengths(rows: Floats) -> Floats:

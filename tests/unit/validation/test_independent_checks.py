@@ -203,6 +203,21 @@ def test_what_was_read_wrongly_fails(name):
         assert not said.passed or moves_nothing(mechanism, wrong, motions), what
 
 
+def test_points_at_which_no_mechanism_exists_are_drawn_again():
+    """A smaller inertia about a pivot makes M indefinite: there the FMU refuses, rightly."""
+    true = read_of(STRANGERS["inertias_about_pivots"]())
+    mechanism, motions = true[1], sample_source_accelerations(*true)
+    assert motions.indefinite_points >= 2
+    assert len(motions.samples) == RANDOM_POINT_COUNT
+    said = verdict(true, mechanism, motions)
+    assert said.passed, said
+    assert f"{motions.indefinite_points} drawn again" in said.checks[0].how
+    for body in mechanism.bodies:
+        heavier = replace(body, mass=body.mass * sm.Rational(1001, 1000))
+        wrong = _with(mechanism, "bodies", mechanism.bodies.index(body), heavier)
+        assert not verdict(true, replace(wrong, lagrangian=None), motions, "kane").passed, body.name
+
+
 @settings(max_examples=4)
 @given(
     st.lists(
