@@ -60,6 +60,7 @@ MAX_STATES_FOR_DEPENDENCIES = 40
 """States up to which each declared dependency is tried: the cost grows with the square of their number."""
 
 CONTRADICTION_MESSAGE = "contradict each other"
+UNBOUNDED_INPUTS_MESSAGE = "larger changes of inputs without bounds"
 """How an FMU says that its constraints cannot hold with the parameters that it was given."""
 
 AUDITOR, MODEL = "auditor", "model"
@@ -135,6 +136,9 @@ def _run_auditor(fmu: Path, definition: Declarations, *, redundant: bool, runtim
         yield CheckerFinding(AUDITOR, finding.severity, f"{finding.rule}: {place}{finding.message}")
     if not errors:
         yield CheckerFinding(AUDITOR, "note", "the FMU does what its description says")
+    for reason in result.skipped:
+        if UNBOUNDED_INPUTS_MESSAGE in reason:
+            yield CheckerFinding(AUDITOR, "note", f"not tried: {reason}")
 
 
 def _finding_counts(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:

@@ -26,7 +26,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import TRIALS, Trial
 from mb2fmu.audit.behaviour.fixture.work_folders import WORK, work_folder_environment
-from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary, RefusedCallError
+from mb2fmu.audit.behaviour.instance.fmi_types import DISCARD, FmuLibrary, RefusedCallError
 from mb2fmu.audit.behaviour.instance.remote_hosts import IN_PROCESS, VALGRIND, WINE, load_remote_library, windows_path
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
 from mb2fmu.audit.behaviour.process.process_settings import describe_exhausted_resources
@@ -82,6 +82,8 @@ BUSY_CHECK_TIME = 0.2
 """Time in which the activity of threads is measured, s."""
 
 MEMORY_SPENT = "the memory that it may take is used up"
+_INPUT_REDUCTIONS = 2
+"""How often inputs without bounds are changed a tenth as far after a Discard."""
 TRIAL_TIME_SHARE = 0.15
 """Share of the processor budget that one trial may take."""
 
@@ -96,7 +98,7 @@ def run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
     """Run one trial; return whether the FMU can be instantiated, so that further trials make sense."""
     can_be_instantiated, trial_budget = True, fixture.library.trial_budget
     judged, reports_leak = False, False
-    for _ in range(2):
+    for _ in range(2 + _INPUT_REDUCTIONS):
         try:
             for observation in trial.function(fixture):
                 can_be_instantiated = can_be_instantiated and observation.rule != "life.instantiate"
@@ -108,6 +110,8 @@ def run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
             if retry:
                 continue
         except Exception as error:  # noqa: BLE001  whatever it is: it must not take the other trials along
+            if isinstance(error, RefusedCallError) and _reduce_inputs(fixture, error):
+                continue
             judged = _report_stop(trial, fixture, error, write)
         break
     _report_side_effects(fixture, write, reports_leak=reports_leak)
@@ -147,6 +151,23 @@ def _handle_early_end(
     if fixture.declared_stop is not None:  # without an experiment of its own it may end when it likes
         write({"found": ["life.ends", str(error), fixture.interface]})
     return True, _shorten_runs(fixture, error.time, "it wants to end")
+
+
+def _reduce_inputs(fixture: TrialFixture, refusal: RefusedCallError) -> bool:
+    """Let inputs without bounds change a tenth as far after a Discard; return whether the trial is to be repeated.
+
+    Nothing says how far such an input goes: far out an equation may have no value, which is no fault of the FMU. A
+    Discard at a hundredth of its typical magnitude is one.
+    """
+    inputs, factor = fixture.unbounded_inputs, fixture.shared.unbounded_input_factor
+    if refusal.status != DISCARD or not inputs or factor < 1.01 * 0.1**_INPUT_REDUCTIONS:
+        return False
+    fixture.shared.unbounded_input_factor = 0.1 * factor
+    names = ", ".join(variable.name for variable in inputs[:3])
+    fixture.skipped.append(
+        f"{fixture.interface}: larger changes of inputs without bounds ({names}): {refusal}; bounds say how far they go"
+    )
+    return True
 
 
 def _shorten_runs(fixture: TrialFixture, end: float, reason: str) -> bool:
