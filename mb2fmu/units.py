@@ -1,12 +1,13 @@
 """Units in Modelica's notation, read into FMI's base units.
 
-Grammar (Modelica 3.6, "Unit Expressions"; an exponent stands directly behind its unit, ``m2``):
+Grammar (Modelica 3.6, "Unit Expressions"; an exponent stands directly behind its unit, ``m2``; exponents that are no
+whole numbers, as in Hertz's stiffness ``N/m1.5``, are not Modelica's):
 
     expression  = numerator [ "/" denominator ]
     numerator   = "1" | product | "(" expression ")"
     denominator = factor | "(" expression ")"
     product     = factor { "." factor }
-    factor      = symbol [ [ "+" | "-" ] digits ]
+    factor      = symbol [ [ "+" | "-" ] digits [ "." digits | "/" digits ] ]
 
 So ``N.m.s/rad``, ``kg/(m.s2)`` and ``1/s`` are units; ``kg/m/s2`` and ``W/m2.K`` are refused: they can be read in two
 ways. ``to_modelica_notation`` brings ``kg*m^2/s**2``, ``N m``, ``m·s⁻²`` and ``-`` into this form.
@@ -29,6 +30,10 @@ from types import MappingProxyType
 
 BASE_UNITS = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
 """FMI's base units, in the order of ``Unit.exponents``."""
+Exponent = int | Fraction
+"""Of a unit: whole, or a fraction such as 3/2."""
+MAX_EXPONENT_DENOMINATOR = 12
+_MAX_EXPONENT_LENGTH = 12
 MAX_EXPONENT = 99
 """Of a base unit, either sign: no quantity has more, and FMI's descriptions have room for no number of digits."""
 
@@ -41,7 +46,7 @@ class UnitOfMeasurement:
         name: As it was written.
         factor: Value in base units per value in this unit, > 0.
         offset: Added after the factor: 273.15 for ``degC``, else 0.
-        exponents: Of the base units, in the order of ``BASE_UNITS``.
+        exponents: Of the base units, in the order of ``BASE_UNITS``; whole ones are of type ``int``.
 
     Raises:
         ValueError: If the factor is not a positive number or the exponents are not eight.
@@ -50,7 +55,7 @@ class UnitOfMeasurement:
     name: str
     factor: float
     offset: float
-    exponents: tuple[int, ...]
+    exponents: tuple[Exponent, ...]
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.factor) and self.factor > 0.0 and math.isfinite(self.offset)):
@@ -59,9 +64,15 @@ class UnitOfMeasurement:
             raise ValueError(f"{self.name}: {len(self.exponents)} exponents for {len(BASE_UNITS)} base units")
 
     @property
-    def powers(self) -> Mapping[str, int]:
+    def powers(self) -> Mapping[str, Exponent]:
         """Base unit → exponent, non-zero ones only."""
         return {base: power for base, power in zip(BASE_UNITS, self.exponents, strict=True) if power}
+
+    @property
+    def whole_exponents(self) -> tuple[int, ...] | None:
+        """The exponents; None if one is no whole number: FMI, SSP and Modelica have no others."""
+        whole = tuple(power for power in self.exponents if isinstance(power, int))
+        return whole if len(whole) == len(self.exponents) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +80,22 @@ class _ExactScale:
     """A unit while it is read, exact: ``ratio`` π^``pi_power`` base units, plus ``offset``."""
 
     ratio: Fraction
-    pi_power: int
-    exponents: tuple[int, ...]
+    pi_power: Exponent
+    exponents: tuple[Exponent, ...]
     offset: Fraction = Fraction(0)
 
-    def times(self, other: _ExactScale, power: int) -> _ExactScale:
-        """Return ``self`` · ``other``^``power``."""
+    def times(self, other: _ExactScale, power: Exponent) -> _ExactScale:
+        """Return ``self`` · ``other``^``power``; exact where the power is whole."""
         return _ExactScale(
-            self.ratio * other.ratio**power,
-            self.pi_power + other.pi_power * power,
-            tuple(a + power * b for a, b in zip(self.exponents, other.exponents, strict=True)),
+            self.ratio * Fraction(other.ratio**power),
+            _simplify_exponent(self.pi_power + other.pi_power * power),
+            tuple(_simplify_exponent(a + power * b) for a, b in zip(self.exponents, other.exponents, strict=True)),
         )
+
+
+def _simplify_exponent(power: Exponent) -> Exponent:
+    """Return a whole number as ``int``."""
+    return int(power) if power == int(power) else power
 
 
 _UNIT_SCALE_ONE = _ExactScale(Fraction(1), 0, (0,) * len(BASE_UNITS))
@@ -206,17 +222,21 @@ _COMMON_MISTAKES = MappingProxyType(
 _COMMON_PREFIXES = ("k", "M", "c", "m", "u", "n")
 """Prefixes that mechanics uses."""
 
-_TOKEN_PATTERN = re.compile(r"(?P<symbol>[A-Za-z]+)(?P<exponent>[+-]?\d+)?|(?P<one>1(?!\d))|(?P<sign>[./()])")
-_FOREIGN_SIGNS = MappingProxyType({"^": "an exponent is a whole number directly behind its unit: m2"})
+_TOKEN_PATTERN = re.compile(
+    r"(?P<symbol>[A-Za-z]+)(?P<exponent>[+-]?\d+(?:\.\d+|/\d+)?)?|(?P<one>1(?!\d))|(?P<sign>[./()])"
+)
+_FOREIGN_SIGNS = MappingProxyType({"^": "an exponent is a number directly behind its unit: m2, m1.5 or m3/2"})
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _MICRO_LETTERS = str.maketrans({"µ": "u", "μ": "u"})
-_EXPONENT_PATTERN = re.compile(r"\s*(?:\*\*|\^)\s*(?:([+-]?\d+)(?![.\d])|\(\s*([+-]?\d+)\s*\))")
+_EXPONENT_PATTERN = re.compile(
+    r"\s*(?:\*\*|\^)\s*(?:([+-]?\d+(?:\.\d+)?)(?![.\d])|\(\s*([+-]?\d+(?:\.\d+|\s*/\s*\d+)?)\s*\))"
+)
 _MULTIPLICATION_PATTERN = re.compile(r"\s*[*·⋅×]\s*")
 _ADJACENT_PATTERN = re.compile(r"(?<=[A-Za-z0-9)])\s+(?=[A-Za-z(])")
 _READ_ONLY_SPELLINGS = MappingProxyType({"-": "1", "°": "deg", "°C": "degC", "\u03a9": "Ohm", "\u2126": "Ohm"})
 """Whole texts that can be read in one way only."""
 
-UnitFactors = tuple[tuple[str, int], ...]
+UnitFactors = tuple[tuple[str, Exponent], ...]
 """A unit as a product: (symbol, exponent), in the order written."""
 
 
@@ -229,7 +249,7 @@ def to_modelica_notation(text: str) -> str:
     if not isinstance(text, str) or text.strip() in _READ_ONLY_SPELLINGS:
         return _READ_ONLY_SPELLINGS[text.strip()] if isinstance(text, str) else text
     plain = text.strip().translate(_SUPERSCRIPTS).translate(_MICRO_LETTERS)
-    plain = _EXPONENT_PATTERN.sub(lambda match: match[1] or match[2], plain)
+    plain = _EXPONENT_PATTERN.sub(lambda match: "".join((match[1] or match[2]).split()), plain)
     plain = re.sub(r"\s*/\s*", "/", _MULTIPLICATION_PATTERN.sub(".", plain))
     return _ADJACENT_PATTERN.sub(".", plain)
 
@@ -255,7 +275,7 @@ def parse_unit(text: str) -> UnitOfMeasurement:
     scale = _UNIT_SCALE_ONE
     for symbol, exponent in factors:
         scale = scale.times(_find_unit_symbol(symbol, text), exponent)
-    if max(map(abs, scale.exponents)) > MAX_EXPONENT:
+    if any(abs(float(power)) > MAX_EXPONENT for power in scale.exponents):
         raise ValueError(f"unit {text!r}: an exponent of a base unit is above {MAX_EXPONENT}")
     if len(factors) == 1 and factors[0][1] == 1:
         scale = _find_unit_symbol(factors[0][0], text)
@@ -263,7 +283,7 @@ def parse_unit(text: str) -> UnitOfMeasurement:
         raise ValueError(f"unit {text!r}: {offset_units[0]} has an offset and can only stand alone; write K")
     try:
         return UnitOfMeasurement(
-            text, float(scale.ratio) * math.pi**scale.pi_power, float(scale.offset), scale.exponents
+            text, float(scale.ratio) * math.pi ** float(scale.pi_power), float(scale.offset), scale.exponents
         )
     except OverflowError as error:
         raise ValueError(f"unit {text!r}: its factor in base units is no number that a computer has") from error
@@ -315,7 +335,7 @@ def quotient_unit(text: str, by: str) -> str:
     Raises:
         ValueError: If one of them is no unit.
     """
-    powers: dict[str, int] = {}
+    powers: dict[str, Exponent] = {}
     for part, sign in ((text, 1), (by, -1)):
         factors = (("K", 1),) if parse_unit(part).offset else _UnitParser(part).factors()
         for symbol, exponent in factors:
@@ -330,11 +350,19 @@ def _parsed_unit(unit: UnitOfMeasurement | str) -> UnitOfMeasurement:
 
 def _format_factors(factors: UnitFactors) -> str:
     """Return a product of powers in Modelica's notation; the inverse of reading it."""
-    above = ".".join(f"{symbol}{power if power != 1 else ''}" for symbol, power in factors if power > 0)
-    below = [f"{symbol}{-power if power != -1 else ''}" for symbol, power in factors if power < 0]
+    above = ".".join(f"{symbol}{_format_exponent(power)}" for symbol, power in factors if power > 0)
+    below = [f"{symbol}{_format_exponent(-power)}" for symbol, power in factors if power < 0]
     if not below:
         return above or "1"
     return f"{above or '1'}/{below[0] if len(below) == 1 else '(' + '.'.join(below) + ')'}"
+
+
+def _format_exponent(power: Exponent) -> str:
+    """Return an exponent as it stands behind a unit: nothing for 1, ``1.5`` for 3/2, ``2/3`` where no decimal ends."""
+    power = _simplify_exponent(power)
+    if power == 1:
+        return ""
+    return f"{float(power):g}" if 1000 % Fraction(power).denominator == 0 else str(power)
 
 
 class _UnitParser:
@@ -408,15 +436,21 @@ class _UnitParser:
         return result
 
     def _factor(self) -> UnitFactors:
-        """Read a unit's symbol with its whole exponent, 1 where none is written."""
+        """Read a unit's symbol with its exponent, 1 where none is written."""
         token = self.tokens[self.next] if self.next < len(self.tokens) else None
         if token is None or not token["symbol"]:
             raise self._fault(f"a unit is missing {f'before {token.group()!r}' if token else 'at the end'}")
         self.next += 1
         digits = token["exponent"] or "1"
-        if len(digits.lstrip("+-0")) > len(str(MAX_EXPONENT)):
+        if len(digits) > _MAX_EXPONENT_LENGTH or re.fullmatch(r"[^/]*/0+", digits):
             raise self._fault(f"the exponent of {token['symbol']!r} has too many digits: at most {MAX_EXPONENT}")
-        return ((token["symbol"], int(digits)),)
+        power = Fraction(digits)
+        if abs(power) > MAX_EXPONENT or power.denominator > MAX_EXPONENT_DENOMINATOR:
+            raise self._fault(
+                f"the exponent of {token['symbol']!r} is a whole number up to {MAX_EXPONENT} or a "
+                "fraction such as 3/2 or 1.5"
+            )
+        return ((token["symbol"], _simplify_exponent(power)),)
 
     def _take(self, sign: str) -> bool:
         """Move past a sign if it comes next, and say whether it did."""

@@ -318,5 +318,6 @@ class ParameterValueResolver:
             return 1.0, 0.0
         parsed_unit = parse_unit(unit)
         return compute_unit_conversion(
-            UnitOfMeasure(unit, parsed_unit.exponents, parsed_unit.factor, parsed_unit.offset), component.unit(name)
+            UnitOfMeasure(unit, parsed_unit.whole_exponents, parsed_unit.factor, parsed_unit.offset),
+            component.unit(name),
         )

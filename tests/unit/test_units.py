@@ -1,6 +1,7 @@
 """Units: what is read, what is refused, and the laws that hold for all of them."""
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,11 @@ def added(product):
         ("m.s-2", 1.0, {"m": 1, "s": -2}),
         ("N.m.s/rad", 1.0, {"kg": 1, "m": 2, "s": -1, "rad": -1}),
         ("1/s", 1.0, {"s": -1}),
+        ("N/m1.5", 1.0, {"kg": 1, "m": Fraction(-1, 2), "s": -2}),
+        ("N.m-3/2", 1.0, {"kg": 1, "m": Fraction(-1, 2), "s": -2}),
+        ("N/mm1.5", 1000.0**1.5, {"kg": 1, "m": Fraction(-1, 2), "s": -2}),
+        ("m0.5.m0.5", 1.0, {"m": 1}),
+        ("m4/2", 1.0, {"m": 2}),
         ("Hz", 1.0, {"s": -1}),
         ("kg/(m.s2)", 1.0, {"kg": 1, "m": -1, "s": -2}),
         ("deg", math.pi / 180, {"rad": 1}),
@@ -128,8 +134,7 @@ def test_degrees_celsius_have_an_offset():
         ("newtons/m", "unknown unit 'newtons' in 'newtons/m'"),
         ("kg/m/s2", "brackets"),
         ("W/m2.K", "brackets"),
-        ("m^0.5", "an exponent is a whole number"),
-        ("m^", "an exponent is a whole number"),
+        ("m^", "an exponent is a number directly behind its unit"),
         ("kg*m/s*s", "brackets"),
         ("kg m/s s", "brackets"),
         ("m/s/s", "brackets"),
@@ -219,3 +224,23 @@ def test_compatible_minds_angles():
 def test_a_unit_keeps_its_laws(factor, offset, size):
     with pytest.raises(ValueError, match="x: "):
         UnitOfMeasurement("x", factor, offset, (0,) * size)
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [("N/m^1.5", "N/m1.5"), ("N/m^(3/2)", "N/m3/2"), ("N*m**(-3 / 2)", "N.m-3/2"), ("N m^-1.5", "N.m-1.5")],
+)
+def test_fractions_are_exponents(written, canonical):
+    assert to_modelica_notation(written) == canonical
+    assert parse_unit(written).exponents == parse_unit("N/m1.5").exponents
+    assert parse_unit(written).whole_exponents is None
+    assert derivative_unit("N/m3/2") == "N/(m1.5.s)"
+    assert derivative_unit("m2/3") == "m2/3/s"
+    assert parse_unit("m2/3/s").exponents[1:3] == (Fraction(2, 3), -1)
+    assert parse_unit("N/m").whole_exponents == (1, 0, -2, 0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("text", ["m1.37", "m2/0", "m1/13", "m1.5.5", "m99.5", "m1.", "m/2"])
+def test_other_exponents_are_refused(text):
+    with pytest.raises(ValueError, match="unit"):
+        parse_unit(text)

@@ -16,7 +16,7 @@ from mb2fmu.audit.description.description_records import (
     parse_number,
 )
 from mb2fmu.audit.findings import RuleViolation
-from mb2fmu.units import BASE_UNITS, UnitOfMeasurement, parse_unit
+from mb2fmu.units import BASE_UNITS, Exponent, UnitOfMeasurement, parse_unit
 
 _TRUE_TEXTS = frozenset({"true", "1"})
 
@@ -157,7 +157,7 @@ def _compare_display_unit(
             yield RuleViolation("units.exponents", message, place)
 
 
-def _format_exponents(exponents: tuple[int, ...]) -> str:
+def _format_exponents(exponents: tuple[Exponent, ...]) -> str:
     """Return exponents as a unit in base units, such as kg.m2.s-2; 1 if all are zero."""
     parts = [f"{base}{power if power != 1 else ''}" for base, power in zip(BASE_UNITS, exponents, strict=True) if power]
     return ".".join(parts) or "1"

@@ -123,20 +123,21 @@ class UnitDefinition:
         name: Modelica style.
         factor: base value = factor · value + offset.
         offset: See ``factor``.
-        exponents: Of kg, m, s, A, K, mol, cd, rad.
+        exponents: Of kg, m, s, A, K, mol, cd, rad; None if one is no whole number: then it has no base unit.
         display_units: In the order of their first use.
     """
 
     name: str
     factor: float
     offset: float
-    exponents: tuple[int, ...]
+    exponents: tuple[int, ...] | None
     display_units: tuple[DisplayUnit, ...] = ()
 
     @property
     def powers(self) -> tuple[tuple[str, int], ...]:
         """(base unit, exponent) for the exponents that are not 0."""
-        return tuple((base, power) for base, power in zip(BASE_UNITS, self.exponents, strict=True) if power)
+        exponents = self.exponents or (0,) * len(BASE_UNITS)
+        return tuple((base, power) for base, power in zip(BASE_UNITS, exponents, strict=True) if power)
 
 
 @dataclass(frozen=True, slots=True)

@@ -593,7 +593,7 @@ def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[UnitDefin
         raise InterfaceError(f"{model} cannot be described as an FMU:", faults)
     parsed = {name: parse_unit(name) for name in shown}
     return tuple(
-        UnitDefinition(name, unit.factor, unit.offset, unit.exponents, tuple(shown[name].values()))
+        UnitDefinition(name, unit.factor, unit.offset, unit.whole_exponents, tuple(shown[name].values()))
         for name, unit in parsed.items()
     )
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from mb2fmu.fmu.interface.variable_groups import TypeDefinition
-from mb2fmu.units import parse_unit
+from mb2fmu.units import Exponent, parse_unit
 
 _QUANTITIES_BY_UNIT = (
     ("m", "Length"),
@@ -41,10 +41,10 @@ _QUANTITIES_BY_UNIT = (
     ("K", "ThermodynamicTemperature"),
 )
 
-_QUANTITIES_BY_EXPONENTS: Mapping[tuple[int, ...], str] = MappingProxyType(
+_QUANTITIES_BY_EXPONENTS: Mapping[tuple[Exponent, ...], str] = MappingProxyType(
     {parse_unit(unit).exponents: quantity for unit, quantity in _QUANTITIES_BY_UNIT}
 )
-_QUANTITIES_BY_SYMBOL: Mapping[tuple[int, ...], tuple[tuple[str, str], ...]] = MappingProxyType(
+_QUANTITIES_BY_SYMBOL: Mapping[tuple[Exponent, ...], tuple[tuple[str, str], ...]] = MappingProxyType(
     {
         parse_unit("J").exponents: (("N", "Torque"), ("J", "Energy"), ("Wh", "Energy")),
         parse_unit("N/m").exponents: (("N", "TranslationalSpringConstant"),),

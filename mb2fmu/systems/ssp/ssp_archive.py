@@ -267,7 +267,7 @@ def _make_system_parameters(wired_system: WiredSystem, version: SspVersion) -> E
         unit = (
             None
             if parsed_unit is None
-            else UnitOfMeasure(str(name), parsed_unit.exponents, parsed_unit.factor, parsed_unit.offset)
+            else UnitOfMeasure(str(name), parsed_unit.whole_exponents, parsed_unit.factor, parsed_unit.offset)
         )
         parameters.append((parameter.name, float(value), unit))
     return _make_parameter_set(wired_system.system.name, parameters, version)

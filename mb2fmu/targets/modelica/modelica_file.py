@@ -19,6 +19,7 @@ from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection, form_flan
 from mb2fmu.targets.modelica.modelica_mode_clauses import form_modes_and_events, make_mode_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames, format_modelica_number
 from mb2fmu.targets.source_model import Quantity, SourceModel
+from mb2fmu.units import parse_unit
 
 _RESERVED_WORDS = frozenset(
     [
@@ -212,7 +213,7 @@ def _list_attributes(quantity: Quantity, start: str) -> Iterator[str]:
     """Yield the attributes of a variable: quantity, unit, start, bounds, nominal; those it has."""
     if quantity.unit in _SI_TYPES_BY_UNIT:
         yield f"quantity = {_format_string(_SI_TYPES_BY_UNIT[quantity.unit])}"
-    if quantity.unit:
+    if quantity.unit and parse_unit(quantity.unit).whole_exponents is not None:
         yield f"unit = {_format_string(quantity.unit)}"
     if start:
         yield f"start = {format_modelica_number(quantity.value)}"
