@@ -130,6 +130,22 @@ def root_of_a_maximum() -> Model:
 
 
 @right
+def angle_of_a_clamped_cosine() -> Model:
+    """Scripts clamp what they give to ``acos``; just beyond the clamp's event it has no value."""
+    x, v = me.dynamicsymbols("x v")
+    N, O = _ground()
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    force = -30 * x + 5 * sm.acos(sm.Max(-1, sm.Min(1, x / 0.4)))
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("b", P, 1.0)], forcelist=[(P, force * N.x)])
+    model = Model("Clamped", kane)
+    model.coordinate(x, -1.0, "m")
+    model.speed(v, 0.0, "m/s")
+    model.experiment(stop=2.0)
+    return model
+
+
+@right
 def force_as_a_plain_symbol() -> Model:
     """Scripts write ``F = symbols("F")`` for a force; it is an input where ``model.input`` says so."""
     (x, v), (m, k, F) = me.dynamicsymbols("x v"), sm.symbols("m k F")

@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Iterator
 from mb2fmu.compiler.events.linear_forms import LinearFormFinder
 from mb2fmu.compiler.program.program import Op, Program
 
-_POWERS = frozenset(map(int, (Op.SQRT, Op.POW, Op.LOG)))
+_POWERS = frozenset(map(int, (Op.SQRT, Op.POW, Op.LOG, Op.ASIN, Op.ACOS, Op.ACOSH, Op.ATANH)))
+"""Operations that have no value for some numbers; ``acos(Min(1, c))`` ends as ``Max(-y, 0)**1.5`` does."""
 _UNFROZEN = frozenset(map(int, (Op.MIN, Op.MAX, Op.ABS, Op.LT, Op.LE)))
 """Switches that are functions of the present state alone: of a sign that sticks the mode is a memory."""
 

@@ -45,6 +45,8 @@ _SWITCHING_FUNCTIONS = (
 )  # fmt: skip
 
 
+_LIMITED_FUNCTIONS = (sm.Pow, sm.log, sm.asin, sm.acos, sm.acosh, sm.atanh)
+"""Functions that have no real value for some numbers."""
 _STATELESS_SWITCHES = (sm.Abs, sm.Min, sm.Max, sm.Heaviside, Relational)
 _MODE_FUNCTIONS = (sm.sign, StickingSign, sm.floor, sm.ceiling, sm.Mod, sm.frac, TableValue, Pre, NoEvent)
 """Functions whose value between events depends on a mode, not on the present state alone."""
@@ -238,13 +240,13 @@ class _SwitchFinder:
         Where a frozen ``Max(-y, 0)`` ends it is −y, just beyond y = 0 too, and has no real power there. Its mode and
         its event stay. The same holds of a ``Piecewise`` that guards a power of its condition's surface.
         """
-        if isinstance(node, (sm.Pow, sm.log)):
+        if isinstance(node, _LIMITED_FUNCTIONS):
             base = node.args[0]
             return not _is_whole_power(node) and base.has(*_STATELESS_SWITCHES) and not base.has(*_MODE_FUNCTIONS)
         if not isinstance(node, sm.Piecewise) or node.has(*_MODE_FUNCTIONS):
             return False
         surfaces = [each.lhs - each.rhs for each in node.atoms(Relational)]
-        powers = [each for each in node.atoms(sm.Pow, sm.log) if not _is_whole_power(each)]
+        powers = [each for each in node.atoms(*_LIMITED_FUNCTIONS) if not _is_whole_power(each)]
         return any(_are_proportional(each.args[0], surface) for each in powers for surface in surfaces)
 
     def _replace_table(self, node: TableValue, argument: sm.Expr, name: str) -> sm.Expr:
