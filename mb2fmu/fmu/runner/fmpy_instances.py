@@ -79,13 +79,19 @@ class CvodeIntegration:
             set_x=fmu.setContinuousStates,
             get_dx=self._get_derivatives,
             get_z=fmu.getEventIndicators,
-            get_nominals=fmu.getNominalsOfContinuousStates,
+            get_nominals=self._read_nominals,
             set_time=fmu.setTime,
             input=_ConstantInputs(),
             startTime=self._time,
             relativeTolerance=self._request["integration_tolerance"],
             maxNumSteps=MAX_CVODE_STEPS,
         )
+
+    def _read_nominals(self, values: Any, count: int) -> None:
+        """Read the nominal values of the states, by which absolute tolerances are measured: at most those requested."""
+        self._fmu.getNominalsOfContinuousStates(values, count)
+        for index, largest in enumerate(self._request["largest_nominals"]):
+            values[index] = min(values[index], largest)
 
     def restart_integrator(self, time: float) -> None:
         """Start a new integrator at the FMU's states and ``time`` in s; the next inputs are an event."""

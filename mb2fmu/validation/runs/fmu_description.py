@@ -23,6 +23,8 @@ ELEMENT_NAMES_ANNOTATION = "mb2fmu.model.elements"
 MODEL_EXCHANGE_TOLERANCE_FACTOR = 1e-3
 """Relative tolerance of the integrator that drives Model Exchange, in parts of the experiment's."""
 TIGHTEST_TOLERANCE = 1e-12
+CONVERGED_TOLERANCE = 1e-13
+"""Relative tolerance below which the integrator's results change by round-off alone."""
 TROUBLE_LOG_CATEGORIES = ("logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal")
 """Log categories, named by the standards, of calls that did not succeed."""
 
@@ -150,20 +152,26 @@ class FmuDescription:
         found = tuple((state.name, rate.name) for state, rate in pairs if state is not None and rate is not None)
         return found if len(found) == len(derivatives) else ()
 
-    def driver_request(self, kind: InterfaceType, tolerance: float) -> dict[str, object]:
+    def driver_request(
+        self, kind: InterfaceType, tolerance: float, state_scales: Mapping[str, float] | None = None
+    ) -> dict[str, object]:
         """Return what a driver must know of the FMU.
 
         Args:
             kind: How it is run.
             tolerance: Relative, that the FMU promises; Model Exchange is integrated more accurately than that.
+            state_scales: Name of a state → what it moves by: Model Exchange is integrated as accurately as the
+                integrator can, with absolute tolerances of these and not of nominal values; None: of nominal values.
         """
+        integration_tolerance = max(MODEL_EXCHANGE_TOLERANCE_FACTOR * tolerance, TIGHTEST_TOLERANCE)
         return {
             "version": self.version,
             "kind": kind,
             "identifier": self.identifiers[kind],
             "token": self.token,
             "arrays": list(self.arrays.items()),
-            "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_FACTOR * tolerance, TIGHTEST_TOLERANCE),
+            "integration_tolerance": integration_tolerance if state_scales is None else CONVERGED_TOLERANCE,
+            "largest_nominals": [(state_scales or {}).get(state, math.inf) for state, _ in self.rates],
             "states": self.states,
             "indicators": self.indicators,
             "completes_steps": self.needs_completed_steps,

@@ -119,12 +119,14 @@ def run_fmu_process(
     sessions: Mapping[str, Operations] = MappingProxyType({}),
     watched: Sequence[str] = (),
     tolerance: float | None = None,
+    state_scales: Mapping[str, float] | None = None,
     time_limit: float = TIME_LIMIT,
     keep_partial: bool = False,
 ) -> FmuProcessResult:
     """Run an FMU through experiments (an instance each), then through sessions, in one process.
 
-    ``tolerance`` is what the FMU promises; None: as the strictest experiment says. ``watched``: variables that are
+    ``tolerance`` is what the FMU promises; None: as the strictest experiment says. ``state_scales``: as
+    :meth:`FmuDescription.driver_request` has them. ``watched``: variables that are
     read before and after events in Model Exchange. ``keep_partial``: a run ends at the first value that is no finite
     number, and what it had reached by then, or by the step that failed, is returned and not raised. Other arguments and
     errors as for :func:`simulate_fmu`; the time limit is for each experiment, and for all sessions together.
@@ -144,7 +146,7 @@ def run_fmu_process(
         request = {
             "folder": str(folder),
             "unzipped": str(folder / "unit"),
-            **description.driver_request(interface_type, fmu_tolerance),
+            **description.driver_request(interface_type, fmu_tolerance, state_scales),
             "variables": [description.variables[v].reference for v in variables],
             "names": list(variables),
             "stops_at_not_finite": keep_partial,

@@ -1,0 +1,69 @@
+"""What the importer's integrator makes of a right FMU is no fault of the FMU; what the FMU does wrong stays one.
+
+The nominal value of x is 100 m, as what a mechanism falls in 3 s; the ball moves by 0.05 m. CVODE measures absolute
+tolerances by nominal values: the impacts were 1e-8 to 1e-5 s early.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from wrong_units import changed_unit, packed
+
+from mb2fmu import Impact, Model, Parts, pipeline
+from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild
+from mb2fmu.pipeline.run_and_report.validation_run import validate
+
+OFFSET = ("events.h", "#define MB2FMU_OFFSET 1e-10")
+
+
+def shaken_ball(gravity: float = 9.81) -> Model:
+    """A ball on a table that shakes: an impact element whose gap contains the time."""
+    t = me.dynamicsymbols._t
+    x, v = me.dynamicsymbols("x v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.y)
+    P.set_vel(N, v * N.y)
+    parts = Parts(
+        frame=N, origin=O, q=[x], u=[v], kinematic_equations=[x.diff(t) - v],
+        bodies=[me.Particle("p", P, sm.S(1))], loads=[(P, -gravity * N.y)],
+    )  # fmt: skip
+    model = Model("ShakenBall", parts)
+    model.coordinate(x, 0.05, "m", nominal=100.0)
+    model.speed(v, 0.0, "m/s", nominal=10.0)
+    model.add(Impact("table", x - 0.004 * sm.sin(25 * t), restitution=0.8))
+    model.experiment(stop=0.8, step=0.01, tolerance=1e-9)
+    return model
+
+
+@pytest.fixture(scope="module")
+def build() -> FmuBuild:
+    return pipeline.build(pipeline.derive(shaken_ball()))
+
+
+def judged(fmu: Path, model: Model | None = None):
+    return validate(fmu, model or shaken_ball()).result
+
+
+def test_right_fmu_passes_where_the_integrator_is_converged(build: FmuBuild, tmp_path: Path) -> None:
+    result = judged(packed(build, tmp_path / "right.fmu"))
+    assert result.passed, result.notes
+    assert any(note.startswith("Model Exchange was integrated again") for note in result.notes)
+
+
+def test_indicators_that_are_late_are_found(build: FmuBuild, tmp_path: Path) -> None:
+    file, text = OFFSET
+    wrong = changed_unit(build, tmp_path / "late.fmu", {file: (text, text.replace("1e-10", "1e-8"))})
+    result = judged(wrong)
+    failed = [one for one in result.other_interface_types if not one.passed]
+    assert [one.simulation.kind for one in failed] == ["ModelExchange"]
+    assert 1e-8 < min(event.difference for event in failed[0].events) < 1e-7
+
+
+def test_derivative_off_by_a_ten_millionth_is_found(build: FmuBuild, tmp_path: Path) -> None:
+    result = judged(packed(build, tmp_path / "right.fmu"), shaken_ball(9.81 * (1 + 1e-7)))
+    assert not result.passed
