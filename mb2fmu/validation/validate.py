@@ -310,7 +310,7 @@ def validate(
 
 @dataclass(frozen=True)
 class _Judgement:
-    """Results of all interface types in the default experiment (first, others), in the perturbed one, and API checks."""
+    """Results of all interface types in the default experiment, in the perturbed one, and of API checks."""
 
     first: InterfaceTypeResult
     others: tuple[InterfaceTypeResult, ...]
