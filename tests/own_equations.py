@@ -69,6 +69,8 @@ def _formed(mechanics: Any) -> Any:
         independent = [u for u in mechanics.u if u not in u_dependent]
         q_independent = [q for q in mechanics.q if q not in q_dependent]
         rows = [sm.diff(phi, me.dynamicsymbols._t) for phi in mechanics.holonomic_constraints]
+        if len(u_dependent) == n_rows:  # rates of loops are among the velocity constraints already
+            rows = []
         mechanics = me.KanesMethod(
             mechanics.frame,
             q_independent,

@@ -290,6 +290,38 @@ def force_along_a_velocity_constraint() -> Model:
 
 
 @stranger
+def loop_whose_rates_are_given_twice() -> Model:
+    """A crank-rocker: dependent speeds solved for and put into angular velocities, rates beside the loop itself."""
+    q, u = me.dynamicsymbols("q1:4"), me.dynamicsymbols("u1:4")
+    lengths, (d, m, g) = sm.symbols("a b c"), sm.symbols("d m g")
+    N, O = world()
+    A, B, C = frames = [N.orientnew("A", "Axis", [q[0], N.z]), *(me.ReferenceFrame(name) for name in "BC")]
+    B.orient_axis(A, q[1], N.z)
+    C.orient_axis(B, q[2], N.z)
+    points = [O, *(me.Point(f"P{i}") for i in range(3))]
+    for (before, after), length, frame in zip(pairwise(points), lengths, frames, strict=True):
+        after.set_pos(before, length * frame.x)
+    loop = (points[3].pos_from(O) - d * N.x).to_matrix(N)[:2, :]
+    rates = loop.diff(T).xreplace({qi.diff(T): ui for qi, ui in zip(q, u, strict=True)})
+    jacobian, rest = rates.jacobian(u[1:]), rates.xreplace({u[1]: 0, u[2]: 0})
+    solved = -jacobian.adjugate() * rest / jacobian.det()
+    for frame, parent, speed in zip(frames, [N, A, B], [u[0], *solved], strict=True):
+        frame.set_ang_vel(parent, speed * N.z)
+    for (before, after), frame in zip(pairwise(points), frames, strict=True):
+        after.v2pt_theory(before, N, frame)
+    parts = Parts(
+        frame=N, origin=O, q=q, q_dependent=q[1:], u=u, u_dependent=u[1:],
+        kinematic_equations=[qi.diff(T) - ui for qi, ui in zip(q, u, strict=True)],
+        holonomic_constraints=list(loop), velocity_constraints=list(rates),
+        bodies=[me.Particle(point.name, point, m) for point in points[1:3]],
+        loads=[(point, -m * g * N.y) for point in points[1:3]],
+    )  # fmt: skip
+    starts = dict(zip(q, (0.17453, 0.17453, -2.6), strict=True)) | dict.fromkeys(u, 0.0)
+    guesses = dict.fromkeys(["q2", "q3", "u2", "u3"], 1.0)
+    return declared("CrankRocker", parts, "a=0.8 b=2 c=1 d=2 m=1 g=9.81", starts, **guesses)
+
+
+@stranger
 def load_where_a_ball_touches_the_ground() -> Model:
     x, q, v, w = me.dynamicsymbols("x q v w")
     r, c = sm.symbols("r c")

@@ -20,6 +20,7 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts
+from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_kinematics import blend_scales
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol
@@ -29,6 +30,12 @@ MAX_FORMING_WORK = 20_000
 
 MAX_PATHWAY_WORK = 5_000
 """Operations of pathways' lengths up to which SymPy composes their loads, see :func:`estimate_pathway_work`."""
+
+
+_ROW_SAMPLE_SEED, _ROW_SAMPLE_COUNT = 7, 3
+"""Of points, on constraints or not, at which rows are compared."""
+_DEPENDENT_ROW_FRACTION = 1e-9
+"""What other rows leave of a row of unit length that follows from them."""
 
 
 class SourceEquations:
@@ -92,7 +99,8 @@ class SourceEquations:
         method = KanesMethod(
             parts.frame, list(parts.q[:fixed]), list(parts.u[:count]), kd_eqs=list(parts.kinematic),
             q_dependent=list(parts.q[fixed:]) or None, configuration_constraints=list(parts.holonomic) or None,
-            u_dependent=list(parts.dependent) or None, velocity_constraints=list(parts.velocity) or None,
+            u_dependent=list(parts.dependent) or None,
+            velocity_constraints=_select_independent_rows(parts, self._symbols) or None,
             u_auxiliary=list(parts.auxiliary) or None,
             constraint_solver=self._solve_numerically, explicit_kinematics=False,
         )  # fmt: skip
@@ -144,6 +152,28 @@ class SourceEquations:
         if self._by_lagrange:
             scale[n:count] = blend_scales(scale[n:count], np.sqrt(np.abs(np.diag(M)[n:count])))
         return x_dot[:count], scale[:count]
+
+
+def _select_independent_rows(parts: SourceObjects, symbols: SourceSymbols) -> list[sm.Expr]:
+    """Return as many velocity constraints as there are dependent speeds, where the others follow from them.
+
+    Rates of a loop that stand among the velocity constraints, too, are given twice; SymPy takes them once.
+    """
+    rows = list(parts.velocity)
+    if len(rows) <= len(parts.dependent):
+        return rows
+    constraints = SourceConstraints(parts, symbols, complex_step=False)
+    random, samples = np.random.default_rng(_ROW_SAMPLE_SEED), []
+    for _ in range(_ROW_SAMPLE_COUNT):
+        values = symbols.complete_values(random.uniform(0.2, 1.2, len(symbols.slot)).tolist())
+        samples.append(constraints.compute_linear_rows(values)[2])
+    A = np.hstack(samples)
+    A = A / np.maximum(np.linalg.norm(A, axis=1), np.finfo(float).tiny)[:, None]
+    chosen: list[int] = []
+    for number in range(len(rows)):
+        if np.linalg.matrix_rank(A[[*chosen, number]], tol=_DEPENDENT_ROW_FRACTION) > len(chosen):
+            chosen.append(number)
+    return [rows[number] for number in chosen] if len(chosen) == len(parts.dependent) else rows
 
 
 def estimate_forming_work(mechanics: Mechanics, parts: SourceObjects) -> float:

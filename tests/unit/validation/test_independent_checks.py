@@ -127,6 +127,12 @@ def test_what_strangers_hand_over_passes_against_their_own_objects(name):
     assert any(check.verdict == "passed" and check.points == RANDOM_POINT_COUNT for check in said.checks), said
 
 
+def test_rates_of_a_loop_that_are_given_twice_are_one():
+    """SymPy's own equations are formed, though there are four velocity constraints for two dependent speeds."""
+    true = read_of(STRANGERS["loop_whose_rates_are_given_twice"]())
+    assert not sample_source_accelerations(*true).missing
+
+
 def faults(m: Mechanism) -> dict[str, Mechanism]:
     """What a reading could get wrong, one at a time."""
     wrong = {}
