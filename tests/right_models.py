@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sympy as sm
 from sympy.physics import mechanics as me
 
-from mb2fmu import Model
+from mb2fmu import Latch, Model
 
 RIGHT: dict[str, Callable[[], Model]] = {}
 
@@ -142,6 +142,37 @@ def angle_of_a_clamped_cosine() -> Model:
     model.coordinate(x, -1.0, "m")
     model.speed(v, 0.0, "m/s")
     model.experiment(stop=2.0)
+    return model
+
+
+@right
+def two_latches_hold_one_motion() -> Model:
+    """How they share its force is of least norm, and so is what each force changes by with the value it holds at."""
+    t, (q1, q2, u1, u2) = me.dynamicsymbols._t, me.dynamicsymbols("q1 q2 u1 u2")
+    m, l, g = sm.symbols("m l g")
+    N, O = _ground()
+    A, B = N.orientnew("A", "Axis", [q1, N.z]), me.ReferenceFrame("B")
+    B.orient_axis(A, q2, N.z)
+    A.set_ang_vel(N, u1 * N.z)
+    B.set_ang_vel(A, u2 * N.z)
+    P = O.locatenew("P", -l * A.y)
+    Q = P.locatenew("Q", -l * B.y)
+    P.v2pt_theory(O, N, A)
+    Q.v2pt_theory(P, N, B)
+    particles = [me.Particle(name, point, m) for name, point in (("P", P), ("Q", Q))]
+    kane = me.KanesMethod(
+        N, [q1, q2], [u1, u2], [q1.diff() - u1, q2.diff() - u2], bodies=particles,
+        forcelist=[(point, -m * g * N.y) for point in (P, Q)],
+    )  # fmt: skip
+    model = Model("TwiceHeld", kane)
+    for s, value, unit in ((m, 1.2, "kg"), (l, 0.7, "m"), (g, 9.81, "m/s2")):
+        model.parameter(s, value, unit)
+    for q, u, start in ((q1, u1, 0.6), (q2, u2, 0.4)):
+        model.coordinate(q, start, "rad")
+        model.speed(u, 0.0, "rad/s")
+    model.add(Latch("elbow", q2, close=t >= 0.3, open=t >= 0.8, within=None))
+    model.add(Latch("stick", sm.sin(q2), close=t >= 0.5, open=t >= 0.9, within=None))
+    model.experiment(stop=1.0)
     return model
 
 
