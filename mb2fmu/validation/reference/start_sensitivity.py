@@ -40,33 +40,40 @@ def choose_error_directions(n: int) -> Floats:
 
 
 def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
-    """Return points between the thinned ones at which an output changes faster than at any before.
+    """Return points between the thinned ones at which an output or a state changes faster than at any before.
 
     There a small delay makes a large error: the direction of a pendulum that passes close to its centre turns by half a
-    revolution within a moment. Delays grow with time, hence rates are weighed with it. Of a course that grows more and
-    more rapid, only points are taken at which t |dy/dt| is a quarter more than at the last one taken.
+    revolution within a moment, and a speed reverses where a disc passes close to its singular position. Delays grow
+    with time, hence rates are weighed with it. Of a course that grows more and more rapid, only points are taken at
+    which t |dy/dt| is a quarter more than at any before, and those next to them.
 
     Returns:
         Rows, ascending.
     """
     numeric, run = reference.numeric, reference.experiment
     _, selected_rows = run.select_points(MAX_SENSITIVITY_POINTS)
-    n_outputs = len(numeric.equations.outputs)
-    if len(selected_rows) == len(run.time) or not n_outputs:
+    if len(selected_rows) == len(run.time):
         return np.zeros(0, dtype=np.int64)
     rows = np.union1d(np.arange(0, len(run.time), max(1, len(run.time) // RAPID_CHANGE_POINTS)), selected_rows)
-    weighted_rates = run.time[rows, None] * np.array([_compute_output_rates(reference, row) for row in rows.tolist()])
+    rates = _compute_state_rates(reference)[rows]
+    if numeric.equations.outputs:
+        rates = np.hstack([rates, [_compute_output_rates(reference, row) for row in rows.tolist()]])
     is_selected = np.isin(rows, selected_rows)
     rapid_rows = set()
-    for column in weighted_rates.T:
+    for column in (run.time[rows, None] * rates).T:
         largest = 0.0
-        for row, size, known in zip(rows.tolist(), column.tolist(), is_selected.tolist(), strict=True):
-            if known:
-                largest = max(largest, size)
-            elif size > 1.25 * largest > 0.0:
-                rapid_rows.add(row)
-                largest = size
-    return np.array(sorted(rapid_rows), dtype=np.int64)
+        for index, (size, known) in enumerate(zip(column.tolist(), is_selected.tolist(), strict=True)):
+            if size > 1.25 * largest > 0.0 and not known:
+                rapid_rows.update(rows[max(index - 1, 0) : index + 2].tolist())
+            largest = max(largest, size)
+    return np.array(sorted(rapid_rows - set(rows[is_selected].tolist())), dtype=np.int64)
+
+
+def _compute_state_rates(reference: ReferenceRun) -> Floats:
+    """Return by how much the states change per second on the faster side of each communication point, (n_t, n_x)."""
+    changes = np.abs(np.diff(reference.states, axis=0)) / reference.experiment.step
+    edge = np.zeros((1, changes.shape[1]))
+    return np.asarray(np.maximum(np.vstack([edge, changes]), np.vstack([changes, edge])))
 
 
 def _compute_output_rates(reference: ReferenceRun, row: int) -> Floats:

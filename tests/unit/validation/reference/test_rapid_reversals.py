@@ -1,0 +1,51 @@
+"""Where a motion passes close to a singular position, small errors are measured at the passage and not beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+from sympy.physics import mechanics as me
+
+from mb2fmu import Model
+from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import check_model
+from mb2fmu.validation.reference import start_sensitivity
+from mb2fmu.validation.reference.reference_run import make_reference
+
+
+def spinning_disc() -> Model:
+    """A Lagrangian that is singular at theta = 0; theta' reverses near there, and psi' has peaks of 400 rad/s."""
+    psi, theta, phi, z = q = me.dynamicsymbols("psi theta phi z")
+    M, R, g = sm.symbols("M R g")
+    rates = [coordinate.diff() for coordinate in q]
+    turning = M * R**2 / 8 * (rates[1] ** 2 + rates[0] ** 2 * sm.sin(theta) ** 2)
+    spinning = M * R**2 / 4 * (rates[2] + rates[0] * sm.cos(theta)) ** 2
+    lagrangian = M * rates[3] ** 2 / 2 + turning + spinning + M * g * z
+    N = me.ReferenceFrame("N")
+    row = rates[3] + R * sm.sin(theta) * rates[1]
+    model = Model("Disc", me.LagrangesMethod(lagrangian, list(q), nonhol_coneqs=[row], frame=N))
+    for symbol, value, unit in ((M, 1.0, "kg"), (R, 0.1, "m"), (g, 9.81, "m/s2")):
+        model.parameter(symbol, value, unit)
+    for coordinate, start in ((psi, 0.0), (theta, 0.5), (phi, 0.0)):
+        model.coordinate(coordinate, start, "rad")
+    model.coordinate(z, 0.0, "m")
+    for rate, start in zip(rates[:3], (0.0, 0.0, 1.0), strict=True):
+        model.speed(rate, start, "rad/s")
+    model.speed(rates[3], 0.0, "m/s", kind="guess")
+    model.experiment(stop=1.5)
+    return model
+
+
+def test_sensitivity_of_a_reversal_is_measured_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = read_mechanism(check_model(spinning_disc()))
+    reference = make_reference(mechanism.declared, formulate(mechanism, "lagrange"))
+    full = start_sensitivity.measure_sensitivity(reference)
+    monkeypatch.setattr(start_sensitivity, "MAX_SENSITIVITY_POINTS", 30)
+    thinned = start_sensitivity.measure_sensitivity(reference)
+    sizes = np.ptp(reference.trajectory.values, axis=0)
+    assert np.max(np.maximum(full, sizes) / np.maximum(thinned, sizes)) < 3.0
+    monkeypatch.setattr(start_sensitivity, "find_rapid_points", lambda _: np.zeros(0, dtype=np.int64))
+    blind = start_sensitivity.measure_sensitivity(reference)
+    assert np.max(np.maximum(full, sizes) / np.maximum(blind, sizes)) > 3.5
