@@ -146,6 +146,26 @@ def angle_of_a_clamped_cosine() -> Model:
 
 
 @right
+def angle_after_many_turns() -> Model:
+    """An angle of 1e9 rad has seven digits behind the point; it moves by 1 rad."""
+    (q, u), (m, l, c) = me.dynamicsymbols("q u"), sm.symbols("m l c")
+    N, O = _ground()
+    A = N.orientnew("A", "Axis", [q, N.z])
+    A.set_ang_vel(N, u * N.z)
+    P = O.locatenew("P", -l * A.y)
+    P.v2pt_theory(O, N, A)
+    loads = [(P, -9.81 * m * N.y), (A, -c * u * N.z)]
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[me.Particle("bob", P, m)], forcelist=loads)
+    model = Model("ManyTurns", kane)
+    for s, value, unit in ((m, 1.0, "kg"), (l, 0.7, "m"), (c, 0.1, "N.m.s/rad")):
+        model.parameter(s, value, unit)
+    model.coordinate(q, 1e9, "rad")
+    model.speed(u, 0.0, "rad/s")
+    model.experiment(stop=1.0)
+    return model
+
+
+@right
 def two_latches_hold_one_motion() -> Model:
     """How they share its force is of least norm, and so is what each force changes by with the value it holds at."""
     t, (q1, q2, u1, u2) = me.dynamicsymbols._t, me.dynamicsymbols("q1 q2 u1 u2")
