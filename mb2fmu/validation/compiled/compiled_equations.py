@@ -187,11 +187,13 @@ class CompiledFunctionError(Exception):
         status: Why: one of the numbers in ``c_structures``.
         name: Of the singular matrix.
         time: When, in s.
+        reached: (x, W) at the communication points before, of an integration; None otherwise.
     """
 
     def __init__(self, status: int, name: str, time: float) -> None:
         super().__init__(f"status {status} ({name}) at t = {time!r} s")
         self.status, self.name, self.time = status, name, time
+        self.reached: Floats | None = None
 
 
 class CompiledEquations:
@@ -402,7 +404,11 @@ class CompiledEquations:
             status = self._library.reference_integrate(
                 self._address, ctypes.addressof(integration), array_address(y[k:])
             )
-            self._check(status, integration.stuck)
+            try:
+                self._check(status, integration.stuck)
+            except CompiledFunctionError as error:
+                error.reached = y[: int(np.searchsorted(points, error.time, side="right"))]
+                raise
         return y
 
     @property

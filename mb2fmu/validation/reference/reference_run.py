@@ -28,8 +28,10 @@ from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
     HeldSlopeFunction,
+    StandstillError,
     integrate_explicit_euler,
 )
+from mb2fmu.validation.reference.standstill_diagnosis import diagnose_standstill
 from mb2fmu.validation.reference.trajectory_integration import (
     EVALUATION_BUDGET,
     MIN_EVALUATIONS_PER_STEP,
@@ -406,9 +408,15 @@ def integrate_reference(
     integration = IntegrationProblem(
         numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff, budget=budget
     )
-    return integration.integrate_trajectory(
-        start, tolerance, scales, parts=parts, projected=numeric.has_state_constraints, event_log=event_log
-    )
+    try:
+        return integration.integrate_trajectory(
+            start, tolerance, scales, parts=parts, projected=numeric.has_state_constraints, event_log=event_log
+        )
+    except StandstillError as error:
+        e = numeric.equations
+        names = [symbol.name for symbol in (*e.q, *(e.u[i] for i in e.u_independent), *e.z)]
+        step = min(int(np.searchsorted(run.time, error.time, side="right")), len(run.time) - 1) - 1
+        raise diagnose_standstill(error, integration.slope(max(step, 0)), names) from error
 
 
 def make_slope_with_held_inputs(numeric: NumericEquations, run: ExperimentNumbers) -> HeldSlopeFunction:

@@ -79,12 +79,14 @@ def integrate_smooth(
         while solver.status == "running":
             failure = solver.step()
             if failure:
-                raise make_standstill_error(solver.t, failure.rstrip("."))
+                raise make_standstill_error(solver.t, failure.rstrip("."), np.vstack([y[: k + 1], solver.y]))
             if project:
                 solver.y = project(k)(solver.t, solver.y)
                 solver.f = solver.fun(solver.t, solver.y)
             if evaluations_spent + solver.nfev > budget:
-                raise make_standstill_error(solver.t, f"{budget} evaluations are spent")
+                raise make_standstill_error(
+                    solver.t, f"{budget} evaluations are spent", np.vstack([y[: k + 1], solver.y])
+                )
         y[k + 1] = solver.y
         step, evaluations_spent = solver.h_abs, evaluations_spent + solver.nfev
     return y
@@ -150,9 +152,23 @@ def make_batch_slope(slope: SlopeFunction) -> BatchSlopeFunction:
     return several
 
 
-def make_standstill_error(t: float, reason: str) -> ValidationError:
-    """Return the error of an integration that ends at t, in s."""
-    return ValidationError(
+class StandstillError(ValidationError):
+    """An integration came to a standstill.
+
+    Attributes:
+        time: When, in s.
+        reason: Why, as the integrator sees it.
+        reached: y at the communication points before, shape (k, n); None where it is not known.
+    """
+
+    time: float
+    reason: str
+    reached: Floats | None
+
+
+def make_standstill_error(t: float, reason: str, reached: Floats | None = None) -> StandstillError:
+    """Return the error of an integration that ends at t, in s; ``reached``: y up to there, if it is known."""
+    error = StandstillError(
         "the reference cannot be integrated:",
         [
             Fault(
@@ -162,3 +178,5 @@ def make_standstill_error(t: float, reason: str) -> ValidationError:
             )
         ],
     )
+    error.time, error.reason, error.reached = t, reason, reached
+    return error

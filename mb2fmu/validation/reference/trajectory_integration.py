@@ -144,7 +144,7 @@ class IntegrationProblem:
                 c_structures.STATUS_BUDGET_SPENT: f"{self.budget} evaluations are spent",
             }
             if error.status in reasons:
-                raise make_standstill_error(error.time, reasons[error.status]) from error
+                raise make_standstill_error(error.time, reasons[error.status], error.reached) from error
             raise translate_compiled_failures(error) from error
 
 

@@ -1,0 +1,44 @@
+"""Why an integration stands still is said by its numbers: a state that runs away, stiffness, no value of x'."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.validation.reference.smooth_integration import StandstillError, integrate_smooth, make_standstill_error
+from mb2fmu.validation.reference.standstill_diagnosis import diagnose_standstill
+
+TIME = np.linspace(0.0, 2.0, 21)
+
+
+def standstill(slope, start, budget: int) -> tuple[StandstillError, object]:
+    """The error of an integration."""
+    with pytest.raises(StandstillError) as caught:
+        integrate_smooth(lambda _: slope, TIME, np.array(start), 1e-10, np.ones(len(start)), budget)
+    return caught.value, diagnose_standstill(caught.value, slope, ["angle", "speed"][: len(start)])
+
+
+def test_a_state_that_runs_away_is_named_with_its_numbers():
+    error, found = standstill(lambda _, y: np.array([y[1], y[1] ** 2]), [0.0, 1.0], 20_000)  # speed = 1 / (1 - t)
+    assert error.reached is not None
+    assert 0.9 < error.time < 1.0 + 1e-9
+    text = str(found)
+    assert "states grow without bound: speed from 1.9" in text or "states grow without bound: speed from 2" in text
+    assert "an earlier stop" in text
+    assert "no value" not in text
+
+
+def test_stiff_equations_are_not_said_to_have_no_value():
+    _, found = standstill(lambda t, y: -1e7 * (y - np.cos(t)), [1.0], 5_000)
+    assert "no state grows" in str(found)
+    assert "stiff=True if the model is stiff" in str(found)
+
+
+def test_the_old_remedy_holds_where_there_is_no_value():
+    error = make_standstill_error(0.5, "the step size vanishes", np.ones((3, 2)))
+    assert diagnose_standstill(error, lambda *_: np.array([1.0, np.nan]), ["angle", "speed"]) is error
+    assert "x' has no value there" in str(error)
+    unknown = make_standstill_error(0.5, "the step size vanishes")
+    assert isinstance(unknown, ValidationError)
+    assert diagnose_standstill(unknown, lambda _, y: y, ["angle"]) is unknown
