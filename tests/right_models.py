@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sympy as sm
 from sympy.physics import mechanics as me
 
-from mb2fmu import Latch, Model
+from mb2fmu import CoulombFriction, Latch, Model
 
 RIGHT: dict[str, Callable[[], Model]] = {}
 
@@ -141,6 +141,25 @@ def angle_of_a_clamped_cosine() -> Model:
     model = Model("Clamped", kane)
     model.coordinate(x, -1.0, "m")
     model.speed(v, 0.0, "m/s")
+    model.experiment(stop=2.0)
+    return model
+
+
+@right
+def block_that_sticks_on_a_shaking_plate() -> Model:
+    """It starts with the plate's speed, and what an integrator leaves of its slip is round-off."""
+    t, (x, v) = me.dynamicsymbols._t, me.dynamicsymbols("x v")
+    m = sm.Symbol("m")
+    N, O = _ground()
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("P", P, m)], forcelist=[])
+    model = Model("OnAPlate", kane)
+    model.parameter(m, 1.0, "kg")
+    model.coordinate(x, 0.0, "m")
+    model.speed(v, 0.03 * 7.0, "m/s")
+    plate_speed = 0.03 * 7.0 * sm.cos(7 * t)
+    model.add(CoulombFriction("rub", (O, P, N.x), kinetic=2.0, static=2.2, drive=plate_speed))
     model.experiment(stop=2.0)
     return model
 

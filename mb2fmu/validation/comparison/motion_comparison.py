@@ -81,7 +81,7 @@ MIN_JUDGED_POINTS = 10
 _GROWTH_SAMPLES = 10
 _HELD_EFFORT_SAMPLES = 8  # points of a motion at which held efforts are looked at
 _SMALL_ROUND_OFF = 1e-3  # of what a variable moves by
-_CONTRADICTED_MARGIN = 1e-6
+CONTRADICTED_MARGIN = 1e-6
 """What a switch's margin may be below zero, over its size, by the FMU's own state: root searches are not exact."""
 
 
@@ -268,7 +268,7 @@ def find_switch_modes_taken(
     for k, sides in limits.sides_near_events.items():
         instant = float(run.time[k]), simulation.values[k, columns], run.inputs_at(k).tolist(), prepared
         possible = [
-            i for i, modes in enumerate(sides.modes) if numeric.contradiction(*instant, modes) <= _CONTRADICTED_MARGIN
+            i for i, modes in enumerate(sides.modes) if numeric.contradiction(*instant, modes) <= CONTRADICTED_MARGIN
         ]
         error_ratios = _compute_error_ratios_by_side(reference, limits, simulation, k)[possible]
         if possible:

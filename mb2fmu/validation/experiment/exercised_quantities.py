@@ -243,7 +243,8 @@ def _follow_changes_to_first_order(
             if span:
                 displacement = changed.state_distance - unchanged.state_distance
                 forcing = (changed.x_dot - unchanged.x_dot) / _PROBE_FRACTION - state_jacobian @ displacement
-                distance[i] = flow @ displacement + forcing_matrix @ forcing
+                with np.errstate(over="ignore", invalid="ignore"):
+                    distance[i] = flow @ displacement + forcing_matrix @ forcing
     return ratios
 
 
@@ -303,7 +304,8 @@ def _compute_linear_flow(matrix: Floats, span: float) -> tuple[Floats, Floats]:
     block_matrix = np.zeros((2 * n, 2 * n))
     block_matrix[:n, :n] = matrix
     block_matrix[:n, n:] = np.eye(n)
-    exponential = _matrix_exponential(block_matrix * span)
+    with np.errstate(over="ignore", invalid="ignore"):  # of a slip of round-off the slope is that of a jump
+        exponential = _matrix_exponential(block_matrix * span)
     return exponential[:n, :n], exponential[:n, n:]
 
 
