@@ -1,0 +1,368 @@
+"""FlexibleBody: a linear flexible body as SymPy objects, a rigid body and particles, that any mechanics take.
+
+A modal force Q_k has no point of the body to act at, and needs none. Massless points C_k lie η_k away from the frame's
+origin along its x axis: a force Q_k along x at C_k and the opposite one at the origin are two forces on one line. They
+have no resultant and no moment, and the power Q_k η_k'. So stiffness and damping are loads, exact in every formulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+from sympy.physics.mechanics import Inertia, Particle, Point, ReferenceFrame, RigidBody, System, inertia
+from sympy.physics.vector import Vector, dynamicsymbols
+
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
+from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data
+from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.variable_naming import is_variable_name
+
+if TYPE_CHECKING:
+    from mb2fmu.model import Model
+
+Array = npt.NDArray[np.float64]
+
+NEGLIGIBLE_ENTRY = 1e-15
+"""Entries of mode shapes below this share of the largest one are rounding errors, and no terms of the equations."""
+
+
+class FlexibleBody:
+    """A flexible body: small elastic displacements, by modes, of a frame that moves freely.
+
+    Displacement of a node in the frame is Σ φ_k η_k + ½ Σ S_kl η_k η_l, with modal coordinates η in m. The body *is* a
+    rigid body and some particles (:attr:`bodies`); joints, loads, sensors and further bodies take ``point(node)`` and
+    ``frame(node)``. Mode shapes decide what the frame is fixed to: shapes that vanish at the root make it the root's.
+
+    Example:
+        A cantilever that turns on a pin::
+
+            beam = mb2fmu.FlexibleBody("beam", nodes=X, mass=m, modes=phi, stiffness=k, damping=0.01)
+            system.add_joints(me.PinJoint("pin", ground, beam.body, theta, omega, child_point=beam.point(0)))
+            beam.add_to_system(system)
+            model = mb2fmu.Model("Blade", system)
+            model.add(beam)
+
+    Args:
+        name: In front of the names of its variables.
+        nodes: Positions at rest in the body's frame, shape (n, 3), m.
+        mass: Lumped masses, shape (n,); or the mass matrix of one component, (n, n), or of all, (3 n, 3 n), in which
+            x, y and z are alike and uncoupled; kg. Sparse matrices of SciPy are taken.
+        modes: Mode shapes φ, shape (m, n, 3), m of displacement per m of the modal coordinate.
+        stiffness: Modal stiffness, shape (m,) or (m, m), N/m.
+        damping: Damping ratios in ascending order of the eigenfrequencies, a number or shape (m,); or the modal damping
+            matrix, shape (m, m), N·s/m.
+        rotations: Small rotations ψ of the nodes by each mode, shape (m, n, 3), rad/m; for :meth:`frame`.
+        rotational_inertia: Inertia of each node's section, shape (n, 3) or (n, 3, 3), kg·m².
+        second_order: Second-order displacements S, shape (m, m, n, 3), 1/m: a beam's foreshortening, which makes it
+            stiffer as it spins; None: none.
+        start: Modal coordinates at the start, shape (m,), m; zero unless given.
+
+    Attributes:
+        data: The arrays in their full shapes.
+        q: Modal coordinates η_1, …, η_m, functions of time.
+        u: Modal speeds.
+        kinematic_equations: η_k' - u_k.
+        body: The rigid body that has the frame; joints and ``System`` take it.
+        bodies: ``body`` and the particles.
+        loads: Stiffness and damping, (point, vector) pairs.
+
+    Raises:
+        ModelError: With every fault of the arrays.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        nodes: Any,
+        mass: Any,
+        modes: Any,
+        stiffness: Any,
+        damping: Any = 0.0,
+        rotations: Any = None,
+        rotational_inertia: Any = None,
+        second_order: Any = None,
+        start: Sequence[float] | None = None,
+    ) -> None:
+        where = find_user_line()
+        data = make_modal_data(
+            nodes=nodes,
+            mass=mass,
+            modes=modes,
+            stiffness=stiffness,
+            damping=damping,
+            rotations=rotations,
+            rotational_inertia=rotational_inertia,
+            second_order=second_order,
+            where=where,
+        )
+        self._set_up(name, data, start, where)
+
+    def _set_up(self, name: str, data: ModalData, start: Sequence[float] | None, where: str) -> None:
+        """Make symbols, frame, bodies and loads of checked arrays."""
+        self.name, self.data, self.where = name, data, where
+        m = data.mode_count
+        self.start = np.zeros(m) if start is None else np.asarray(start, dtype=float)
+        if self.start.shape != (m,):
+            what = f"{len(np.atleast_1d(self.start))} start values for {m} modes"
+            raise ModelError(
+                f"the flexible body {name} cannot be used:", [Fault(what, where, f"give start with {m} numbers")]
+            )
+        stem = self._stem
+        self.q = tuple(dynamicsymbols(f"{stem}_eta{k + 1}") for k in range(m))
+        self.u = tuple(dynamicsymbols(f"{stem}_eta{k + 1}_dot") for k in range(m))
+        t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+        self.kinematic_equations = tuple(q.diff(t) - u for q, u in zip(self.q, self.u, strict=True))
+        self._frame, self._origin = ReferenceFrame(f"{stem}_frame"), Point(f"{stem}_origin")
+        self._points: dict[int, Point] = {}
+        self._frames: dict[int, ReferenceFrame] = {}
+        self._interfaces: dict[int, RigidBody] = {}
+        self.body, *self.particles = self._make_bodies()
+        self.bodies: tuple[RigidBody | Particle, ...] = (self.body, *self.particles)
+        self.stiffness_symbols = sm.symbols(f"{stem}_stiffness1:{m + 1}", real=True)
+        self.damping_symbols = sm.symbols(f"{stem}_damping1:{m + 1}", real=True)
+        self.loads = tuple(self._make_loads())
+
+    @property
+    def _stem(self) -> str:
+        """Beginning of the names of SymPy objects."""
+        return self.name.replace(".", "_")
+
+    def point(self, node: int | None = None) -> Point:
+        """Return the point that moves with a node; without a node the origin of the body's frame.
+
+        Args:
+            node: Number of the node, from 0; negative ones count from the last.
+        """
+        if node is None:
+            return self._origin
+        number = self._number(node)
+        if number not in self._points:
+            second = None if self.data.second_order is None else self.data.second_order[:, :, number]
+            place = self._displaced(self.data.nodes[number], self.data.modes[:, number], second)
+            if place == Vector(0):
+                return self._origin
+            self._points[number] = self._origin.locatenew(f"{self._stem}_node{number}", place)
+        return self._points[number]
+
+    def frame(self, node: int | None = None) -> ReferenceFrame:
+        """Return the frame that turns with a node's section; without a node the body's own frame.
+
+        It is the body's frame turned by the angles Σ ψ_k η_k about x, y and z (one after the other; they are small).
+
+        Args:
+            node: Number of the node, from 0; negative ones count from the last.
+
+        Raises:
+            ModelError: If the rotations of nodes were not given.
+        """
+        if node is None:
+            return self._frame
+        number = self._number(node)
+        if self.data.rotations is None:
+            what = f"how node {number} of {self.name} turns is not known"
+            raise ModelError("a node has no frame:", [Fault(what, find_user_line(), "give rotations=…, (m, n, 3)")])
+        if number not in self._frames:
+            angles = [self._combine(self.data.rotations[:, number, i]) for i in range(3)]
+            turning = [i for i in range(3) if angles[i] != 0]
+            if not turning:
+                return self._frame
+            frame = ReferenceFrame(f"{self._stem}_section{number}")
+            if len(turning) == 1:
+                frame.orient_axis(self._frame, list(self._frame)[turning[0]], angles[turning[0]])
+            else:
+                frame.orient_body_fixed(self._frame, angles, "XYZ")
+            self._frames[number] = frame
+        return self._frames[number]
+
+    def interface(self, node: int) -> RigidBody:
+        """Return a massless rigid body at a node, as a parent of SymPy's joints."""
+        number = self._number(node)
+        if number not in self._interfaces:
+            frame = self.frame(number)
+            still = inertia(frame, 0, 0, 0)
+            name = f"{self._stem}_interface{number}"
+            point = self.point(number)
+            self._interfaces[number] = RigidBody(name, point, frame, sm.S.Zero, (still, point))
+        return self._interfaces[number]
+
+    def node_near(self, position: Sequence[float]) -> int:
+        """Return the number of the node that is nearest to a position in the body's frame at rest, (x, y, z) in m."""
+        return int(np.argmin(np.linalg.norm(self.data.nodes - np.asarray(position, dtype=float), axis=1)))
+
+    def weight(self, acceleration: Vector) -> tuple[tuple[Point, Vector], ...]:
+        """Return the loads of uniform gravity, for mechanics that have no ``apply_uniform_gravity``.
+
+        Args:
+            acceleration: Of free fall, such as ``-g * N.y``.
+        """
+        return tuple((body.masscenter, body.mass * acceleration) for body in self.bodies)
+
+    def add_to_system(self, system: System) -> None:
+        """Add bodies, modal coordinates and speeds, their kinematic equations and the loads to a SymPy ``System``.
+
+        Do so before ``system.apply_uniform_gravity``, which pulls at the bodies that are there.
+
+        Args:
+            system: It may have :attr:`body` already, by a joint.
+        """
+        system.add_bodies(*(body for body in self.bodies if body not in system.bodies))
+        system.add_coordinates(*self.q)
+        system.add_speeds(*self.u)
+        system.add_kdes(*self.kinematic_equations)
+        system.add_loads(*self.loads)
+
+    @cached_property
+    def strain_energy(self) -> sm.Expr:
+        """Potential energy ½ ηᵀ K η of the deformation, J."""
+        eta = sm.Matrix(self.q)
+        return (eta.T * self._stiffness * eta)[0] / 2
+
+    def add_to(self, model: Model) -> Iterable[Fault]:
+        """Declare modal coordinates, speeds, parameters and outputs; ``model.add`` calls it.
+
+        Modal coordinates are ``name.eta[1]``, …, speeds ``name.eta_dot[1]``, …; parameters are ``name.stiffness[1]``, …
+        and, where there is damping, ``name.damping[1]``, … (the diagonals of the modal matrices); the output
+        ``name.strain_energy``.
+
+        Args:
+            model: With mechanics that have the bodies, coordinates and loads already.
+        """
+        faults = [*self._faults(model)]
+        if faults:
+            return faults
+        model.named_elements["FlexibleBody", self.name] = self.where
+        for k, (q, u) in enumerate(zip(self.q, self.u, strict=True)):
+            index, mode = f"[{k + 1}]", f"of mode {k + 1}"
+            model.coordinate(
+                q, self.start[k], "m", name=f"{self.name}.eta{index}", description=f"modal coordinate {mode}"
+            )
+            model.speed(u, 0.0, "m/s", name=f"{self.name}.eta_dot{index}", description=f"modal speed {mode}")
+            for kind, symbol, value, unit in self._parameters(k):
+                model.parameter(
+                    symbol, value, unit, name=f"{self.name}.{kind}{index}", min=0.0, description=f"modal {kind} {mode}"
+                )
+        model.output(f"{self.name}.strain_energy", self.strain_energy, "J", description="of the deformation")
+        given = mechanics_source.loads(model.mechanics)  # a System keeps its own pairs
+        own = tuple(load for load in given if any(_is_same_load(load, pair) for pair in self.loads))
+        model.known_potentials.append((own, self.strain_energy))
+        return []
+
+    def _faults(self, model: Model) -> Iterator[Fault]:
+        """Yield faults of the name, and parts that the mechanics lack."""
+        label = f"FlexibleBody {self.name}"
+        if not is_variable_name(self.name) or "(" in self.name:
+            remedy = "take letters, digits, _ and dots"
+            yield Fault(f"{label}: the name cannot stand in front of a variable's", self.where, remedy)
+        if ("FlexibleBody", self.name) in model.named_elements:
+            remedy = "give one of them another name"
+            yield Fault(f"{label}: another flexible body has this name", self.where, remedy)
+        mechanics = model.mechanics
+        given = mechanics_source.loads(mechanics)
+        lacking = {
+            "bodies": [b for b in self.bodies if not any(b is other for other in mechanics_source.bodies(mechanics))],
+            "coordinates": [q for q in self.q if q not in mechanics_source.coordinates(mechanics)],
+            "speeds": [u for u in self.u if u not in mechanics_source.speeds(mechanics).all],
+            "loads": [pair for pair in self.loads if not any(_is_same_load(load, pair) for load in given)],
+        }
+        missing = [f"{len(items)} of its {kind}" for kind, items in lacking.items() if items]
+        if missing:
+            remedy = "call its add_to_system(system), or give Parts and KanesMethod its bodies, q, u, "
+            remedy += "kinematic_equations and loads"
+            yield Fault(f"{label}: the mechanics lack {', '.join(missing)}", self.where, remedy)
+
+    def _parameters(self, k: int) -> Iterator[tuple[str, sm.Symbol, float, str]]:
+        """Yield (kind, symbol, value, unit) of the parameters of a mode."""
+        yield "stiffness", self.stiffness_symbols[k], float(self.data.stiffness[k, k]), "N/m"
+        if self.data.damping[k, k] > 0.0:
+            yield "damping", self.damping_symbols[k], float(self.data.damping[k, k]), "N.s/m"
+
+    @cached_property
+    def _stiffness(self) -> sm.Matrix:
+        """Modal stiffness: symbols on the diagonal, numbers beside it."""
+        return _with_symbols(self.data.stiffness, self.stiffness_symbols)
+
+    def _number(self, node: int) -> int:
+        """Return the number of a node, counted from the first.
+
+        Raises:
+            ModelError: If there is no such node.
+        """
+        n = len(self.data.nodes)
+        if not isinstance(node, int | np.integer) or not -n <= node < n:
+            what = f"{self.name} has no node {node!r}"
+            raise ModelError("no such node:", [Fault(what, find_user_line(), f"its nodes are 0 to {n - 1}")])
+        return int(node) % n
+
+    def _combine(self, shares: Array) -> sm.Expr:
+        """Return Σ shares_k η_k."""
+        return sm.Add(*(sm.Float(share) * q for share, q in zip(shares, self.q, strict=True) if share != 0.0))
+
+    def _displaced(self, rest: Array, modes: Array, second: Array | None) -> Vector:
+        """Return the position of a point from the frame's origin; shapes (3,), (m, 3) and (m, m, 3)."""
+        m = len(modes)
+        components = []
+        for i in range(3):
+            terms = [sm.Float(rest[i])] if rest[i] != 0.0 else []
+            terms.append(self._combine(modes[:, i]))
+            for k in range(m if second is not None else 0):
+                assert second is not None
+                weights = [(l, second[k, l, i] * (0.5 if l == k else 1.0)) for l in range(k, m)]
+                terms += [sm.Float(weight) * self.q[k] * self.q[l] for l, weight in weights if weight != 0.0]
+            components.append(sm.Add(*terms))
+        return sum((c * axis for c, axis in zip(components, self._frame, strict=True) if c != 0), Vector(0))
+
+    def _make_bodies(self) -> Iterator[RigidBody | Particle]:
+        """Yield the rigid body, then the particles."""
+        parts = find_equivalent_particles(self.data.gram(), self.data.mode_count)
+        B, origin, stem = self._frame, self._origin, self._stem
+        size = float(np.max(np.abs(self.data.nodes), initial=0.0))
+        rest = _drop_negligible(np.vstack([parts.rigid_centre, parts.positions]), size)
+        modes = _drop_negligible(parts.modes, float(np.max(np.abs(parts.modes))))
+        second = _drop_negligible(parts.second_order, float(np.max(np.abs(parts.second_order), initial=0.0)))
+        J = _drop_negligible(parts.rigid_inertia, float(np.max(np.abs(parts.rigid_inertia))))
+        centre = origin.locatenew(f"{stem}_centre", self._displaced(rest[0], np.zeros((len(modes), 3)), None))
+        dyadic = inertia(B, *(sm.Float(J[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))))
+        yield RigidBody(stem, centre, B, sm.Float(parts.rigid_mass), Inertia(dyadic, centre))
+        for p, mass in enumerate(parts.masses):
+            name = f"{stem}_particle{p + 1}"
+            place = self._displaced(rest[p + 1], modes[:, p], second[:, :, p])
+            yield Particle(name, origin.locatenew(name, place), sm.Float(mass))
+
+    def _make_loads(self) -> Iterator[tuple[Point, Vector]]:
+        """Yield stiffness and damping: two opposite forces on one line for each mode."""
+        x = self._frame.x
+        eta, rate = sm.Matrix(self.q), sm.Matrix(self.u)
+        forces = -self._stiffness * eta - _with_symbols(self.data.damping, self.damping_symbols) * rate
+        for k, force in enumerate(forces):
+            carrier = self._origin.locatenew(f"{self._stem}_mode{k + 1}", self.q[k] * x)
+            yield carrier, force * x
+            yield self._origin, -force * x
+
+
+def _with_symbols(matrix: Array, symbols: Sequence[sm.Symbol]) -> sm.Matrix:
+    """Return a matrix with symbols in place of what is positive on its diagonal."""
+    m = len(matrix)
+    numbers = _drop_negligible(matrix, float(np.max(np.abs(matrix), initial=0.0)))
+    return sm.Matrix(
+        m,
+        m,
+        lambda k, l: symbols[k] if k == l and numbers[k, k] > 0.0 else sm.Float(numbers[k, l]) if numbers[k, l] else 0,
+    )
+
+
+def _drop_negligible(array: Array, size: float) -> Array:
+    """Return an array with zeros in place of rounding errors."""
+    return np.where(np.abs(array) > NEGLIGIBLE_ENTRY * size, array, 0.0)
+
+
+def _is_same_load(load: Any, pair: tuple[Point, Vector]) -> bool:
+    """Return whether a load of the mechanics is a (point, vector) pair of the body."""
+    return load[0] is pair[0] and load[1] == pair[1]

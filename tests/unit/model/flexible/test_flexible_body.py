@@ -1,0 +1,75 @@
+"""Flexible bodies: the same inertia as the nodes have, in every formulation and kind of mechanics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flexible_bodies import nodal_accelerations, pinned_body, random_arrays
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mb2fmu import FlexibleBody, rhs
+from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
+from mb2fmu.model.flexible.modal_data import make_modal_data
+
+KINDS = ("system", "parts", "kane")
+METHODS = ("kane", "tmt", "lagrange", "recursive")
+
+
+@given(st.integers(0, 1000), st.integers(1, 14), st.integers(1, 4), st.booleans(), st.booleans(), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_rigid_body_and_particles_have_the_gram_matrix_of_the_nodes(seed, n, m, consistent, sections, second):
+    arrays = random_arrays(seed, n + m, m, consistent=consistent, sections=sections, second=second)
+    data = make_modal_data(**arrays)
+    parts = find_equivalent_particles(data.gram(), m)
+    assert parts.total_mass == pytest.approx(data.total_mass, rel=1e-12)
+    size = np.max(np.abs(data.nodes))
+    assert np.max(np.abs(parts.centre - data.centre)) <= 1e-12 * size
+    assert np.max(np.abs(parts.inertia - data.inertia)) <= 1e-12 * np.max(np.abs(data.inertia))
+    assert np.all(parts.masses > 0.0)
+    assert np.sum(parts.masses) >= 0.25 * data.total_mass * (1 - 1e-12)
+    columns = [np.ones((len(parts.masses), 1)), parts.positions, *parts.modes]
+    if second:
+        columns += [parts.second_order[k, l] for k in range(m) for l in range(k, m)]
+    F = np.column_stack(columns)
+    gram, scale = data.gram(), np.sqrt(np.diag(data.gram()))
+    rest = gram - F.T @ (parts.masses[:, None] * F)
+    assert np.max(np.abs(rest[:, 4:]) / np.outer(scale, scale[4:])) <= 1e-12 * len(gram)
+    assert np.min(np.linalg.eigvalsh((rest / np.outer(scale, scale))[:4, :4])) >= -1e-12  # a rigid body's
+
+
+def test_modes_without_momentum_need_one_particle_more():
+    """A free beam's modes: the fields have no mass of their own, so that a point mass joins them."""
+    x, w = np.polynomial.legendre.leggauss(12)
+    phi = np.zeros((1, 12, 3))
+    phi[0, :, 1] = (3 * x**2 - 1) / 2  # Legendre's polynomial: no momentum, no angular momentum
+    data = make_modal_data(nodes=np.column_stack([x, 0 * x, 0 * x]), mass=w, modes=phi, stiffness=[1.0])
+    parts = find_equivalent_particles(data.gram(), 1)
+    assert len(parts.masses) == 2
+    assert np.sum(parts.masses) == pytest.approx(0.5, rel=1e-12)
+    assert parts.rigid_mass == pytest.approx(1.5, rel=1e-12)
+    assert parts.masses @ parts.modes[0, :, 1] == pytest.approx(0.0, abs=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_formulations_move_as_the_full_nodal_mass_matrix_does(kind):
+    rng = np.random.default_rng(3)
+    body = FlexibleBody("arm", **random_arrays(n=4, sections=kind == "parts"))
+    model = pinned_body(body, kind)
+    states = [rng.normal(size=6) * np.array([1, 0.3, 0.3, 2, 1, 1]) for _ in range(3)]
+    expected = [nodal_accelerations(body, state) for state in states]
+    for method in METHODS:
+        f = rhs(model, method=method)
+        assert f.states == ("theta", "arm.eta[1]", "arm.eta[2]", "omega", "arm.eta_dot[1]", "arm.eta_dot[2]")
+        for state, accelerations in zip(states, expected, strict=True):
+            assert f(0.0, state)[3:] == pytest.approx(accelerations, rel=1e-9, abs=1e-9)
+
+
+def test_one_mode_off_is_seen_in_the_nodal_mass_matrix():
+    """The check above has teeth: 1 % of one shape, or one sign of the second-order field, is far beyond 1e-9."""
+    arrays = random_arrays(n=3, m=1)
+    state = np.array([0.4, 0.2, 1.5, 0.5])
+    right = nodal_accelerations(FlexibleBody("arm", **arrays), state)
+    for name, factor in (("modes", 1.01), ("second_order", -1.0), ("stiffness", 1.01), ("rotations", 1.01)):
+        wrong = rhs(pinned_body(FlexibleBody("arm", **{**arrays, name: factor * arrays[name]})))
+        assert np.max(np.abs(wrong(0.0, state)[2:] - right)) > 1e-4, name
