@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         Valve,
         Work,
     )
-    from mb2fmu.model.flexible import FlexibleBody
+    from mb2fmu.model.flexible import BeamSection, FlexibleBody
     from mb2fmu.model.functions import no_event, pre, sticking_sign
     from mb2fmu.pipeline import (
         Model,
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Backlash",
+    "BeamSection",
     "Box",
     "Brake",
     "Brush",
@@ -133,7 +134,7 @@ __getattr__ = import_on_first_use(
             "GearMotor GravityGradient HardStop HeightSurface HydraulicCylinder Impact Latch "
             "MagicFormula OneWayClutch PlaneSurface SphereSurface SpringDamper Tyre Valve Work"
         ),
-        "model.flexible": "FlexibleBody",
+        "model.flexible": "BeamSection FlexibleBody",
         "model": "Box Cylinder Ellipsoid Mesh Parts Sphere orient_by_quaternion",
         "systems": "CoupledSystem",
         "analysis.studies.output_reductions": "FirstCrossing Largest",

@@ -6,7 +6,7 @@ import numpy as np
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import FlexibleBody, Model, Parts
+from mb2fmu import FlexibleBody, Model, Parts, orient_by_quaternion
 
 t = me.dynamicsymbols._t
 
@@ -108,3 +108,34 @@ def nodal_accelerations(body: FlexibleBody, state: np.ndarray, gravity: float = 
         f -= np.einsum("anij,nik,nkj->a", K, seconds, arm_bias)
     f[1:] -= data.stiffness @ eta + data.damping @ rate
     return np.linalg.solve(M, f)
+
+
+def free_body(body: FlexibleBody) -> Model:
+    """A body that floats freely, tumbling and deformed at the start; its momenta and energy are outputs."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    e = me.dynamicsymbols("e0:4")
+    w, x, v = me.dynamicsymbols("w1:4"), me.dynamicsymbols("x1:4"), me.dynamicsymbols("v1:4")
+    B = body.frame()
+    kinematic = [*orient_by_quaternion(B, N, e, w)]
+    body.point().set_pos(O, sum((a * b for a, b in zip(x, N, strict=True)), me.Vector(0)))
+    kinematic += [a.diff(t) - b for a, b in zip(x, v, strict=True)]
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=[*e, *x, *body.q],
+        u=[*w, *v, *body.u],
+        kinematic_equations=[*kinematic, *body.kinematic_equations],
+        bodies=body.bodies,
+        loads=body.loads,
+    )
+    model = Model("FreeBody", parts)
+    for symbol, start in zip((*e, *x), (1.0, 0.0, 0.0, 0.0, 0.1, 0.2, 0.3), strict=True):
+        model.coordinate(symbol, start)
+    for symbol, start in zip((*w, *v), (0.2, 0.5, 0.7, 0.3, -0.2, 0.1), strict=True):
+        model.speed(symbol, start)
+    body.start[:] = 0.1
+    model.add(body)
+    model.output_momenta("momenta")
+    model.output_total_energy()
+    return model

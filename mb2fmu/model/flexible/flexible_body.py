@@ -7,9 +7,9 @@ have no resultant and no moment, and the power Q_k η_k'. So stiffness and dampi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ from sympy.physics.mechanics import Inertia, Particle, Point, ReferenceFrame, Ri
 from sympy.physics.vector import Vector, dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.flexible.beam_data import BeamProperties, BeamTheory, make_beam_data
+from mb2fmu.model.flexible.beam_section import BeamSection
 from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
 from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data
 from mb2fmu.model.source_location import find_user_line
@@ -104,6 +106,69 @@ class FlexibleBody:
             where=where,
         )
         self._set_up(name, data, start, where)
+
+    @classmethod
+    def beam(
+        cls,
+        name: str,
+        *,
+        length: float,
+        E: float,
+        rho: float,
+        section: BeamSection,
+        modes: Mapping[str, int] | Sequence[str],
+        up_to: float | str | None = None,
+        ends: tuple[str, str] = ("clamped", "free"),
+        axis: str = "x",
+        G: float | None = None,
+        theory: BeamTheory = "euler-bernoulli",
+        rotary_inertia: bool = True,
+        foreshortening: bool = True,
+        damping: Any = 0.0,
+        stations: Sequence[float] = (),
+        start: Sequence[float] | None = None,
+    ) -> Self:
+        """Return a straight uniform beam; its root is the origin of its frame, its tip lies on the axis.
+
+        Example:
+            A blade with two modes in each plane::
+
+                blade = mb2fmu.FlexibleBody.beam("blade", length=2.0, E=70e9, rho=2700.0,
+                    section=mb2fmu.BeamSection.rectangle(0.02, 0.08), modes={"bending_y": 2, "bending_z": 2})
+
+        Args:
+            name: In front of the names of its variables.
+            length: m.
+            E: Young's modulus, Pa.
+            rho: Density, kg/m³.
+            section: Area and moments; its y and z are those of the body if the axis is x, else in cyclic order (of a
+                beam along y the body's z and x, of one along z the body's x and y).
+            modes: Number of modes of each family: ``bending_y``, ``bending_z`` (displacement along y, z; of another
+                axis the two that lie across), ``torsion``, ``extension``; or names of families, with ``up_to``.
+            up_to: Frequency limit, Hz, or text with a unit (``"200 Hz"``): all modes of the families below it.
+            ends: (root, tip), each ``clamped``, ``pinned`` or ``free``: how the body's frame holds the shapes. Where
+                ends leave a rigid motion, the shapes have no momentum in it. A pinned tip slides along the axis.
+            axis: ``x``, ``y`` or ``z`` of the body's frame.
+            G: Shear modulus, Pa; of torsion, and of the theory of Timoshenko.
+            theory: ``euler-bernoulli``, or ``timoshenko``: with shear, which short beams and high modes need.
+            rotary_inertia: False leaves out the rotational inertia of sections, as the textbooks' closed forms do: the
+                beam is then a line of mass, which has no torsion.
+            foreshortening: Whether bending shortens the beam, of second order: needed where it spins or is pulled.
+            damping: As of :class:`FlexibleBody`.
+            stations: Further nodes, distances from the root in m; root and tip are nodes 0 and -1 always.
+            start: As of :class:`FlexibleBody`; modes stand in ascending order within families, in the families' order.
+
+        Raises:
+            ModelError: With every fault of the numbers.
+        """
+        where = find_user_line()
+        properties = BeamProperties(length, E, rho, section, G, theory, rotary_inertia, axis, ends)
+        data = make_beam_data(
+            properties, modes, up_to, foreshortening=foreshortening, damping=damping, stations=stations, where=where
+        )
+        body = cls.__new__(cls)
+        body._set_up(name, data, start, where)
+        return body
 
     def _set_up(self, name: str, data: ModalData, start: Sequence[float] | None, where: str) -> None:
         """Make symbols, frame, bodies and loads of checked arrays."""

@@ -79,7 +79,7 @@ class ModalData:
                 slopes[:, i, 4 : 4 + 3 * m] = turned.transpose(1, 0, 2).reshape(n, 3 * m)
             moments = second_moment_of_inertia(self.rotational_inertia)
             gram += np.einsum("nia,nij,njb->ab", slopes, moments, slopes, optimize=True)
-        return (gram + gram.T) / 2.0
+        return np.asarray((gram + gram.T) / 2.0)
 
     def modal_mass(self) -> Array:
         """Return the mass matrix of the modal coordinates in the body's frame, shape (m, m), kg."""

@@ -1,0 +1,303 @@
+"""Modal data of a straight uniform beam: families of modes at common stations, along any axis of the body's frame."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.flexible.beam_modes import (
+    END_KINDS,
+    SERIES_MARGIN,
+    LineModes,
+    LineStiffness,
+    axial_modes,
+    bending_modes,
+    families,
+    foreshortening,
+    lobatto_stations,
+)
+from mb2fmu.model.flexible.beam_section import BeamSection
+from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data
+from mb2fmu.units import parse_unit, to_modelica_notation
+
+Array = npt.NDArray[np.float64]
+BeamTheory: TypeAlias = Literal["euler-bernoulli", "timoshenko"]
+THEORIES = ("euler-bernoulli", "timoshenko")
+
+MAX_FAMILY_MODES = 30
+"""Modes of one family: higher ones are far beyond beam theory, and stiff."""
+
+ROUNDING_AT_ENDS = 1e-12
+"""Share of a field's largest value below which its value at an end is a rounding error."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeamProperties:
+    """A straight uniform beam; see ``FlexibleBody.beam`` for the meaning of each.
+
+    Attributes:
+        length: m.
+        E: Pa.
+        rho: kg/m³.
+        section: Area and moments.
+        G: Pa; None where nothing shears.
+        theory: Of :data:`THEORIES`.
+        rotary_inertia: Whether sections have rotational inertia.
+        axis: ``x``, ``y`` or ``z``.
+        ends: (root, tip).
+    """
+
+    length: float
+    E: float
+    rho: float
+    section: BeamSection
+    G: float | None
+    theory: str
+    rotary_inertia: bool
+    axis: str
+    ends: tuple[str, str]
+
+    @property
+    def axially_held(self) -> tuple[bool, bool]:
+        """Whether root and tip are held along the beam; a pinned tip slides."""
+        root, tip = self.ends
+        return root != "free", tip == "clamped" or (tip == "pinned" and root == "free")
+
+    def line(self, kind: str, direction: int) -> LineStiffness:
+        """Return the constants of a family: its kind, and the local axis of its displacement (1: y, 2: z)."""
+        section = self.section
+        if kind == "bending":
+            second = section.I_z if direction == 1 else section.I_y
+            sheared = self.theory == "timoshenko" and self.G is not None
+            shear = section.shear_coefficient * (self.G or 0.0) * section.area if sheared else math.inf
+            rotary = self.rho * second if self.rotary_inertia else 0.0
+            return LineStiffness(self.E * second, self.rho * section.area, shear, rotary)
+        if kind == "torsion":
+            return LineStiffness((self.G or 0.0) * section.torsional_stiffness_constant, self.rho * section.polar_moment)
+        return LineStiffness(self.E * section.area, self.rho * section.area)
+
+    def modes(self, kind: str, direction: int, count: int, places: Array) -> LineModes:
+        """Return the lowest modes of a family at places along the beam."""
+        line = self.line(kind, direction)
+        if kind == "bending":
+            return bending_modes(line, self.length, self.ends, count, places)
+        return axial_modes(line, self.length, self.axially_held, count, places)
+
+
+def make_beam_data(
+    properties: BeamProperties,
+    modes: Mapping[str, int] | Sequence[str],
+    up_to: float | str | None,
+    *,
+    foreshortening: bool,
+    damping: Any,
+    stations: Sequence[float],
+    where: str,
+) -> ModalData:
+    """Return the modal data of a beam.
+
+    Args:
+        properties: Of the beam.
+        modes: Family → number of modes, or names of families.
+        up_to: Frequency limit in Hz, or text with a unit.
+        foreshortening: Whether bending shortens it.
+        damping: As ``FlexibleBody`` takes it.
+        stations: Further nodes, m from the root.
+        where: ``file:line`` for messages.
+
+    Raises:
+        ModelError: With every fault.
+    """
+    faults = [*_property_faults(properties), *_mode_faults(properties, modes, up_to), *_station_faults(stations)]
+    if faults:
+        raise ModelError("the beam cannot be used:", [Fault(what, where, remedy) for what, remedy in faults])
+    axis = "xyz".index(properties.axis)
+    kinds = families(axis)
+    counts = _count_modes(properties, modes, up_to, kinds)
+    nodes = 2 * (2 * max(counts.values()) + SERIES_MARGIN) + 6
+    quadrature, weights = lobatto_stations(nodes, properties.length)
+    places, mass = _merge_stations(quadrature, weights, stations)
+    fields = _BeamFields.empty(sum(counts.values()), len(places))
+    first = 0
+    for family, count in counts.items():
+        kind, direction = kinds[family]
+        if not count:
+            continue
+        shapes = properties.modes(kind, direction, count, places)
+        part = slice(first, first + count)
+        fields.add(kind, direction, part, shapes)
+        if kind == "bending" and foreshortening:
+            slopes = properties.modes(kind, direction, count, quadrature).slopes
+            fields.shorten(part, _shortening(slopes, quadrature, weights, properties, places))
+        first += count
+    fields.clean_ends()
+    section, rho = properties.section, properties.rho
+    moments = rho * np.array([section.polar_moment, section.I_y, section.I_z])
+    local = np.zeros((len(places), 3))
+    local[:, 0] = places
+    return make_modal_data(
+        nodes=np.roll(local, axis, axis=-1),
+        mass=rho * section.area * mass,
+        modes=np.roll(fields.displacements, axis, axis=-1),
+        stiffness=fields.stiffness,
+        damping=damping,
+        rotations=np.roll(fields.rotations, axis, axis=-1),
+        rotational_inertia=np.roll(mass[:, None] * moments, axis, axis=-1) if properties.rotary_inertia else None,
+        second_order=np.roll(fields.second_order, axis, axis=-1) if np.any(fields.second_order) else None,
+        where=where,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _BeamFields:
+    """Fields of all modes in local axes: x along the beam."""
+
+    stiffness: Array
+    displacements: Array
+    rotations: Array
+    second_order: Array
+
+    @classmethod
+    def empty(cls, m: int, n: int) -> _BeamFields:
+        """Return fields that are zero."""
+        return cls(np.zeros(m), *(np.zeros((m, n, 3)) for _ in range(2)), np.zeros((m, m, n, 3)))
+
+    def add(self, kind: str, direction: int, part: slice, shapes: LineModes) -> None:
+        """Write the modes of one family; displacement along z turns the section about -y."""
+        self.stiffness[part] = shapes.stiffness
+        if kind == "torsion":
+            self.rotations[part, :, 0] = shapes.deflections
+            return
+        self.displacements[part, :, direction] = shapes.deflections
+        if kind == "bending":
+            about, sign = (2, 1.0) if direction == 1 else (1, -1.0)
+            self.rotations[part, :, about] = sign * shapes.rotations
+
+    def clean_ends(self) -> None:
+        """Write zeros for rounding errors at the ends: an end that is held lies in the frame."""
+        for array in (self.displacements, self.rotations, self.second_order):
+            size = np.max(np.abs(array), axis=(-2, -1), keepdims=True)
+            for end in (slice(0, 1), slice(-1, None)):
+                values = array[..., end, :]
+                array[..., end, :] = np.where(np.abs(values) > ROUNDING_AT_ENDS * size, values, 0.0)
+
+    def shorten(self, part: slice, shortening: Array) -> None:
+        """Write the displacement -½ ∫ w'² dx of bending in one plane."""
+        self.second_order[part, part, :, 0] = -shortening
+
+
+def _shortening(slopes: Array, quadrature: Array, weights: Array, properties: BeamProperties, places: Array) -> Array:
+    """Return the foreshortening of a family at places along the beam."""
+    return foreshortening(slopes, quadrature, weights, properties.axially_held, places)
+
+
+def _merge_stations(quadrature: Array, weights: Array, stations: Sequence[float]) -> tuple[Array, Array]:
+    """Return nodes along the beam in ascending order with their lengths; further ones have none."""
+    length = float(quadrature[-1])
+    extra = [x for x in stations if not np.any(np.isclose(quadrature, x, rtol=0.0, atol=1e-12 * length))]
+    places, shares = np.concatenate([quadrature, extra]), np.concatenate([weights, np.zeros(len(extra))])
+    order = np.argsort(places, kind="stable")
+    return places[order], shares[order]
+
+
+def _count_modes(
+    properties: BeamProperties,
+    modes: Mapping[str, int] | Sequence[str],
+    up_to: float | str | None,
+    kinds: Mapping[str, tuple[str, int]],
+) -> dict[str, int]:
+    """Return family → number of modes; those below the frequency limit where there is one."""
+    limit = math.inf if up_to is None else 2.0 * math.pi * _frequency_in_hertz(up_to)
+    counts = {}
+    for family in modes:
+        wanted = modes[family] if isinstance(modes, Mapping) else MAX_FAMILY_MODES
+        if math.isfinite(limit):
+            kind, direction = kinds[family]
+            frequencies = properties.modes(kind, direction, wanted, np.array([0.0, properties.length])).frequencies
+            wanted = int(np.sum(frequencies <= limit))
+        counts[family] = wanted
+    return counts
+
+
+def _frequency_in_hertz(up_to: float | str) -> float:
+    """Return a frequency limit in Hz.
+
+    Raises:
+        ValueError: If the text is no number with a unit of frequency.
+    """
+    if not isinstance(up_to, str):
+        return float(up_to)
+    number, _, unit = up_to.strip().partition(" ")
+    parsed = parse_unit(to_modelica_notation(unit.strip() or "Hz"))
+    hertz = parse_unit("Hz")
+    if parsed.exponents != hertz.exponents:
+        raise ValueError(unit)
+    return float(number) * parsed.factor / hertz.factor
+
+
+def _property_faults(properties: BeamProperties) -> Iterator[tuple[str, str]]:
+    """Yield numbers and words that no beam has."""
+    section = properties.section
+    if not isinstance(section, BeamSection):
+        yield f"section is {section!r}", "give a BeamSection, such as BeamSection.circle(0.01)"
+        return
+    numbers = {
+        "length": properties.length, "E": properties.E, "rho": properties.rho, "section.area": section.area,
+        "section.I_y": section.I_y, "section.I_z": section.I_z,
+        "section.torsion_constant": section.torsional_stiffness_constant,
+        "section.shear_coefficient": section.shear_coefficient, "G": 1.0 if properties.G is None else properties.G,
+    }  # fmt: skip
+    for name, value in numbers.items():
+        if not (isinstance(value, int | float | np.number) and 0.0 < value < math.inf):
+            yield f"{name} is {value!r}", f"give a number > 0 as {name}, in SI units"
+    if properties.theory not in THEORIES:
+        yield f"theory is {properties.theory!r}", f"take one of {', '.join(THEORIES)}"
+    if properties.theory == "timoshenko" and properties.G is None:
+        yield "the theory of Timoshenko needs the shear modulus", "give G=…, in Pa"
+    if properties.axis not in ("x", "y", "z"):
+        yield f"axis is {properties.axis!r}", "take 'x', 'y' or 'z'"
+    if len(properties.ends) != 2 or any(end not in END_KINDS for end in properties.ends):
+        yield f"ends are {properties.ends!r}", f"give (root, tip), each one of {', '.join(END_KINDS)}"
+
+
+def _mode_faults(
+    properties: BeamProperties, modes: Mapping[str, int] | Sequence[str], up_to: float | str | None
+) -> Iterator[tuple[str, str]]:
+    """Yield families that a beam does not have, and numbers of modes that make no sense."""
+    axis = properties.axis if properties.axis in ("x", "y", "z") else "x"
+    known = families("xyz".index(axis))
+    if isinstance(modes, str) or not len(modes):
+        yield f"modes is {modes!r}", f"name families with their numbers, such as {{'{next(iter(known))}': 2}}"
+        return
+    for family in modes:
+        if family not in known:
+            yield f"a beam along {axis} has no modes {family!r}", f"take {', '.join(known)}"
+        elif isinstance(modes, Mapping):
+            count = modes[family]
+            if not isinstance(count, int) or not 1 <= count <= MAX_FAMILY_MODES:
+                yield f"{family} has {count!r} modes", f"give a number from 1 to {MAX_FAMILY_MODES}"
+    if "torsion" in modes and properties.G is None:
+        yield "torsion needs the shear modulus", "give G=…, in Pa"
+    if "torsion" in modes and not properties.rotary_inertia:
+        yield "torsion turns sections without inertia", "leave rotary_inertia=False out"
+    if not isinstance(modes, Mapping) and up_to is None:
+        yield "modes are named, not counted", "give up_to='200 Hz', or a number for each family"
+    if up_to is not None:
+        try:
+            if not 0.0 < _frequency_in_hertz(up_to) < math.inf:
+                raise ValueError
+        except (ValueError, ModelError):
+            yield f"up_to is {up_to!r}", "give a frequency > 0 in Hz, or text such as '200 Hz'"
+
+
+def _station_faults(stations: Sequence[float]) -> Iterator[tuple[str, str]]:
+    """Yield stations that are no finite distances."""
+    wrong = [x for x in stations if not (isinstance(x, int | float | np.number) and math.isfinite(x))]
+    if wrong:
+        yield f"stations are {wrong!r}", "give distances from the root in m"

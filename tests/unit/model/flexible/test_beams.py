@@ -1,0 +1,233 @@
+"""Flexible beams against closed forms, conservation laws and published motions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from flexible_bodies import free_body, pinned_body, t
+from scipy.integrate import solve_ivp
+
+from mb2fmu import BeamSection, FlexibleBody, Model, Parts, linearize, rhs
+from mb2fmu.errors import ModelError
+
+ROOTS = {
+    ("clamped", "free"): (1.8751040687119611, 4.694091132974175, 7.854757438237612),
+    ("free", "free"): (4.730040744862704, 7.853204624095838, 10.995607838001671),
+    ("pinned", "free"): (3.9266023120479188, 7.068582745628732, 10.210176122813031),
+    ("pinned", "pinned"): (np.pi, 2 * np.pi, 3 * np.pi),
+    ("clamped", "pinned"): (3.9266023120479188, 7.068582745628732, 10.210176122813031),
+    ("clamped", "clamped"): (4.730040744862704, 7.853204624095838, 10.995607838001671),
+}
+"""β L of Euler and Bernoulli's beam: ω = β² √(E I / ρ A)."""
+
+LENGTH, BENDING, LINE_MASS = 2.0, 20.0, 0.5
+
+
+def slender(modes: dict[str, int], ends=("clamped", "free"), name: str = "beam", **more) -> FlexibleBody:
+    """E I = 20 N·m² about z and 5 N·m² about y, ρ A = 0.5 kg/m, 2 m long: a line of mass unless said otherwise."""
+    section = BeamSection(area=1e-4, I_y=2.5e-9, I_z=1e-8, torsion_constant=1.2e-8)
+    plain = {"rotary_inertia": False, "E": BENDING / 1e-8, "rho": LINE_MASS / 1e-4, **more}
+    return FlexibleBody.beam(name, length=LENGTH, section=section, modes=modes, ends=ends, **plain)
+
+
+@pytest.mark.parametrize("ends", ROOTS)
+@pytest.mark.parametrize("axis", ["x", "y", "z"])
+def test_frequencies_of_bending_are_those_of_the_closed_form(ends, axis):
+    families = {"x": ("bending_y", "bending_z"), "y": ("bending_z", "bending_x"), "z": ("bending_x", "bending_y")}
+    strong, weak = families[axis]
+    data = slender({strong: 8, weak: 3}, ends, axis=axis).data
+    expected = (np.array(ROOTS[ends]) / LENGTH) ** 2 * np.sqrt(BENDING / LINE_MASS)
+    modal = data.modal_mass()
+    found = np.sqrt(np.diag(data.stiffness) / np.diag(modal))
+    assert found[:3] == pytest.approx(expected, rel=1e-12)
+    assert found[8:] == pytest.approx(expected / 2.0, rel=1e-12)
+    assert modal == pytest.approx(np.diag(np.diag(modal)), abs=1e-12)
+
+
+def test_a_hinged_beam_has_the_closed_forms_frequencies():
+    """On a pin that the equations of motion know, not the modes' own ends; E-B by 8 modes, the first three."""
+    found = np.sort(np.abs(linearize(pinned_body(slender({"bending_y": 8}, ("pinned", "free"), foreshortening=False), gravity=0.0)).eigenvalues))
+    expected = (np.array(ROOTS["pinned", "free"]) / LENGTH) ** 2 * np.sqrt(BENDING / LINE_MASS)
+    assert found[2:8:2] == pytest.approx(expected, rel=1e-9)
+
+
+def test_clamped_modes_on_a_hinge_converge_to_the_hinged_beam_from_above():
+    expected = (np.array(ROOTS["pinned", "free"]) / LENGTH) ** 2 * np.sqrt(BENDING / LINE_MASS)
+    errors = []
+    for count in (4, 8):
+        beam = slender({"bending_y": count}, foreshortening=False)
+        found = np.sort(np.abs(linearize(pinned_body(beam, gravity=0.0)).eigenvalues))[2:8:2]
+        errors.append(found / expected - 1.0)
+    assert np.all(errors[1] > 0.0)  # Ritz: stiffer than it is
+    assert np.all(errors[1] < errors[0] / 50.0)
+    assert errors[1][0] < 1e-6
+
+
+def test_timoshenkos_pinned_beam_has_the_closed_forms_frequencies():
+    section = BeamSection.rectangle(0.1, 0.2)
+    E, G, rho = 70e9, 27e9, 2700.0
+    beam = FlexibleBody.beam(
+        "beam", length=LENGTH, E=E, G=G, rho=rho, section=section, modes={"bending_z": 4}, theory="timoshenko",
+        ends=("pinned", "pinned"),
+    )  # fmt: skip
+    A, I = section.area, section.I_y
+    for n, found in enumerate(beam.data.frequencies(), start=1):
+        k = n * np.pi / LENGTH
+        shear = 5 / 6 * G * A
+        a, b, c = rho**2 * A * I, -(rho * A * E * I * k**2 + rho * I * shear * k**2 + rho * A * shear), shear * E * I * k**4
+        assert found**2 == pytest.approx((-b - np.sqrt(b * b - 4 * a * c)) / (2 * a), rel=1e-10)
+
+
+def test_torsion_and_extension_have_the_closed_forms_frequencies():
+    beam = slender({"torsion": 3, "extension": 3}, G=9e8, rotary_inertia=True).data
+    k = (2 * np.arange(3) + 1) * np.pi / (2 * LENGTH)
+    torsion = k * np.sqrt(9e8 * 1.2e-8 / (LINE_MASS / 1e-4 * 1.25e-8))
+    extension = k * np.sqrt(BENDING / 1e-8 * 1e-4 / LINE_MASS)
+    found = np.sqrt(np.diag(beam.stiffness) / np.diag(beam.modal_mass()))
+    assert found == pytest.approx([*torsion, *extension], rel=1e-12)
+
+
+def clamped(beam: FlexibleBody, loads_of) -> Model:
+    """A beam whose frame is the ground's, with loads."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    beam.frame().orient_axis(N, N.z, 0)
+    beam.point().set_pos(O, 0)
+    parts = Parts(
+        frame=N, origin=O, q=beam.q, u=beam.u, kinematic_equations=beam.kinematic_equations, bodies=beam.bodies,
+        loads=[*beam.loads, *loads_of(N)],
+    )  # fmt: skip
+    model = Model("Clamped", parts)
+    model.add(beam)
+    return model
+
+
+def closed_form_shape(beta: float, x: float) -> float:
+    """Clamped-free shape of Euler and Bernoulli, 1 at the tip up to its sign."""
+    c = (np.cosh(beta) + np.cos(beta)) / (np.sinh(beta) + np.sin(beta))
+    y = beta * x / LENGTH
+    return (np.cosh(y) - np.cos(y) - c * (np.sinh(y) - np.sin(y))) / 2.0
+
+
+def test_deflection_under_weight_and_a_tip_force_is_the_closed_forms_of_these_modes():
+    """w = Σ φ_k ∫ p φ_k / (E I β_k⁴ ∫ φ_k²), with ∫ φ_k² = L / 4 and ∫ φ_k = L c_k / β_k for 1 at the tip."""
+    beam = slender({"bending_y": 3}, foreshortening=False)
+    g, F = 9.81, 0.3
+    model = clamped(beam, lambda N: [*beam.weight(-g * N.y), (beam.point(-1), F * N.y)])
+    point = linearize(model).point
+    eta = dict(zip(linearize(model).names, point.x, strict=True))
+    expected = 0.0
+    for beta in ROOTS["clamped", "free"]:
+        shape = closed_form_shape(beta, LENGTH)
+        c = (np.cosh(beta) + np.cos(beta)) / (np.sinh(beta) + np.sin(beta))
+        force = -LINE_MASS * g * LENGTH * c / beta + F * shape
+        expected += shape * force / (BENDING * (beta / LENGTH) ** 4 * LENGTH / 4.0)
+    tip = sum(beam.data.modes[k, -1, 1] * eta[f"beam.eta[{k + 1}]"] for k in range(3))
+    assert tip == pytest.approx(expected, rel=1e-9)
+    whole = F * LENGTH**3 / (3 * BENDING) - LINE_MASS * g * LENGTH**4 / (8 * BENDING)
+    assert tip == pytest.approx(whole, rel=2e-3)
+
+
+def test_axial_force_and_torque_stretch_and_twist_as_the_closed_form_of_these_modes():
+    G = 9e8
+    beam = slender({"torsion": 2, "extension": 2}, G=G, rotary_inertia=True)
+    model = clamped(beam, lambda N: [(beam.point(-1), 5.0 * N.x), (beam.frame(-1), 0.2 * N.x)])
+    twist = sum(beam.data.rotations[k, -1, 0] * beam.q[k] for k in range(2))
+    model.output("twist", twist, "rad")
+    model.output_position("tip", beam.point(-1))
+    y = dict(zip((lin := linearize(model)).outputs, lin.y, strict=True))
+    share = sum(8 / (np.pi**2 * (2 * k - 1) ** 2) for k in (1, 2))  # of the sum over all modes
+    assert y["twist"] == pytest.approx(share * 0.2 * LENGTH / (G * 1.2e-8), rel=1e-9)
+    assert y["tip.x"] - LENGTH == pytest.approx(share * 5.0 * LENGTH / (BENDING / 1e-8 * 1e-4), rel=1e-6)
+
+
+def spin_up(count: int, *, foreshortening: bool = True) -> tuple[FlexibleBody, Model]:
+    """The cantilever of Simo and Vu-Quoc (1986): 10 m, turned up to 6 rad/s within 15 s."""
+    section = BeamSection(area=1e-2, I_y=1e-6, I_z=1e-6)
+    beam = FlexibleBody.beam(
+        "beam", length=10.0, E=1.4e10, rho=120.0, section=section, modes={"bending_y": count},
+        foreshortening=foreshortening, rotary_inertia=False,
+    )  # fmt: skip
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    T, omega = sm.Integer(15), sm.Integer(6)
+    angle = omega / T * (t**2 / 2 + (T / (2 * sm.pi)) ** 2 * (sm.cos(2 * sm.pi * t / T) - 1))
+    beam.frame().orient_axis(N, N.z, angle)
+    beam.point().set_pos(O, 0)
+    parts = Parts(
+        frame=N, origin=O, q=beam.q, u=beam.u, kinematic_equations=beam.kinematic_equations, bodies=beam.bodies,
+        loads=beam.loads,
+    )  # fmt: skip
+    model = Model("SpinUp", parts)
+    model.add(beam)
+    return beam, model
+
+
+def test_the_spin_up_lags_as_published():
+    """J. C. Simo, L. Vu-Quoc, J. Applied Mechanics 53 (1986) 849-863: largest lag 0.57 to 0.58 m."""
+    beam, model = spin_up(3)
+    f = rhs(model)
+    run = solve_ivp(f, (0, 15), f.x0, method="LSODA", rtol=1e-8, atol=1e-10, t_eval=np.linspace(0, 15, 1501))
+    tip = beam.data.modes[:, -1, 1] @ run.y[:3]
+    assert np.min(tip) == pytest.approx(-0.573, rel=0.02)  # geometrically exact elements
+    assert run.t[np.argmin(tip)] == pytest.approx(6.77, abs=0.05)
+
+
+def test_without_foreshortening_the_spin_up_diverges():
+    _, model = spin_up(3, foreshortening=False)
+    f = rhs(model)
+    run = solve_ivp(f, (0, 15), f.x0, method="LSODA", rtol=1e-8, atol=1e-10)
+    assert np.max(np.abs(run.y[0])) > 1e3
+
+
+def test_a_free_beam_keeps_momentum_angular_momentum_and_energy():
+    """100 s of a tumbling beam that bends in two planes, twists and stretches."""
+    beam = slender({"bending_y": 1, "bending_z": 1}, ("free", "free"), rotary_inertia=True)
+    model = free_body(beam)
+    f = rhs(model).compile()
+    run = solve_ivp(f, (0, 100), f.x0, method="DOP853", rtol=1e-12, atol=1e-13)
+    y = f.outputs(run.t, run.y.T)
+    for name, column in zip(f.output_names, y.T, strict=True):
+        if name.startswith("momenta"):
+            size = np.max(np.abs(y[:, [n.startswith(name[:-1]) for n in f.output_names]]))
+            assert np.max(np.abs(column - column[0])) <= 1e-9 * size, name
+        if name == "total_energy":
+            assert np.max(np.abs(column - column[0])) <= 1e-9 * column[0]
+    assert np.max(np.abs(run.y[list(f.states).index("beam.eta[1]")])) > 0.05  # it does bend
+
+
+def test_a_stiff_beam_moves_as_the_rigid_body():
+    """Stiffness times 1e6: the pendulum of a rigid rod, up to the strain that is left."""
+    beam = slender({"bending_y": 2, "bending_z": 1}, E=1e6 * BENDING / 1e-8)
+    f = rhs(pinned_body(beam))
+    run = solve_ivp(f, (0, 3), f.x0, method="Radau", rtol=1e-9, atol=1e-12)
+
+    def rod(_t, x):
+        return [x[1], -1.5 * 9.81 / LENGTH * np.cos(x[0])]
+
+    rigid = solve_ivp(rod, (0, 3), [0.3, 0.0], method="Radau", rtol=1e-10, atol=1e-12)
+    assert run.y[0, -1] == pytest.approx(rigid.y[0, -1], abs=1e-5)
+    assert np.max(np.abs(run.y[1:4])) < 2e-6
+
+
+def test_modes_up_to_a_frequency():
+    section = BeamSection.rectangle(0.02, 0.05)
+    arguments = {"length": 2.0, "E": 70e9, "rho": 2700.0, "section": section, "modes": ("bending_y", "bending_z")}
+    found = FlexibleBody.beam("b", up_to="0.2 kHz", **arguments).data.frequencies() / (2 * np.pi)
+    assert np.all(found < 200.0)
+    more = FlexibleBody.beam("b", **{**arguments, "modes": {"bending_y": 6, "bending_z": 6}}).data.frequencies()
+    assert np.sum(more / (2 * np.pi) < 200.0) == len(found)
+
+
+def test_a_beam_tells_all_its_faults_at_once():
+    with pytest.raises(ModelError) as caught:
+        FlexibleBody.beam(
+            "b", length=-1.0, E=70e9, rho=0.0, section=BeamSection.circle(0.01), up_to="3 kg",
+            modes={"bending_y": 1, "bending_q": 1, "torsion": 99}, ends=("clamped", "glued"), theory="reddy",
+        )  # fmt: skip
+    text = str(caught.value)
+    for part in ("length is -1.0", "rho is 0.0", "no modes 'bending_q'", "torsion has 99", "glued", "'reddy'", "3 kg"):
+        assert part in text
+    assert "G=" in text
