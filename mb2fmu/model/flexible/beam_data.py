@@ -23,8 +23,7 @@ from mb2fmu.model.flexible.beam_modes import (
     lobatto_stations,
 )
 from mb2fmu.model.flexible.beam_section import BeamSection
-from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data
-from mb2fmu.units import parse_unit, to_modelica_notation
+from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_in_hertz
 
 Array = npt.NDArray[np.float64]
 BeamTheory: TypeAlias = Literal["euler-bernoulli", "timoshenko"]
@@ -79,7 +78,9 @@ class BeamProperties:
             rotary = self.rho * second if self.rotary_inertia else 0.0
             return LineStiffness(self.E * second, self.rho * section.area, shear, rotary)
         if kind == "torsion":
-            return LineStiffness((self.G or 0.0) * section.torsional_stiffness_constant, self.rho * section.polar_moment)
+            return LineStiffness(
+                (self.G or 0.0) * section.torsional_stiffness_constant, self.rho * section.polar_moment
+            )
         return LineStiffness(self.E * section.area, self.rho * section.area)
 
     def modes(self, kind: str, direction: int, count: int, places: Array) -> LineModes:
@@ -166,7 +167,7 @@ class _BeamFields:
     @classmethod
     def empty(cls, m: int, n: int) -> _BeamFields:
         """Return fields that are zero."""
-        return cls(np.zeros(m), *(np.zeros((m, n, 3)) for _ in range(2)), np.zeros((m, m, n, 3)))
+        return cls(np.zeros(m), np.zeros((m, n, 3)), np.zeros((m, n, 3)), np.zeros((m, m, n, 3)))
 
     def add(self, kind: str, direction: int, part: slice, shapes: LineModes) -> None:
         """Write the modes of one family; displacement along z turns the section about -y."""
@@ -213,7 +214,7 @@ def _count_modes(
     kinds: Mapping[str, tuple[str, int]],
 ) -> dict[str, int]:
     """Return family → number of modes; those below the frequency limit where there is one."""
-    limit = math.inf if up_to is None else 2.0 * math.pi * _frequency_in_hertz(up_to)
+    limit = math.inf if up_to is None else 2.0 * math.pi * read_frequency_in_hertz(up_to)
     counts = {}
     for family in modes:
         wanted = modes[family] if isinstance(modes, Mapping) else MAX_FAMILY_MODES
@@ -223,22 +224,6 @@ def _count_modes(
             wanted = int(np.sum(frequencies <= limit))
         counts[family] = wanted
     return counts
-
-
-def _frequency_in_hertz(up_to: float | str) -> float:
-    """Return a frequency limit in Hz.
-
-    Raises:
-        ValueError: If the text is no number with a unit of frequency.
-    """
-    if not isinstance(up_to, str):
-        return float(up_to)
-    number, _, unit = up_to.strip().partition(" ")
-    parsed = parse_unit(to_modelica_notation(unit.strip() or "Hz"))
-    hertz = parse_unit("Hz")
-    if parsed.exponents != hertz.exponents:
-        raise ValueError(unit)
-    return float(number) * parsed.factor / hertz.factor
 
 
 def _property_faults(properties: BeamProperties) -> Iterator[tuple[str, str]]:
@@ -275,25 +260,27 @@ def _mode_faults(
     if isinstance(modes, str) or not len(modes):
         yield f"modes is {modes!r}", f"name families with their numbers, such as {{'{next(iter(known))}': 2}}"
         return
-    for family in modes:
-        if family not in known:
-            yield f"a beam along {axis} has no modes {family!r}", f"take {', '.join(known)}"
-        elif isinstance(modes, Mapping):
-            count = modes[family]
-            if not isinstance(count, int) or not 1 <= count <= MAX_FAMILY_MODES:
-                yield f"{family} has {count!r} modes", f"give a number from 1 to {MAX_FAMILY_MODES}"
+    strange = [family for family in modes if family not in known]
+    yield from ((f"a beam along {axis} has no modes {family!r}", f"take {', '.join(known)}") for family in strange)
+    for family, count in modes.items() if isinstance(modes, Mapping) else ():
+        if not isinstance(count, int) or not 1 <= count <= MAX_FAMILY_MODES:
+            yield f"{family} has {count!r} modes", f"give a number from 1 to {MAX_FAMILY_MODES}"
     if "torsion" in modes and properties.G is None:
         yield "torsion needs the shear modulus", "give G=…, in Pa"
     if "torsion" in modes and not properties.rotary_inertia:
         yield "torsion turns sections without inertia", "leave rotary_inertia=False out"
     if not isinstance(modes, Mapping) and up_to is None:
         yield "modes are named, not counted", "give up_to='200 Hz', or a number for each family"
-    if up_to is not None:
-        try:
-            if not 0.0 < _frequency_in_hertz(up_to) < math.inf:
-                raise ValueError
-        except (ValueError, ModelError):
-            yield f"up_to is {up_to!r}", "give a frequency > 0 in Hz, or text such as '200 Hz'"
+    if up_to is not None and not _is_frequency(up_to):
+        yield f"up_to is {up_to!r}", "give a frequency > 0 in Hz, or text such as '200 Hz'"
+
+
+def _is_frequency(up_to: float | str) -> bool:
+    """Return whether a limit is a frequency above zero."""
+    try:
+        return 0.0 < read_frequency_in_hertz(up_to) < math.inf
+    except ValueError:
+        return False
 
 
 def _station_faults(stations: Sequence[float]) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Modes of a straight uniform beam by Ritz's method: bending with and without shear, torsion, extension.
 
-Unknown are the strains, as series of Legendre polynomials P_j(ξ): curvature ψ' = Σ a_j P_j, shear γ = Σ b_j P_j, and the
-values ψ_0, w_0 at the root; ψ and w = w_0 + ∫ (ψ + γ) dx follow by exact integration. So the strain energy
+Unknown are the strains, as series of Legendre polynomials P_j(ξ): curvature ψ' = Σ a_j P_j, shear γ = Σ b_j P_j, and
+the values ψ_0, w_0 at the root; ψ and w = w_0 + ∫ (ψ + γ) dx follow by exact integration. So the strain energy
 
     ½ ∫ (E I ψ'² + κ G A γ²) dx
 
@@ -240,7 +240,7 @@ def _integrals(terms: int, length: float, x: Array) -> tuple[Array, Array]:
     xi, unit = 2.0 * x / length - 1.0, np.eye(terms)
     once = legendre.legint(unit, m=1, lbnd=-1.0, axis=1) * length / 2.0
     twice = legendre.legint(once, m=1, lbnd=-1.0, axis=1) * length / 2.0
-    return legendre.legval(xi, once.T), legendre.legval(xi, twice.T)
+    return np.asarray(legendre.legval(xi, once.T)), np.asarray(legendre.legval(xi, twice.T))
 
 
 def _norms(terms: int, length: float) -> Array:
@@ -251,7 +251,7 @@ def _norms(terms: int, length: float) -> Array:
 def _gauss_rule(count: int, length: float) -> tuple[Array, Array]:
     """Return points and weights of Gauss's rule from 0 to ``length``."""
     xi, weights = legendre.leggauss(count)
-    return (xi + 1.0) * length / 2.0, weights * length / 2.0
+    return np.asarray((xi + 1.0) * length / 2.0), np.asarray(weights * length / 2.0)
 
 
 def families(axis: int) -> Mapping[str, tuple[str, int]]:

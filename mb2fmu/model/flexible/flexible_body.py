@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 import sympy as sm
 from sympy.physics.mechanics import Inertia, Particle, Point, ReferenceFrame, RigidBody, System, inertia
 from sympy.physics.vector import Vector, dynamicsymbols
@@ -20,6 +21,7 @@ from sympy.physics.vector import Vector, dynamicsymbols
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.flexible.beam_data import BeamProperties, BeamTheory, make_beam_data
 from mb2fmu.model.flexible.beam_section import BeamSection
+from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
 from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data
 from mb2fmu.model.source_location import find_user_line
@@ -60,17 +62,20 @@ class FlexibleBody:
         stiffness: Modal stiffness, shape (m,) or (m, m), N/m.
         damping: Damping ratios in ascending order of the eigenfrequencies, a number or shape (m,); or the modal damping
             matrix, shape (m, m), N·s/m.
-        rotations: Small rotations ψ of the nodes by each mode, shape (m, n, 3), rad/m; for :meth:`frame`.
+        rotations: Small rotations ψ of the nodes by each mode, shape (m, n, 3), rad/m; for :meth:`frame`. NaN at nodes
+            whose rotation is not known.
         rotational_inertia: Inertia of each node's section, shape (n, 3) or (n, 3, 3), kg·m².
         second_order: Second-order displacements S, shape (m, m, n, 3), 1/m: a beam's foreshortening, which makes it
             stiffer as it spins; None: none.
         start: Modal coordinates at the start, shape (m,), m; zero unless given.
+        interfaces: Name → number of a node, for :meth:`point` and :meth:`frame`.
 
     Attributes:
         data: The arrays in their full shapes.
         q: Modal coordinates η_1, …, η_m, functions of time.
         u: Modal speeds.
         kinematic_equations: η_k' - u_k.
+        interfaces: Name → number of the node, of a finite element model.
         body: The rigid body that has the frame; joints and ``System`` take it.
         bodies: ``body`` and the particles.
         loads: Stiffness and damping, (point, vector) pairs.
@@ -92,6 +97,7 @@ class FlexibleBody:
         rotational_inertia: Any = None,
         second_order: Any = None,
         start: Sequence[float] | None = None,
+        interfaces: Mapping[str, int] | None = None,
     ) -> None:
         where = find_user_line()
         data = make_modal_data(
@@ -105,6 +111,7 @@ class FlexibleBody:
             second_order=second_order,
             where=where,
         )
+        self.interfaces = dict(interfaces or {})
         self._set_up(name, data, start, where)
 
     @classmethod
@@ -166,9 +173,59 @@ class FlexibleBody:
         data = make_beam_data(
             properties, modes, up_to, foreshortening=foreshortening, damping=damping, stations=stations, where=where
         )
-        body = cls.__new__(cls)
-        body._set_up(name, data, start, where)
-        return body
+        return cls(name, **data.arrays(), start=start)
+
+    @classmethod
+    def from_finite_elements(
+        cls,
+        name: str,
+        *,
+        K: Any,
+        M: Any,
+        nodes: Any,
+        interfaces: Mapping[str, Sequence[int]],
+        modes: int = 10,
+        up_to: float | str | None = None,
+        damping: Any = 0.0,
+        start: Sequence[float] | None = None,
+    ) -> Self:
+        """Return the reduced body of a finite element model of solid elements, after Craig and Bampton.
+
+        ``point("tip")`` and ``frame("tip")`` are those of an interface, whose nodes move as a rigid patch; the body's
+        frame is fixed to the first interface, with the axes of the nodes' coordinates and the same origin. Without
+        interfaces it is a mean frame of the free body.
+
+        Args:
+            name: In front of the names of its variables.
+            K: Stiffness matrix, sparse or dense, shape (3 n, 3 n), in the order x_1, y_1, z_1, x_2, …, N/m; without
+                supports.
+            M: Mass matrix in the same order, kg; consistent or lumped.
+            nodes: Shape (n, 3), m.
+            interfaces: Name → numbers of its nodes, from 0; one node alone shows no rotation.
+            modes: Number of fixed-interface modes; each further interface adds its constraint modes (up to 6).
+            up_to: Frequency limit of the modes that are kept, Hz, or text with a unit; None: all are.
+            damping: As of :class:`FlexibleBody`.
+            start: As of :class:`FlexibleBody`.
+
+        Raises:
+            ModelError: With every fault of the matrices and interfaces.
+        """
+        where = find_user_line()
+        X = np.asarray(nodes, dtype=float)
+        reduced = reduce_finite_elements(K, M, X, interfaces, modes, where)
+        padding = scipy.sparse.csr_array((3 * len(interfaces), 3 * len(interfaces)))
+        data = make_modal_data(
+            nodes=np.vstack([X, reduced.centres]),
+            mass=scipy.sparse.block_diag([scipy.sparse.csr_array(M), padding], format="csr"),
+            modes=reduced.modes,
+            stiffness=reduced.stiffness,
+            damping=damping,
+            rotations=np.concatenate([np.full((len(reduced.modes), len(X), 3), np.nan), reduced.rotations], axis=1),
+            up_to=up_to,
+            where=where,
+        )
+        numbers = {label: len(X) + i for i, label in enumerate(interfaces)}
+        return cls(name, **data.arrays(), start=start, interfaces=numbers)
 
     def _set_up(self, name: str, data: ModalData, start: Sequence[float] | None, where: str) -> None:
         """Make symbols, frame, bodies and loads of checked arrays."""
@@ -200,11 +257,11 @@ class FlexibleBody:
         """Beginning of the names of SymPy objects."""
         return self.name.replace(".", "_")
 
-    def point(self, node: int | None = None) -> Point:
+    def point(self, node: int | str | None = None) -> Point:
         """Return the point that moves with a node; without a node the origin of the body's frame.
 
         Args:
-            node: Number of the node, from 0; negative ones count from the last.
+            node: Number of the node, from 0, negative ones from the last; or the name of an interface.
         """
         if node is None:
             return self._origin
@@ -217,13 +274,13 @@ class FlexibleBody:
             self._points[number] = self._origin.locatenew(f"{self._stem}_node{number}", place)
         return self._points[number]
 
-    def frame(self, node: int | None = None) -> ReferenceFrame:
+    def frame(self, node: int | str | None = None) -> ReferenceFrame:
         """Return the frame that turns with a node's section; without a node the body's own frame.
 
         It is the body's frame turned by the angles Σ ψ_k η_k about x, y and z (one after the other; they are small).
 
         Args:
-            node: Number of the node, from 0; negative ones count from the last.
+            node: Number of the node, from 0, negative ones from the last; or the name of an interface.
 
         Raises:
             ModelError: If the rotations of nodes were not given.
@@ -231,7 +288,7 @@ class FlexibleBody:
         if node is None:
             return self._frame
         number = self._number(node)
-        if self.data.rotations is None:
+        if self.data.rotations is None or np.any(np.isnan(self.data.rotations[:, number])):
             what = f"how node {number} of {self.name} turns is not known"
             raise ModelError("a node has no frame:", [Fault(what, find_user_line(), "give rotations=…, (m, n, 3)")])
         if number not in self._frames:
@@ -247,7 +304,7 @@ class FlexibleBody:
             self._frames[number] = frame
         return self._frames[number]
 
-    def interface(self, node: int) -> RigidBody:
+    def interface(self, node: int | str) -> RigidBody:
         """Return a massless rigid body at a node, as a parent of SymPy's joints."""
         number = self._number(node)
         if number not in self._interfaces:
@@ -354,16 +411,20 @@ class FlexibleBody:
         """Modal stiffness: symbols on the diagonal, numbers beside it."""
         return _with_symbols(self.data.stiffness, self.stiffness_symbols)
 
-    def _number(self, node: int) -> int:
+    def _number(self, node: int | str) -> int:
         """Return the number of a node, counted from the first.
 
         Raises:
             ModelError: If there is no such node.
         """
         n = len(self.data.nodes)
+        if isinstance(node, str) and node in self.interfaces:
+            return self.interfaces[node]
         if not isinstance(node, int | np.integer) or not -n <= node < n:
-            what = f"{self.name} has no node {node!r}"
-            raise ModelError("no such node:", [Fault(what, find_user_line(), f"its nodes are 0 to {n - 1}")])
+            what, remedy = f"{self.name} has no node {node!r}", f"its nodes are 0 to {n - 1}"
+            if self.interfaces:
+                remedy += f", its interfaces {', '.join(self.interfaces)}"
+            raise ModelError("no such node:", [Fault(what, find_user_line(), remedy)])
         return int(node) % n
 
     def _combine(self, shares: Array) -> sm.Expr:

@@ -11,6 +11,7 @@ Kinetic energy, of the masses m_pq of one component of translation and of the se
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -22,6 +23,7 @@ import scipy.sparse
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.flexible.equivalent_particles import inertia_of_second_moment, second_moment_of_inertia
+from mb2fmu.units import parse_unit, to_modelica_notation
 
 Array = npt.NDArray[np.float64]
 MassMatrix: TypeAlias = Any
@@ -92,6 +94,10 @@ class ModalData:
         values = scipy.linalg.eigh(self.stiffness, self.modal_mass(), eigvals_only=True)
         return np.asarray(np.sqrt(np.clip(values, 0.0, None)))
 
+    def arrays(self) -> dict[str, Any]:
+        """Return the arrays by the names that :func:`make_modal_data` takes them by."""
+        return {name: getattr(self, name) for name in ModalData.__slots__}
+
     @property
     def total_mass(self) -> float:
         """Total mass, kg."""
@@ -119,6 +125,7 @@ def make_modal_data(
     rotations: Any = None,
     rotational_inertia: Any = None,
     second_order: Any = None,
+    up_to: float | str | None = None,
     where: str = "",
 ) -> ModalData:
     """Return arrays of a flexible body in their full shapes.
@@ -131,9 +138,10 @@ def make_modal_data(
         stiffness: Shape (m,) or (m, m), N/m.
         damping: Damping ratios of the eigenmodes in ascending order of their frequencies, a number or shape (m,); or
             the damping matrix, shape (m, m), N·s/m.
-        rotations: Shape (m, n, 3), rad per m; or None.
+        rotations: Shape (m, n, 3), rad per m, NaN where it is not known; or None.
         rotational_inertia: Shape (n, 3), moments about x, y, z, or (n, 3, 3), kg·m²; or None.
         second_order: Shape (m, m, n, 3), 1/m; or None.
+        up_to: Frequency limit, Hz or text with a unit, of modes that are uncoupled; None: all modes are kept.
         where: ``file:line`` for messages.
 
     Raises:
@@ -164,7 +172,42 @@ def make_modal_data(
     )
     _raise_faults([*mass_faults, *_matrix_faults(data, given["damping"])], where)
     _raise_faults([*_mode_faults(data)], where)
-    return _with_damping(data, given["damping"])
+    return _with_damping(data if up_to is None else _keep_slow_modes(data, up_to, where), given["damping"])
+
+
+def _keep_slow_modes(data: ModalData, up_to: float | str, where: str) -> ModalData:
+    """Return the data without the modes above a frequency limit."""
+    frequencies = np.sqrt(np.diag(data.stiffness) / np.diag(data.modal_mass())) / (2.0 * math.pi)
+    try:
+        kept = frequencies <= read_frequency_in_hertz(up_to)
+    except ValueError:
+        kept = np.zeros(len(frequencies), dtype=bool)
+    if not np.any(kept):
+        remedy = f"the lowest mode has {np.min(frequencies):.4g} Hz: give a limit above it, such as '200 Hz'"
+        _raise_faults([(f"up_to is {up_to!r}, and no mode is below", remedy)], where)
+    plain = data.arrays() | {"modes": data.modes[kept], "stiffness": data.stiffness[kept][:, kept]}
+    plain |= {"damping": data.damping[kept][:, kept]}
+    if data.rotations is not None:
+        plain["rotations"] = data.rotations[kept]
+    if data.second_order is not None:
+        plain["second_order"] = data.second_order[kept][:, kept]
+    return ModalData(**plain)
+
+
+def read_frequency_in_hertz(up_to: float | str) -> float:
+    """Return a frequency limit in Hz.
+
+    Raises:
+        ValueError: If the text is no number with a unit of frequency.
+    """
+    if not isinstance(up_to, str):
+        return float(up_to)
+    number, _, unit = up_to.strip().partition(" ")
+    parsed = parse_unit(to_modelica_notation(unit.strip() or "Hz"))
+    hertz = parse_unit("Hz")
+    if parsed.exponents != hertz.exponents:
+        raise ValueError(unit)
+    return float(number) * parsed.factor / hertz.factor
 
 
 def _as_array(value: Any) -> Any:
@@ -214,7 +257,9 @@ def _number_faults(given: dict[str, Any], mass: Any) -> Iterator[tuple[str, str]
     """Yield arrays with entries that are no finite numbers."""
     values = mass.data if hasattr(mass, "tocoo") else mass
     for name, array in {**given, "mass": values}.items():
-        if array is not None and (array.dtype == object or not np.all(np.isfinite(array))):
+        unknown = name == "rotations" and given["rotational_inertia"] is None  # NaN: not known
+        legal = array is None or (array.dtype != object and np.all(np.isfinite(array) | (unknown & np.isnan(array))))
+        if not legal:
             yield f"{name} has entries that are no finite numbers", f"correct {name}"
 
 
@@ -317,5 +362,4 @@ def _with_damping(data: ModalData, damping: Array) -> ModalData:
         squares, vectors = scipy.linalg.eigh(data.stiffness, M)
         ratios = np.broadcast_to(damping, (m,))
         C = M @ (vectors * (2.0 * ratios * np.sqrt(squares))) @ vectors.T @ M
-    plain = {name: getattr(data, name) for name in ModalData.__slots__}
-    return ModalData(**{**plain, "damping": (C + C.T) / 2.0})
+    return ModalData(**data.arrays() | {"damping": (C + C.T) / 2.0})

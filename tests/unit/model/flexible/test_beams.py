@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from flexible_bodies import free_body, pinned_body, t
+from flexible_bodies import free_body, pinned_body, random_arrays, t
 from scipy.integrate import solve_ivp
 
 from mb2fmu import BeamSection, FlexibleBody, Model, Parts, linearize, rhs
@@ -48,7 +48,13 @@ def test_frequencies_of_bending_are_those_of_the_closed_form(ends, axis):
 
 def test_a_hinged_beam_has_the_closed_forms_frequencies():
     """On a pin that the equations of motion know, not the modes' own ends; E-B by 8 modes, the first three."""
-    found = np.sort(np.abs(linearize(pinned_body(slender({"bending_y": 8}, ("pinned", "free"), foreshortening=False), gravity=0.0)).eigenvalues))
+    found = np.sort(
+        np.abs(
+            linearize(
+                pinned_body(slender({"bending_y": 8}, ("pinned", "free"), foreshortening=False), gravity=0.0)
+            ).eigenvalues
+        )
+    )
     expected = (np.array(ROOTS["pinned", "free"]) / LENGTH) ** 2 * np.sqrt(BENDING / LINE_MASS)
     assert found[2:8:2] == pytest.approx(expected, rel=1e-9)
 
@@ -76,7 +82,11 @@ def test_timoshenkos_pinned_beam_has_the_closed_forms_frequencies():
     for n, found in enumerate(beam.data.frequencies(), start=1):
         k = n * np.pi / LENGTH
         shear = 5 / 6 * G * A
-        a, b, c = rho**2 * A * I, -(rho * A * E * I * k**2 + rho * I * shear * k**2 + rho * A * shear), shear * E * I * k**4
+        a, b, c = (
+            rho**2 * A * I,
+            -(rho * A * E * I * k**2 + rho * I * shear * k**2 + rho * A * shear),
+            shear * E * I * k**4,
+        )
         assert found**2 == pytest.approx((-b - np.sqrt(b * b - 4 * a * c)) / (2 * a), rel=1e-10)
 
 
@@ -176,31 +186,28 @@ def test_the_spin_up_lags_as_published():
 
 
 def test_without_foreshortening_the_spin_up_diverges():
-    _, model = spin_up(3, foreshortening=False)
+    _, model = spin_up(1, foreshortening=False)
     f = rhs(model)
     run = solve_ivp(f, (0, 15), f.x0, method="LSODA", rtol=1e-8, atol=1e-10)
     assert np.max(np.abs(run.y[0])) > 1e3
 
 
-def test_a_free_beam_keeps_momentum_angular_momentum_and_energy():
-    """100 s of a tumbling beam that bends in two planes, twists and stretches."""
-    beam = slender({"bending_y": 1, "bending_z": 1}, ("free", "free"), rotary_inertia=True)
-    model = free_body(beam)
-    f = rhs(model).compile()
-    run = solve_ivp(f, (0, 100), f.x0, method="DOP853", rtol=1e-12, atol=1e-13)
+def test_a_free_body_keeps_momentum_angular_momentum_and_energy():
+    """100 s of a tumbling body with sections and second-order fields, whose frame is no mean frame."""
+    body = FlexibleBody("body", **{**random_arrays(4, n=3), "damping": 0.0})
+    f = rhs(free_body(body)).compile()
+    run = solve_ivp(f, (0, 100), f.x0, method="DOP853", rtol=1e-11, atol=1e-12)
     y = f.outputs(run.t, run.y.T)
-    for name, column in zip(f.output_names, y.T, strict=True):
-        if name.startswith("momenta"):
-            size = np.max(np.abs(y[:, [n.startswith(name[:-1]) for n in f.output_names]]))
-            assert np.max(np.abs(column - column[0])) <= 1e-9 * size, name
-        if name == "total_energy":
-            assert np.max(np.abs(column - column[0])) <= 1e-9 * column[0]
-    assert np.max(np.abs(run.y[list(f.states).index("beam.eta[1]")])) > 0.05  # it does bend
+    kept = [i for i, name in enumerate(f.output_names) if name.startswith("momenta") or name == "total_energy"]
+    assert len(kept) == 7
+    assert np.max(np.abs(y[:, kept] - y[0, kept]) / np.abs(y[0, kept])) <= 1e-9
+    energy = y[:, f.output_names.index("body.strain_energy")]
+    assert np.max(energy) > 10.0 * np.min(energy)  # it does deform
 
 
 def test_a_stiff_beam_moves_as_the_rigid_body():
     """Stiffness times 1e6: the pendulum of a rigid rod, up to the strain that is left."""
-    beam = slender({"bending_y": 2, "bending_z": 1}, E=1e6 * BENDING / 1e-8)
+    beam = slender({"bending_y": 2, "bending_z": 1}, E=1e6 * BENDING / 1e-8, damping=1.0)
     f = rhs(pinned_body(beam))
     run = solve_ivp(f, (0, 3), f.x0, method="Radau", rtol=1e-9, atol=1e-12)
 
@@ -214,10 +221,12 @@ def test_a_stiff_beam_moves_as_the_rigid_body():
 
 def test_modes_up_to_a_frequency():
     section = BeamSection.rectangle(0.02, 0.05)
-    arguments = {"length": 2.0, "E": 70e9, "rho": 2700.0, "section": section, "modes": ("bending_y", "bending_z")}
-    found = FlexibleBody.beam("b", up_to="0.2 kHz", **arguments).data.frequencies() / (2 * np.pi)
+    arguments = {"length": 2.0, "E": 70e9, "rho": 2700.0, "section": section, "foreshortening": False}
+    found = FlexibleBody.beam(
+        "b", up_to="0.2 kHz", modes=("bending_y", "bending_z"), **arguments
+    ).data.frequencies() / (2 * np.pi)
     assert np.all(found < 200.0)
-    more = FlexibleBody.beam("b", **{**arguments, "modes": {"bending_y": 6, "bending_z": 6}}).data.frequencies()
+    more = FlexibleBody.beam("b", modes={"bending_y": 6, "bending_z": 6}, **arguments).data.frequencies()
     assert np.sum(more / (2 * np.pi) < 200.0) == len(found)
 
 

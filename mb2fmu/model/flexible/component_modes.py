@@ -1,0 +1,243 @@
+"""Component modes of a finite element model of solid elements: the reduction of Craig and Bampton.
+
+Nodes of one interface move as a rigid patch with the 6 motions q of its centre (3, if it is a single node). The body's
+frame is fixed to the first interface, so that no rigid motion is left. The basis has
+
+- constraint modes: displacement of all nodes per unit motion of one interface, -K_ii⁻¹ K_ib R, others held;
+- fixed-interface modes: the lowest eigenvectors of (K_ii, M_ii), all interfaces held.
+
+The eigenvectors of the reduced (Vᵀ K V, Vᵀ M V) are the modes: orthogonal, in ascending order. Without interfaces the
+basis is the lowest modes of the free body, without its six rigid motions; the frame is then a mean frame.
+
+Source: R. R. Craig, M. C. C. Bampton, Coupling of Substructures for Dynamic Analyses, AIAA Journal 6 (1968) 1313-1319.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+
+from mb2fmu.errors import Fault, ModelError
+
+Array = npt.NDArray[np.float64]
+SparseMatrix: TypeAlias = Any
+
+RIGID_FORCE_TOLERANCE = 1e-6
+"""Share of the largest stiffness that nodal forces of a rigid motion may have: assembled matrices have 1e-12."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentModes:
+    """Modes of a reduced finite element model.
+
+    Attributes:
+        modes: Displacements of all nodes, and behind them of the interfaces' centres, shape (m, n + n_i, 3); the
+            largest component is 1.
+        stiffness: Modal stiffness, shape (m,), N/m.
+        centres: Centres of the interfaces, shape (n_i, 3), m.
+        rotations: Rotations of the interfaces, shape (m, n_i, 3), rad/m.
+        oriented: Whether an interface's nodes fix its rotation: they do not lie on a line.
+    """
+
+    modes: Array
+    stiffness: Array
+    centres: Array
+    rotations: Array
+    oriented: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Interface:
+    """Nodes of an interface, and their displacements (3 p, 6) by its motions; ``motions``: those it can have."""
+
+    nodes: Array
+    centre: Array
+    displacements: Array
+    motions: Array
+
+
+def reduce_finite_elements(
+    stiffness: SparseMatrix,
+    mass: SparseMatrix,
+    nodes: Array,
+    interfaces: Mapping[str, Sequence[int]],
+    count: int,
+    where: str = "",
+) -> ComponentModes:
+    """Return the component modes of a finite element model.
+
+    Args:
+        stiffness: K, shape (3 n, 3 n), in the order x_1, y_1, z_1, x_2, …, N/m; free of supports.
+        mass: M, shape (3 n, 3 n), kg.
+        nodes: Shape (n, 3), m.
+        interfaces: Name → numbers of the nodes, from 0.
+        count: Number of fixed-interface modes.
+        where: ``file:line`` for messages.
+
+    Raises:
+        ModelError: With every fault of the matrices and interfaces.
+    """
+    n = len(nodes)
+    faults = [*_shape_faults(stiffness, mass, n), *_interface_faults(interfaces, n, count)]
+    if not faults:
+        K, M = scipy.sparse.csr_array(stiffness, dtype=float), scipy.sparse.csr_array(mass, dtype=float)
+        faults = [*_matrix_faults(K, M, nodes)]
+    if faults:
+        headline = "the finite element model cannot be used:"
+        raise ModelError(headline, [Fault(what, where, remedy) for what, remedy in faults])
+    patches = [_read_interface(nodes, np.asarray(numbers, dtype=int)) for numbers in interfaces.values()]
+    if patches:
+        basis, motions = _held_basis(K, M, patches, count)
+    else:
+        basis, motions = _free_basis(K, M, nodes, count), np.zeros((count, 0, 6))
+    squares, vectors = scipy.linalg.eigh(np.asarray(basis.T @ (K @ basis)), np.asarray(basis.T @ (M @ basis)))
+    shapes, moved = (basis @ vectors).T, np.einsum("ki,kpa->ipa", vectors, motions)
+    size = np.max(np.abs(shapes), axis=1)
+    shapes, moved = shapes / size[:, None], moved / size[:, None, None]
+    modes = np.concatenate([shapes.reshape(len(shapes), n, 3), moved[:, :, :3]], axis=1)
+    return ComponentModes(
+        modes=modes,
+        stiffness=squares / size**2,
+        centres=np.array([patch.centre for patch in patches]).reshape(-1, 3),
+        rotations=moved[:, :, 3:],
+        oriented=tuple(patch.motions.shape[1] == 6 for patch in patches),
+    )
+
+
+def rigid_displacements(nodes: Array, centre: Array) -> Array:
+    """Return the displacements of nodes by three translations and three rotations about a point, shape (3 n, 6)."""
+    arms = nodes - centre
+    turned = np.stack([np.cross(axis, arms) for axis in np.eye(3)], axis=2)
+    moved = np.broadcast_to(np.eye(3), (len(nodes), 3, 3))
+    return np.concatenate([moved, turned], axis=2).reshape(-1, 6)
+
+
+def _read_interface(nodes: Array, numbers: npt.NDArray[np.int_]) -> _Interface:
+    """Return an interface with a basis (6, r) of the motions that its nodes show."""
+    centre = np.mean(nodes[numbers], axis=0)
+    displacements = rigid_displacements(nodes[numbers], centre)
+    size = max(float(np.max(np.abs(nodes[numbers] - centre))), 1e-300)
+    units = np.array([1.0, 1.0, 1.0, size, size, size])
+    scaled = displacements / units
+    values, vectors = np.linalg.eigh(scaled.T @ scaled)
+    motions = vectors[:, values > 1e-9 * values[-1]]
+    motions = np.eye(6) if motions.shape[1] == 6 else motions / units[:, None]
+    return _Interface(numbers.astype(float), centre, displacements, motions)
+
+
+def _held_basis(K: SparseMatrix, M: SparseMatrix, patches: Sequence[_Interface], count: int) -> tuple[Array, Array]:
+    """Return basis vectors (3 n, r), and the motions of all interfaces in each, (r, n_i, 6); the first one is held."""
+    size = K.shape[0]
+    dofs = [(3 * patch.nodes.astype(int)[:, None] + np.arange(3)).ravel() for patch in patches]
+    free = np.setdiff1d(np.arange(size), np.concatenate(dofs))
+    K_free, M_free = K[free][:, free].tocsc(), M[free][:, free].tocsc()
+    solve = _factorize(K_free)
+    count = min(count, len(free) - 2)
+    _, normal = scipy.sparse.linalg.eigsh(K_free, k=count, M=M_free, sigma=0.0, OPinv=_operator(solve, len(free)))
+    columns, motions = [np.zeros((size, count))], [np.zeros((count, len(patches), 6))]
+    columns[0][free] = normal
+    for number, (patch, own) in enumerate(zip(patches, dofs, strict=True)):
+        if number == 0:
+            continue
+        moved = np.zeros((size, patch.motions.shape[1]))
+        moved[own] = patch.displacements @ patch.motions
+        moved[free] = -solve(np.asarray(K[free] @ moved))
+        columns.append(moved)
+        motion = np.zeros((moved.shape[1], len(patches), 6))
+        motion[:, number] = patch.motions.T
+        motions.append(motion)
+    return np.column_stack(columns), np.concatenate(motions)
+
+
+def _free_basis(K: SparseMatrix, M: SparseMatrix, nodes: Array, count: int) -> Array:
+    """Return the lowest modes of the free body, orthogonal to its rigid motions, shape (3 n, count)."""
+    R = rigid_displacements(nodes, np.mean(nodes, axis=0))
+    stiff, heavy = float(K.diagonal().max()), float(M.diagonal().max())
+    shift = -1e-6 * stiff / heavy
+    solve = _factorize((K - shift * M).tocsc())
+    size = K.shape[0]
+    _, vectors = scipy.sparse.linalg.eigsh(
+        K.tocsc(), k=count + 6, M=M.tocsc(), sigma=shift, OPinv=_operator(solve, size)
+    )
+    vectors = vectors - R @ np.linalg.solve(R.T @ (M @ R), R.T @ (M @ vectors))
+    squares, shapes = scipy.linalg.eigh(vectors.T @ (M @ vectors))
+    deforming = vectors @ shapes[:, squares > 1e-6 * squares[-1]]
+    return np.asarray(deforming[:, -count:])
+
+
+def _factorize(matrix: SparseMatrix) -> Any:
+    """Return the solver of a symmetric positive definite sparse matrix."""
+    factors = scipy.sparse.linalg.splu(
+        matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    )
+    return factors.solve
+
+
+def _operator(solve: Any, size: int) -> Any:
+    """Return a solver as a linear operator."""
+    return scipy.sparse.linalg.LinearOperator((size, size), matvec=solve, dtype=float)
+
+
+def _shape_faults(K: Any, M: Any, n: int) -> Iterator[tuple[str, str]]:
+    """Yield matrices whose shapes do not fit the nodes."""
+    for name, matrix in (("K", K), ("M", M)):
+        if getattr(matrix, "shape", None) != (3 * n, 3 * n):
+            remedy = f"with {n} nodes it is ({3 * n}, {3 * n}): x, y, z of each node, of solid elements"
+            if getattr(matrix, "shape", None) == (6 * n, 6 * n):
+                remedy = (
+                    "rotations of nodes (shells, beams) are not read: reduce the model, and give FlexibleBody arrays"
+                )
+            yield f"{name} has the shape {getattr(matrix, 'shape', None)}", remedy
+
+
+def _interface_faults(interfaces: Mapping[str, Sequence[int]], n: int, count: int) -> Iterator[tuple[str, str]]:
+    """Yield interfaces with nodes that do not exist, none, or those of others."""
+    owner: dict[int, str] = {}
+    for name, numbers in interfaces.items():
+        if not len(numbers):
+            yield f"interface {name} has no nodes", "name at least one"
+        missing = [int(i) for i in numbers if not 0 <= int(i) < n]
+        if missing:
+            yield f"interface {name} has nodes {missing[:5]} that do not exist", f"nodes are 0 to {n - 1}"
+        shared = [int(i) for i in numbers if int(i) in owner]
+        if shared:
+            yield f"nodes {shared[:5]} are in {owner[shared[0]]} and in {name}", "give each node to one interface"
+        owner.update(dict.fromkeys(map(int, numbers), name))
+    if not isinstance(count, int) or count < 1:
+        yield f"the number of modes is {count!r}", "give a number of 1 or more"
+
+
+def _matrix_faults(K: SparseMatrix, M: SparseMatrix, nodes: Array) -> Iterator[tuple[str, str]]:
+    """Yield matrices that are not symmetric, not finite, or that resist rigid motions."""
+    finite = True
+    for name, matrix in (("K", K), ("M", M)):
+        if not np.all(np.isfinite(matrix.data)):
+            yield f"{name} has entries that are no finite numbers", f"correct {name}"
+            finite = False
+        elif abs(matrix - matrix.T).max() > 1e-9 * abs(matrix).max():
+            yield f"{name} is not symmetric", "give the assembled matrix, both halves of it"
+    if not finite:
+        return
+    if np.min(K.diagonal()) <= 0.0:
+        number = int(np.argmin(K.diagonal()))
+        yield f"node {number // 3} has no stiffness along {'xyz'[number % 3]}", "leave out nodes without elements"
+    if np.min(M.diagonal()) < 0.0:
+        yield f"node {int(np.argmin(M.diagonal())) // 3} has a negative mass", "correct M"
+    size = float(np.max(np.ptp(nodes, axis=0)))
+    centre = np.mean(nodes, axis=0)
+    R = rigid_displacements((nodes - centre) / max(size, 1e-300), np.zeros(3))
+    resistance = np.max(np.abs(K @ R), axis=0) / abs(K).max()
+    resisted = [name for name, share in zip(_MOTIONS, resistance, strict=True) if share > RIGID_FORCE_TOLERANCE]
+    if resisted:
+        remedy = "give K without supports, in the order x_1, y_1, z_1, x_2, …, and the nodes in the order and unit of K"
+        yield f"K resists rigid motions ({', '.join(resisted)}), so it does not fit the nodes", remedy
+
+
+_MOTIONS = ("along x", "along y", "along z", "about x", "about y", "about z")

@@ -1,0 +1,132 @@
+"""Reduction of finite element models: against the full model's own eigenvalues, a beam, and what does not fit."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+from finite_elements import box_model
+from flexible_bodies import nodal_accelerations, pinned_body
+
+from mb2fmu import BeamSection, FlexibleBody, rhs
+from mb2fmu.errors import ModelError
+
+SIZE, CELLS = (1.0, 0.1, 0.05), (12, 2, 2)
+
+
+@functools.cache
+def box():
+    K, M, nodes = box_model(SIZE, CELLS)
+    return K, M, nodes, np.flatnonzero(nodes[:, 0] == 0.0), np.flatnonzero(nodes[:, 0] == SIZE[0])
+
+
+def full_frequencies(held: np.ndarray) -> np.ndarray:
+    """Angular eigenfrequencies of the whole model with some nodes held."""
+    K, M, nodes, *_ = box()
+    free = np.setdiff1d(np.arange(3 * len(nodes)), (3 * held[:, None] + np.arange(3)).ravel())
+    squares = scipy.linalg.eigh(K[free][:, free].toarray(), M[free][:, free].toarray(), eigvals_only=True)
+    return np.sqrt(np.abs(squares))
+
+
+def reduced(**changes) -> FlexibleBody:
+    K, M, nodes, root, _ = box()
+    return FlexibleBody.from_finite_elements(
+        "box", **{"K": K, "M": M, "nodes": nodes, "interfaces": {"root": root}, **changes}
+    )
+
+
+def test_one_interface_gives_the_models_own_eigenvalues():
+    assert reduced(modes=4).data.frequencies() == pytest.approx(full_frequencies(box()[3])[:4], rel=1e-8)
+
+
+def test_a_free_model_gives_its_own_eigenvalues_without_rigid_motions():
+    body = reduced(interfaces={}, modes=4)
+    assert body.data.frequencies() == pytest.approx(full_frequencies(np.array([], dtype=int))[6:10], rel=1e-8)
+
+
+def test_two_interfaces_converge_to_the_model_with_a_rigid_tip_from_above():
+    _, _, _, root, tip = box()
+    whole = full_frequencies(root)
+    errors = []
+    for count in (2, 8):
+        body = reduced(interfaces={"root": root, "tip": tip}, modes=count)
+        errors.append(body.data.frequencies()[:3] / whole[:3] - 1.0)
+    assert np.all(errors[0] >= errors[1])
+    assert np.all(errors[1] > 0.0)
+    assert np.all(errors[1] < 1e-3)
+
+
+def test_mass_centre_and_inertia_are_the_boxs():
+    body, mass = reduced(modes=2), 2700.0 * np.prod(SIZE)
+    parts = [body.body, *body.particles]
+    assert float(sum(part.mass for part in parts)) == pytest.approx(mass, rel=1e-12)
+    assert body.data.centre == pytest.approx([0.5, 0.0, 0.0], abs=1e-12)
+    a, b, c = SIZE
+    central = mass / 12.0 * np.array([b**2 + c**2, a**2 + c**2, a**2 + b**2])
+    about_root = central + mass * 0.25 * np.array([0.0, 1.0, 1.0])
+    assert np.diag(body.data.inertia) == pytest.approx(about_root, rel=1e-12)  # trilinear elements have it exactly
+
+
+def test_the_reduced_box_bends_as_a_beam():
+    """Bricks of one size are too stiff in bending (shear locking); a fine mesh comes near Timoshenko's beam."""
+    K, M, nodes = box_model((1.0, 0.1, 0.1), (60, 4, 4), nu=0.0)
+    root = np.flatnonzero(nodes[:, 0] == 0.0)
+    found = FlexibleBody.from_finite_elements("box", K=K, M=M, nodes=nodes, interfaces={"root": root}, modes=2)
+    section = BeamSection.rectangle(0.1, 0.1)
+    beam = FlexibleBody.beam(
+        "beam", length=1.0, E=70e9, G=35e9, rho=2700.0, section=section, modes={"bending_y": 1}, theory="timoshenko"
+    )
+    assert found.data.frequencies()[:2] == pytest.approx(np.full(2, beam.data.frequencies()[0]), rel=1e-2)
+
+
+def test_the_reduced_body_moves_as_its_full_nodal_mass_matrix_does():
+    body = reduced(modes=2)
+    f = rhs(pinned_body(body))
+    state = np.array([0.4, 1e-3, -2e-3, 1.5, 0.05, -0.1])
+    assert f(0.0, state)[3:] == pytest.approx(nodal_accelerations(body, state), rel=1e-8)
+
+
+def test_interfaces_have_points_and_frames_and_other_nodes_points_only():
+    _, _, _, root, tip = box()
+    body = reduced(interfaces={"root": root, "tip": tip}, modes=2)
+    assert body.point("root") is not None
+    assert body.frame("tip") is not body.frame()
+    assert body.frame("root") is body.frame()
+    with pytest.raises(ModelError, match="how node 5"):
+        body.frame(5)
+    with pytest.raises(ModelError, match="its interfaces root, tip"):
+        body.point("top")
+
+
+def test_a_frequency_limit_drops_fast_modes():
+    body = reduced(modes=6, up_to="400 Hz")
+    assert np.max(body.data.frequencies()) / (2 * np.pi) <= 400.0
+    assert len(body.q) == 3
+    with pytest.raises(ModelError, match="no mode is below"):
+        reduced(modes=6, up_to="1 Hz")
+
+
+def _faults() -> dict[str, tuple[dict, str]]:
+    K, M, nodes, *_ = box()
+    supported = K.copy()
+    supported[0, 0] += 1e9
+    return {
+        "nodes in another order": ({"nodes": nodes[::-1] * np.array([1.0, 2.0, 3.0])}, "does not fit the nodes"),
+        "a row less": ({"M": M[:-3]}, "M has the shape"),
+        "supported": ({"K": supported}, "resists rigid motions"),
+        "half of K": ({"K": scipy.sparse.triu(K).tocsr()}, "K is not symmetric"),
+        "interface of strangers": ({"interfaces": {"a": [0, 1], "b": [1, 10**6]}}, "do not exist"),
+        "shared": ({"interfaces": {"a": [0, 1], "b": [1, 2]}}, "are in a and in b"),
+        "no modes": ({"modes": 0}, "number of modes is 0"),
+        "rotations of nodes": ({"nodes": nodes[: len(nodes) // 2], "K": K[:348, :348]}, "rotations of nodes"),
+    }
+
+
+@pytest.mark.parametrize("fault", _faults())
+def test_what_does_not_fit_is_told(fault):
+    changes, message = _faults()[fault]
+    with pytest.raises(ModelError, match=message):
+        reduced(**changes)
