@@ -66,6 +66,7 @@ NAMES = {
     "rocking_block",
     "rolling_disc",
     "rolling_sphere",
+    "rotating_blade",
     "sampled_cart_pole",
     "simple_pendulum",
     "simplest_walker",
