@@ -79,10 +79,10 @@ def rotating_blade() -> Model:
     model.output_orientation("tip_rotation", blade.frame(-1), relative_to=blade.frame(), representation="xyz")
     model.output_velocity("tip_velocity", tip)
     model.output_total_energy()
-    model.visual(hub, Cylinder(0.05, 0.1))
+    model.visual(hub, Cylinder(0.05, 0.1), along=hub.z)
     for x in PIECES:  # each turns with its section, so that the picture bends
         node = blade.node_near((x, 0.0, 0.0))
-        model.visual(blade.frame(node), Box(1.0 / len(PIECES), 0.04, 0.005), at=blade.point(node))
+        model.visual(blade.frame(node), Box(1.0 / len(PIECES), 0.04, 0.005), at=blade.point(node), color="#1f77b4")
     model.trace(tip)
     model.experiment(stop=2.0, step=0.01, tolerance=1e-7, signals={tau: 6 * sm.sin(sm.pi * t / 2) ** 2})
     return model

@@ -156,7 +156,15 @@ class LoadArrow:
     where: str = field(default="", compare=False)
 
 
-AppearanceItem = VisualShape | PointTrace | LoadArrow
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenBody:
+    """A body that is not drawn unless it has a shape."""
+
+    body: Any
+    where: str = field(default="", compare=False)
+
+
+AppearanceItem = VisualShape | PointTrace | LoadArrow | HiddenBody
 
 
 def appearance_item_faults(look: AppearanceItem, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
@@ -166,6 +174,10 @@ def appearance_item_faults(look: AppearanceItem, parameters: frozenset[sm.Symbol
         look: What was declared.
         parameters: The model's parameters.
     """
+    if isinstance(look, HiddenBody):
+        if not hasattr(look.body, "masscenter"):
+            yield f"{look.body!r} cannot be hidden", "give a body of the mechanics"
+        return
     if look.color and not COLOUR_PATTERN.fullmatch(look.color):
         yield f"there is no color {look.color!r}", "write it as #rrggbb, as in #1f77b4"
     if isinstance(look, PointTrace) and not isinstance(look.point, Point):
@@ -272,6 +284,14 @@ class AppearanceDeclarations:
     def trace(self, point: Point, *, color: str = "") -> None:
         """Draw the path of a point."""
         self.looks.append(PointTrace(point=point, color=color, where=find_user_line()))
+
+    def hide(self, *bodies: Any) -> None:
+        """Leave bodies out of pictures that would show them by their mass centre and inertia.
+
+        Args:
+            bodies: ``RigidBody`` and ``Particle`` objects of the mechanics; shapes of theirs are drawn all the same.
+        """
+        self.looks += [HiddenBody(body=body, where=find_user_line()) for body in bodies]
 
     def arrow(self, load: Any, *, scale: float | None = None, color: str = "") -> None:
         """Draw a force (or torque, about its arrow) where it acts.

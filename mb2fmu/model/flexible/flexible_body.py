@@ -374,6 +374,7 @@ class FlexibleBody:
         model.output(f"{self.name}.strain_energy", self.strain_energy, "J", description="of the deformation")
         given = mechanics_source.loads(model.mechanics)  # a System keeps its own pairs
         own = tuple(load for load in given if any(_is_same_load(load, pair) for pair in self.loads))
+        model.hide(*self.particles)
         model.known_potentials.append((own, self.strain_energy))
         return []
 

@@ -160,7 +160,7 @@ class _SceneBuilder:
     def _bodies(self) -> Iterator[SceneBody]:
         """Yield the bodies whose mass centre has a position; the inertia's place is −1 for a particle."""
         for body in self.mechanism.bodies:
-            if body.masscenter not in self.points:
+            if body.masscenter not in self.points or body.name in self.scenery.hidden_bodies:
                 continue
             inertia = body.inertia
             first = -1 if inertia is None else self._size(*(inertia[i, j] for i, j in _INERTIA_ENTRIES))

@@ -113,6 +113,7 @@ class AppearanceRecords:
         meshes: Files of those shapes whose mesh is no path.
         frames, points: Where the mechanism has none of its own (a Lagrangian alone); otherwise empty.
         notes: What cannot be drawn, one sentence each.
+        hidden_bodies: Names of bodies that are not shown by their mass centre and inertia.
     """
 
     shapes: tuple[DrawnShape, ...] = ()
@@ -123,3 +124,4 @@ class AppearanceRecords:
     frames: tuple[Frame, ...] = ()
     points: tuple[KinematicPoint, ...] = ()
     notes: tuple[str, ...] = ()
+    hidden_bodies: tuple[str, ...] = ()

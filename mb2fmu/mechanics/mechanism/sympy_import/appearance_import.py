@@ -20,7 +20,14 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import (
 )
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, VectorTerms
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
-from mb2fmu.model.declarations.appearance_declarations import AppearanceItem, LoadArrow, Mesh, PointTrace, VisualShape
+from mb2fmu.model.declarations.appearance_declarations import (
+    AppearanceItem,
+    HiddenBody,
+    LoadArrow,
+    Mesh,
+    PointTrace,
+    VisualShape,
+)
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources import mechanics_source
 
@@ -74,6 +81,7 @@ def read_appearance(
         traces=tuple(_read_each(definition.looks, PointTrace, lambda t: _read_trace(t, reader), faults)),
         arrows=tuple(_read_each(definition.looks, LoadArrow, lambda a: _read_arrow(a, reader, load_of), faults)),
         joints=tuple(_read_joints(definition, reader)),
+        hidden_bodies=tuple(str(item.body.name) for item in definition.looks if isinstance(item, HiddenBody)),
     )
     if faults:
         raise MechanismError("the looks of the mechanism cannot be used:", faults)
