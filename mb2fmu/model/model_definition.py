@@ -42,6 +42,7 @@ class ModelDefinition(Declarations):
         known_potentials: (loads that were added, their potential energy together in J), as elements tell it.
         element_of_load: (load that was added, name of the element that added it).
         latches: In order of declaration.
+        flexible_bodies: ``FlexibleBody`` objects that were added.
 
     Raises:
         ModelError: If a symbol or a name stands in it twice.
@@ -60,6 +61,7 @@ class ModelDefinition(Declarations):
     known_potentials: tuple[tuple[tuple[Any, ...], sm.Expr], ...] = ()
     element_of_load: tuple[tuple[Any, str], ...] = ()
     latches: tuple[DeclaredLatch, ...] = ()
+    flexible_bodies: tuple[Any, ...] = ()
 
     @property
     def unilateral_forces(self) -> list[sm.Expr]:

@@ -28,7 +28,12 @@ from mb2fmu.validation.independent_import.robot_accelerations import sample_robo
 from mb2fmu.validation.reference.first_integrals_along_run import find_potential_energy
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, run_fmu_process
-from mb2fmu.validation.source_checks import output_import_check, potential_check, value_import_check
+from mb2fmu.validation.source_checks import (
+    nodal_inertia_check,
+    output_import_check,
+    potential_check,
+    value_import_check,
+)
 from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun
 from mb2fmu.validation.source_checks.solution_accuracy import SolutionAccuracy, find_least_accurate_derivative
 from mb2fmu.validation.source_checks.source_accelerations import (
@@ -49,6 +54,7 @@ _CHECK_TITLES = {
     "events": "events, and outputs of what is solved for, as the model's own expressions have them",
     "values": "values, units, outputs and the experiment as the model declares them",
     "potential": "the potential energy against the loads",
+    "nodes": "flexible bodies against the full mass matrix of their nodes",
     "constraints": "the source object's constraints along the FMU's own runs",
     "momentum": "the momentum of all bodies in space along the FMU's own runs",
 }
@@ -64,6 +70,7 @@ _CHECK_METHODS = {
     "model's expressions by lambdify and difference quotients",
     "values": "all that was read, one by one",
     "potential": "dV/dt along random directions at rest by difference quotients, against the power of all loads there",
+    "nodes": "generalized inertia, mass centre and modal forces at random states, from the arrays that were given",
     "constraints": "the model's own rows at the states that the FMU shows, from its start on, nothing projected",
     "momentum": "positions of the bodies from SymPy's own points, against the loads' resultant integrated twice: x' of "
     "neither side is used",
@@ -162,6 +169,7 @@ def run_independent_checks(
         *check_laws_of_motion(samples),
         *check_event_import(samples, definition),
         *check_potential_energy(definition, mechanism, equations),
+        *check_flexible_bodies(definition, mechanism),
         check_declarations_import(definition, mechanism),
     )
     missing_variables = _list_missing_variables(description, samples)
@@ -242,6 +250,13 @@ def check_potential_energy(
         reason = fit.reason_not_judged or "the model gives a potential energy that is not the one of its loads"
         check = _form_missing_check("potential", reason)
     return [replace(check, points=fit.points)]
+
+
+def check_flexible_bodies(definition: ModelDefinition, mechanism: Mechanism) -> Sequence[IndependentCheck]:
+    """Judge the reduction of flexible bodies; no independent check where there are none."""
+    bodies = definition.flexible_bodies
+    errors = [pair for b in bodies for pair in nodal_inertia_check.compare_nodal_inertia(definition, mechanism, b)]
+    return [replace(_form_check("nodes", MIN_POINTS, errors, []), points=len(errors))] if errors else []
 
 
 def check_declarations_import(definition: ModelDefinition, mechanism: Mechanism) -> IndependentCheck:

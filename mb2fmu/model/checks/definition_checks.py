@@ -288,6 +288,7 @@ def check_model(model: Model) -> ModelDefinition:
         known_potentials=tuple(model.known_potentials),
         element_of_load=tuple((added.load, added.element) for added in model.added_loads if added.element),
         latches=tuple(model.declared_latches),
+        flexible_bodies=tuple(model.flexible_bodies),
     )
 
 

@@ -57,6 +57,7 @@ class AddedLoadDeclarations:
         added_bodies: In order of declaration.
         known_potentials: (loads, their potential energy together in J) of those that told it.
         element_faults: What elements that were added told of themselves.
+        flexible_bodies: Those that were added, which the validation compares with their nodes.
         named_elements: (kind, name) of each that was added, and where it was made.
     """
 
@@ -67,6 +68,7 @@ class AddedLoadDeclarations:
         self.added_bodies: list[BodyBase] = []
         self.known_potentials: list[tuple[tuple[Any, ...], sm.Expr]] = []
         self.element_faults: list[Fault] = []
+        self.flexible_bodies: list[Any] = []
         self.named_elements: dict[tuple[str, str], str] = {}
         self._adding: tuple[str, ...] = ()
         super().__init__()

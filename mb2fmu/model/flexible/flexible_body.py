@@ -375,6 +375,7 @@ class FlexibleBody:
         given = mechanics_source.loads(model.mechanics)  # a System keeps its own pairs
         own = tuple(load for load in given if any(_is_same_load(load, pair) for pair in self.loads))
         model.hide(*self.particles)
+        model.flexible_bodies.append(self)
         model.known_potentials.append((own, self.strain_energy))
         return []
 
