@@ -9,8 +9,8 @@ only through their Gram matrix G = ∫ f fᵀ dm. Any mass distribution with the
 for every motion of frame and modes. G is taken apart in two steps:
 
 1. The fields (φ, S) come last in G = [[A, B], [Bᵀ, D]]. C = A - B D⁺ Bᵀ is positive semidefinite: a *rigid body*, on
-   which all fields vanish. With D = U Λ Uᵀ the rest is Lᵀ L of L = [Λ^(-1/2) Uᵀ Bᵀ, Λ^(1/2) Uᵀ]: as many rows as the
-   fields have independent components.
+   which all fields vanish. With D = U Λ Uᵀ the rest is Lᵀ L of L = Λ^(-1/2) Uᵀ [Bᵀ, D]: as many rows as the fields
+   have independent components. It is done for φ, and then for what is left of S.
 2. A Householder reflection from the left leaves Lᵀ L as it is and makes the column of "1" constant, √μ: each row is
    then a *particle* of mass μ with position and mode shapes L / √μ. Where the fields have too little of the mass (modes
    of a free body have no momentum: the column is zero), a point mass at the rigid body's mass centre is a further row.
@@ -32,7 +32,10 @@ MINIMUM_PARTICLE_SHARE = 0.25
 """Least share of the mass in the particles: their positions grow with 1/√share, and with them rounding errors."""
 
 RANK_TOLERANCE = 1e-13
-"""Eigenvalues of the scaled Gram matrix below this share of the largest one are rounding errors."""
+"""Eigenvalues of the second-order fields' scaled Gram matrix below this are left out: each one more is a particle."""
+
+MODE_RANK_TOLERANCE = 1e-15
+"""The same of the mode shapes, whose coupling with rigid motions is of first order: only rounding errors go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +101,12 @@ def find_equivalent_particles(gram: Array, mode_count: int) -> EquivalentParticl
     scale = np.sqrt(np.diag(gram))
     scale = np.where(scale > 0.0, scale, 1.0)
     scaled = gram / np.outer(scale, scale)
-    values, vectors = np.linalg.eigh(scaled[4:, 4:])
-    kept = values > RANK_TOLERANCE * max(float(values[-1]), 1.0)
-    roots, U = np.sqrt(values[kept]), vectors[:, kept]
-    rows = np.column_stack([(U.T @ scaled[4:, :4]) / roots[:, None], roots[:, None] * U.T])
+    linear = 4 + 3 * mode_count
+    first = _factor_block(scaled, slice(4, linear), MODE_RANK_TOLERANCE)
+    rest = scaled - first.T @ first  # what the mode shapes leave of S
+    second = _factor_block(rest, slice(linear, None), RANK_TOLERANCE)
+    second[:, 4:linear] = 0.0
+    rows = np.vstack([first, second])
     rigid = (scaled[:4, :4] - rows[:, :4].T @ rows[:, :4]) * np.outer(scale[:4], scale[:4])
     rows = rows * scale
     missing = MINIMUM_PARTICLE_SHARE * gram[0, 0] - float(np.sum(rows[:, 0] ** 2))
@@ -111,6 +116,19 @@ def find_equivalent_particles(gram: Array, mode_count: int) -> EquivalentParticl
         rigid = rigid - np.outer(point_mass[:4], point_mass[:4])
         rows = np.vstack([rows, point_mass])
     return _read_parts(rigid, _level_first_column(rows), mode_count)
+
+
+def _factor_block(gram: Array, block: slice, tolerance: float) -> Array:
+    """Return rows L of as many as a diagonal block has rank, with Lᵀ L equal to the Gram matrix in the block's columns.
+
+    Args:
+        gram: Positive semidefinite, with a diagonal of 1 at most.
+        block: Columns of the fields.
+        tolerance: Least eigenvalue of the block.
+    """
+    values, vectors = np.linalg.eigh(gram[block, block])
+    kept = values > tolerance
+    return np.asarray((vectors[:, kept].T @ gram[block]) / np.sqrt(values[kept])[:, None])
 
 
 def _level_first_column(rows: Array) -> Array:

@@ -240,3 +240,41 @@ def test_a_beam_tells_all_its_faults_at_once():
     for part in ("length is -1.0", "rho is 0.0", "no modes 'bending_q'", "torsion has 99", "glued", "'reddy'", "3 kg"):
         assert part in text
     assert "G=" in text
+
+
+FLAPPING = {0.0: 3.5160, 3.0: 4.7973, 6.0: 7.3604, 12.0: 13.1702}
+"""Angular speed → first flapping frequency, both in units of √(E I / ρ A) / L²; hub radius 0.
+A. D. Wright et al., J. Applied Mechanics 49 (1982) 197-202."""
+
+
+def spinning_frequencies(count: int) -> np.ndarray:
+    """First flapping frequencies of a beam whose frame spins, by the modes at rest."""
+    unit = np.sqrt(BENDING / LINE_MASS) / LENGTH**2
+    beam, spin = slender({"bending_y": count}), sm.Symbol("spin")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    beam.frame().orient_axis(N, N.y, spin * t)
+    beam.point().set_pos(O, 0)
+    parts = Parts(
+        frame=N, origin=O, q=beam.q, u=beam.u, kinematic_equations=beam.kinematic_equations, bodies=beam.bodies,
+        loads=beam.loads,
+    )  # fmt: skip
+    model = Model("Spinning", parts)
+    model.parameter(spin, 1.0, "rad/s")
+    model.add(beam)
+    f, h, found = rhs(model), 1e-5, []
+    for value in FLAPPING:
+        p = np.where([name == "spin" for name in f.parameters], value * unit, f.p0)
+        steps = h * np.eye(2 * count)
+        A = np.array([(f(0.0, e, p=p) - f(0.0, -e, p=p)) / (2 * h) for e in steps]).T
+        found.append(np.min(np.abs(np.linalg.eigvals(A))) / unit)
+    return np.array(found)
+
+
+def test_flapping_frequencies_of_a_spinning_beam_converge_to_the_published_ones_from_above():
+    published = np.array([*FLAPPING.values()])
+    coarse, fine = (spinning_frequencies(count) / published - 1.0 for count in (2, 4))
+    assert np.all(fine > -2e-5)  # five digits are published
+    assert np.all(fine[1:] < coarse[1:] / 2.0)
+    assert np.all(fine[:3] < 2e-4)
+    assert fine[3] < 1e-3
