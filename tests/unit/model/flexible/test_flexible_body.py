@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from flexible_bodies import nodal_accelerations, pinned_body, random_arrays
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mechanisms import mechanism_of
 
 from mb2fmu import FlexibleBody, rhs
 from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
@@ -73,3 +77,20 @@ def test_one_mode_off_is_seen_in_the_nodal_mass_matrix():
     for name, factor in (("modes", 1.01), ("second_order", -1.0), ("stiffness", 1.01), ("rotations", 1.01)):
         wrong = rhs(pinned_body(FlexibleBody("arm", **{**arrays, name: factor * arrays[name]})))
         assert np.max(np.abs(wrong(0.0, state)[2:] - right)) > 1e-4, name
+
+
+def test_the_example_of_the_page_is_a_good_model():
+    page = (Path(__file__).parents[4] / "docs" / "flexible.md").read_text(encoding="utf-8")
+    names: dict = {}
+    exec(compile(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], "flexible.md", "exec"), names)
+    model = names["hinged_beam"]()
+    f = rhs(model)
+    assert f.states[1:3] == ("beam.eta[1]", "beam.eta[2]")
+    accelerations = nodal_accelerations(model.flexible_bodies[0], f.x0)
+    assert f(0.0, f.x0)[3:] == pytest.approx(accelerations, rel=1e-9)
+
+
+def test_pictures_do_not_show_the_particles():
+    body = FlexibleBody("arm", **random_arrays(n=3, m=1, sections=False))
+    appearance = mechanism_of(pinned_body(body)).appearance
+    assert appearance.hidden_bodies == tuple(particle.name for particle in body.particles)
