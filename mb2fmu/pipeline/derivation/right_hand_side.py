@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -138,6 +139,26 @@ class RightHandSide:
             evaluate=_EntryWithMemory(rhs, self.memory),
             evaluate_outputs=_EntryWithMemory(outputs, self.memory),
         )
+
+    def jax(self) -> ModuleType:
+        """Return a module of pure functions for JAX: ``rhs``, ``outputs``, ``energy``, ``initial_state``.
+
+        It is what ``mb2fmu equations --format jax`` writes, but for the units of variables.
+
+        Raises:
+            ImportError: If JAX is not installed.
+        """
+        from mb2fmu.targets.jax import JaxModelFacts, print_jax_module
+
+        def unnamed(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+            return tuple((name, "") for name in names)
+
+        vectors = (self.states, self.inputs, self.parameters, self.output_names)
+        start = (tuple(values.tolist()) for values in (self.x0, self.r0, self.p0))
+        source = print_jax_module(self.program, JaxModelFacts("equations", *map(unnamed, vectors), *start))
+        module = ModuleType("equations", "Equations of motion in JAX.")
+        exec(compile(source, "<equations in JAX>", "exec"), module.__dict__)  # noqa: S102 (our own printed source)
+        return module
 
 
 @dataclass(frozen=True, slots=True)

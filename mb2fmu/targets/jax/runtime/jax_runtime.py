@@ -11,8 +11,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 from jax.lax import stop_gradient
-from jax.scipy.linalg import cho_solve, lu_factor as _factor_by_lu, lu_solve as _solve_by_lu
-from jax.scipy.special import erf
+from jax.scipy.linalg import cho_solve
+from jax.scipy.linalg import lu_factor as _factor_by_lu
+from jax.scipy.linalg import lu_solve as _solve_by_lu
 
 inf, nan = float("inf"), float("nan")
 sqrt, exp, log, power, absolute = jnp.sqrt, jnp.exp, jnp.log, jnp.power, jnp.abs
@@ -24,6 +25,8 @@ logical_or = jnp.maximum
 
 _ITERATIONS = 60
 _HALVINGS = 12
+_BEND, _LITTLE, _FAR = 0.55, 0.03125, 0.2  # of steps, as in the Newton's method of FMUs
+_OPEN, _TURNING, _FLAT, _SCARCELY = 0.05, 0.1, 1e-4, 0.9
 _FADING = 1e-14  # of the largest eigenvalue: those below it fade out
 
 
@@ -144,53 +147,84 @@ def _least_norm_jvp(rank, values, tangents):
     return x, tangent + across - inverse @ (matrix @ across)
 
 
+def _largest(values):
+    """Return the largest magnitude; inf if one is not finite."""
+    return jnp.max(jnp.where(jnp.isfinite(values), jnp.abs(values), inf))
+
+
+def _determinant_sign(matrix):
+    """Return the sign of a determinant; 0 where round-off decides it."""
+    clear = jnp.abs(jnp.diagonal(jnp.linalg.qr(matrix.T)[1])) > _FLAT * jnp.linalg.norm(matrix.T, axis=0)
+    return jnp.where(jnp.all(clear), jnp.linalg.slogdet(matrix)[0], 0.0)
+
+
+def _follow_newton_path(n, at, start, limits):
+    """Return the solution on the branch of the guess, else NaN; ``at``: y → F and the steps."""
+    scale = 450.0 * jnp.finfo(start.dtype).eps  # 1e-13 in float64: a step below it is the last one
+
+    def side(y):
+        return _determinant_sign(jax.jacfwd(lambda tried: at(tried)[:n])(y))
+
+    side_of_guess = side(start)
+
+    def is_too_long(y, values, part):
+        step = values[n:]
+        size, tried = _largest(step), y + part * step
+        after, between = at(tried), at(y + 0.5 * part * step)
+        bend = _largest(after[n:] - (1.0 - part) * step)
+        is_far = part * size > _FAR
+        middle = _largest(between[n:] - (1.0 - 0.5 * part) * step)
+        bend = jnp.where((bend > _LITTLE * size) | is_far, jnp.maximum(bend, middle), bend)
+        is_bent = ~(bend <= jnp.where(is_far, _LITTLE, _BEND) * size)
+        is_doubtful = (_largest(values[:n]) > _OPEN) | (bend > _TURNING * size)
+        leaves_path = is_bent | (is_doubtful & (side_of_guess * side(tried) < 0))
+        left = _largest(values[:n])
+        is_smaller = _largest(after[:n]) <= jnp.maximum(_SCARCELY, 1.0 - 0.5 * part) * left
+        return ~is_smaller | (leaves_path & (left > 1e3 * scale))
+
+    def advance(carry):
+        y, values, k, _ = carry
+
+        def halve(tried):
+            return 0.5 * tried[0], tried[1] + 1, is_too_long(y, values, 0.5 * tried[0])
+
+        first = (jnp.ones((), y.dtype), 0, is_too_long(y, values, jnp.ones((), y.dtype)))
+        part, _, stuck = jax.lax.while_loop(lambda tried: tried[2] & (tried[1] < _HALVINGS), halve, first)
+        y = jnp.where(stuck, y, y + part * values[n:])
+        return y, at(y), k + 1, stuck
+
+    def goes_on(carry):
+        _, values, k, stuck = carry
+        return ~(_largest(values[n:]) < scale) & (k < _ITERATIONS) & ~stuck
+
+    begin = (start, at(start), 0, jnp.zeros((), bool))
+    y, values, _, _ = jax.lax.while_loop(goes_on, advance, begin)
+    found = (_largest(values[n:]) < scale) | (_largest(values[:n]) <= 1e3 * scale)
+    if limits is not None:
+        limit = limits + 2.0 * n * _largest(values[n:])
+        found &= jnp.all(jnp.abs(values[:n]) <= limit)
+    return jnp.where(found, y + values[n:], nan)
+
+
 def newton(n, _name, body, theta, guess, rows=()):
-    """Return y with F(y, theta) = 0, by damped steps from the guess; NaN where it is not found.
+    """Return y with F(y, theta) = 0, by damped steps on the branch of the guess; NaN where it is not found.
 
     Args:
         n: Number of unknowns.
         body: (y, theta) → F and the steps, 2 n numbers.
-        theta: Handed on; with ``rows`` its last 2 n values are what a unit of each row counts, and how much of it may be
-            left over.
+        theta: Handed on; with ``rows`` its last 2 n values are what a unit of each row counts, and how much of each
+            may be left over.
         guess: Where y starts.
         rows: Names of rows that may contradict each other.
     """
     guess = stop_gradient(_vector(guess))
-    scale = 450.0 * jnp.finfo(guess.dtype).eps  # 1e-13 in float64: a step below it is the last one
+    limits = _vector(stop_gradient(theta)[-n:]) if rows else None
 
     def residual(y):
         return _vector(body(tuple(y), theta)[:n])
 
     def solve(_function, start):
-        def at(y):
-            return _vector(body(tuple(y), stop_gradient(theta)))
-
-        def shorten(carry):
-            y, values, part, k = carry
-            return y, values, 0.5 * part, k + 1
-
-        def advance(carry):
-            y, values, k = carry
-            left, step = values[:n], values[n:]
-            size = jnp.max(jnp.abs(left))
-
-            def too_long(tried):
-                new = jnp.max(jnp.abs(at(y + tried[2] * step)[:n]))
-                return ~(new < jnp.maximum(size, scale)) & (tried[3] < _HALVINGS)
-
-            part = jax.lax.while_loop(too_long, shorten, (y, values, jnp.ones((), y.dtype), 0))[2]
-            y = y + part * step
-            return y, at(y), k + 1
-
-        def goes_on(carry):
-            _, values, k = carry
-            return ~(jnp.max(jnp.abs(values[n:])) < scale) & (k < _ITERATIONS)
-
-        y, values, _ = jax.lax.while_loop(goes_on, advance, (start, at(start), 0))
-        found = jnp.max(jnp.abs(values[n:])) < jnp.sqrt(scale)
-        if rows:
-            found &= jnp.all(jnp.abs(values[:n]) <= _vector(stop_gradient(theta)[-n:]) + 2.0 * n * scale)
-        return jnp.where(found, y + values[n:], nan)
+        return _follow_newton_path(n, lambda y: _vector(body(tuple(y), stop_gradient(theta))), start, limits)
 
     def solve_tangent(slope, right):
         return jnp.linalg.solve(jax.jacfwd(slope)(jnp.zeros_like(right)), right)
