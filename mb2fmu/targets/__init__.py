@@ -137,6 +137,19 @@ _ROWS = (
         failure="error(…)",
         check="Julia is not at hand: a parser reads it, the tests execute what it reads, to 1e-13 of the C code",
     ),
+    SourceTarget(
+        name="jax",
+        gives="one module of pure functions for JAX, to be differentiated, mapped and compiled",
+        files=("NAME.py",),
+        needs="JAX (`mb2fmu[jax]`)",
+        rhs="rhs(t, x, r, p)",
+        outputs="outputs(t, x, r, p)",
+        start="initial_state(p)",
+        jacobian="jax.jacfwd(rhs, 1)(t, x, r, p)",
+        step="rk4_step(t, h, x, r, p)",
+        failure="NaN",
+        check="run by JAX: x', outputs, energy and start values to 1e-13 of the C code, derivatives to 1e-11 of ours",
+    ),
 )
 
 SOURCE_TARGETS = MappingProxyType({row.name: row for row in _ROWS})

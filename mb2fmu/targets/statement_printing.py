@@ -123,11 +123,19 @@ class StatementPrinter(ABC):
             table = self.program.tables[int(self.program.a[node])].derivative(int(self.program.b[node]))
             return self.look_up(table, operands[0])
         if op is Op.FROZEN:
-            return operands[0]
+            return self.format_frozen(operands[0])
         if op is Op.NEG:
             return f"-{operands[0]}"
         row = OPERATIONS[op]
         return f" {row.infix} ".join(operands) if row.infix else self.format_call(row.function, operands)
+
+    def format_frozen(self, operand: str) -> str:
+        """Return a value that is a number to whoever differentiates the code."""
+        return operand
+
+    def requirement_of(self, node: int) -> Requirement | None:
+        """Return what a node's value must be; None: anything."""
+        return self._required[node][0] if node in self._required else None
 
     def format_call(self, function: str, operands: Sequence[str]) -> str:
         """Return the call of a function of the table of operations."""

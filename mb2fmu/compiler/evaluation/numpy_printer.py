@@ -37,7 +37,6 @@ def print_numpy_function(
     results: Sequence[int] | None = None,
     hoist: bool = False,
     chunk: int = MAX_STATEMENTS_PER_FUNCTION,
-    frozen: str = "",
 ) -> str:
     """Return the source of a function that returns the results of entry points as a tuple.
 
@@ -48,7 +47,6 @@ def print_numpy_function(
         results: Positions among the results of ``entries`` to compute; None: all.
         hoist: Print ``<name>_prepare(p)`` too.
         chunk: Largest number of statements of one function.
-        frozen: Name of the runtime's function that keeps a value out of derivatives; empty: nobody differentiates.
 
     Returns:
         Source text that ends with a line break. It reads names of the runtime and defines only names that begin
@@ -58,7 +56,7 @@ def print_numpy_function(
     nodes = [node for entry in names for node in program.entries[entry].results]
     if results is not None:
         nodes = [nodes[i] for i in results]
-    return _NumpyFunctionPrinter(program, name, nodes, hoist=hoist, chunk=chunk, frozen=frozen).text()
+    return _NumpyFunctionPrinter(program, name, nodes, hoist=hoist, chunk=chunk).text()
 
 
 StatementEmitter = Callable[[str, str, Sequence[int], str], None]
@@ -73,11 +71,8 @@ class _PythonStatement(NamedTuple):
 
 
 class _NumpyFunctionPrinter:
-    def __init__(
-        self, program: Program, name: str, results: list[int], *, hoist: bool, chunk: int, frozen: str
-    ) -> None:
+    def __init__(self, program: Program, name: str, results: list[int], *, hoist: bool, chunk: int) -> None:
         self._program = program
-        self._frozen = frozen
         domains = program.entries.get("domains")
         self._domains = dict(zip(domains.results, domains.labels, strict=True)) if domains else {}
         self._name = name
@@ -117,7 +112,7 @@ class _NumpyFunctionPrinter:
 
     def _body(self, body: Program, name: str) -> str:
         """Return a function of (y, theta) that returns the residuals, then the steps, of Newton's method."""
-        inner = print_numpy_function(body, ("residual", "step"), f"{name}_at", chunk=self._chunk, frozen=self._frozen)
+        inner = print_numpy_function(body, ("residual", "step"), f"{name}_at", chunk=self._chunk)
         return f"{inner}\n\ndef {name}(y, theta):\n    return {name}_at(0.0, y, (), theta, (), ())\n"
 
     def _handed_over(self) -> list[int]:
@@ -192,7 +187,7 @@ class _NumpyFunctionPrinter:
         program = self._program
         a, b, c = int(program.a[node]), int(program.b[node]), int(program.c[node])
         if op in {Op.NEG, Op.FROZEN}:
-            return f"-{self._operand(a)}" if op is Op.NEG else f"{self._frozen}({self._operand(a)})"
+            return f"{'-' if op is Op.NEG else ''}{self._operand(a)}"
         if op is Op.TABLE:
             name = self._tables.setdefault((a, b), f"{self._name}_table_{a}_{b}")
             return f"table({name}, {self._operand(c)})"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from itertools import repeat
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.program import Program, read_initial_memory
 
 if TYPE_CHECKING:
     from mb2fmu.analysis import NumericalConditioning
@@ -148,15 +149,29 @@ class RightHandSide:
         Raises:
             ImportError: If JAX is not installed.
         """
-        from mb2fmu.targets.jax import JaxModelFacts, print_jax_module
+        from mb2fmu.targets.jax import print_jax_module
+        from mb2fmu.targets.source_model import Quantity, SourceModel
 
-        def unnamed(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-            return tuple((name, "") for name in names)
+        def name(names: tuple[str, ...], values: npt.NDArray[np.float64]) -> tuple[Quantity, ...]:
+            return tuple(Quantity(*each) for each in zip(names, repeat(""), values.tolist(), strict=False))
 
-        vectors = (self.states, self.inputs, self.parameters, self.output_names)
-        start = (tuple(values.tolist()) for values in (self.x0, self.r0, self.p0))
-        source = print_jax_module(self.program, JaxModelFacts("equations", *map(unnamed, vectors), *start))
-        module = ModuleType("equations", "Equations of motion in JAX.")
+        model = SourceModel(
+            name="Equations",
+            description="",
+            origin="mb2fmu",
+            states=name(self.states, self.x0),
+            inputs=name(self.inputs, self.r0),
+            parameters=name(self.parameters, self.p0),
+            outputs=tuple(Quantity(each, "") for each in self.output_names),
+            stop=0.0,
+            step=0.0,
+            steps=1,
+            held=((),),
+            tolerance=0.0,
+            memory=read_initial_memory(self.program),
+        )
+        source = print_jax_module(self.program, model)
+        module = ModuleType(model.name, "Equations of motion in JAX.")
         exec(compile(source, "<equations in JAX>", "exec"), module.__dict__)  # noqa: S102 (our own printed source)
         return module
 

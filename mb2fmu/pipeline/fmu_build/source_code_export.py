@@ -185,6 +185,13 @@ def _print_julia(derivation: Derivation) -> FileTree:
     return julia.emit_julia_file(derivation.program, describe_source_model(derivation))
 
 
+def _print_jax(derivation: Derivation) -> FileTree:
+    """Print one module of pure functions for JAX; it is written without JAX."""
+    from mb2fmu.targets import jax
+
+    return jax.emit_jax_module(derivation.program, describe_source_model(derivation))
+
+
 TARGET_PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
     {
         "c": _print_c,
@@ -194,6 +201,7 @@ TARGET_PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyTy
         "fortran": _print_fortran,
         "csharp": _print_csharp,
         "julia": _print_julia,
+        "jax": _print_jax,
     }
 )
 """Name of a target, as ``mb2fmu equations --format`` takes it → derivation to files."""

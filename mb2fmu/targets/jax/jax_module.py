@@ -2,73 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import resources
+import keyword
+from functools import cache
 
-from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal, print_numpy_function
-from mb2fmu.compiler.program.program import Program, read_initial_memory
+import jinja2
+
+from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
+from mb2fmu.compiler.program.program import Program
+from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.targets.jax.jax_printing import JaxPrinter
+from mb2fmu.targets.source_model import SourceModel
 
 _PRINTED_ENTRIES = ("rhs", "outputs", "energy", "initialize", "remember")
+_PACKAGE = "mb2fmu.targets.jax"
+_IMPORTED_MODULES = frozenset({"jax", "jaxlib", "numpy", "functools"})
 
 
-@dataclass(frozen=True, slots=True)
-class JaxModelFacts:
-    """Facts for the module beside the equations.
+def emit_jax_module(program: Program, model: SourceModel) -> FileTree:
+    """Return the file ``<name>.py``; see :func:`print_jax_module`.
 
-    Attributes:
-        name: Of the model; a legal name of a Python module.
-        states: Name and unit of each of x, in its order; likewise the following.
-        inputs: r.
-        parameters: p.
-        outputs: y.
-        x0: Start values of the states; guesses where they are solved for.
-        r0: Of the inputs.
-        p0: Values of the free parameters.
+    Raises:
+        EmitError: If the model's name cannot be that of a module of Python.
     """
-
-    name: str
-    states: tuple[tuple[str, str], ...]
-    inputs: tuple[tuple[str, str], ...]
-    parameters: tuple[tuple[str, str], ...]
-    outputs: tuple[tuple[str, str], ...]
-    x0: tuple[float, ...]
-    r0: tuple[float, ...]
-    p0: tuple[float, ...]
+    name = model.name
+    if keyword.iskeyword(name) or name in _IMPORTED_MODULES:
+        fault = Fault("Python needs this name for something else", name, "give the model another name")
+        raise EmitError("the code for JAX cannot be printed:", [fault])
+    return FileTree({f"{name}.py": print_jax_module(program, model).encode()})
 
 
-def emit_jax_module(program: Program, facts: JaxModelFacts) -> FileTree:
-    """Return the file ``<name>.py``; see :func:`print_jax_module`."""
-    return FileTree({f"{facts.name}.py": print_jax_module(program, facts).encode()})
-
-
-def print_jax_module(program: Program, facts: JaxModelFacts) -> str:
+def print_jax_module(program: Program, model: SourceModel) -> str:
     """Return the source of the module.
 
     Args:
         program: With the entry points ``rhs`` and ``outputs``; ``energy``, ``initialize`` and ``remember`` where the
             model has them.
-        facts: Of its model.
+        model: Names, units, start values.
     """
-    entries = [name for name in _PRINTED_ENTRIES if name in program.entries and program.entries[name].results]
-    printed = [print_numpy_function(program, name, f"_{name}", frozen="stop_gradient") for name in entries]
-    environment = template_environment.make_template_environment("mb2fmu.targets.jax")
-    environment.filters |= {"number": format_python_literal, "text": repr}
-    energy = program.entries["energy"].labels if "energy" in entries else ()
-    context = {
-        "facts": facts,
-        "entries": entries,
-        "energy": energy,
-        "memory": read_initial_memory(program),
-        "functions": printed,
-        "runtime": _read_runtime(),
-    }
-    return environment.get_template("model.py.jinja").render(**context)
+    entries = [
+        name
+        for name in _PRINTED_ENTRIES
+        if name in {"rhs", "outputs"} or (name in program.entries and program.entries[name].results)
+    ]
+    return (
+        _make_template_environment()
+        .get_template("model.py.jinja")
+        .render(
+            model=model,
+            entries=entries,
+            energy=program.entries["energy"].labels if "energy" in entries else (),
+            functions=[JaxPrinter(program, f"_{name}").function((name,)) for name in entries],
+            runtime=_read_runtime(),
+        )
+    )
 
 
 def _read_runtime() -> str:
     """Return the fixed functions without their docstring and imports of the future."""
-    text = resources.files("mb2fmu.targets.jax").joinpath("runtime/jax_runtime.py").read_text(encoding="utf-8")
-    _, _, code = text.replace("\r\n", "\n").partition("from __future__ import annotations\n\n")
+    text = template_environment.read_packaged_file(_PACKAGE, "runtime/jax_runtime.py").decode()
+    _, _, code = text.partition("from __future__ import annotations\n\n")
     return code
+
+
+@cache
+def _make_template_environment() -> jinja2.Environment:
+    """Return the template environment of this target."""
+    environment = template_environment.make_template_environment(_PACKAGE)
+    environment.filters |= {"number": format_python_literal, "text": repr}
+    return environment

@@ -10,10 +10,11 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jax.lax import stop_gradient
+from jax.lax import scan, stop_gradient
 from jax.scipy.linalg import cho_solve
 from jax.scipy.linalg import lu_factor as _factor_by_lu
 from jax.scipy.linalg import lu_solve as _solve_by_lu
+from jax.scipy.special import erf
 
 inf, nan = float("inf"), float("nan")
 sqrt, exp, log, power, absolute = jnp.sqrt, jnp.exp, jnp.log, jnp.power, jnp.abs
@@ -23,11 +24,17 @@ asinh, acosh, atanh, hypot = jnp.arcsinh, jnp.arccosh, jnp.arctanh, jnp.hypot
 sign, floor, ceil, minimum, maximum = jnp.sign, jnp.floor, jnp.ceil, jnp.minimum, jnp.maximum
 logical_or = jnp.maximum
 
-_ITERATIONS = 60
-_HALVINGS = 12
+_WRITTEN_OUT = 8  # largest number of unknowns of a system that is solved by scalars, which XLA joins with its neighbours
+_ITERATIONS, _HALVINGS = 60, 12
 _BEND, _LITTLE, _FAR = 0.55, 0.03125, 0.2  # of steps, as in the Newton's method of FMUs
 _OPEN, _TURNING, _FLAT, _SCARCELY = 0.05, 0.1, 1e-4, 0.9
+_STEP, _ERROR, _RESIDUAL = 450.0, 0.45, 4.5e5  # times the round-off of the type: 1e-13, 1e-16 and 1e-10 in float64
 _FADING = 1e-14  # of the largest eigenvalue: those below it fade out
+
+
+def join(dtype, *parts):
+    """Return numbers, values and vectors as one vector."""
+    return jnp.concatenate([jnp.atleast_1d(jnp.asarray(part, dtype)) for part in parts])
 
 
 def less(a, b):
@@ -60,15 +67,20 @@ def select(condition, a, b):
     return jnp.where(condition != 0.0, a, b)
 
 
-def inside(a, _clause):
+def if_positive(a):
     """Return a where it is positive and finite, else NaN."""
     return jnp.where((a > 0.0) & (a < inf), a, nan)
 
 
-def table(pieces, x):
-    """Return a piecewise polynomial: ``pieces`` = (breaks, per piece the coefficients from the highest power down)."""
+def if_not_zero(a):
+    """Return a where it is finite and not 0, else NaN."""
+    return jnp.where((abs(a) > 0.0) & (abs(a) < inf), a, nan)
+
+
+def table(breaks, coefficients, x):
+    """Return a piecewise polynomial: per piece the coefficients, the highest power first."""
     x = jnp.asarray(x)
-    breaks, coefficients = (jnp.asarray(part, x.dtype) for part in pieces)
+    breaks, coefficients = jnp.asarray(breaks, x.dtype), jnp.asarray(coefficients, x.dtype)
     i = jnp.clip(jnp.searchsorted(breaks, stop_gradient(x), side="right") - 1, 0, len(breaks) - 2)
     h, total = x - breaks[i], jnp.zeros_like(x)
     for k in range(coefficients.shape[1]):
@@ -76,47 +88,72 @@ def table(pieces, x):
     return total
 
 
-def _vector(values):
-    """Return numbers and scalars as one vector of the type that they have together."""
-    return jnp.stack([jnp.asarray(value, jnp.result_type(*values, 0.0)) for value in values])
+# --- linear systems --------------------------------------------------------------------------------------------------
 
 
 def _symmetric(n, entries):
     """Return a symmetric matrix from its lower triangle, row by row."""
     row = [max(i, j) * (max(i, j) + 1) // 2 + min(i, j) for i in range(n) for j in range(n)]
-    return _vector(entries)[jnp.array(row)].reshape(n, n)
+    return entries[jnp.array(row)].reshape(n, n)
 
 
-def ldlt_factor(n, _name, entries):
-    """Return the factor of a symmetric positive definite matrix; NaN where it is not."""
-    return jnp.linalg.cholesky(_symmetric(n, entries))
+def ldlt_factor(n, entries):
+    """Return the factors of a symmetric positive definite matrix; NaN where it is not."""
+    if n > _WRITTEN_OUT:
+        return jnp.linalg.cholesky(_symmetric(n, entries))
+    factors, k = [], 0
+    for i in range(n):
+        row = []
+        for j in range(i):
+            value = entries[k + j]
+            for m in range(j):
+                value = value - row[m] * factors[j][m]
+            row.append(value)
+        pivot = entries[k + i]
+        for j in range(i):
+            scaled = row[j] / factors[j][j]
+            pivot = pivot - scaled * row[j]
+            row[j] = scaled
+        factors.append([*row, if_positive(pivot)])
+        k += i + 1
+    return factors
 
 
-def ldlt_solve(factor, right):
+def ldlt_solve(factors, right):
     """Return the solution of a symmetric positive definite system."""
-    return cho_solve((factor, True), _vector(right).astype(factor.dtype))
+    if not isinstance(factors, list):
+        return cho_solve((factors, True), right)
+    x = list(right)
+    for i, row in enumerate(factors):
+        for j in range(i):
+            x[i] = x[i] - row[j] * x[j]
+    x = [value / row[i] for i, (value, row) in enumerate(zip(x, factors, strict=True))]
+    for i in range(len(x) - 1, 0, -1):
+        for j in range(i):
+            x[j] = x[j] - factors[i][j] * x[i]
+    return x
 
 
-def lu_factor(n, _name, entries):
+def lu_factor(n, entries):
     """Return the factors of a matrix, rows exchanged for the largest pivot."""
-    return _factor_by_lu(_vector(entries).reshape(n, n))
+    return _factor_by_lu(entries.reshape(n, n))
 
 
 def lu_solve(factors, right):
     """Return the solution of a linear system; NaN where a pivot is 0."""
-    x = _solve_by_lu(factors, _vector(right).astype(factors[0].dtype))
+    x = _solve_by_lu(factors, right)
     return jnp.where(jnp.all(jnp.isfinite(x)), x, nan)
 
 
-def least_norm_factor(n, _name, entries, rank):
+def least_norm_factor(n, entries, rank):
     """Return a symmetric positive semidefinite matrix and its rank."""
     return _symmetric(n, entries), rank
 
 
-def least_norm_solve(factor, right):
+def least_norm_solve(factors, right):
     """Return the shortest x for which S x is nearest to ``right``."""
-    matrix, rank = factor
-    return _least_norm(rank, matrix, _vector(right).astype(matrix.dtype))
+    matrix, rank = factors
+    return _least_norm(rank, matrix, right)
 
 
 def _pseudoinverse(rank, matrix):
@@ -147,6 +184,9 @@ def _least_norm_jvp(rank, values, tangents):
     return x, tangent + across - inverse @ (matrix @ across)
 
 
+# --- Newton's method -------------------------------------------------------------------------------------------------
+
+
 def _largest(values):
     """Return the largest magnitude; inf if one is not finite."""
     return jnp.max(jnp.where(jnp.isfinite(values), jnp.abs(values), inf))
@@ -158,75 +198,81 @@ def _determinant_sign(matrix):
     return jnp.where(jnp.all(clear), jnp.linalg.slogdet(matrix)[0], 0.0)
 
 
-def _follow_newton_path(n, at, start, limits):
+def _where_asked(is_asked, function, otherwise):
+    """Return ``function()`` where it is asked for; mapped by ``vmap`` it runs only if one instance asks."""
+    return jax.lax.while_loop(lambda carry: carry[0], lambda _: (jnp.zeros((), bool), function()), (is_asked, otherwise))[1]
+
+
+def _follow_newton_path(n, at, guess, limits):
     """Return the solution on the branch of the guess, else NaN; ``at``: y → F and the steps."""
-    scale = 450.0 * jnp.finfo(start.dtype).eps  # 1e-13 in float64: a step below it is the last one
+    eps = jnp.finfo(guess.dtype).eps
+    step_size, error, residual = _STEP * eps, _ERROR * eps, _RESIDUAL * eps
 
-    def side(y):
-        return _determinant_sign(jax.jacfwd(lambda tried: at(tried)[:n])(y))
+    def is_closed(values, size):
+        """Return whether a last step of some size, or none, leaves no more of F than may be."""
+        if limits is None:
+            return (size > 0.0) | (_largest(values[:n]) <= residual)
+        return jnp.all(jnp.abs(values[:n]) <= limits + 2.0 * n * size)
 
-    side_of_guess = side(start)
+    def is_beyond(tried):
+        """Return whether a singular position lies between the guess and a point."""
+        slopes = jax.vmap(jax.jacfwd(lambda y: at(y)[:n]))(jnp.stack([guess, tried]))
+        return jnp.prod(jax.vmap(_determinant_sign)(slopes)) < 0.0
 
-    def is_too_long(y, values, part):
-        step = values[n:]
-        size, tried = _largest(step), y + part * step
-        after, between = at(tried), at(y + 0.5 * part * step)
-        bend = _largest(after[n:] - (1.0 - part) * step)
-        is_far = part * size > _FAR
-        middle = _largest(between[n:] - (1.0 - 0.5 * part) * step)
-        bend = jnp.where((bend > _LITTLE * size) | is_far, jnp.maximum(bend, middle), bend)
-        is_bent = ~(bend <= jnp.where(is_far, _LITTLE, _BEND) * size)
-        is_doubtful = (_largest(values[:n]) > _OPEN) | (bend > _TURNING * size)
-        leaves_path = is_bent | (is_doubtful & (side_of_guess * side(tried) < 0))
-        left = _largest(values[:n])
+    def is_kept(values, part, tried, after, between):
+        """Return whether a part of a step makes F smaller and stays on the path."""
+        step, left = values[n:], _largest(values[:n])
+        size = _largest(step)
         is_smaller = _largest(after[:n]) <= jnp.maximum(_SCARCELY, 1.0 - 0.5 * part) * left
-        return ~is_smaller | (leaves_path & (left > 1e3 * scale))
+        is_far, bend = part * size > _FAR, _largest(after[n:] - (1.0 - part) * step)
+        middle = jnp.where(_largest(between[:n]) < inf, _largest(between[n:] - (1.0 - 0.5 * part) * step), inf)
+        bend = jnp.where((bend > _LITTLE * size) | is_far, jnp.maximum(bend, middle), bend)
+        is_straight = bend <= jnp.where(is_far, _LITTLE, _BEND) * size
+        is_doubtful = is_smaller & is_straight & (left > residual) & ((left > _OPEN) | (bend > _TURNING * size))
+        crosses = _where_asked(is_doubtful, lambda: is_beyond(tried), jnp.zeros((), bool))
+        return is_smaller & ((left <= residual) | (is_straight & ~crosses))
 
     def advance(carry):
-        y, values, k, _ = carry
+        """Try a part of a step; the first time the guess itself. ``at`` stands here only: it is compiled once."""
+        y, values, way, part, steps, halvings, _, _ = carry
+        is_first = steps < 0
+        step = jnp.where(is_first, 0.0, values[n:])
+        tried = y + part * step
+        after, between = jax.vmap(at)(jnp.stack([tried, y + 0.5 * part * step]))
+        kept = is_first | is_kept(values, part, tried, after, between)
+        way, y = jnp.where(kept, way + part * step, way), jnp.where(kept, tried, y)
+        values = jnp.where(kept, after, values)
+        steps, halvings = jnp.where(kept, steps + 1, steps), jnp.where(kept, 0, halvings + 1)
+        size, is_finite = _largest(values[n:]), _largest(values[:n]) < inf
+        is_last = kept & ((size <= step_size) | (size * (_largest(way) + size) <= error)) & is_finite & (steps < _ITERATIONS)
+        y = jnp.where(is_last, y + values[n:], y)
+        found = is_finite & is_closed(values, jnp.where(is_last, size, 0.0))
+        ended = is_last | ~is_finite | (steps >= _ITERATIONS) | (halvings >= _HALVINGS)
+        return y, values, way, jnp.where(kept, 1.0, 0.5 * part), steps, halvings, ended, found
 
-        def halve(tried):
-            return 0.5 * tried[0], tried[1] + 1, is_too_long(y, values, 0.5 * tried[0])
-
-        first = (jnp.ones((), y.dtype), 0, is_too_long(y, values, jnp.ones((), y.dtype)))
-        part, _, stuck = jax.lax.while_loop(lambda tried: tried[2] & (tried[1] < _HALVINGS), halve, first)
-        y = jnp.where(stuck, y, y + part * values[n:])
-        return y, at(y), k + 1, stuck
-
-    def goes_on(carry):
-        _, values, k, stuck = carry
-        return ~(_largest(values[n:]) < scale) & (k < _ITERATIONS) & ~stuck
-
-    begin = (start, at(start), 0, jnp.zeros((), bool))
-    y, values, _, _ = jax.lax.while_loop(goes_on, advance, begin)
-    found = (_largest(values[n:]) < scale) | (_largest(values[:n]) <= 1e3 * scale)
-    if limits is not None:
-        limit = limits + 2.0 * n * _largest(values[n:])
-        found &= jnp.all(jnp.abs(values[:n]) <= limit)
-    return jnp.where(found, y + values[n:], nan)
+    no = jnp.zeros((), bool)
+    begin = (guess, jnp.zeros(2 * n, guess.dtype), jnp.zeros_like(guess), jnp.ones((), guess.dtype), -1, 0, no, no)
+    y, *_, found = jax.lax.while_loop(lambda carry: ~carry[6], advance, begin)
+    return jnp.where(found, y, nan)
 
 
-def newton(n, _name, body, theta, guess, rows=()):
+def newton(n, body, theta, guess, has_limits):
     """Return y with F(y, theta) = 0, by damped steps on the branch of the guess; NaN where it is not found.
 
     Args:
         n: Number of unknowns.
-        body: (y, theta) → F and the steps, 2 n numbers.
-        theta: Handed on; with ``rows`` its last 2 n values are what a unit of each row counts, and how much of each
-            may be left over.
+        body: (y, theta) → F and the steps, shape (2 n,).
+        theta: What F depends on; with ``has_limits`` its last n values say how much of each row may be left over.
         guess: Where y starts.
-        rows: Names of rows that may contradict each other.
+        has_limits: Rows may contradict each other.
     """
-    guess = stop_gradient(_vector(guess))
-    limits = _vector(stop_gradient(theta)[-n:]) if rows else None
-
-    def residual(y):
-        return _vector(body(tuple(y), theta)[:n])
+    guess, held = stop_gradient(guess), stop_gradient(theta)
+    limits = held[-n:] if has_limits else None
 
     def solve(_function, start):
-        return _follow_newton_path(n, lambda y: _vector(body(tuple(y), stop_gradient(theta))), start, limits)
+        return _follow_newton_path(n, lambda y: body(y, held), start, limits)
 
     def solve_tangent(slope, right):
         return jnp.linalg.solve(jax.jacfwd(slope)(jnp.zeros_like(right)), right)
 
-    return jax.lax.custom_root(residual, guess, solve, solve_tangent)
+    return jax.lax.custom_root(lambda y: body(y, theta)[:n], guess, solve, solve_tangent)
