@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +29,7 @@ from mb2fmu.pipeline.fmu_build.source_code_export import (
 )
 from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
+from mb2fmu.targets.jax import emit_jax_module
 from mb2fmu.targets.julia import emit_julia_file
 from mb2fmu.targets.source_model import Quantity, SourceModel
 
@@ -204,6 +207,7 @@ EMITTERS: dict[str, Callable[[Program, SourceModel], FileTree]] = {
     "fortran": emit_fortran_files,
     "csharp": emit_csharp_files,
     "julia": emit_julia_file,
+    "jax": emit_jax_module,
 }
 
 TARGETS = tuple(EMITTERS)
@@ -215,6 +219,8 @@ def missing(target: str) -> str:
     if target == "julia":
         there = importlib.util.find_spec("tree_sitter") and importlib.util.find_spec("tree_sitter_julia")
         return "" if there else "tree-sitter with its grammar of Julia is not installed"
+    if target == "jax":
+        return "" if importlib.util.find_spec("jax") else "the extra jax is not installed"
     compiler = COMPILED[target][0]
     return "" if shutil.which(compiler) else f"{compiler} is not installed"
 
@@ -234,6 +240,8 @@ def run_files(target: str, files: FileTree, model: SourceModel, points: Sequence
     write_file_tree(files, folder)
     if target == "julia":
         values, messages = _evaluate_julia(files[f"{model.name}.jl"].decode(), points)
+    elif target == "jax":
+        values, messages = _evaluate_jax(load_jax_module(files[f"{model.name}.py"].decode()), points)
     else:
         values, messages = _evaluate_program(target, model, points, folder)
     if np.isnan(values.dx).all() and messages:
@@ -281,3 +289,31 @@ def _evaluate_julia(source: str, points: Sequence[Point]) -> tuple[Values, str]:
                 vector[:] = np.nan
         rows.append((dx, y, start, x))
     return Values(*(np.array(each) for each in zip(*rows, strict=True))), "\n".join(messages)
+
+
+def load_jax_module(source: str) -> ModuleType:
+    """The module that a file of the JAX target is, in double precision."""
+    import_module("jax").config.update("jax_enable_x64", val=True)
+    module = ModuleType("model")
+    exec(compile(source, "model.py", "exec"), module.__dict__)
+    return module
+
+
+def _evaluate_jax(module: ModuleType, points: Sequence[Point]) -> tuple[Values, str]:
+    """What the functions of a module compute of all points at once, and a message where it is nothing."""
+    jax = import_module("jax")
+
+    def at(t: Any, x: Any, r: Any, p: Any) -> tuple[Any, ...]:
+        given = (r, dict(zip(module.PARAMETER_NAMES, p, strict=True)))
+        stepped = module.rk4_step(t, 1e-3, x, *given)
+        start = module.initial_state(given[1], t, module.START, r)
+        return (
+            module.rhs(t, x, *given),
+            module.outputs(t, x, *given),
+            start,
+            stepped[0] if hasattr(module, "MEMORY") else stepped,
+        )
+
+    columns = [np.array([getattr(point, name) for point in points]) for name in ("t", "x", "r", "p")]
+    values = Values(*map(np.array, jax.vmap(at)(*columns)))  # compiled as a whole it would take minutes
+    return values, "no solution is found for some points" if np.isnan(values.dx).any() else ""

@@ -152,7 +152,9 @@ class JaxPrinter(StatementPrinter):
         for is_number, group in groupby(nodes, lambda node: self.program.op[node] == Op.CONSTANT):
             found = list(group)
             if is_number:
-                yield f"({''.join(f'{self.read(node)}, ' for node in found)})" if len(found) > 1 else self.read(found[0])
+                yield (
+                    f"({''.join(f'{self.read(node)}, ' for node in found)})" if len(found) > 1 else self.read(found[0])
+                )
                 continue
             while found:
                 length, text = self._find_slice(found)

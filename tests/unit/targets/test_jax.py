@@ -1,18 +1,59 @@
-"""Equations in JAX: values of the C code, our derivatives, and Newton's method differentiated implicitly."""
+"""Equations in JAX: derivatives, loops of long chains, what is refused, and the pages that show them."""
 
 from __future__ import annotations
 
+import importlib.util
+import re
 import sys
 from pathlib import Path
+from types import ModuleType
 
+import fmpy
 import numpy as np
 import pytest
+import sympy.physics.mechanics as me
+from source_programs import load_jax_module
 
-from mb2fmu import pipeline
+from mb2fmu import Model, pipeline
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.program.program import Layout, Program
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.errors import EmitError
+from mb2fmu.fmu.package import write_archive
+from mb2fmu.model.scalar_operations import Op
+from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
+from mb2fmu.pipeline.fmu_build.source_code_export import list_source_files
+from mb2fmu.targets.jax import print_jax_module
+from mb2fmu.targets.jax.jax_printing import JaxPrinter
+from mb2fmu.targets.jax.repeated_statements import find_repeated_statements
+from mb2fmu.targets.source_model import Quantity, SourceModel
 
-MODELS = Path(__file__).parents[3] / "models"
+ROOT = Path(__file__).parents[3]
+MODELS = ROOT / "models"
+
+needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="the extra jax is not installed")
+
+
+def chain(links: int) -> Model:
+    spec = importlib.util.spec_from_file_location("chain", MODELS / "chain.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.chain(links)
+
+
+def random_states(f: RightHandSide, count: int) -> np.ndarray:
+    return f.x0 + 0.05 * np.random.default_rng(3).standard_normal((count, len(f.x0)))
+
+
+def own_jacobians(f: RightHandSide, x: np.ndarray) -> np.ndarray:
+    slopes = derivatives.form_jacobian(f.program, "rhs", ("states",))
+    own = np.zeros((len(x), len(f.x0), len(f.x0)))
+    found = make_evaluator(slopes.program, slopes.entry)(0.3, x, f.r0, f.p0)
+    own[:, np.asarray(slopes.rows), np.asarray(slopes.columns)] = found
+    return own
 
 
 def test_the_module_is_written_without_jax(monkeypatch, tmp_path):
@@ -21,39 +62,210 @@ def test_the_module_is_written_without_jax(monkeypatch, tmp_path):
     compile(path.read_text(encoding="utf-8"), path.name, "exec")
 
 
+@needs_jax
 @pytest.mark.parametrize("name", ["cart_pole", "rigid_body", "four_bar"])
-def test_values_and_slopes_are_those_of_the_program(name):
-    jax = pytest.importorskip("jax", reason="the extra jax is not installed")
+def test_values_are_those_of_the_c_code_and_slopes_ours(name):
+    """A solution is found wherever the C code finds one; derivatives forward and in reverse."""
+    import jax
+
     jax.config.update("jax_enable_x64", val=True)
     f = pipeline.rhs(MODELS / f"{name}.py")
     compiled, module = f.compile(), f.jax()
-    start = np.asarray(module.initial_state())
-    x = start + 0.05 * np.random.default_rng(3).standard_normal((200, len(start)))
+    x = random_states(f, 200)
     expected = compiled(0.3, x)
-    there = np.isfinite(expected).all(axis=1)
-    assert there.sum() > 100
     found = np.asarray(jax.jit(jax.vmap(module.rhs, (None, 0)))(0.3, x))
-    size = np.abs(expected[there]).max(axis=1, keepdims=True)
-    assert (np.abs(found - expected)[there] / size).max() <= 1e-13
+    np.testing.assert_array_equal(np.isfinite(found).all(axis=1), np.isfinite(expected).all(axis=1))
+    assert (np.abs(found - expected) / np.abs(expected).max(axis=1, keepdims=True)).max() <= 1e-13
 
-    slopes = derivatives.form_jacobian(f.program, "rhs", ("states",))
-    own = np.zeros((len(x), len(start), len(start)))
-    own[:, np.asarray(slopes.rows), np.asarray(slopes.columns)] = make_evaluator(slopes.program, slopes.entry)(
-        0.3, x, f.r0, f.p0
-    )
+    some = x[:20]
+    own = own_jacobians(f, some)
     for mode in (jax.jacfwd, jax.jacrev):
-        matrix = np.asarray(jax.jit(jax.vmap(mode(module.rhs, 1), (None, 0)))(0.3, x))
-        difference = np.abs(matrix - own)[there].max(axis=(1, 2)) / np.abs(own[there]).max(axis=(1, 2))
-        assert difference.max() <= 1e-11
+        matrix = np.asarray(jax.vmap(mode(module.rhs, 1), (None, 0))(0.3, some))
+        assert (np.abs(matrix - own).max(axis=(1, 2)) / np.abs(own).max(axis=(1, 2))).max() <= 1e-11
 
 
-def test_parameters_are_a_tree_and_float32_stays():
-    jax = pytest.importorskip("jax", reason="the extra jax is not installed")
+@needs_jax
+def test_parameters_are_a_tree_and_single_precision_stays():
+    import jax
+
     f = pipeline.rhs(MODELS / "cart_pole.py")
     module = f.jax()
-    x = module.initial_state(dtype=np.float32)
+    x = module.initial_state().astype(np.float32)
     assert module.rhs(0.0, x).dtype == np.float32
+    np.testing.assert_allclose(module.rhs(0.0, x), f(0.0, f.x0), rtol=1e-5)
     slope = jax.grad(lambda p: module.rhs(0.0, x, None, p).sum())(module.PARAMETERS)
     assert set(slope) == set(f.parameters)
     with pytest.raises(KeyError, match="no parameters"):
         module.rhs(0.0, x, None, {"nothing": 1.0})
+
+
+def test_code_of_a_chain_does_not_grow_with_its_links():
+    texts = [JaxPrinter(pipeline.derive(chain(n)).program, "_rhs").function(("rhs",)) for n in (24, 48)]
+    assert texts[1].count("\n") < 1.1 * texts[0].count("\n")
+    assert [text.count("scan(") for text in texts] == [7, 7]
+
+
+@needs_jax
+def test_a_chain_in_loops_is_that_of_the_c_code():
+    import jax
+
+    jax.config.update("jax_enable_x64", val=True)
+    f = pipeline.rhs(chain(18))
+    x = random_states(f, 20)
+    expected = f.compile()(0.3, x)
+    found = np.asarray(jax.vmap(f.jax().rhs, (None, 0))(0.3, x))
+    assert (np.abs(found - expected) / np.abs(expected).max(axis=1, keepdims=True)).max() <= 1e-13
+
+
+def there_and_back(n: int) -> Program:
+    """Recurrences forward along x and backward, with a parameter, as a chain has them."""
+    b = ProgramBuilder(Layout(states=tuple(f"x{i}" for i in range(n)), parameters=("c",)))
+    c, s, forward = b.parameter(0), b.constant(0.5), []
+    for k in range(n):
+        s = b.add(b.unary(Op.TANH, b.mul(c, s)), b.state(k))
+        forward.append(s)
+    back, backward = b.constant(1.0), []
+    for k in reversed(range(n)):
+        back = b.sub(b.mul(back, b.mul(c, forward[k])), b.state(k))
+        backward.append(back)
+    b.entry("rhs", b.build().layout.states, backward)
+    b.entry("outputs", ("last",), [back])
+    return b.build()
+
+
+@needs_jax
+def test_derivatives_go_through_loops_forward_and_in_reverse():
+    import jax
+
+    n = 200
+    program, x = there_and_back(n), np.random.default_rng(7).uniform(-0.5, 0.5, n)
+    model = SourceModel(
+        "There", "", "a test", tuple(Quantity(f"x{i}", "") for i in range(n)), (), (Quantity("c", "", 0.8),),
+        (Quantity("last", ""),), 1.0, 0.1, 10, ((),), 1e-6,
+    )  # fmt: skip
+    text = print_jax_module(program, model)
+    assert text.count("scan(repeat_") >= 2
+    module = load_jax_module(text)
+    np.testing.assert_allclose(module.rhs(0.0, x), make_evaluator(program, "rhs")(0.0, x, (), (0.8,)), rtol=1e-13)
+    for over in ("states", "parameters"):
+        slopes = derivatives.form_jacobian(program, "rhs", (over,))
+        own = np.zeros((n, n if over == "states" else 1))
+        own[np.asarray(slopes.rows), np.asarray(slopes.columns)] = make_evaluator(slopes.program, slopes.entry)(
+            0.0, x, (), (0.8,)
+        )
+        for mode in (jax.jacfwd, jax.jacrev):
+            found = mode(lambda x, c: module.rhs(0.0, x, None, {"c": c}), 0 if over == "states" else 1)(x, 0.8)
+            np.testing.assert_allclose(np.reshape(found, own.shape), own, rtol=1e-11, atol=1e-13)
+
+
+def test_loops_are_found_with_what_each_repetition_reads():
+    """A recurrence s = c s + a[k] between other statements; values 0 to 99 are leaves, c is 99."""
+    keys, reads, defined = [0], [(0, 1)], {100: 0}
+    last = 100
+    for k in range(60):
+        keys += [1, 2]
+        reads += [(99, last), (last + 1, k)]
+        defined |= {last + 1: len(keys) - 2, last + 2: len(keys) - 1}
+        last += 2
+    keys.append(3)
+    reads.append((last, 5))
+    (loop,) = find_repeated_statements(keys, reads, defined)
+    assert (loop.start, loop.period, loop.count, loop.end) == (1, 2, 60, 121)
+    (constant, before), (product, element) = loop.operands
+    assert constant.is_shared
+    assert (before.is_carried, before.source, before.values[0]) == (True, 1, 100)
+    assert (product.is_carried, product.source) == (False, 0)
+    assert (element.source, element.values) == (-1, tuple(range(60)))
+
+
+def test_what_reads_two_repetitions_back_is_no_loop():
+    """Fibonacci's numbers, of period 1; with two in a repetition each reads the one before at most."""
+    keys, reads = [1] * 300, [(k, k + 1) for k in range(300)]
+    loops = find_repeated_statements(keys, reads, {k + 2: k for k in range(300)})
+    assert all(loop.period % 2 == 0 for loop in loops)
+    assert all(
+        not operand.is_carried or operand.source >= 0 for loop in loops for row in loop.operands for operand in row
+    )
+
+
+def test_a_name_that_the_module_imports_is_refused(tmp_path):
+    x, v = me.dynamicsymbols("x v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    model = Model("jax", me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 2)]))
+    model.coordinate(x, 0.0, "m")
+    model.speed(v, 1.0, "m/s")
+    with pytest.raises(EmitError, match="give the model another name"):
+        pipeline.export_source_code(pipeline.derive(model), "jax", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def run_block(number: int, monkeypatch: pytest.MonkeyPatch, *names: str) -> dict[str, object]:
+    """What a block of Python of the page leaves behind; names: files of models."""
+    for name in names:
+        derivation = pipeline.derive(MODELS / f"{name}.py")
+        (source,) = list_source_files(derivation, "jax").files.values()
+        module: ModuleType = load_jax_module(source.decode())
+        monkeypatch.setitem(sys.modules, derivation.definition.name, module)
+    page = (ROOT / "docs" / "learning.md").read_text(encoding="utf-8")
+    code = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)[number]
+    found: dict[str, object] = {}
+    exec(compile(code, "learning.md", "exec"), found)
+    return found
+
+
+@needs_jax
+def test_the_damping_of_the_page_is_found(monkeypatch):
+    page = run_block(0, monkeypatch, "msl_pendulum")
+    assert abs(page["damping"] - 0.1) < 0.002
+    assert 0.009 < float(page["value"]) ** 0.5 < 0.011
+    error, logarithm = page["error"], -3.0
+    slope = float(page["slope"](logarithm)[1])
+    difference = float(error(logarithm + 1e-5) - error(logarithm - 1e-5)) / 2e-5
+    assert abs(slope - difference) < 1e-7 * abs(slope)
+
+
+@needs_jax
+def test_the_environment_of_the_page_moves_as_the_fmu(monkeypatch, tmp_path):
+    page = run_block(1, monkeypatch, "cart_pole")
+    assert page["states"].shape == (4096, 4)
+    assert not np.asarray(page["fallen"]).any()
+    import jax
+
+    start, step = page["reset"](jax.random.key(2)), jax.jit(page["step"])
+    forces = np.random.default_rng(6).uniform(-8.0, 8.0, 100)
+    states = [np.asarray(start)]
+    for force in forces:
+        states.append(np.asarray(step(states[-1], force)[0]))
+    path = tmp_path / "CartPole.fmu"
+    write_archive(pipeline.build(pipeline.derive(MODELS / "cart_pole.py"), fmi="3").core, path)
+    moved = _drive_fmu(path, dict(zip(("x", "theta", "v", "omega"), states[0].tolist(), strict=True)), forces, 0.02)
+    assert np.abs(np.array(states) - moved).max() < 1e-9
+
+
+def _drive_fmu(path: Path, start: dict[str, float], forces: np.ndarray, step: float) -> np.ndarray:
+    """States of an FMU in Co-Simulation at each communication point; a force is held over each step."""
+    description = fmpy.read_model_description(str(path))
+    references = {variable.name: variable.valueReference for variable in description.modelVariables}
+    unzipped = fmpy.extract(str(path))
+    fmu = fmpy.fmi3.FMU3Slave(
+        guid=description.guid,
+        unzipDirectory=unzipped,
+        modelIdentifier=description.coSimulation.modelIdentifier,
+        instanceName="plant",
+    )
+    fmu.instantiate()
+    fmu.enterInitializationMode(tolerance=1e-12, startTime=0.0)
+    for name, value in start.items():
+        fmu.setFloat64([references[name]], [value])
+    fmu.exitInitializationMode()
+    rows = [fmu.getFloat64([references[name] for name in start])]
+    for k, force in enumerate(forces):
+        fmu.setFloat64([references["force"]], [force])
+        fmu.doStep(k * step, step)
+        rows.append(fmu.getFloat64([references[name] for name in start]))
+    fmu.terminate()
+    fmu.freeInstance()
+    return np.array(rows)

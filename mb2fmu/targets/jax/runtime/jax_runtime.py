@@ -24,7 +24,7 @@ asinh, acosh, atanh, hypot = jnp.arcsinh, jnp.arccosh, jnp.arctanh, jnp.hypot
 sign, floor, ceil, minimum, maximum = jnp.sign, jnp.floor, jnp.ceil, jnp.minimum, jnp.maximum
 logical_or = jnp.maximum
 
-_WRITTEN_OUT = 8  # largest number of unknowns of a system that is solved by scalars, which XLA joins with its neighbours
+_WRITTEN_OUT = 8  # largest number of unknowns of a system that is solved by scalars, which XLA fuses
 _ITERATIONS, _HALVINGS = 60, 12
 _BEND, _LITTLE, _FAR = 0.55, 0.03125, 0.2  # of steps, as in the Newton's method of FMUs
 _OPEN, _TURNING, _FLAT, _SCARCELY = 0.05, 0.1, 1e-4, 0.9
@@ -200,7 +200,8 @@ def _determinant_sign(matrix):
 
 def _where_asked(is_asked, function, otherwise):
     """Return ``function()`` where it is asked for; mapped by ``vmap`` it runs only if one instance asks."""
-    return jax.lax.while_loop(lambda carry: carry[0], lambda _: (jnp.zeros((), bool), function()), (is_asked, otherwise))[1]
+    begin = (is_asked, otherwise)
+    return jax.lax.while_loop(lambda carry: carry[0], lambda _: (jnp.zeros((), bool), function()), begin)[1]
 
 
 def _follow_newton_path(n, at, guess, limits):
@@ -244,7 +245,8 @@ def _follow_newton_path(n, at, guess, limits):
         values = jnp.where(kept, after, values)
         steps, halvings = jnp.where(kept, steps + 1, steps), jnp.where(kept, 0, halvings + 1)
         size, is_finite = _largest(values[n:]), _largest(values[:n]) < inf
-        is_last = kept & ((size <= step_size) | (size * (_largest(way) + size) <= error)) & is_finite & (steps < _ITERATIONS)
+        is_small = (size <= step_size) | (size * (_largest(way) + size) <= error)
+        is_last = kept & is_small & is_finite & (steps < _ITERATIONS)
         y = jnp.where(is_last, y + values[n:], y)
         found = is_finite & is_closed(values, jnp.where(is_last, size, 0.0))
         ended = is_last | ~is_finite | (steps >= _ITERATIONS) | (halvings >= _HALVINGS)
