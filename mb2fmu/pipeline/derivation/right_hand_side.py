@@ -147,8 +147,9 @@ class RightHandSide:
         It is what ``mb2fmu equations --format jax`` writes, but for the units of variables.
 
         Raises:
-            ImportError: If JAX is not installed.
+            ToolError: If JAX is not installed.
         """
+        from mb2fmu.deferred_imports import require_packages
         from mb2fmu.targets.jax import print_jax_module
         from mb2fmu.targets.source_model import Quantity, SourceModel
 
@@ -170,6 +171,7 @@ class RightHandSide:
             tolerance=0.0,
             memory=read_initial_memory(self.program),
         )
+        require_packages("x' in JAX", "jax")
         source = print_jax_module(self.program, model)
         module = ModuleType(model.name, "Equations of motion in JAX.")
         exec(compile(source, "<equations in JAX>", "exec"), module.__dict__)  # noqa: S102 (our own printed source)

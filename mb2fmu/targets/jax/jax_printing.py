@@ -200,7 +200,8 @@ class JaxPrinter(StatementPrinter):
             return ()
         program = self.program
         numbers: dict[tuple[object, ...], int] = {}
-        keys, reads = [], []
+        keys: list[int] = []
+        reads: list[tuple[int, ...]] = []
         for statement in statements:
             if not isinstance(statement, OperationStatement):
                 keys.append(-1)
