@@ -60,11 +60,16 @@ class JaxPrinter(StatementPrinter):
         for statement in statements[place:]:
             self.add(statement)
         self._print(f"return {self._join(results)}")
-        bodies = [
-            JaxPrinter(self.program.bodies[index], name).function(("residual", "step"), "x, p")
-            for index, name in sorted(self._bodies.items())
-        ]
-        return "\n\n\n".join([*bodies, "\n".join([f"def {self._name}({arguments}):", *self.lines])])
+        own = "\n".join([f"def {self._name}({arguments}):", *self.lines])
+        return "\n\n\n".join([*self._print_bodies(), own])
+
+    def _print_bodies(self) -> Iterator[str]:
+        """Yield the functions that Newton's method evaluates, and those of the space in which it has a solution."""
+        for index, name in sorted(self._bodies.items()):
+            body = self.program.bodies[index]
+            yield JaxPrinter(body, name).function(("residual", "step"), "x, p")
+            if "turned" in body.entries:
+                yield JaxPrinter(body, f"{name}_space").function(("turned", "jacobian"), "x, p")
 
     # --- the language ------------------------------------------------------------------------------------------------
 
@@ -131,7 +136,8 @@ class JaxPrinter(StatementPrinter):
         """Print a call of Newton's method with its body."""
         body = self._bodies.setdefault(block.body, f"{self._name}_body_{block.body}")
         theta, guess = (self._join(part) for part in (block.operands[: -block.size], block.operands[-block.size :]))
-        self._print(f"b{index} = newton({block.size}, {body}, {theta}, {guess}, {bool(block.rows)})")
+        space = f", {body}_space" if "turned" in self.program.bodies[block.body].entries else ""
+        self._print(f"b{index} = newton({block.size}, {body}, {theta}, {guess}, {bool(block.rows)}{space})")
         return f"b{index}", 0
 
     def _print(self, line: str) -> None:

@@ -259,7 +259,7 @@ def _follow_newton_path(n, at, guess, limits):
     return jnp.where(found, y, nan)
 
 
-def newton(n, body, theta, guess, has_limits):
+def newton(n, body, theta, guess, has_limits, space=None):
     """Return y with F(y, theta) = 0, by damped steps on the branch of the guess; NaN where it is not found.
 
     Args:
@@ -268,12 +268,20 @@ def newton(n, body, theta, guess, has_limits):
         theta: What F depends on; with ``has_limits`` its last n values say how much of each row may be left over.
         guess: Where y starts.
         has_limits: Rows may contradict each other.
+        space: (y, theta) → y with the derivatives that it has because the space turns in which there is one solution, and
+            the slopes of F with the space's complement added, row by row; None: F has full rank. The derivative is then
+            that of a last step, exact once.
     """
     guess, held = stop_gradient(guess), stop_gradient(theta)
     limits = held[-n:] if has_limits else None
 
     def solve(_function, start):
         return _follow_newton_path(n, lambda y: body(y, held), start, limits)
+
+    if space is not None:
+        y = space(stop_gradient(solve(None, guess)), theta)[:n]
+        slopes = stop_gradient(space(y, theta)[n:]).reshape(n, n)
+        return y - jnp.linalg.solve(slopes, body(y, theta)[:n])
 
     def solve_tangent(slope, right):
         return jnp.linalg.solve(jax.jacfwd(slope)(jnp.zeros_like(right)), right)
