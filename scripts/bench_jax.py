@@ -61,7 +61,7 @@ def write_model(name: str, folder: Path, states: int) -> None:
     seconds = find_shortest(lambda: compiled(0.3, x), time.process_time)
     np.savez_compressed(folder / f"{name}.npz", x=x, dx=compiled(0.3, x), seconds=seconds)
     (folder / f"{name}.json").write_text(json.dumps({"module": module.name}), encoding="utf-8")
-    print(f"{name}: {len(f.x0)} states, {states} instances; compiled batch on one core {1e6 * seconds / states:.3f} us each")
+    print(f"{name}: {len(f.x0)} states, {states} instances; compiled batch {1e6 * seconds / states:.3f} us each")
 
 
 def find_shortest(call: Callable[[], object], clock: Callable[[], float]) -> float:

@@ -88,6 +88,8 @@ class WorkArrayPrinter(StatementPrinter):
 
     functions_in_files: ClassVar[frozenset[str]] = frozenset()
     """Scalar functions that are long: each has a file of the runtime, which modules without it do not have."""
+    not_positive: ClassVar[str]
+    """The condition that a value, ``{0}``, is not positive and finite."""
 
     def __init__(self, program: Program, contents: ModuleContents) -> None:
         super().__init__(program)
@@ -196,6 +198,20 @@ class WorkArrayPrinter(StatementPrinter):
             self._contents.routines.add(function)
         return super().format_call(function, operands)
 
+    def format_violation(self, requirement: Requirement, value: str) -> str:
+        """Return the condition that a value is not what it must be."""
+        size = value if requirement == "positive" else self.format_call("absolute", [value])
+        return self.not_positive.format(size)
+
+    def define_value(self, name: str, text: str) -> None:
+        """Print the definition of a value by its name; an assignment, unless the language declares it there."""
+        self.assign(name, text)
+
+    @staticmethod
+    def format_status(number: int) -> str:
+        """Return the failure number of a call of which ``failed`` is 1 for failure ``number``, 2 for the next one."""
+        return "failed" if number == 1 else f"{number - 1} + failed"
+
     def _fill(self, vector: str, first: int, nodes: Sequence[int]) -> None:
         """Print assignments to neighbouring elements."""
         for i, node in enumerate(nodes):
@@ -219,14 +235,6 @@ class WorkArrayPrinter(StatementPrinter):
     @abstractmethod
     def format_truth(self, value: bool) -> str:
         """Return a truth value."""
-
-    @abstractmethod
-    def format_violation(self, requirement: Requirement, value: str) -> str:
-        """Return the condition that a value is not what it must be."""
-
-    @abstractmethod
-    def define_value(self, name: str, text: str) -> None:
-        """Print the definition of a value by its name."""
 
     @abstractmethod
     def assign(self, target: str, text: str) -> None:

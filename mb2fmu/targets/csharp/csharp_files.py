@@ -9,7 +9,7 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.module_files import ModuleLanguage, emit_module
 from mb2fmu.targets.source_model import SourceModel
-from mb2fmu.targets.statement_printing import Requirement, format_decimal
+from mb2fmu.targets.statement_printing import format_decimal
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
 _KEYWORDS = (
@@ -39,6 +39,7 @@ class CSharpPrinter(WorkArrayPrinter):
     first_index = 0
     brackets = ("[", "]")
     functions_in_files = frozenset({"erf"})
+    not_positive = "!({0} > 0.0 && {0} < double.PositiveInfinity)"
 
     def function_name(self, name: str) -> str:
         """Return the name of a method: words begin with capitals; public ones call those that evaluate."""
@@ -59,11 +60,6 @@ class CSharpPrinter(WorkArrayPrinter):
         """Return a literal."""
         return "true" if value else "false"
 
-    def format_violation(self, requirement: Requirement, value: str) -> str:
-        """Return a condition."""
-        size = value if requirement == "positive" else f"Math.Abs({value})"
-        return f"!({size} > 0.0 && {size} < double.PositiveInfinity)"
-
     def define_value(self, name: str, text: str) -> None:
         """Print a declaration with its value."""
         self.lines.append(f"double {name} = {text};")
@@ -82,7 +78,7 @@ class CSharpPrinter(WorkArrayPrinter):
         if number is None:
             self.lines.append(f"{text};")
         else:
-            status = "failed" if number == 1 else f"{number - 1} + failed"
+            status = self.format_status(number)
             self.lines.append(f"{{ int failed = {text}; if (failed != 0) {{ return {status}; }} }}")
 
 

@@ -9,7 +9,7 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.module_files import ModuleLanguage, emit_module
 from mb2fmu.targets.source_model import SourceModel
-from mb2fmu.targets.statement_printing import Requirement, format_decimal
+from mb2fmu.targets.statement_printing import format_decimal
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
 _MAX_LINE_LENGTH = 132
@@ -23,6 +23,8 @@ class FortranPrinter(WorkArrayPrinter):
         {"absolute": "abs", "sign": "signum", "floor": "floor_real", "ceil": "ceiling_real"}
     )
 
+    not_positive = ".not. ({0} > 0.0_rk .and. {0} < infinity())"
+
     def format_number(self, value: float) -> str:
         """Return a literal."""
         return format_fortran_number(value)
@@ -34,15 +36,6 @@ class FortranPrinter(WorkArrayPrinter):
     def format_truth(self, value: bool) -> str:
         """Return a literal."""
         return ".true." if value else ".false."
-
-    def format_violation(self, requirement: Requirement, value: str) -> str:
-        """Return a condition."""
-        size = value if requirement == "positive" else f"abs({value})"
-        return f".not. ({size} > 0.0_rk .and. {size} < infinity())"
-
-    def define_value(self, name: str, text: str) -> None:
-        """Print an assignment; values are declared at the top of the procedure."""
-        self.assign(name, text)
 
     def assign(self, target: str, text: str) -> None:
         """Print an assignment."""
@@ -57,8 +50,7 @@ class FortranPrinter(WorkArrayPrinter):
         failed = ["failed"] if number is not None else []
         self.lines.append(f"call {routine}({', '.join([*arguments, *failed])})")
         if number is not None:
-            status = "failed" if number == 1 else f"{number - 1} + failed"
-            self.lines += ["if (failed /= 0) then", f"  status = {status}", "  return", "end if"]
+            self.lines += ["if (failed /= 0) then", f"  status = {self.format_status(number)}", "  return", "end if"]
 
 
 def format_fortran_number(value: float) -> str:

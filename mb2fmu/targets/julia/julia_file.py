@@ -10,7 +10,7 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.module_files import ModuleLanguage, emit_module
 from mb2fmu.targets.source_model import SourceModel
-from mb2fmu.targets.statement_printing import Requirement, format_decimal
+from mb2fmu.targets.statement_printing import format_decimal
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
 _KEYWORDS = (
@@ -46,6 +46,7 @@ class JuliaPrinter(WorkArrayPrinter):
         }
     )
     functions_in_files = frozenset({"erf"})
+    not_positive = "!({0} > 0.0 && {0} < Inf)"
 
     def format_number(self, value: float) -> str:
         """Return a literal."""
@@ -58,15 +59,6 @@ class JuliaPrinter(WorkArrayPrinter):
     def format_truth(self, value: bool) -> str:
         """Return a literal."""
         return "true" if value else "false"
-
-    def format_violation(self, requirement: Requirement, value: str) -> str:
-        """Return a condition."""
-        size = value if requirement == "positive" else f"abs({value})"
-        return f"!({size} > 0.0 && {size} < Inf)"
-
-    def define_value(self, name: str, text: str) -> None:
-        """Print an assignment."""
-        self.assign(name, text)
 
     def assign(self, target: str, text: str) -> None:
         """Print an assignment."""
@@ -82,8 +74,7 @@ class JuliaPrinter(WorkArrayPrinter):
         if number is None:
             self.lines.append(text)
         else:
-            status = "failed" if number == 1 else f"{number - 1} + failed"
-            self.lines += [f"failed = {text}", "if failed != 0", f"    return {status}", "end"]
+            self.lines += [f"failed = {text}", "if failed != 0", f"    return {self.format_status(number)}", "end"]
 
 
 def format_julia_number(value: float) -> str:

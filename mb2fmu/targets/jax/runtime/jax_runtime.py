@@ -268,9 +268,9 @@ def newton(n, body, theta, guess, has_limits, space=None):
         theta: What F depends on; with ``has_limits`` its last n values say how much of each row may be left over.
         guess: Where y starts.
         has_limits: Rows may contradict each other.
-        space: (y, theta) → y with the derivatives that it has because the space turns in which there is one solution, and
-            the slopes of F with the space's complement added, row by row; None: F has full rank. The derivative is then
-            that of a last step, exact once.
+        space: (y, theta) → y with the derivatives that it has as the space turns in which there is one solution, then
+            the slopes of F with the space's complement added, row by row; None: F has full rank. The derivative is that
+            of one last step, first order only.
     """
     guess, held = stop_gradient(guess), stop_gradient(theta)
     limits = held[-n:] if has_limits else None
