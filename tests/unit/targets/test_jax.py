@@ -12,6 +12,7 @@ import fmpy
 import numpy as np
 import pytest
 import sympy.physics.mechanics as me
+from hinges import BENNETT, linkage
 from source_programs import load_jax_module
 
 from mb2fmu import Model, pipeline
@@ -82,6 +83,21 @@ def test_values_are_those_of_the_c_code_and_slopes_ours(name):
     for mode in (jax.jacfwd, jax.jacrev):
         matrix = np.asarray(jax.vmap(mode(module.rhs, 1), (None, 0))(0.3, some))
         assert (np.abs(matrix - own).max(axis=(1, 2)) / np.abs(own).max(axis=(1, 2))).max() <= 1e-11
+
+
+@needs_jax
+@pytest.mark.repeats
+def test_slopes_where_closing_conditions_follow_from_each_other():
+    """Bennett's linkage: its slopes have no full rank, the solution lies in a space that turns with the state."""
+    import jax
+
+    jax.config.update("jax_enable_x64", val=True)
+    f = pipeline.rhs(linkage(*BENNETT))
+    module, x = f.jax(), random_states(f, 1)
+    expected = f(0.3, x[0])
+    assert np.abs(module.rhs(0.3, x[0]) - expected).max() <= 1e-13 * np.abs(expected).max()
+    own = own_jacobians(f, x)[0]
+    assert np.abs(jax.jacfwd(module.rhs, 1)(0.3, x[0]) - own).max() <= 1e-11 * np.abs(own).max()
 
 
 @needs_jax

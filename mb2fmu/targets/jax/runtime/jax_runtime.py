@@ -101,10 +101,10 @@ def ldlt_factor(n, entries):
     """Return the factors of a symmetric positive definite matrix; NaN where it is not."""
     if n > _WRITTEN_OUT:
         return jnp.linalg.cholesky(_symmetric(n, entries))
-    factors: list = []
+    factors: list[list[jax.Array]] = []
     k = 0
     for i in range(n):
-        row: list = []
+        row: list[jax.Array] = []
         for j in range(i):
             value = entries[k + j]
             for m in range(j):
