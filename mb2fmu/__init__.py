@@ -18,7 +18,7 @@ from mb2fmu.version import __version__
 if TYPE_CHECKING:
     from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
     from mb2fmu.errors import Mb2FmuError
-    from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion
+    from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion, read_script
     from mb2fmu.model.elements import (
         Backlash,
         Brake,
@@ -117,6 +117,7 @@ __all__ = [
     "orient_by_quaternion",
     "pre",
     "quantities",
+    "read_script",
     "rhs",
     "run",
     "sensitivities",
@@ -135,7 +136,7 @@ __getattr__ = import_on_first_use(
             "MagicFormula OneWayClutch PlaneSurface SphereSurface SpringDamper Tyre Valve Work"
         ),
         "model.flexible": "BeamSection FlexibleBody",
-        "model": "Box Cylinder Ellipsoid Mesh Parts Sphere orient_by_quaternion",
+        "model": "Box Cylinder Ellipsoid Mesh Parts Sphere orient_by_quaternion read_script",
         "systems": "CoupledSystem",
         "analysis.studies.output_reductions": "FirstCrossing Largest",
         "errors": "Mb2FmuError",

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from mb2fmu.cli.adopt_command import adopt
 from mb2fmu.cli.animate_command import animate
 from mb2fmu.cli.audit_command import audit
 from mb2fmu.cli.command_options import (
@@ -385,6 +386,7 @@ def _export_source(model: Any, folder: Path, target: str, json_file: Path | None
             print_unless_quiet(path)
 
 
+commands.add_command(adopt)
 commands.add_command(animate)
 commands.add_command(audit)
 commands.add_command(equations)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import EllipsisType
 from typing import Any, Literal, Self
 
 import sympy as sm
 from sympy.physics.mechanics import JointsMethod
 
+from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.declarations.added_loads import AddedLoadDeclarations
 from mb2fmu.model.declarations.appearance_declarations import AppearanceDeclarations
 from mb2fmu.model.declarations.declared_events import EventDeclarations
@@ -40,7 +42,7 @@ from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts, extract_joints_method
 from mb2fmu.model.value_overrides import OverrideValue, override_values
 from mb2fmu.model.variable_naming import strip_latex
-from mb2fmu.units import to_modelica_notation
+from mb2fmu.units import derivative_unit, to_modelica_notation
 
 __all__ = [
     "Experiment",
@@ -118,7 +120,7 @@ class Model(
     def parameter(
         self,
         symbol: sm.Symbol,
-        value: Number,
+        value: Number | EllipsisType,
         unit: str = "1",
         *,
         name: str | None = None,
@@ -133,7 +135,8 @@ class Model(
 
         Args:
             symbol: As it stands in the mechanics.
-            value: A number in ``unit``, or an expression of other parameters.
+            value: A number in ``unit``, or an expression of other parameters; ``...`` where it is still to be filled
+                in, which is reported as a fault.
             unit: Modelica style, e.g. ``"kg.m2"``.
             name: FMU name; the symbol's name if None.
             tunable: False: fixed once the simulation has started.
@@ -143,7 +146,7 @@ class Model(
             display_unit: Unit for people, e.g. ``"deg"``.
             description: One line.
         """
-        expression = sm.sympify(value)
+        expression = sm.nan if value is ... else sm.sympify(value)
         self.declared.append(
             Parameter(
                 symbol=symbol,
@@ -165,8 +168,13 @@ class Model(
         nominal: float | None = None,
         display_unit: str | None = None,
         description: str = "",
+        rates: bool = False,
     ) -> None:
-        """Declare an input signal; arguments as for :meth:`parameter`, ``start`` holds until the input is set."""
+        """Declare an input signal; arguments as for :meth:`parameter`, ``start`` holds until the input is set.
+
+        ``rates``: of a prescribed motion, also declare its first and second derivatives by time as inputs, called
+        ``<name>_dot`` and ``<name>_ddot``: what sets the input sets them alike.
+        """
         self.declared.append(
             Input(
                 symbol=symbol,
@@ -174,6 +182,13 @@ class Model(
                 **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
+        rate_unit = to_modelica_notation(unit)
+        for order in (1, 2) if rates else ():
+            derivative, rate_unit = differentiate_by_time(symbol, order), derivative_unit(rate_unit)
+            rate_name = None if name is None else f"{name}_{'d' * order}ot"
+            self.declared.append(
+                Input(symbol=derivative, **_quantity_arguments(derivative, rate_name, rate_unit))
+            )
 
     def coordinate(
         self,

@@ -406,7 +406,9 @@ def _number_faults(item: Quantity) -> Iterator[Fault]:
         numbers["value"] = numbers.pop("start value")
     low, high = item.minimum, item.maximum
     for what, number in numbers.items():
-        if number is not None and not math.isfinite(number):
+        if isinstance(item, Parameter) and what == "value" and number is not None and math.isnan(number):
+            yield Fault(f"{item.name} has no value", item.where, f"write a number in {item.unit} in place of ...")
+        elif number is not None and not math.isfinite(number):
             yield Fault(f"the {what} of {item.name} is {number}", item.where, "give a finite number")
     if low is not None and high is not None and low > high:
         yield Fault(f"{item.name} has min={low} > max={high}", item.where, "exchange them")

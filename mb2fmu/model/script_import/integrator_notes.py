@@ -1,0 +1,213 @@
+"""Watch what integrates and optimizes: SciPy's integrators, PyDy's System, opty's Problem.
+
+The first of them that is asked to integrate the mechanics is noted, its integrand is evaluated once at the start (by
+which lambdified functions tell the values of all symbols), and the script ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mb2fmu.model.script_import.stand_in_packages import StandIn
+from mb2fmu.model.script_import.value_notes import ValueNotes
+
+
+class ScriptEnd(BaseException):
+    """Ends a script; ``except Exception`` in it does not catch this."""
+
+
+@dataclass
+class IntegrationNotes:
+    """What the first integration was asked for.
+
+    Attributes:
+        integrator: Its name; empty if there was none.
+        start: The state at the start, in the script's order; empty if it is unknown.
+        span: First and last instant in s; None if unknown.
+        points: How many instants were asked for; 0 if unknown.
+        ready: Whether mechanics are known; integrations before that are done as they are.
+    """
+
+    integrator: str = ""
+    start: tuple[float, ...] = ()
+    span: tuple[float, float] | None = None
+    points: int = 0
+    ready: Callable[[], bool] = lambda: True
+
+
+def _end(
+    notes: IntegrationNotes, values: ValueNotes, name: str, start: Any, times: Any, integrand: Callable[[], Any]
+) -> None:
+    """Note an integration, evaluate its integrand once, and end the script."""
+    notes.integrator = name
+    with suppress(TypeError, ValueError):
+        notes.start = tuple(float(each) for each in np.asarray(start, dtype=float).ravel())
+    with suppress(TypeError, ValueError, IndexError):
+        instants = np.asarray(times, dtype=float).ravel()
+        notes.span, notes.points = (float(instants[0]), float(instants[-1])), len(instants)
+    values.origin = "integration"
+    # Whatever it raises: the numbers that it was called with are known by then.
+    with suppress(Exception), np.errstate(all="ignore"):
+        integrand()
+    raise ScriptEnd
+
+
+@contextmanager
+def note_integrations(notes: IntegrationNotes, values: ValueNotes) -> Iterator[None]:
+    """Watch SciPy's integrators in this context."""
+    import scipy.integrate as si
+
+    originals = {name: getattr(si, name) for name in ("solve_ivp", "odeint", "ode", "complex_ode")}
+
+    def solve_ivp(fun: Any, t_span: Any, y0: Any, *arguments: Any, args: Any = (), **keywords: Any) -> Any:
+        if not notes.ready():
+            return originals["solve_ivp"](fun, t_span, y0, *arguments, args=args or None, **keywords)
+        extra = args if isinstance(args, tuple | list) else (args,) if args is not None else ()
+        times = keywords.get("t_eval")
+        _end(notes, values, "solve_ivp", y0, t_span if times is None else times, lambda: fun(t_span[0], y0, *extra))
+
+    def odeint(func: Any, y0: Any, t: Any, args: Any = (), *arguments: Any, **keywords: Any) -> Any:
+        if not notes.ready():
+            return originals["odeint"](func, y0, t, args, *arguments, **keywords)
+        extra = args if isinstance(args, tuple) else (args,)
+        start = np.array(y0, dtype=float)
+        swapped = keywords.get("tfirst", False)
+        _end(notes, values, "odeint", y0, t, lambda: func(t[0], start, *extra) if swapped else func(start, t[0], *extra))
+
+    class WatchedOde(originals["ode"]):  # type: ignore[misc] - a class that is known at run time only
+        """``scipy.integrate.ode`` that ends the script at its first step."""
+
+        def integrate(self, t: float, *arguments: Any, **keywords: Any) -> Any:
+            if not notes.ready():
+                return super().integrate(t, *arguments, **keywords)
+            start = np.array(self._y, dtype=float)
+            _end(notes, values, "ode", start, (self.t,), lambda: self.f(self.t, start, *self.f_params))
+
+    for name, watched in (("solve_ivp", solve_ivp), ("odeint", odeint), ("ode", WatchedOde)):
+        setattr(si, name, watched)
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(si, name, original)
+
+
+def observed_packages(notes: IntegrationNotes, values: ValueNotes) -> dict[str, dict[str, Any]]:
+    """Return what stands in the modules of PyDy and opty that scripts import."""
+    system, problem = _pydy_system(notes, values), _opty_problem(notes, values)
+    generator = {"generate_ode_function": _ode_function_generator(values), "CythonODEFunctionGenerator": StandIn}
+    generator |= {"LambdifyODEFunctionGenerator": StandIn}
+    return {
+        "pydy": {"System": system},
+        "pydy.system": {"System": system},
+        "pydy.codegen.ode_function_generators": generator,
+        "pydy.codegen.code": {**generator, "generate_ode_function": _old_ode_function_generator(values)},
+        "pydy_code_gen.code": {**generator, "generate_ode_function": _old_ode_function_generator(values)},
+        "opty": {"Problem": problem},
+        "opty.direct_collocation": {"Problem": problem},
+    }
+
+
+def _pydy_system(notes: IntegrationNotes, values: ValueNotes) -> type:
+    """Return PyDy's ``System`` that notes constants and initial conditions and ends the script when it integrates."""
+
+    class System:
+        """Stand-in for ``pydy.system.System``."""
+
+        def __init__(
+            self, eom_method: Any, constants: Any = None, specifieds: Any = None, ode_solver: Any = None,
+            initial_conditions: Any = None, times: Any = None, **_: Any,
+        ) -> None:  # fmt: skip
+            self.eom_method, self.ode_solver, self.times = eom_method, ode_solver, times
+            self.constants, self.specifieds = dict(constants or {}), dict(specifieds or {})
+            self.initial_conditions = dict(initial_conditions or {})
+            values.namespaces.append(vars(self))
+
+        def __getattr__(self, name: str) -> Any:
+            if name in {"states", "coordinates", "speeds"}:
+                q, u = list(self.eom_method.q), list(self.eom_method.u)
+                return {"states": q + u, "coordinates": q, "speeds": u}[name]
+            return StandIn()
+
+        def generate_ode_function(self, **_: Any) -> Any:
+            self.note()
+            return StandIn()
+
+        def note(self) -> None:
+            for mapping in (self.constants, self.initial_conditions):
+                values.note_mapping(mapping, "package")
+            for symbol, value in dict(self.specifieds).items():
+                values.note_structure(symbol, value, "package")
+
+        def integrate(self, *_: Any, **__: Any) -> None:
+            _end(notes, values, "System.integrate", (), self.times, self.note)
+
+    return System
+
+
+def _opty_problem(notes: IntegrationNotes, values: ValueNotes) -> type:
+    """Return opty's ``Problem`` that notes known parameters and ends the script."""
+
+    def problem(*arguments: Any, **keywords: Any) -> None:
+        maps = [each for each in (*arguments, *keywords.values()) if isinstance(each, Mapping)]
+        interval = keywords.get("node_time_interval", arguments[5] if len(arguments) > 5 else None)
+        nodes = keywords.get("num_collocation_nodes", arguments[4] if len(arguments) > 4 else 0)
+        try:
+            times: Any = (0.0, float(interval) * (int(nodes) - 1))
+        except (TypeError, ValueError):
+            times = None
+        _end(notes, values, "opty.Problem", (), times, lambda: [values.note_mapping(m, "package") for m in maps])
+
+    class Problem:
+        """Stand-in for ``opty.Problem``."""
+
+        def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
+            problem(*arguments, **keywords)
+
+    return Problem
+
+
+def _ode_function_generator(values: ValueNotes) -> Callable[..., Any]:
+    """Return PyDy's ``generate_ode_function(forcing, q, u, constants, mass_matrix=…, specifieds=…)``."""
+
+    def generate(forcing: Any, coordinates: Any, speeds: Any, constants: Any = (), **keywords: Any) -> Any:
+        specifieds = list(keywords.get("specifieds") or ())
+        return _right_hand_side(values, [*coordinates, *speeds], list(constants or ()), specifieds)
+
+    return generate
+
+
+def _old_ode_function_generator(values: ValueNotes) -> Callable[..., Any]:
+    """Return the older ``generate_ode_function(mass_matrix, forcing, constants, q, u, specifieds)``."""
+
+    def generate(
+        mass: Any, forcing: Any, constants: Any, coordinates: Any, speeds: Any, specifieds: Any = (), **_: Any
+    ) -> Any:
+        return _right_hand_side(values, [*coordinates, *speeds], list(constants or ()), list(specifieds or ()))
+
+    return generate
+
+
+def _right_hand_side(values: ValueNotes, states: list[Any], constants: list[Any], specifieds: list[Any]) -> Any:
+    """Return f(x, t, …) that notes what it is called with."""
+
+    def right_hand_side(x: Any, t: Any, *arguments: Any) -> Any:
+        values.note_structure(states, np.asarray(x), values.origin)
+        if len(arguments) == 1 and isinstance(arguments[0], Mapping):  # the older PyDy's dictionary
+            given = arguments[0]
+            values.note_structure(constants, np.asarray(given.get("constants", ())), values.origin)
+        else:
+            names = [specifieds, constants] if specifieds else [constants]
+            for symbols, numbers in zip(names, arguments, strict=False):
+                if isinstance(numbers, Mapping):
+                    values.note_mapping(numbers, values.origin)
+                else:
+                    values.note_structure(symbols, np.asarray(numbers), values.origin)
+        return np.zeros(len(states))
+
+    return right_hand_side

@@ -1,0 +1,182 @@
+"""Run a script under observation, up to its first integration."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+from sympy.physics.mechanics import KanesMethod
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.script_import.deferred_forming import NotedMechanics, label_of, note_mechanics
+from mb2fmu.model.script_import.integrator_notes import (
+    IntegrationNotes,
+    ScriptEnd,
+    note_integrations,
+    observed_packages,
+)
+from mb2fmu.model.script_import.script_source import NOTE_FUNCTION, describe_line, instrument, read_script_parts
+from mb2fmu.model.script_import.script_surroundings import script_builtins, script_surroundings
+from mb2fmu.model.script_import.stand_in_packages import stand_in_for_packages
+from mb2fmu.model.script_import.value_notes import ValueNotes, make_noting_zip, module_namespace, note_values
+from mb2fmu.temporary_files import make_work_folder
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptRun:
+    """What a script made.
+
+    Attributes:
+        path: The script.
+        mechanics: Label (a variable's name, or ``KanesMethod[2]``) → the object, in order of making.
+        complete: Labels of those whose equations were asked for, the last one last.
+        values: Which numbers it gave to which symbols.
+        integration: The first integration.
+        error: What it raised after it had made mechanics; None if it ended or was ended.
+        namespaces: Variables of its modules and functions.
+    """
+
+    path: Path
+    mechanics: dict[str, Any]
+    complete: tuple[str, ...]
+    values: ValueNotes
+    integration: IntegrationNotes
+    error: Fault | None
+    namespaces: tuple[dict[str, Any], ...]
+
+
+def run_script(path: Path, *, defer: bool = True, until: str | None = None) -> ScriptRun:
+    """Run a script up to its first integration, or up to where one object of its mechanics is complete.
+
+    Args:
+        path: The script or notebook.
+        defer: Whether SymPy's forming of equations is put off.
+        until: Label of the object that is wanted; None: run to the first integration.
+
+    Returns:
+        What it made.
+
+    Raises:
+        ModelError: If it cannot be read, or raises before it made any mechanics.
+    """
+    path = path.resolve()
+    parts = read_script_parts(path)
+    noted, values, integration = NotedMechanics(), ValueNotes(), IntegrationNotes()
+    integration.ready = lambda: any(_is_ready(made) for made in noted.objects)
+    variables: dict[str, Any] = {"__name__": "__main__", "__file__": str(path)}
+    variables |= {"__builtins__": script_builtins(make_noting_zip(values)), NOTE_FUNCTION: values.note_locals}
+    if until is not None:
+        noted.on_completion = _end_at(noted, until, variables)
+    error: Fault | None = None
+    time_symbol = dynamicsymbols._t  # noqa: SLF001 - scripts replace it
+    with ExitStack() as stack:
+        scratch = stack.enter_context(make_work_folder("run the script"))
+        stack.enter_context(script_surroundings(path, scratch))
+        stack.enter_context(stand_in_for_packages(observed_packages(integration, values)))
+        stack.enter_context(_main_module(variables))
+        stack.enter_context(note_mechanics(noted, defer=defer))
+        stack.enter_context(note_values(values, (str(path.parent),)))
+        stack.enter_context(note_integrations(integration, values))
+        try:
+            for part in parts:
+                exec(compile(instrument(part.tree), part.name, "exec"), variables)  # noqa: S102 - the user's script
+        except (ScriptEnd, SystemExit):
+            pass
+        except (Exception, KeyboardInterrupt) as raised:
+            _note_frames(values, raised.__traceback__, path)
+            error = _script_fault(path, raised)
+            if not noted.objects:
+                dynamicsymbols._t = time_symbol  # noqa: SLF001 - scripts replace it
+                raise ModelError(f"{path.name} ends before it has made any mechanics:", [error]) from raised
+        values.namespaces.append(module_namespace(variables))
+        values.read_namespaces()
+    labels = _label_mechanics(noted, values.namespaces)
+    complete = [label for made in noted.complete for label, other in labels.items() if other is made]
+    return ScriptRun(path, labels, tuple(complete), values, integration, error, tuple(values.namespaces))
+
+
+def _is_ready(made: Any) -> bool:
+    """Return whether an object's mechanics are known: a KanesMethod needs bodies."""
+    return not isinstance(made, KanesMethod) or bool(made._bodylist)  # noqa: SLF001 - no public way before forming
+
+
+def _end_at(noted: NotedMechanics, until: str, variables: dict[str, Any]) -> Callable[[Any], None]:
+    """Return what ends the script when the wanted object is complete."""
+
+    def end(made: Any) -> None:
+        frame, names = sys._getframe(1), {label_of(noted, made)}  # noqa: SLF001 - variables of the callers
+        while frame is not None:
+            names |= {name for name, value in frame.f_locals.items() if value is made} if frame.f_locals else set()
+            frame = frame.f_back
+        names |= {name for name, value in variables.items() if value is made}
+        if until in names:
+            raise ScriptEnd
+
+    return end
+
+
+class _main_module:  # noqa: N801 - used as a function
+    """Makes the script's variables those of ``__main__``, where dataclasses and pickle look classes up."""
+
+    def __init__(self, variables: dict[str, Any]) -> None:
+        self.module = ModuleType("__main__")
+        vars(self.module).update(variables)
+        self.variables = variables
+
+    def __enter__(self) -> None:
+        self.before = sys.modules.get("__main__")
+        sys.modules["__main__"] = self.module
+
+    def __exit__(self, *_: object) -> None:
+        if self.before is not None:
+            sys.modules["__main__"] = self.before
+
+
+def _note_frames(values: ValueNotes, step: TracebackType | None, path: Path) -> None:
+    """Keep the local variables of the functions that an exception passed through."""
+    while step is not None:
+        if step.tb_frame.f_code.co_filename.startswith(str(path)):
+            values.namespaces.append(module_namespace(step.tb_frame.f_locals))
+        step = step.tb_next
+
+
+def _script_fault(path: Path, error: BaseException) -> Fault:
+    """Return an exception of the script as a fault, at the deepest line in the script's folder."""
+    steps = [step for step in traceback.extract_tb(error.__traceback__) if step.filename.startswith(str(path.parent))]
+    where = describe_line(steps[-1].filename, steps[-1].lineno or 1) if steps else path.name
+    line = _line_text(path, steps[-1].filename, steps[-1].lineno or 1) if steps else ""
+    remedy = f"raised by  {line}" if line else ""
+    if isinstance(error, KeyboardInterrupt):
+        return Fault("the time limit ended it here", where, f"give it more by --time, or shorten it: {line}")
+    if isinstance(error, ModuleNotFoundError):
+        return Fault(str(error), where, f"install it: the script needs it to make its mechanics ({line})")
+    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return Fault(message.splitlines()[0][:300], where, remedy)
+
+
+def _line_text(path: Path, name: str, line: int) -> str:
+    """Return a line of the script."""
+    for part in read_script_parts(path) if name.startswith(str(path)) else ():
+        lines = part.text.splitlines()
+        if part.name == name and 0 < line <= len(lines):
+            return lines[line - 1].strip()
+    return ""
+
+
+def _label_mechanics(noted: NotedMechanics, namespaces: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return label → object; parts that a larger object of the script holds are left out."""
+    spaces = list(namespaces)[::-1]  # the module's own first
+    labels: dict[str, Any] = {}
+    for made in noted.objects:
+        names = [name for space in spaces for name, value in space.items() if value is made and name != "self"]
+        free = [name for name in names if name not in labels]
+        labels[free[0] if free else label_of(noted, made)] = made
+    return labels
+

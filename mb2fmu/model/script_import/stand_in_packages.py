@@ -1,0 +1,157 @@
+"""Stand-ins for packages that only draw, show or solve, where a script imports them and they are not needed.
+
+A stand-in answers every attribute, call, index and arithmetic with itself, so that what a script does with a figure
+before it integrates does not end it.
+"""
+
+from __future__ import annotations
+
+import dis
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+DRAWING_PACKAGES = frozenset(
+    "matplotlib mpl_toolkits seaborn plotly bokeh altair IPython ipywidgets ipympl jupyterthemes pythreejs k3d vpython "
+    "visual pyvista pyvistaqt vtk vedo mayavi pyglet pygame PIL cv2 imageio moviepy tkinter turtle meshcat manim "
+    "celluloid qutip dash panel nbagg cairo manimlib scienceplots tikzplotlib tqdm mpld3 rerun graphviz pydot "
+    "symjit numba tabulate colorama termcolor rich cyipopt ipopt casadi control slycot cvxpy osqp gekko pandas xlrd "
+    "openpyxl h5py numexpr theano jax torch autograd networkx yaml sklearn statsmodels joblib psutil sounddevice "
+    "mujoco pybullet gym gymnasium stable_baselines3".split()
+)
+"""Packages without which a mechanism can be derived: they draw, show, speed up or optimize."""
+
+OBSERVED_PACKAGES = frozenset({"opty", "pydy"})
+"""Packages whose classes are watched; ``package_observation`` fills their stand-ins."""
+
+
+class StandIn:
+    """An object that takes part in everything and does nothing."""
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return StandIn()
+
+    def __call__(self, *arguments: Any, **_: Any) -> Any:
+        """Return the decorated function where it stands in for a decorator, else a stand-in."""
+        if len(arguments) == 1 and callable(arguments[0]) and hasattr(arguments[0], "__code__"):
+            return arguments[0]
+        return StandIn()
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield as many as the caller unpacks; none where it loops."""
+        return iter([StandIn() for _ in range(count_unpacked(sys._getframe(1)))])  # noqa: SLF001 - no public way
+
+    def __enter__(self) -> StandIn:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def __getitem__(self, _: Any) -> StandIn:
+        return StandIn()
+
+    def __setitem__(self, _: Any, __: Any) -> None: ...
+
+    def __len__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __float__(self) -> float:
+        return 0.0
+
+    def _combine(self, *_: Any) -> Any:
+        return StandIn()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = _combine
+    __neg__ = __matmul__ = __or__ = __and__ = _combine
+
+
+def count_unpacked(frame: Any) -> int:
+    """Return to how many names the running line of a frame unpacks; 0 if it unpacks nothing."""
+    for instruction in dis.get_instructions(frame.f_code):
+        if instruction.offset == frame.f_lasti:
+            return int(instruction.arg or 0) if instruction.opname == "UNPACK_SEQUENCE" else 0
+    return 0
+
+
+class _StandInModule(ModuleType):
+    """A module of which every name is a stand-in."""
+
+    __path__: list[str] = []  # noqa: RUF012 - what makes it a package
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return []
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (StandIn,), {}) if name[:1].isupper() else StandIn()
+
+
+class _StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Makes modules of packages that may be absent."""
+
+    def __init__(self, contents: dict[str, dict[str, Any]]) -> None:
+        self.contents = contents
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return a spec for a module of a known package."""
+        top = fullname.partition(".")[0]
+        if top not in DRAWING_PACKAGES | OBSERVED_PACKAGES:
+            return None
+        return importlib.util.spec_from_loader(fullname, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """Return an empty module, filled with what is watched in it."""
+        module = _StandInModule(spec.name)
+        vars(module).update(self.contents.get(spec.name, {}))
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run nothing."""
+
+
+@contextmanager
+def stand_in_for_packages(contents: dict[str, dict[str, Any]]) -> Iterator[None]:
+    """Let imports of absent drawing packages succeed; forget the stand-ins afterwards.
+
+    Args:
+        contents: Module → its names that are watched: of ``OBSERVED_PACKAGES``, which are stood in for even where they
+            are installed.
+    """
+    finder = _StandInFinder(contents)
+    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in OBSERVED_PACKAGES}
+    observed = _StandInFinderFirst(contents)
+    sys.meta_path.insert(0, observed)
+    sys.meta_path.append(finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(observed)
+        sys.meta_path.remove(finder)
+        for name in [name for name, module in sys.modules.items() if isinstance(module, _StandInModule)]:
+            del sys.modules[name]
+        sys.modules.update(hidden)
+
+
+class _StandInFinderFirst(_StandInFinder):
+    """Stands in for watched packages before installed ones are found."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return a spec for a module of a watched package alone."""
+        if fullname.partition(".")[0] not in OBSERVED_PACKAGES:
+            return None
+        return super().find_spec(fullname, path, target)

@@ -1,0 +1,220 @@
+"""Decide what each symbol of a script's mechanics is, and with which value, unit and start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sm
+from sympy.core.function import AppliedUndef
+from sympy.physics.mechanics import LagrangesMethod
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.model.checks.expression_contents import collect_contents
+from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
+from mb2fmu.model.quantity_declarations import symbol_word
+from mb2fmu.model.script_import.integrator_notes import IntegrationNotes
+from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
+from mb2fmu.model.script_import.script_run import ScriptRun
+from mb2fmu.model.script_import.value_notes import Origin
+from mb2fmu.model.sources import mechanics_source
+from mb2fmu.pipeline.adoption.found_values import FoundValues
+from mb2fmu.pipeline.adoption.unit_inference import InferredUnits, infer_units
+
+_START_ORIGINS: tuple[Origin, ...] = ("integration", "package", "function call", "dictionary")
+"""Origins of start values: substitutions put coordinates to zero where they linearize."""
+_FORCE_NAME = re.compile(r"(F|f|T|tau|Tau|u|U|V|M|P|torque|force|thrust)(_?[A-Za-z]{0,8})?_?\d*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptedQuantity:
+    """One line of the model file.
+
+    Attributes:
+        kind: The method of ``Model`` that declares it.
+        symbol: Symbol of the mechanics.
+        value: Number, expression of other symbols, or None where the script says nothing.
+        unit: In Modelica's notation.
+        is_guess: Whether the start value may be solved for.
+        rates: Whether an input brings its rates as inputs.
+        comment: What is to be filled in, or might be changed.
+    """
+
+    kind: str
+    symbol: sm.Expr
+    value: float | sm.Expr | None
+    unit: str
+    is_guess: bool = False
+    rates: bool = False
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedModel:
+    """All that a model file says.
+
+    Attributes:
+        name: FMU model name.
+        label: How the script's mechanics are found.
+        mechanics: The script's object.
+        quantities: Parameters, inputs, coordinates, speeds, constraint forces.
+        signals: Input → function of time.
+        stop: End of the experiment in s; None: the default.
+        step: Communication step in s; None: the default.
+        units: As inferred.
+    """
+
+    name: str
+    label: str
+    mechanics: Any
+    quantities: tuple[AdoptedQuantity, ...]
+    signals: dict[sm.Expr, sm.Expr]
+    stop: float | None
+    step: float | None
+    units: InferredUnits
+
+    @property
+    def missing(self) -> tuple[AdoptedQuantity, ...]:
+        """Quantities that the script says no number of."""
+        return tuple(each for each in self.quantities if each.value is None)
+
+
+def adopt_mechanics(run: ScriptRun, label: str, mechanics: Any, name: str) -> AdoptedModel:
+    """Return the declarations for one object of a script's mechanics."""
+    decider = _Decider(run, mechanics)
+    quantities = tuple(decider.decide())
+    stop, step = _experiment_times(run.integration)
+    return AdoptedModel(name, label, mechanics, quantities, decider.signals, stop, step, decider.units)
+
+
+class _Decider:
+    """Decides about the symbols of one mechanism."""
+
+    def __init__(self, run: ScriptRun, mechanics: Any) -> None:
+        self.mechanics = mechanics
+        self.script = run.path.name
+        self.values = FoundValues.of(run.values.found)
+        self.uses = collect_mechanics_expressions(mechanics)
+        self.speeds = mechanics_source.speeds(mechanics)
+        self.coordinates = mechanics_source.coordinates(mechanics)
+        symbols = list_mechanics_symbols(mechanics)
+        states = {*self.coordinates, *self.speeds.all, *self.speeds.auxiliary}
+        self.functions = [each for each in symbols if isinstance(each, AppliedUndef) and each not in states]
+        self.constants = [each for each in symbols if isinstance(each, sm.Symbol)]
+        self.units = infer_units(mechanics, [*symbols, *self.speeds.all])
+        self.order = self._state_order(run.integration)
+        self.signals: dict[sm.Expr, sm.Expr] = {}
+
+    def _state_order(self, integration: IntegrationNotes) -> dict[sm.Expr, float]:
+        """Return start values by the order q, u where the integrator's state is as long."""
+        states = [*self.coordinates, *self.speeds.all]
+        if len(integration.start) != len(states):
+            return {}
+        return dict(zip(states, integration.start, strict=True))
+
+    def decide(self) -> Iterator[AdoptedQuantity]:
+        """Yield the lines in the order of the file."""
+        known = frozenset(self.constants)
+        calculated = []
+        for symbol in self.constants:
+            quantity = self._constant(symbol, known)
+            calculated += [quantity] if isinstance(quantity.value, sm.Expr) else []
+            if not isinstance(quantity.value, sm.Expr):
+                yield quantity
+        yield from calculated
+        for function in self.functions:
+            yield self._function(function)
+        guesses = self._guessed()
+        for coordinate in self.coordinates:
+            yield self._start("coordinate", coordinate, coordinate in guesses)
+        for speed in self.speeds.all:
+            yield self._start("speed", speed, speed in guesses)
+
+    def _constant(self, symbol: sm.Symbol, known: frozenset[sm.Expr]) -> AdoptedQuantity:
+        """Return a parameter; an input where it stands in loads only, has no value, and is called like a force."""
+        unit = self._unit(symbol)
+        expression = self.values.expression(symbol, known)
+        value = self.values.number(symbol) if expression is None else expression
+        only_in_loads = self._roles(symbol) == {"load"}
+        if value is None and only_in_loads and self.speeds.auxiliary and not _FORCE_NAME.fullmatch(symbol.name):
+            return AdoptedQuantity(kind="constraint_force", symbol=symbol, value=0.0, unit=unit)
+        if value is None and only_in_loads and _FORCE_NAME.fullmatch(symbol.name):
+            return AdoptedQuantity(
+                kind="input", symbol=symbol, value=0.0, unit=unit, comment="no value in the script: taken as an input"
+            )
+        comment = "" if symbol not in self.units.free else "unit: nothing in the mechanics says it"
+        if only_in_loads and _FORCE_NAME.fullmatch(symbol.name) and isinstance(value, float):
+            comment = "stands in loads only: model.input in place of model.parameter makes it an input"
+        if value is None:
+            comment = f"TODO: no value found in {self.script}"
+        return AdoptedQuantity(kind="parameter", symbol=symbol, value=value, unit=unit, comment=comment)
+
+    def _function(self, function: sm.Expr) -> AdoptedQuantity:
+        """Return an input for a function of time that nothing determines; an unknown force at auxiliary speeds."""
+        unit, roles = self._unit(function), self._roles(function)
+        value = self.values.number(function)
+        if value is None and roles == {"load"} and self.speeds.auxiliary:
+            return AdoptedQuantity(kind="constraint_force", symbol=function, value=0.0, unit=unit)
+        signal = self.values.expression(function, frozenset({dynamicsymbols._t}))  # noqa: SLF001 - no public name
+        if signal is not None:
+            self.signals[function] = signal
+        rates = bool(roles & {"position", "velocity"}) or any(
+            function in {f for f, _ in collect_contents(use.expression).derivatives} for use in self.uses
+        )
+        return AdoptedQuantity(
+            kind="input", symbol=function, value=value or 0.0, unit=unit, rates=rates,
+            comment="" if value is not None or signal is not None else "no signal in the script",
+        )  # fmt: skip
+
+    def _start(self, kind: str, symbol: sm.Expr, is_guess: bool) -> AdoptedQuantity:
+        """Return a coordinate or speed with its start value."""
+        value = self.values.number(symbol, _START_ORIGINS[:2])
+        if value is None:
+            value = self.order.get(symbol)
+        if value is None:
+            value = self.values.number(symbol, _START_ORIGINS)
+        missing = value is None
+        return AdoptedQuantity(
+            kind=kind, symbol=symbol, value=0.0 if missing else value, unit=self._unit(symbol), is_guess=is_guess,
+            comment=f"TODO: no start value found in {self.script}" if missing else "",
+        )  # fmt: skip
+
+    def _guessed(self) -> set[sm.Expr]:
+        """Return the coordinates and speeds that constraints determine; all of a Lagrangian's, which names none."""
+        if isinstance(self.mechanics, LagrangesMethod):
+            rows = mechanics_source.holonomic_constraints(self.mechanics)
+            both = mechanics_source.velocity_constraints(self.mechanics)
+            return {*(self.coordinates if rows else ()), *(self.speeds.all if both else ())}
+        return {*mechanics_source.dependent_coordinates(self.mechanics), *self.speeds.dependent}
+
+    def _unit(self, symbol: sm.Expr) -> str:
+        return self.units.names.get(symbol, "1")
+
+    def _roles(self, symbol: sm.Expr) -> set[str]:
+        """Return the roles of the expressions in which a symbol stands."""
+        return {use.role for use in self.uses if _contains(use, symbol)}
+
+
+def _contains(use: MechanicsExpression, symbol: sm.Expr) -> bool:
+    inside = collect_contents(use.expression)
+    return symbol in inside.constants or symbol in inside.varying
+
+
+def _experiment_times(integration: IntegrationNotes) -> tuple[float | None, float | None]:
+    """Return stop and step of the experiment, from the instants that the script asked for."""
+    if integration.span is None:
+        return None, None
+    stop = integration.span[1] - integration.span[0]
+    if not 0.0 < stop < float("inf"):
+        return None, None
+    step = stop / (integration.points - 1) if 50 <= integration.points <= 20_000 else None
+    return stop, step
+
+
+def describe_missing(adopted: AdoptedModel) -> list[str]:
+    """Return the names of the symbols without a number."""
+    return [symbol_word(each.symbol) for each in adopted.missing]
+
+

@@ -1,0 +1,41 @@
+"""What adoption found, as one process tells it to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionRecord:
+    """A model file's text, and what is to be said about it.
+
+    Attributes:
+        text: Of the model file.
+        name: FMU model name.
+        label: Variable of the script that holds the mechanics, or ``KanesMethod[2]``.
+        kind: ``a KanesMethod``.
+        others: Labels of other mechanics that the script makes.
+        missing: Parameters without a value.
+        no_start: Coordinates and speeds without a start value; 0 was taken.
+        inputs: Symbols that are inputs.
+        contradictions: Of units, one sentence each.
+        integrator: What ended the script; empty if it ended by itself.
+        error: What the script raised after its mechanics were made; empty if nothing.
+        faults: What the checks of the model say so far.
+        counts: Kind of quantity → how many.
+    """
+
+    text: str
+    name: str
+    label: str
+    kind: str
+    others: tuple[str, ...]
+    missing: tuple[str, ...]
+    no_start: tuple[str, ...]
+    inputs: tuple[str, ...]
+    contradictions: tuple[str, ...]
+    integrator: str
+    error: str
+    faults: tuple[str, ...]
+    counts: Mapping[str, int]

@@ -1,0 +1,225 @@
+"""Units of measurement as exponents of kg, m and s: equations that expressions give, and their exact solution.
+
+The exponents of a product are the sum of its factors', those of a sum's terms are equal. So each expression gives linear
+equations between the unknown exponents of its symbols. They are solved by elimination in rational numbers, equation by
+equation: one that contradicts those before it is left out and reported, and what stays free is known to be free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeAlias
+
+import sympy as sm
+from sympy.core.function import AppliedUndef
+from sympy.logic.boolalg import Boolean
+from sympy.physics.vector import dynamicsymbols
+
+Exponents: TypeAlias = tuple[Fraction, Fraction, Fraction]
+"""Exponents of kg, m and s."""
+
+ZERO: Exponents = (Fraction(0), Fraction(0), Fraction(0))
+STRUCTURAL_LIMIT = 24
+"""Integers and fractions up to this number are factors of formulas (1/2, 3, 12): pure numbers. Others are quantities."""
+
+
+def exponents(kg: int = 0, m: int = 0, s: int = 0) -> Exponents:
+    """Return exponents from whole numbers."""
+    return Fraction(kg), Fraction(m), Fraction(s)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitForm:
+    """The unit of an expression: a constant part, and multiples of unknown units.
+
+    Attributes:
+        known: Its constant exponents.
+        unknowns: Symbol → exponent of that symbol's unit.
+    """
+
+    known: Exponents = ZERO
+    unknowns: Mapping[Hashable, Fraction] = field(default_factory=dict)
+
+    def __add__(self, other: UnitForm) -> UnitForm:
+        """The unit of a product."""
+        unknowns = dict(self.unknowns)
+        for key, factor in other.unknowns.items():
+            unknowns[key] = unknowns.get(key, Fraction(0)) + factor
+        known = tuple(a + b for a, b in zip(self.known, other.known, strict=True))
+        return UnitForm((known[0], known[1], known[2]), {key: f for key, f in unknowns.items() if f})
+
+    def scale(self, factor: Fraction) -> UnitForm:
+        """The unit of a power."""
+        a, b, c = (factor * each for each in self.known)
+        return UnitForm((a, b, c), {key: factor * each for key, each in self.unknowns.items()} if factor else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two expressions whose units do not fit together.
+
+    Attributes:
+        place: Where the later one stands, in words.
+        expression: The later one.
+        difference: By which unit the two sides differ.
+        earlier: Places that say otherwise.
+    """
+
+    place: str
+    expression: str
+    difference: Exponents
+    earlier: str
+
+
+class UnitEquations:
+    """Equations between units, eliminated as they come."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Hashable, tuple[UnitForm, str]] = {}  # pivot → its unit as a form in free unknowns, place
+        self.contradictions: list[Contradiction] = []
+        self._opaque = 0
+
+    def require_equal(self, one: UnitForm, other: UnitForm, place: str = "", text: str = "") -> bool:
+        """Require equal units; a requirement without a place is a wish that is dropped where it contradicts.
+
+        Returns:
+            Whether it holds now.
+        """
+        rest = self._reduce(one + other.scale(Fraction(-1)))
+        if not rest.unknowns:
+            if any(rest.known) and place:
+                used = {self.rows[key][1] for key in {*one.unknowns, *other.unknowns} if key in self.rows}
+                earlier = ", ".join(sorted(used - {place, ""})[:2])
+                self.contradictions.append(Contradiction(place, text, rest.known, earlier))
+            return not any(rest.known)
+        pivot, factor = min(rest.unknowns.items(), key=lambda item: (not _is_opaque(item[0]), str(item[0])))
+        others = UnitForm(rest.known, {key: f for key, f in rest.unknowns.items() if key != pivot})
+        solved = others.scale(-1 / factor)
+        for key, (form, where) in list(self.rows.items()):
+            if pivot in form.unknowns:
+                without = UnitForm(form.known, {k: f for k, f in form.unknowns.items() if k != pivot})
+                self.rows[key] = (without + solved.scale(form.unknowns[pivot]), where)
+        self.rows[pivot] = (solved, place)
+        return True
+
+    def unit_of(self, symbol: Hashable) -> Exponents | None:
+        """Return a symbol's exponents; None where they are free."""
+        form = self._reduce(UnitForm(ZERO, {symbol: Fraction(1)}))
+        return None if form.unknowns else form.known
+
+    def unit_of_expression(self, expression: sm.Basic) -> Exponents | None:
+        """Return an expression's exponents, as for one symbol."""
+        form = self._reduce(self.form(expression, ""))
+        return None if form.unknowns else form.known
+
+    def require(self, expression: sm.Basic, unit: Exponents, place: str) -> None:
+        """Require that an expression has a unit."""
+        self.require_equal(self.form(expression, place), UnitForm(unit), place, _short(expression))
+
+    def form(self, expression: sm.Basic, place: str) -> UnitForm:
+        """Return the unit of an expression; its sums and functions give equations on the way."""
+        if isinstance(expression, sm.Number):
+            return self._number(expression)
+        if isinstance(expression, sm.NumberSymbol) or isinstance(expression, Boolean):
+            self._conditions(expression, place)
+            return UnitForm()
+        if isinstance(expression, sm.Symbol):
+            time = expression == dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+            return UnitForm(exponents(s=1)) if time else UnitForm(ZERO, {expression: Fraction(1)})
+        if isinstance(expression, sm.Derivative):
+            orders = Fraction(expression.derivative_count)
+            return self.form(expression.expr, place) + UnitForm((Fraction(0), Fraction(0), -orders))
+        if isinstance(expression, AppliedUndef):
+            return UnitForm(ZERO, {expression: Fraction(1)})
+        return self._composite(expression, place)
+
+    def _number(self, number: sm.Number) -> UnitForm:
+        """Small fractions are pure numbers; the others may carry any unit."""
+        small = number.is_Rational and abs(number.p) <= STRUCTURAL_LIMIT and number.q <= STRUCTURAL_LIMIT
+        return UnitForm() if small and number != 0 else self._any_unit()
+
+    def _any_unit(self) -> UnitForm:
+        """Return a unit that nothing else has."""
+        self._opaque += 1
+        return UnitForm(ZERO, {_Opaque(self._opaque): Fraction(1)})
+
+    def _composite(self, expression: sm.Basic, place: str) -> UnitForm:
+        """Return the unit of a sum, product, power or function."""
+        if isinstance(expression, sm.Mul):
+            product = UnitForm()
+            for factor in expression.args:
+                product += self.form(factor, place)
+            return product
+        if isinstance(expression, sm.Pow):
+            return self._power(expression, place)
+        if isinstance(expression, sm.Add | sm.Max | sm.Min | sm.atan2):
+            equal = self._equal_terms(expression.args, place, expression)
+            return UnitForm() if isinstance(expression, sm.atan2) else equal
+        if isinstance(expression, sm.Abs | sm.UnevaluatedExpr):
+            return self.form(expression.args[0], place)
+        if isinstance(expression, sm.Piecewise):
+            for _, condition in expression.args:
+                self._conditions(condition, place)
+            return self._equal_terms([value for value, _ in expression.args], place, expression)
+        if isinstance(expression, sm.sign | sm.Heaviside):
+            self.form(expression.args[0], place)
+            return UnitForm()
+        for argument in expression.args:
+            form = self.form(argument, place)
+            if isinstance(expression, sm.Function) and not isinstance(argument, sm.Number):
+                self.require_equal(form, UnitForm(), place, _short(expression))
+        return UnitForm() if isinstance(expression, sm.Function) else self._any_unit()
+
+    def _power(self, expression: sm.Pow, place: str) -> UnitForm:
+        """Return the unit of a power: a symbol as exponent needs a base without unit."""
+        base, exponent = self.form(expression.base, place), expression.exp
+        if exponent.is_Rational:
+            return base.scale(Fraction(int(exponent.p), int(exponent.q)))
+        if exponent.is_Float:
+            return base.scale(Fraction(float(exponent)).limit_denominator(1000))
+        self.require_equal(self.form(exponent, place), UnitForm(), place, _short(expression))
+        if not isinstance(expression.base, sm.Number):
+            self.require_equal(base, UnitForm(), place, _short(expression))
+        return UnitForm()
+
+    def _equal_terms(self, terms: Iterator[sm.Basic] | list[sm.Basic] | tuple[sm.Basic, ...], place: str,
+                     whole: sm.Basic) -> UnitForm:  # fmt: skip
+        """Return the unit of terms that are added or compared: all of them have it. Numbers among them fit."""
+        forms = [self.form(term, place) for term in terms if not isinstance(term, sm.Number)]
+        if not forms:
+            return self._any_unit()
+        for other in forms[1:]:
+            self.require_equal(forms[0], other, place, _short(whole))
+        return forms[0]
+
+    def _conditions(self, condition: sm.Basic, place: str) -> None:
+        """Both sides of a comparison have one unit."""
+        for each in condition.atoms(sm.core.relational.Relational):
+            self._equal_terms(each.args, place, each)
+
+    def _reduce(self, form: UnitForm) -> UnitForm:
+        """Return a form in free unknowns alone."""
+        result = UnitForm(form.known)
+        for key, factor in form.unknowns.items():
+            known = self.rows.get(key)
+            result += (UnitForm(ZERO, {key: Fraction(1)}) if known is None else known[0]).scale(factor)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Opaque:
+    """The unknown unit of a number."""
+
+    number: int
+
+
+def _is_opaque(key: Hashable) -> bool:
+    return isinstance(key, _Opaque)
+
+
+def _short(expression: sm.Basic) -> str:
+    """Return an expression's text, cut to what fits into a line."""
+    text = str(expression).replace("(t)", "")
+    return text if len(text) <= 70 else f"{text[:67]}…"

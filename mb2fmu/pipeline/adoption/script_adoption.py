@@ -1,0 +1,107 @@
+"""Adopt a script: run it in a process of its own, and write the model file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
+from mb2fmu.model.variable_naming import suggest_identifier
+from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
+from mb2fmu.temporary_files import make_work_folder
+
+DEFAULT_LIMIT_S = 60.0
+_ANALYSIS_ALLOWANCE_S = 240.0
+"""What adoption itself may need after the script, in s."""
+
+
+def adopt(
+    script: Path | str,
+    output: Path | str | None = None,
+    *,
+    label: str | None = None,
+    limit: float = DEFAULT_LIMIT_S,
+) -> tuple[Path, AdoptionRecord]:
+    """Write a model file for a SymPy script, which stays as it is.
+
+    Args:
+        script: A script or notebook that makes a ``System``, ``KanesMethod``, ``LagrangesMethod`` or ``JointsMethod``.
+        output: The model file; None: ``<script>_model.py`` beside the script.
+        label: Variable of the mechanics, where the script makes several; None: the last one that it forms.
+        limit: Time limit of the script, in s.
+
+    Returns:
+        The model file, and what was found.
+
+    Raises:
+        ModelError: If the script cannot be run, or makes no mechanics; nothing is written then.
+    """
+    script = Path(script)
+    output = script.with_name(f"{suggest_identifier(script.stem, 'script')}_model.py") if output is None else Path(output)
+    record = _run_worker(script, output, label, limit)
+    write_file_atomically(output, record.text.encode())
+    return output, record
+
+
+def _run_worker(script: Path, output: Path, label: str | None, limit: float) -> AdoptionRecord:
+    """Return what the worker found."""
+    reference = os.path.relpath(script.resolve(), output.resolve().parent)
+    name = suggest_identifier("".join(word[:1].upper() + word[1:] for word in re.split(r"\W|_", script.stem)), "Script")
+    with make_work_folder("adopt the script") as folder:
+        place = folder / "result.json"
+        command = [sys.executable, "-m", "mb2fmu.pipeline.adoption.script_worker"]
+        command += [str(script.resolve()), reference, name, label or "", str(limit), str(place)]
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        root = str(Path(__file__).parents[3])
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH"))))
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, env=environment,
+                start_new_session=True,
+            )  # fmt: skip
+            try:
+                process.wait(timeout=limit + _ANALYSIS_ALLOWANCE_S)
+            except subprocess.TimeoutExpired:
+                raise _timeout_error(script, limit, Path(f"{place}.trace")) from None
+            finally:
+                _end_group(process)
+        if not place.is_file():
+            tail = (folder / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+            what = f"its process ended with exit code {process.returncode}" + (f": {tail[0]}" if tail else "")
+            raise ModelError(f"{script.name} cannot be adopted:", [Fault(what, script.name)])
+        result = json.loads(place.read_text(encoding="utf-8"))
+    if "record" not in result:
+        raise ModelError(result["headline"], [Fault(**fault) for fault in result["faults"]])
+    return _as_record(result["record"])
+
+
+def _as_record(facts: dict[str, Any]) -> AdoptionRecord:
+    """Return a record from JSON, whose lists were tuples."""
+    return AdoptionRecord(**{key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()})
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """End the worker and what the script started."""
+    with suppress(ProcessLookupError, PermissionError):
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    process.wait()
+
+
+def _timeout_error(script: Path, limit: float, trace: Path) -> ModelError:
+    """Return the message for a script that could not even be interrupted, with its line."""
+    text = trace.read_text(encoding="utf-8", errors="replace") if trace.is_file() else ""
+    lines = re.findall(rf'File "[^"]*{re.escape(script.name)}[^"]*", line (\d+)', text)
+    where = f"{script.name}:{lines[0]}" if lines else script.name
+    fault = Fault(f"the time limit of {limit:g} s ended it here", where, "give it more by --time, or shorten it")
+    return ModelError(f"{script.name} ends before it has made any mechanics:", [fault])

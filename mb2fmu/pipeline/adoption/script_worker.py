@@ -1,0 +1,184 @@
+"""The process in which a script runs: ``python -m mb2fmu.pipeline.adoption.script_worker``.
+
+It writes what it found as JSON, an ``AdoptionRecord``, or what went wrong.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import sys
+import threading
+import time
+from _thread import interrupt_main
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from mb2fmu.errors import Fault, Mb2FmuError, ModelError
+from mb2fmu.mechanics.formulations.energies.energy_and_power import potential_energy
+from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.model import check_model
+from mb2fmu.model.model import Model
+from mb2fmu.model.script_import.deferred_forming import MECHANICS_CLASSES
+from mb2fmu.model.script_import.script_mechanics import ScriptMechanics
+from mb2fmu.model.script_import.script_run import ScriptRun, run_script
+from mb2fmu.model.sources import mechanics_source
+from mb2fmu.pipeline.adoption.adopted_model import AdoptedModel, adopt_mechanics, describe_missing
+from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
+from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file
+
+
+def adopt_script(script: Path, reference: str, name: str, label: str | None, limit: float) -> AdoptionRecord:
+    """Run a script, and print the model file for one object of its mechanics.
+
+    Args:
+        script: Its path.
+        reference: Its path as the model file is to find it.
+        name: FMU model name.
+        label: Which object; None: the last one whose equations the script asked for.
+        limit: Time limit of a run, in s.
+
+    Raises:
+        ModelError: If the script makes no mechanics, or not the wanted ones.
+    """
+    begun = time.monotonic()
+    adopted, run = _adopt_one(script, name, label, limit, defer=True)
+    left = limit - (time.monotonic() - begun)
+    if (adopted.missing or run.error is not None) and left > 1.0:
+        # Values may come from the equations themselves: the script runs again, with all that SymPy forms.
+        with suppress(Mb2FmuError):
+            again, rerun = _adopt_one(script, name, label or adopted.label, left, defer=False)
+            if len(again.missing) < len(adopted.missing) or (rerun.error is None and run.error is not None):
+                adopted, run = again, rerun
+    return _record(adopted, run, reference)
+
+
+def _adopt_one(
+    script: Path, name: str, label: str | None, limit: float, *, defer: bool
+) -> tuple[AdoptedModel, ScriptRun]:
+    """Run a script once, and decide what its mechanics' symbols are."""
+    with _time_limit(limit):
+        run = run_script(script, defer=defer)
+    chosen = _choose(run, label)
+    return adopt_mechanics(run, chosen, ScriptMechanics(run.mechanics[chosen]).mechanics, name), run
+
+
+@contextmanager
+def _time_limit(limit: float) -> Iterator[None]:
+    """Interrupt what runs after the limit, as Ctrl-C would."""
+    timer = threading.Timer(limit, interrupt_main)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _choose(run: ScriptRun, label: str | None) -> str:
+    """Return the label of the wanted object."""
+    usable = {name: made for name, made in run.mechanics.items() if name in run.complete or _has_content(made)}
+    if label is not None:
+        if label not in run.mechanics:
+            fault = Fault(f"no {label} is made in it", run.path.name, f"it makes {', '.join(run.mechanics) or 'none'}")
+            raise ModelError("the mechanics cannot be adopted:", [fault] + ([run.error] if run.error else []))
+        return label
+    for wanted in reversed(run.complete):
+        return wanted
+    if usable:
+        return list(usable)[-1]
+    what = "it makes no KanesMethod, LagrangesMethod, JointsMethod or System"
+    if run.mechanics:
+        what = f"{', '.join(run.mechanics)} has no bodies: kanes_equations was not called"
+    remedy = "mb2fmu reads mechanics, not equations: hand over those from which they were formed (mb2fmu.Parts)"
+    raise ModelError(f"no mechanics are found in {run.path.name}:", [run.error or Fault(what, run.path.name, remedy)])
+
+
+def _has_content(made: Any) -> bool:
+    """Return whether an object can be used although its equations were never asked for."""
+    kane = isinstance(made, MECHANICS_CLASSES[0])
+    return not kane or bool(mechanics_source.bodies(made))
+
+
+def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRecord:
+    """Print the model file, with the outputs that the mechanism has."""
+    energy, positions, faults = _find_outputs(adopted, reference)
+    others = [label for label in run.mechanics if label != adopted.label]
+    return AdoptionRecord(
+        text=print_model_file(adopted, reference, energy=energy, positions=positions),
+        name=adopted.name,
+        label=adopted.label,
+        kind=mechanics_source.describe_mechanics_kind(adopted.mechanics),
+        others=tuple(others),
+        missing=tuple(describe_missing(adopted)),
+        no_start=tuple(_without_start(adopted)),
+        inputs=tuple(str(each.symbol) for each in adopted.quantities if each.kind == "input"),
+        contradictions=adopted.units.contradictions,
+        integrator=run.integration.integrator,
+        error="" if run.error is None else str(run.error),
+        faults=tuple(faults),
+        counts={
+            kind: sum(each.kind == kind for each in adopted.quantities)
+            for kind in ("parameter", "input", "coordinate", "speed")
+        },
+    )
+
+
+def _without_start(adopted: AdoptedModel) -> Iterator[str]:
+    for each in adopted.quantities:
+        if each.kind in {"coordinate", "speed"} and each.comment.startswith("TODO"):
+            yield str(each.symbol)
+
+
+def _find_outputs(adopted: AdoptedModel, reference: str) -> tuple[str | None, bool, list[str]]:
+    """Return which energy and whether positions are known, and what speaks against the model so far."""
+    filled = tuple(replace(each, value=1.0) if each.value is None else each for each in adopted.quantities)
+    complete = replace(adopted, quantities=filled)
+    faults: list[str] = []
+    for positions in (True, False):
+        try:
+            definition = check_model(_make_model(complete, reference, positions=positions))
+            mechanism = close_loops(read_mechanism(definition))
+        except Mb2FmuError as error:
+            faults = faults or [str(fault) for fault in error.faults]
+            continue
+        except Exception as error:  # noqa: BLE001 - a fault of the check must not keep the file from being written
+            faults = faults or [f"{type(error).__name__}: {error}"]
+            continue
+        try:
+            known = potential_energy(NamedKinematics(mechanism)) is not None
+        except Mb2FmuError:
+            known = False
+        return "total" if known else "kinetic", positions, []
+    return None, False, faults
+
+
+def _make_model(adopted: AdoptedModel, reference: str, *, positions: bool) -> Model:
+    """Run the text of the model file on the script's mechanics at hand."""
+    text = print_model_file(adopted, reference, energy=None, positions=positions)
+    script = ScriptMechanics(adopted.mechanics)
+    variables: dict[str, Any] = {"read_script": lambda *_: script, "Model": Model}
+    exec(text.replace(IMPORT_LINE, ""), variables)  # noqa: S102 - our own text
+    function = next(value for value in variables.values() if getattr(value, "__annotations__", {}).get("return"))
+    made: Model = function()
+    return made
+
+
+def main() -> None:
+    """Adopt the script of the command line: script, reference, name, label or "", limit, place of the result."""
+    script, reference, name, label, limit, place = sys.argv[1:]
+    faulthandler.dump_traceback_later(float(limit) + 2.0, file=Path(f"{place}.trace").open("w"))  # noqa: SIM115
+    try:
+        record = adopt_script(Path(script), reference, name, label or None, float(limit))
+        result: dict[str, Any] = {"record": asdict(record)}
+    except Mb2FmuError as error:
+        result = {"headline": error.headline, "faults": [asdict(fault) for fault in error.faults]}
+    Path(place).write_text(json.dumps(result), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""Infer units of measurement of a mechanism's symbols from where they stand.
+
+A mass is in kg, a coordinate beside a unit vector in m, an entry of a direction cosine matrix has no unit, a force at a
+point is in N and a torque on a frame in N.m, time is in s. All else follows from equal units of summands. Names
+(``g``, ``m``, ``l``) count only where that leaves a unit free.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import sympy as sm
+from sympy.core.function import AppliedUndef
+from sympy.physics.mechanics import LagrangesMethod, ReferenceFrame
+from sympy.physics.mechanics.actuator import TorqueActuator
+from sympy.physics.vector import dynamicsymbols
+
+from mb2fmu.model.checks.expression_contents import collect_contents
+from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
+from mb2fmu.model.quantity_declarations import symbol_word
+from mb2fmu.model.sources import mechanics_source
+from mb2fmu.pipeline.adoption.exponent_equations import ZERO, Exponents, UnitEquations, UnitForm, exponents
+
+MASS, LENGTH, ENERGY = exponents(kg=1), exponents(m=1), exponents(1, 2, -2)
+FORCE, TORQUE, VELOCITY, RATE = exponents(1, 1, -2), exponents(1, 2, -2), exponents(m=1, s=-1), exponents(s=-1)
+INERTIA, ACCELERATION = exponents(1, 2), exponents(m=1, s=-2)
+
+_UNIT_NAMES: Mapping[Exponents, str] = {
+    ZERO: "1",
+    MASS: "kg",
+    LENGTH: "m",
+    exponents(s=1): "s",
+    RATE: "1/s",
+    exponents(s=-2): "1/s2",
+    VELOCITY: "m/s",
+    ACCELERATION: "m/s2",
+    FORCE: "N",
+    TORQUE: "N.m",
+    INERTIA: "kg.m2",
+    exponents(1, 2, -3): "W",
+    exponents(1, 0, -2): "N/m",
+    exponents(1, 0, -1): "N.s/m",
+    exponents(1, 2, -1): "N.m.s",
+    exponents(1, 1, -1): "N.s",
+    exponents(1, -1): "kg/m",
+    exponents(m=2): "m2",
+    exponents(m=-1): "1/m",
+}
+
+_NAME_WISHES: tuple[tuple[str, Exponents], ...] = (
+    (r"g", ACCELERATION),
+    (r"m[_a-z0-9]*|M[_a-z0-9]*", MASS),
+    (r"[lLrRdhabx][_a-z0-9]*", LENGTH),
+    (r"I[_a-z0-9]*|J[_a-z0-9]*", INERTIA),
+    (r"k[_a-z0-9]*", exponents(1, 0, -2)),
+    (r"c[_a-z0-9]*", exponents(1, 0, -1)),
+    (r"F[_a-z0-9]*", FORCE),
+    (r"(theta|phi|psi|alpha|beta|gamma)[_a-z0-9]*", ZERO),
+    (r"(T|tau)[_a-z0-9]*", TORQUE),
+)
+"""Names of symbols → units that break ties."""
+
+
+@dataclass(frozen=True, slots=True)
+class InferredUnits:
+    """Units of a mechanism's symbols.
+
+    Attributes:
+        names: Symbol, function of time or its derivative → unit in Modelica's notation.
+        free: Symbols whose unit nothing says; they have the unit 1.
+        contradictions: One sentence each.
+    """
+
+    names: Mapping[sm.Expr, str]
+    free: frozenset[sm.Expr]
+    contradictions: tuple[str, ...]
+
+
+def infer_units(mechanics: Any, symbols: Iterable[sm.Expr]) -> InferredUnits:
+    """Infer the units of symbols, functions of time, and derivatives of functions.
+
+    Args:
+        mechanics: A ``System``, ``KanesMethod``, ``LagrangesMethod`` or ``Parts``.
+        symbols: Of the mechanics.
+    """
+    uses = collect_mechanics_expressions(mechanics)
+    equations = UnitEquations()
+    for use, unit in sorted(_expected_units(mechanics, uses), key=lambda item: _order(item[0])):
+        if unit is None:
+            equations.form(use.expression, use.place)
+        else:
+            equations.require(use.expression, unit, use.place)
+    symbols = list(symbols)
+    for symbol in symbols:
+        _wish_by_name(equations, symbol)
+    angles = find_angles(mechanics, uses, equations, symbols)
+    names, free = {}, set()
+    for symbol in symbols:
+        found = equations.unit_of_expression(symbol)
+        if found is None:
+            free.add(symbol)
+        names[symbol] = "1" if found is None else format_unit(found, angular=symbol in angles)
+    contradictions = tuple(
+        f"{each.place}: the terms of {each.expression} differ in units by {format_unit(each.difference)}"
+        + (f" (units from {each.earlier})" if each.earlier else "")
+        for each in equations.contradictions
+    )
+    return InferredUnits(names, frozenset(free), tuple(dict.fromkeys(contradictions)))
+
+
+def format_unit(unit: Exponents, *, angular: bool = False) -> str:
+    """Return exponents in Modelica's notation; ``angular``: an angle, or per angle, for people and importers."""
+    if angular and unit in {ZERO, RATE, exponents(s=-2)}:
+        return {ZERO: "rad", RATE: "rad/s"}.get(unit, "rad/s2")
+    if angular and unit in {TORQUE, exponents(1, 2, -1)}:
+        return "N.m/rad" if unit == TORQUE else "N.m.s/rad"
+    if unit in _UNIT_NAMES:
+        return _UNIT_NAMES[unit]
+    if any(each.denominator != 1 for each in unit):
+        return "1"
+    powers = [(base, int(each)) for base, each in zip(("kg", "m", "s"), unit, strict=True)]
+    above = ".".join(f"{base}{power if power > 1 else ''}" for base, power in powers if power > 0) or "1"
+    below = [f"{base}{-power if power < -1 else ''}" for base, power in powers if power < 0]
+    if not below:
+        return above
+    return f"{above}/{below[0]}" if len(below) == 1 else f"{above}/({'.'.join(below)})"
+
+
+def _expected_units(
+    mechanics: Any, uses: Iterable[MechanicsExpression]
+) -> Iterator[tuple[MechanicsExpression, Exponents | None]]:
+    """Yield expressions with the unit that their place gives them; None: only their sums tell something."""
+    torques = {f"the load on {load[0].name}" for load in _frame_loads(mechanics)}
+    torque_actuators = {
+        f"actuator {getattr(each, 'name', None) or type(each).__name__}"
+        for each in mechanics_source.actuators(mechanics)
+        if isinstance(each, TorqueActuator)
+    }
+    for use in uses:
+        if isinstance(use.expression, sm.MatrixBase):
+            continue
+        yield use, _unit_of_place(use, torques, torque_actuators)
+
+
+def _frame_loads(mechanics: Any) -> list[Any]:
+    """Return the loads that are torques."""
+    return [load for load in mechanics_source.loads(mechanics) if isinstance(load[0], ReferenceFrame)]
+
+
+def _unit_of_place(use: MechanicsExpression, torques: set[str], torque_actuators: set[str]) -> Exponents | None:
+    """Return the unit of an expression by its place."""
+    place = use.place
+    if use.role == "inertia":
+        return MASS if place.startswith("the mass") else INERTIA
+    if place.startswith("the load on"):
+        return TORQUE if place in torques else FORCE
+    if use.role in {"energy", "lagrangian"}:
+        return ENERGY
+    for beginning, unit in (
+        ("the orientation of", ZERO),
+        ("the angular velocity of", RATE),
+        ("the position of", LENGTH),
+        ("the velocity of", VELOCITY),
+    ):
+        if place.startswith(beginning):
+            return unit
+    return TORQUE if place in torque_actuators else None
+
+
+def _order(use: MechanicsExpression) -> int:
+    """Geometry and masses come before loads: where they contradict, the load is reported."""
+    ranks = ("inertia", "position", "velocity", "energy", "lagrangian", "load")
+    return ranks.index(use.role)
+
+
+def _wish_by_name(equations: UnitEquations, symbol: sm.Expr) -> None:
+    """Let a symbol's name say its unit where nothing else does."""
+    if equations.unit_of(symbol) is not None or not isinstance(symbol, sm.Symbol | AppliedUndef):
+        return
+    word = symbol_word(symbol)
+    for pattern, unit in _NAME_WISHES:
+        if re.fullmatch(pattern, word):
+            equations.require_equal(UnitForm(ZERO, {symbol: Fraction(1)}), UnitForm(unit))
+            return
+
+
+def find_angles(
+    mechanics: Any, uses: Iterable[MechanicsExpression], equations: UnitEquations, symbols: Iterable[sm.Expr]
+) -> set[sm.Expr]:
+    """Return what is an angle, the rate of one, or a stiffness or damping per angle."""
+    uses = list(uses)
+    angles: set[sm.Expr] = set()
+    for use in uses:
+        for function in use.expression.atoms(sm.sin, sm.cos, sm.tan):
+            inside = collect_contents(function.args[0])
+            angles |= {each for each in (*inside.constants, *inside.varying) if equations.unit_of(each) == ZERO}
+            time = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
+            if inside.time:
+                angles |= {each for each in inside.constants if equations.unit_of(each) == RATE} - {time}
+        if use.place.startswith("the angular velocity of"):
+            inside = collect_contents(use.expression)
+            angles |= {each for each in (*inside.constants, *inside.functions) if equations.unit_of(each) == RATE}
+            angles |= {each for each, _ in inside.derivatives if equations.unit_of(each) == ZERO}
+    for equation in mechanics_source.kinematic_equations(mechanics):
+        inside = collect_contents(equation)
+        if {each for each, _ in inside.derivatives} & angles:
+            angles |= {each for each in inside.functions if equations.unit_of(each) == RATE}
+    angles |= _per_angle(uses, angles)
+    if isinstance(mechanics, LagrangesMethod):
+        angles |= {q for q in mechanics.q if equations.unit_of(q) == ZERO}
+    return angles | {s for s in symbols if isinstance(s, sm.Derivative) and s.expr in angles}
+
+
+def _per_angle(uses: Iterable[MechanicsExpression], angles: set[sm.Expr]) -> set[sm.Expr]:
+    """Return factors of angles and their rates in loads: torsional stiffness and damping."""
+    found: set[sm.Expr] = set()
+    for use in uses:
+        if use.role != "load" or not isinstance(use.expression, sm.Expr):
+            continue
+        for term in sm.Add.make_args(use.expression):
+            factors = sm.Mul.make_args(term)
+            linear = [factor for factor in factors if not factor.has(sm.sin, sm.cos, sm.tan)]
+            moving = {a for factor in linear for a in collect_contents(factor).varying} & angles
+            if moving:
+                found |= {each for each in factors if isinstance(each, sm.Symbol)}
+    return found
