@@ -122,12 +122,12 @@ class UnitEquations:
         """Return the unit of an expression; its sums and functions give equations on the way."""
         if isinstance(expression, sm.Number):
             return self._number(expression)
-        if isinstance(expression, sm.NumberSymbol) or isinstance(expression, Boolean):
-            self._conditions(expression, place)
-            return UnitForm()
         if isinstance(expression, sm.Symbol):
             time = expression == dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
             return UnitForm(exponents(s=1)) if time else UnitForm(ZERO, {expression: Fraction(1)})
+        if isinstance(expression, sm.NumberSymbol | Boolean):  # symbols are Boolean, too: they come before
+            self._conditions(expression, place)
+            return UnitForm()
         if isinstance(expression, sm.Derivative):
             orders = Fraction(expression.derivative_count)
             return self.form(expression.expr, place) + UnitForm((Fraction(0), Fraction(0), -orders))
