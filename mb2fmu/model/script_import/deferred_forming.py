@@ -102,7 +102,7 @@ def _noting_initializer(noted: NotedMechanics, original: Callable[..., None]) ->
     @wraps(original)
     def initialize(self: Any, *arguments: Any, **keywords: Any) -> None:
         original(self, *arguments, **keywords)
-        if not _called_by_sympy():
+        if isinstance(self, System) or not _called_by_sympy():  # from_newtonian is SymPy's, its System the script's
             noted.note(self)
 
     return initialize

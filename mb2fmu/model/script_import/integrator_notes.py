@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sympy as sm
+from sympy.core.function import AppliedUndef
+from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.script_import.stand_in_packages import StandIn
 from mb2fmu.model.script_import.value_notes import ValueNotes
@@ -161,7 +164,14 @@ def _opty_problem(notes: IntegrationNotes, values: ValueNotes) -> type:
             times: Any = (0.0, float(interval) * (int(nodes) - 1))
         except (TypeError, ValueError):
             times = None
-        _end(notes, values, "opty.Problem", (), times, lambda: [values.note_mapping(m, "package") for m in maps])
+        instants = keywords.get("instance_constraints", arguments[8] if len(arguments) > 8 else ())
+
+        def note() -> None:
+            for mapping in maps:
+                values.note_mapping(mapping, "package")
+            _note_instance_constraints(values, list(instants or ()))
+
+        _end(notes, values, "opty.Problem", (), times, note)
 
     class Problem:
         """Stand-in for ``opty.Problem``."""
@@ -170,6 +180,21 @@ def _opty_problem(notes: IntegrationNotes, values: ValueNotes) -> type:
             problem(*arguments, **keywords)
 
     return Problem
+
+
+def _note_instance_constraints(values: ValueNotes, rows: list[Any]) -> None:
+    """Note start values from opty's constraints at instants: ``q.func(0) - 0.5`` says q = 0.5 at the start."""
+    places = {each for row in rows if isinstance(row, sm.Expr) for each in row.atoms(AppliedUndef)}
+    known = [each.args[0] for each in places if len(each.args) == 1 and each.args[0].is_number]
+    first = min(known, default=sm.S.Zero)
+    for row in rows:
+        inside = row.atoms(AppliedUndef) if isinstance(row, sm.Expr) else set()
+        if len(inside) != 1:
+            continue
+        (place,) = inside
+        if place.args == (first,) and row.diff(place).is_number and row.diff(place) != 0:
+            value = -(row.xreplace({place: sm.S.Zero})) / row.diff(place)
+            values.note(place.func(dynamicsymbols._t), value, "package")  # noqa: SLF001 - SymPy's symbol of time
 
 
 def _ode_function_generator(values: ValueNotes) -> Callable[..., Any]:

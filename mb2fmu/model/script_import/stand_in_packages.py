@@ -22,7 +22,8 @@ DRAWING_PACKAGES = frozenset(
     "celluloid qutip dash panel nbagg cairo manimlib scienceplots tikzplotlib tqdm mpld3 rerun graphviz pydot "
     "symjit numba tabulate colorama termcolor rich cyipopt ipopt casadi control slycot cvxpy osqp gekko pandas xlrd "
     "openpyxl h5py numexpr theano jax torch autograd networkx yaml sklearn statsmodels joblib psutil sounddevice "
-    "mujoco pybullet gym gymnasium stable_baselines3".split()
+    "mujoco pybullet scikits pyodesys pycvodes pyodeint assimulo sksundae sundials numbalsoda diffrax "
+    "torchdiffeq gym gymnasium stable_baselines3".split()
 )
 """Packages without which a mechanism can be derived: they draw, show, speed up or optimize."""
 

@@ -105,6 +105,7 @@ class _Decider:
         self.constants = [each for each in symbols if isinstance(each, sm.Symbol)]
         self.units = infer_units(mechanics, [*symbols, *self.speeds.all])
         self.order = self._state_order(run.integration)
+        self.forces = _forces_at_auxiliary_speeds(mechanics)
         self.signals: dict[sm.Expr, sm.Expr] = {}
 
     def _state_order(self, integration: IntegrationNotes) -> dict[sm.Expr, float]:
@@ -138,7 +139,7 @@ class _Decider:
         expression = self.values.expression(symbol, known)
         value = self.values.number(symbol) if expression is None else expression
         only_in_loads = self._roles(symbol) == {"load"}
-        if value is None and only_in_loads and self.speeds.auxiliary and not _FORCE_NAME.fullmatch(symbol.name):
+        if value is None and only_in_loads and symbol in self.forces:
             return AdoptedQuantity(kind="constraint_force", symbol=symbol, value=0.0, unit=unit)
         if value is None and only_in_loads and _FORCE_NAME.fullmatch(symbol.name):
             return AdoptedQuantity(
@@ -155,7 +156,7 @@ class _Decider:
         """Return an input for a function of time that nothing determines; an unknown force at auxiliary speeds."""
         unit, roles = self._unit(function), self._roles(function)
         value = self.values.number(function)
-        if value is None and roles == {"load"} and self.speeds.auxiliary:
+        if roles == {"load"} and function in self.forces:
             return AdoptedQuantity(kind="constraint_force", symbol=function, value=0.0, unit=unit)
         signal = self.values.expression(function, frozenset({dynamicsymbols._t}))  # noqa: SLF001 - no public name
         if signal is not None:
@@ -195,6 +196,22 @@ class _Decider:
     def _roles(self, symbol: sm.Expr) -> set[str]:
         """Return the roles of the expressions in which a symbol stands."""
         return {use.role for use in self.uses if _contains(use, symbol)}
+
+
+def _forces_at_auxiliary_speeds(mechanics: Any) -> set[sm.Expr]:
+    """Return symbols and functions of loads at points and frames that an auxiliary speed moves."""
+    auxiliary = set(mechanics_source.speeds(mechanics).auxiliary)
+    frame = mechanics_source.inertial_frame(mechanics)
+    found: set[sm.Expr] = set()
+    for place, vector in mechanics_source.loads(mechanics) if auxiliary else ():
+        known = getattr(place, "_vel_dict", None) or getattr(place, "_ang_vel_dict", {})
+        motion = known.get(frame)
+        moving = {each for components, _ in getattr(motion, "args", ()) for c in components for each in c.atoms(AppliedUndef)}
+        if moving & auxiliary:
+            for component in (c for components, _ in vector.args for c in components):
+                inside = collect_contents(component)
+                found |= inside.constants | inside.functions
+    return found
 
 
 def _contains(use: MechanicsExpression, symbol: sm.Expr) -> bool:

@@ -166,10 +166,12 @@ class UnitEquations:
         if isinstance(expression, sm.sign | sm.Heaviside):
             self.form(expression.args[0], place)
             return UnitForm()
+        # Numbers that smooth a step, tanh(20*u), carry units: only trigonometric functions say something for sure.
+        sure = place if isinstance(expression, sm.sin | sm.cos | sm.tan) else ""
         for argument in expression.args:
             form = self.form(argument, place)
             if isinstance(expression, sm.Function) and not isinstance(argument, sm.Number):
-                self.require_equal(form, UnitForm(), place, _short(expression))
+                self.require_equal(form, UnitForm(), sure, _short(expression))
         return UnitForm() if isinstance(expression, sm.Function) else self._any_unit()
 
     def _power(self, expression: sm.Pow, place: str) -> UnitForm:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 
 import sympy as sm
 from sympy.core.function import AppliedUndef
@@ -30,7 +31,10 @@ def print_model_file(adopted: AdoptedModel, script: str, *, energy: str | None, 
     """
     function = suggest_identifier(adopted.name, "model").lower()
     lines = [
-        f'"""Model of {script}, written by mb2fmu adopt. The script stays as it is; edit values and units here."""',
+        f'"""Model of {PurePath(script).name}, written by mb2fmu adopt.',
+        "",
+        "The script stays as it is; edit values, units and outputs here.",
+        '"""',
         "",
         *(["import sympy as sm", ""] if _needs_sympy(adopted) else []),
         *(["from sympy.physics.mechanics import dynamicsymbols", ""] if adopted.signals else []),

@@ -14,7 +14,6 @@ from typing import Any
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
 from mb2fmu.temporary_files import make_work_folder
 
@@ -45,7 +44,7 @@ def adopt(
         ModelError: If the script cannot be run, or makes no mechanics; nothing is written then.
     """
     script = Path(script)
-    output = script.with_name(f"{suggest_identifier(script.stem, 'script')}_model.py") if output is None else Path(output)
+    output = script.with_name(f"{script.stem}_model.py") if output is None else Path(output)
     record = _run_worker(script, output, label, limit)
     write_file_atomically(output, record.text.encode())
     return output, record
@@ -54,7 +53,7 @@ def adopt(
 def _run_worker(script: Path, output: Path, label: str | None, limit: float) -> AdoptionRecord:
     """Return what the worker found."""
     reference = os.path.relpath(script.resolve(), output.resolve().parent)
-    name = suggest_identifier("".join(word[:1].upper() + word[1:] for word in re.split(r"\W|_", script.stem)), "Script")
+    name = _model_name(script.stem)
     with make_work_folder("adopt the script") as folder:
         place = folder / "result.json"
         command = [sys.executable, "-m", "mb2fmu.pipeline.adoption.script_worker"]
@@ -81,6 +80,12 @@ def _run_worker(script: Path, output: Path, label: str | None, limit: float) -> 
     if "record" not in result:
         raise ModelError(result["headline"], [Fault(**fault) for fault in result["faults"]])
     return _as_record(result["record"])
+
+
+def _model_name(stem: str) -> str:
+    """Return an FMU model name for a file's name: ``DoublePendulum`` for ``double_pendulum``."""
+    joined = "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", stem))
+    return joined if re.match("[A-Za-z]", joined) else f"Script{joined}"
 
 
 def _as_record(facts: dict[str, Any]) -> AdoptionRecord:
