@@ -72,7 +72,7 @@ def _describe(record: AdoptionRecord, script: Path) -> list[str]:
     if record.missing:
         lines.append(f"  no value found: {', '.join(record.missing)}")
     if record.no_start:
-        lines.append(f"  no start value found, 0 is taken: {', '.join(record.no_start)}")
+        lines.append(f"  no start value found, one is assumed: {', '.join(record.no_start)}")
     lines += [f"  units do not fit: {each}" for each in record.contradictions[:5]]
     if record.error:
         lines.append(f"  the script ended by an error, after its mechanics were made: {record.error}")

@@ -186,9 +186,7 @@ class Model(
         for order in (1, 2) if rates else ():
             derivative, rate_unit = differentiate_by_time(symbol, order), derivative_unit(rate_unit)
             rate_name = None if name is None else f"{name}_{'d' * order}ot"
-            self.declared.append(
-                Input(symbol=derivative, **_quantity_arguments(derivative, rate_name, rate_unit))
-            )
+            self.declared.append(Input(symbol=derivative, **_quantity_arguments(derivative, rate_name, rate_unit)))
 
     def coordinate(
         self,

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from mb2fmu.errors import Fault, ModelError
 
@@ -78,6 +78,7 @@ def load_annotated(path: Path | str, arguments: Mapping[str, Any] | None, promis
     """Load as :func:`load` does, for any class with a ``source`` that a file's function is annotated to return."""
     path = locate_model_file(path)
     _check_readable(path, promised)
+    _refuse_plain_script(path, promised)
     path = path.resolve()
     kind, headline = promised.__name__, f"the {_class_word(promised)} cannot be built from {path.name}:"
     with _allow_folder_imports(path.parent):
@@ -188,6 +189,7 @@ def _check_readable(path: Path, promised: type) -> None:
             if is_model
             else "or an .ssp"
         )
+        remedy = f"mb2fmu adopt {path}  writes one" if path.suffix == ".ipynb" else remedy
         fault = Fault(f"a {word} file ends in .py", str(path), remedy)
     else:
         beside = [str(other) for other in path.parent.glob("*.py")] if path.parent.is_dir() else []
@@ -197,6 +199,28 @@ def _check_readable(path: Path, promised: type) -> None:
         remedy += "; mb2fmu list shows the models that come with it" if is_model else ""
         fault = Fault("there is no such file", str(path), remedy)
     raise ModelError(f"no {word} could be loaded:", [fault])
+
+
+def _refuse_plain_script(path: Path, promised: type) -> None:
+    """Raise for a SymPy script that knows nothing of mb2fmu, before all of it runs."""
+    if _class_word(promised) != "model":
+        return
+    try:
+        tree = ast.parse(path.read_bytes(), path.name)
+    except (SyntaxError, ValueError):
+        return  # reported where the file is run
+    imports = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    imports += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    tops = {name.partition(".")[0] for name in imports}
+    mentions = any(name.startswith("sympy.physics") for name in imports)
+    if mentions and "mb2fmu" not in tops and not any(_returns_model(n) for n in tree.body if _is_function(n)):
+        fault = Fault("it is a SymPy script without a model function", path.name, f"mb2fmu adopt {path}  writes one")
+        raise ModelError("no model could be loaded:", [fault])
+
+
+def _is_function(node: ast.stmt) -> TypeGuard[ast.FunctionDef]:
+    """Return whether a statement defines a function."""
+    return isinstance(node, ast.FunctionDef)
 
 
 @contextmanager

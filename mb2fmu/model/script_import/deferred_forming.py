@@ -239,4 +239,3 @@ _STAND_IN_RESULTS: dict[type, dict[str, Callable[[Any], Any]]] = {
     },
 }
 """Results of forming → stand-ins of the same shape."""
-

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import sympy as sm
@@ -45,7 +45,7 @@ class IntegrationNotes:
 
 def _end(
     notes: IntegrationNotes, values: ValueNotes, name: str, start: Any, times: Any, integrand: Callable[[], Any]
-) -> None:
+) -> NoReturn:
     """Note an integration, evaluate its integrand once, and end the script."""
     notes.integrator = name
     with suppress(TypeError, ValueError):
@@ -80,9 +80,13 @@ def note_integrations(notes: IntegrationNotes, values: ValueNotes) -> Iterator[N
         extra = args if isinstance(args, tuple) else (args,)
         start = np.array(y0, dtype=float)
         swapped = keywords.get("tfirst", False)
-        _end(notes, values, "odeint", y0, t, lambda: func(t[0], start, *extra) if swapped else func(start, t[0], *extra))
+        _end(
+            notes, values, "odeint", y0, t, lambda: func(t[0], start, *extra) if swapped else func(start, t[0], *extra)
+        )
 
-    class WatchedOde(originals["ode"]):  # type: ignore[misc] - a class that is known at run time only
+    base: Any = originals["ode"]
+
+    class WatchedOde(base):  # type: ignore[misc]  # a class that is known at run time only
         """``scipy.integrate.ode`` that ends the script at its first step."""
 
         def integrate(self, t: float, *arguments: Any, **keywords: Any) -> Any:
@@ -161,7 +165,7 @@ def _opty_problem(notes: IntegrationNotes, values: ValueNotes) -> type:
         interval = keywords.get("node_time_interval", arguments[5] if len(arguments) > 5 else None)
         nodes = keywords.get("num_collocation_nodes", arguments[4] if len(arguments) > 4 else 0)
         try:
-            times: Any = (0.0, float(interval) * (int(nodes) - 1))
+            times: Any = (0.0, float(interval or 0.0) * (int(nodes) - 1))
         except (TypeError, ValueError):
             times = None
         instants = keywords.get("instance_constraints", arguments[8] if len(arguments) > 8 else ())
@@ -200,7 +204,7 @@ def _note_instance_constraints(values: ValueNotes, rows: list[Any]) -> None:
 def _ode_function_generator(values: ValueNotes) -> Callable[..., Any]:
     """Return PyDy's ``generate_ode_function(forcing, q, u, constants, mass_matrix=…, specifieds=…)``."""
 
-    def generate(forcing: Any, coordinates: Any, speeds: Any, constants: Any = (), **keywords: Any) -> Any:
+    def generate(_forcing: Any, coordinates: Any, speeds: Any, constants: Any = (), **keywords: Any) -> Any:
         specifieds = list(keywords.get("specifieds") or ())
         return _right_hand_side(values, [*coordinates, *speeds], list(constants or ()), specifieds)
 
@@ -211,7 +215,7 @@ def _old_ode_function_generator(values: ValueNotes) -> Callable[..., Any]:
     """Return the older ``generate_ode_function(mass_matrix, forcing, constants, q, u, specifieds)``."""
 
     def generate(
-        mass: Any, forcing: Any, constants: Any, coordinates: Any, speeds: Any, specifieds: Any = (), **_: Any
+        _mass: Any, _forcing: Any, constants: Any, coordinates: Any, speeds: Any, specifieds: Any = (), **_: Any
     ) -> Any:
         return _right_hand_side(values, [*coordinates, *speeds], list(constants or ()), list(specifieds or ()))
 
@@ -221,7 +225,7 @@ def _old_ode_function_generator(values: ValueNotes) -> Callable[..., Any]:
 def _right_hand_side(values: ValueNotes, states: list[Any], constants: list[Any], specifieds: list[Any]) -> Any:
     """Return f(x, t, …) that notes what it is called with."""
 
-    def right_hand_side(x: Any, t: Any, *arguments: Any) -> Any:
+    def right_hand_side(x: Any, _t: Any, *arguments: Any) -> Any:
         values.note_structure(states, np.asarray(x), values.origin)
         if len(arguments) == 1 and isinstance(arguments[0], Mapping):  # the older PyDy's dictionary
             given = arguments[0]

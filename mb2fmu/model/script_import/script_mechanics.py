@@ -30,7 +30,7 @@ class ScriptMechanics:
 
     def __init__(self, made: Any) -> None:
         self.mechanics = extract_joints_method(made) if isinstance(made, JointsMethod) else made
-        self._symbols = {}
+        self._symbols: dict[str, Any] = {}
         for symbol in list_mechanics_symbols(self.mechanics):
             self._symbols.setdefault(symbol_word(symbol), symbol)
 
@@ -103,4 +103,3 @@ def _folder_of_caller() -> Path:
     """Return the folder of the model file that calls."""
     frame = sys._getframe(2)  # noqa: SLF001 - there is no cheaper public way
     return Path(frame.f_code.co_filename).resolve().parent
-

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
 from sympy.physics.mechanics import KanesMethod
@@ -22,7 +22,14 @@ from mb2fmu.model.script_import.integrator_notes import (
     note_integrations,
     observed_packages,
 )
-from mb2fmu.model.script_import.script_source import NOTE_FUNCTION, describe_line, instrument, read_script_parts
+from mb2fmu.model.script_import.script_source import (
+    NOTE_FUNCTION,
+    ScriptPart,
+    describe_line,
+    instrument,
+    list_makers,
+    read_script_parts,
+)
 from mb2fmu.model.script_import.script_surroundings import script_builtins, script_surroundings
 from mb2fmu.model.script_import.stand_in_packages import stand_in_for_packages
 from mb2fmu.model.script_import.value_notes import ValueNotes, make_noting_zip, module_namespace, note_values
@@ -87,6 +94,8 @@ def run_script(path: Path, *, defer: bool = True, until: str | None = None) -> S
         try:
             for part in parts:
                 exec(compile(instrument(part.tree), part.name, "exec"), variables)  # noqa: S102 - the user's script
+            if not noted.objects:
+                _call_makers(parts, variables)
         except (ScriptEnd, SystemExit):
             pass
         except (Exception, KeyboardInterrupt) as raised:
@@ -102,6 +111,14 @@ def run_script(path: Path, *, defer: bool = True, until: str | None = None) -> S
     return ScriptRun(path, labels, tuple(complete), values, integration, error, tuple(values.namespaces))
 
 
+def _call_makers(parts: Iterable[ScriptPart], variables: dict[str, Any]) -> None:
+    """Call the script's functions that make mechanics and need no arguments, where the script calls none itself."""
+    for name, needs_arguments in list_makers(parts):
+        if not needs_arguments and callable(variables.get(name)):
+            variables[name]()
+            return
+
+
 def _is_ready(made: Any) -> bool:
     """Return whether an object's mechanics are known: a KanesMethod needs bodies."""
     return not isinstance(made, KanesMethod) or bool(made._bodylist)  # noqa: SLF001 - no public way before forming
@@ -111,7 +128,8 @@ def _end_at(noted: NotedMechanics, until: str, variables: dict[str, Any]) -> Cal
     """Return what ends the script when the wanted object is complete."""
 
     def end(made: Any) -> None:
-        frame, names = sys._getframe(1), {label_of(noted, made)}  # noqa: SLF001 - variables of the callers
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - variables of the callers
+        names = {label_of(noted, made)}
         while frame is not None:
             names |= {name for name, value in frame.f_locals.items() if value is made} if frame.f_locals else set()
             frame = frame.f_back
@@ -179,4 +197,3 @@ def _label_mechanics(noted: NotedMechanics, namespaces: Iterable[dict[str, Any]]
         free = [name for name in names if name not in labels]
         labels[free[0] if free else label_of(noted, made)] = made
     return labels
-

@@ -77,7 +77,7 @@ def _redirected_files(home: Path, scratch: Path) -> Iterator[None]:
             return opened(file, mode, *arguments, **keywords)
         if any(letter in mode for letter in "wax+"):
             return opened(place(file), mode, *arguments, **keywords)
-        if not os.path.exists(file):
+        if not Path(os.fsdecode(file)).exists():
             beside = home / os.fsdecode(file)
             file = beside if beside.exists() else file
         return opened(file, mode, *arguments, **keywords)

@@ -7,6 +7,7 @@ before it integrates does not end it.
 from __future__ import annotations
 
 import dis
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -14,16 +15,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 DRAWING_PACKAGES = frozenset(
-    "matplotlib mpl_toolkits seaborn plotly bokeh altair IPython ipywidgets ipympl jupyterthemes pythreejs k3d vpython "
-    "visual pyvista pyvistaqt vtk vedo mayavi pyglet pygame PIL cv2 imageio moviepy tkinter turtle meshcat manim "
-    "celluloid qutip dash panel nbagg cairo manimlib scienceplots tikzplotlib tqdm mpld3 rerun graphviz pydot "
-    "symjit numba tabulate colorama termcolor rich cyipopt ipopt casadi control slycot cvxpy osqp gekko pandas xlrd "
-    "openpyxl h5py numexpr theano jax torch autograd networkx yaml sklearn statsmodels joblib psutil sounddevice "
-    "mujoco pybullet scikits pyodesys pycvodes pyodeint assimulo sksundae sundials numbalsoda diffrax "
-    "torchdiffeq gym gymnasium stable_baselines3".split()
+    ["IPython", "PIL", "altair", "assimulo", "autograd", "bokeh", "cairo", "casadi", "celluloid", "colorama", "control", "cv2", "cvxpy", "cyipopt", "dash", "diffrax", "gekko", "graphviz", "gym", "gymnasium", "h5py", "imageio", "ipopt", "ipympl", "ipywidgets", "jax", "joblib", "jupyterthemes", "k3d", "manim", "manimlib", "matplotlib", "mayavi", "meshcat", "moviepy", "mpl_toolkits", "mpld3", "mujoco", "nbagg", "networkx", "numba", "numbalsoda", "numexpr", "openpyxl", "osqp", "pandas", "panel", "plotly", "psutil", "pybullet", "pycvodes", "pydot", "pygame", "pyglet", "pyodeint", "pyodesys", "pythreejs", "pyvista", "pyvistaqt", "qutip", "rerun", "rich", "scienceplots", "scikits", "seaborn", "sklearn", "sksundae", "slycot", "sounddevice", "stable_baselines3", "statsmodels", "sundials", "symjit", "tabulate", "termcolor", "theano", "tikzplotlib", "tkinter", "torch", "torchdiffeq", "tqdm", "turtle", "vedo", "visual", "vpython", "vtk", "xlrd", "yaml"]
 )
 """Packages without which a mechanism can be derived: they draw, show, speed up or optimize."""
 
@@ -51,7 +46,7 @@ class StandIn:
         """Yield as many as the caller unpacks; none where it loops."""
         return iter([StandIn() for _ in range(count_unpacked(sys._getframe(1)))])  # noqa: SLF001 - no public way
 
-    def __enter__(self) -> StandIn:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -105,7 +100,7 @@ class _StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.contents = contents
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """Return a spec for a module of a known package."""
         top = fullname.partition(".")[0]
@@ -132,6 +127,7 @@ def stand_in_for_packages(contents: dict[str, dict[str, Any]]) -> Iterator[None]
             are installed.
     """
     finder = _StandInFinder(contents)
+    renamed = _load_renamed_modules()
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in OBSERVED_PACKAGES}
     observed = _StandInFinderFirst(contents)
     sys.meta_path.insert(0, observed)
@@ -143,16 +139,30 @@ def stand_in_for_packages(contents: dict[str, dict[str, Any]]) -> Iterator[None]
         sys.meta_path.remove(finder)
         for name in [name for name, module in sys.modules.items() if isinstance(module, _StandInModule)]:
             del sys.modules[name]
+        for name in renamed:
+            sys.modules.pop(name, None)
         sys.modules.update(hidden)
+
+
+_RENAMED_MODULES = {"sympy.physics._biomechanics": "sympy.physics.biomechanics"}
+"""Modules of SymPy that older scripts import by another name."""
+
+
+def _load_renamed_modules() -> list[str]:
+    """Make renamed modules known by their old names, and return these."""
+    added = [old for old in _RENAMED_MODULES if old not in sys.modules and importlib.util.find_spec(old) is None]
+    for old in added:
+        sys.modules[old] = importlib.import_module(_RENAMED_MODULES[old])
+    return added
 
 
 class _StandInFinderFirst(_StandInFinder):
     """Stands in for watched packages before installed ones are found."""
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """Return a spec for a module of a watched package alone."""
         if fullname.partition(".")[0] not in OBSERVED_PACKAGES:
             return None
-        return super().find_spec(fullname, path, target)
+        return super().find_spec(fullname, _path, _target)

@@ -171,7 +171,21 @@ def _flat(sequence: Any) -> Iterator[Any]:
 def _stem(name: str) -> str:
     """Return a variable's name without what says that it holds symbols or numbers."""
     words = re.split("_+", name.lower())
-    marks = {"vals", "val", "values", "value", "num", "nums", "numeric", "numerical", "sym", "syms", "symbols", "n", "s"}
+    marks = {
+        "vals",
+        "val",
+        "values",
+        "value",
+        "num",
+        "nums",
+        "numeric",
+        "numerical",
+        "sym",
+        "syms",
+        "symbols",
+        "n",
+        "s",
+    }
     return "_".join(word.rstrip("s") for word in words if word not in marks)
 
 
@@ -195,17 +209,8 @@ def note_values(notes: ValueNotes, script_files: tuple[str, ...]) -> Iterator[No
         replaced.append((owner, name, original))
         setattr(owner, name, make(original))
 
-    def from_script() -> bool:
-        return sys._getframe(2).f_code.co_filename.startswith(script_files)  # noqa: SLF001 - the caller's file
-
     def watched_substitution(original: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(original)
-        def substitute(self: Any, *arguments: Any, **keywords: Any) -> Any:
-            if from_script():
-                arguments = _note_substitution(notes, arguments)
-            return original(self, *arguments, **keywords)
-
-        return substitute
+        return _noting_substitution(notes, original, script_files)
 
     for owner in (sm.Basic, sm.MatrixBase, me.Vector, me.Dyadic):
         for name in ("subs", "xreplace"):
@@ -221,6 +226,20 @@ def note_values(notes: ValueNotes, script_files: tuple[str, ...]) -> Iterator[No
     finally:
         for owner, name, original in reversed(replaced):
             setattr(owner, name, original)
+
+
+def _noting_substitution(
+    notes: ValueNotes, original: Callable[..., Any], script_files: tuple[str, ...]
+) -> Callable[..., Any]:
+    """Return ``subs`` and the like that note what the script substitutes."""
+
+    @wraps(original)
+    def substitute(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        if sys._getframe(1).f_code.co_filename.startswith(script_files):  # noqa: SLF001 - the caller's file
+            arguments = _note_substitution(notes, arguments)
+        return original(self, *arguments, **keywords)
+
+    return substitute
 
 
 def _note_substitution(notes: ValueNotes, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -261,11 +280,11 @@ def make_noting_zip(notes: ValueNotes) -> Callable[..., Iterable[Any]]:
 
     def noting_zip(*sequences: Any, **keywords: Any) -> Iterable[Any]:
         if len(sequences) == 2 and all(isinstance(each, _SEQUENCES) for each in sequences):
-            pairs = list(builtins.zip(*sequences, **keywords))
+            pairs = list(builtins.zip(*sequences, **keywords))  # noqa: B905 - the script's own call
             for symbol, value in pairs:
                 notes.note(symbol, value, "zip")
             return iter(pairs)
-        return builtins.zip(*sequences, **keywords)
+        return builtins.zip(*sequences, **keywords)  # noqa: B905 - the script's own call
 
     return noting_zip
 
@@ -273,4 +292,3 @@ def make_noting_zip(notes: ValueNotes) -> Callable[..., Iterable[Any]]:
 def module_namespace(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return a module's variables without what Python put there."""
     return {name: value for name, value in variables.items() if not (name.startswith("__") and name.endswith("__"))}
-

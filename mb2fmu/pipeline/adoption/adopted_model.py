@@ -206,7 +206,9 @@ def _forces_at_auxiliary_speeds(mechanics: Any) -> set[sm.Expr]:
     for place, vector in mechanics_source.loads(mechanics) if auxiliary else ():
         known = getattr(place, "_vel_dict", None) or getattr(place, "_ang_vel_dict", {})
         motion = known.get(frame)
-        moving = {each for components, _ in getattr(motion, "args", ()) for c in components for each in c.atoms(AppliedUndef)}
+        moving = {
+            each for components, _ in getattr(motion, "args", ()) for c in components for each in c.atoms(AppliedUndef)
+        }
         if moving & auxiliary:
             for component in (c for components, _ in vector.args for c in components):
                 inside = collect_contents(component)
@@ -233,5 +235,3 @@ def _experiment_times(integration: IntegrationNotes) -> tuple[float | None, floa
 def describe_missing(adopted: AdoptedModel) -> list[str]:
     """Return the names of the symbols without a number."""
     return [symbol_word(each.symbol) for each in adopted.missing]
-
-

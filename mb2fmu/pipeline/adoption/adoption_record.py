@@ -17,7 +17,7 @@ class AdoptionRecord:
         kind: ``a KanesMethod``.
         others: Labels of other mechanics that the script makes.
         missing: Parameters without a value.
-        no_start: Coordinates and speeds without a start value; 0 was taken.
+        no_start: Coordinates and speeds without a start value; one was assumed.
         inputs: Symbols that are inputs.
         contradictions: Of units, one sentence each.
         integrator: What ended the script; empty if it ended by itself.

@@ -1,7 +1,7 @@
 """Units of measurement as exponents of kg, m and s: equations that expressions give, and their exact solution.
 
-The exponents of a product are the sum of its factors', those of a sum's terms are equal. So each expression gives linear
-equations between the unknown exponents of its symbols. They are solved by elimination in rational numbers, equation by
+The exponents of a product are the sum of its factors', those of a sum's terms are equal. So each expression gives
+linear equations between the unknown exponents of its symbols. They are solved by elimination in rational numbers, equation by
 equation: one that contradicts those before it is left out and reported, and what stays free is known to be free.
 """
 
@@ -22,7 +22,7 @@ Exponents: TypeAlias = tuple[Fraction, Fraction, Fraction]
 
 ZERO: Exponents = (Fraction(0), Fraction(0), Fraction(0))
 STRUCTURAL_LIMIT = 24
-"""Integers and fractions up to this number are factors of formulas (1/2, 3, 12): pure numbers. Others are quantities."""
+"""Integers and fractions up to this number are factors of formulas (1/2, 3, 12): pure numbers. Others have units."""
 
 
 def exponents(kg: int = 0, m: int = 0, s: int = 0) -> Exponents:
@@ -147,32 +147,38 @@ class UnitEquations:
 
     def _composite(self, expression: sm.Basic, place: str) -> UnitForm:
         """Return the unit of a sum, product, power or function."""
-        if isinstance(expression, sm.Mul):
-            product = UnitForm()
-            for factor in expression.args:
-                product += self.form(factor, place)
-            return product
-        if isinstance(expression, sm.Pow):
-            return self._power(expression, place)
-        if isinstance(expression, sm.Add | sm.Max | sm.Min | sm.atan2):
-            equal = self._equal_terms(expression.args, place, expression)
-            return UnitForm() if isinstance(expression, sm.atan2) else equal
-        if isinstance(expression, sm.Abs | sm.UnevaluatedExpr):
-            return self.form(expression.args[0], place)
-        if isinstance(expression, sm.Piecewise):
-            for _, condition in expression.args:
-                self._conditions(condition, place)
-            return self._equal_terms([value for value, _ in expression.args], place, expression)
-        if isinstance(expression, sm.sign | sm.Heaviside):
-            self.form(expression.args[0], place)
+        match expression:
+            case sm.Mul():
+                product = UnitForm()
+                for factor in expression.args:
+                    product += self.form(factor, place)
+                return product
+            case sm.Pow():
+                return self._power(expression, place)
+            case sm.Add() | sm.Max() | sm.Min():
+                return self._equal_terms(expression.args, place, expression)
+            case sm.Piecewise():
+                for _, condition in expression.args:
+                    self._conditions(condition, place)
+                return self._equal_terms([value for value, _ in expression.args], place, expression)
+            case sm.Abs() | sm.UnevaluatedExpr():
+                return self.form(expression.args[0], place)
+        return self._function(expression, place)
+
+    def _function(self, expression: sm.Basic, place: str) -> UnitForm:
+        """Return the unit of a function: none; its arguments have none, or equal ones where only ratios count."""
+        if isinstance(expression, sm.atan2):
+            self._equal_terms(expression.args, place, expression)
             return UnitForm()
+        if not isinstance(expression, sm.Function):
+            return self._any_unit()
         # Numbers that smooth a step, tanh(20*u), carry units: only trigonometric functions say something for sure.
         sure = place if isinstance(expression, sm.sin | sm.cos | sm.tan) else ""
         for argument in expression.args:
             form = self.form(argument, place)
-            if isinstance(expression, sm.Function) and not isinstance(argument, sm.Number):
+            if not isinstance(argument, sm.Number) and not isinstance(expression, sm.sign | sm.Heaviside):
                 self.require_equal(form, UnitForm(), sure, _short(expression))
-        return UnitForm() if isinstance(expression, sm.Function) else self._any_unit()
+        return UnitForm()
 
     def _power(self, expression: sm.Pow, place: str) -> UnitForm:
         """Return the unit of a power: a symbol as exponent needs a base without unit."""

@@ -93,7 +93,9 @@ def _python(expression: sm.Expr | None) -> str:
     """Return the Python of an expression of the script's symbols."""
     assert expression is not None
     time = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-    names = {symbol: sm.Symbol(_reference(symbol)) for symbol in expression.free_symbols | expression.atoms(AppliedUndef)}
+    names = {
+        symbol: sm.Symbol(_reference(symbol)) for symbol in expression.free_symbols | expression.atoms(AppliedUndef)
+    }
     names[time] = sm.Symbol("dynamicsymbols._t")
     text = sm.sstr(expression.xreplace(names), full_prec=False)
     return re.sub(r"(?<![\w.\"'])([A-Za-z]\w*)\(", r"sm.\1(", text)
@@ -114,7 +116,8 @@ def _outputs(adopted: AdoptedModel, energy: str | None, *, positions: bool) -> I
     if positions and len(names) == len(bodies) <= _MAX_LISTED_BODIES:
         for body in bodies:
             name = suggest_identifier(body.name, "body")
-            yield f"model.output_position({_quote(f'{name}.position')}, script.body({_quote(str(body.name))}).masscenter)"
+            point = f"script.body({_quote(str(body.name))}).masscenter"
+            yield f"model.output_position({_quote(f'{name}.position')}, {point})"
     if energy is not None:
         yield f"model.output_{energy}_energy()"
 

@@ -62,7 +62,7 @@ def _run_worker(script: Path, output: Path, label: str | None, limit: float) -> 
         root = str(Path(__file__).parents[3])
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH"))))
         with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: S603 - our own worker
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, env=environment,
                 start_new_session=True,
             )  # fmt: skip
@@ -90,7 +90,8 @@ def _model_name(stem: str) -> str:
 
 def _as_record(facts: dict[str, Any]) -> AdoptionRecord:
     """Return a record from JSON, whose lists were tuples."""
-    return AdoptionRecord(**{key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()})
+    plain: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in facts.items()}
+    return AdoptionRecord(**plain)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -26,8 +26,9 @@ from mb2fmu.model.model import Model
 from mb2fmu.model.script_import.deferred_forming import MECHANICS_CLASSES
 from mb2fmu.model.script_import.script_mechanics import ScriptMechanics
 from mb2fmu.model.script_import.script_run import ScriptRun, run_script
+from mb2fmu.model.script_import.script_source import list_makers, read_script_parts
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.adoption.adopted_model import AdoptedModel, adopt_mechanics, describe_missing
+from mb2fmu.pipeline.adoption.adopted_model import AdoptedModel, AdoptedQuantity, adopt_mechanics, describe_missing
 from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file
 
@@ -95,6 +96,10 @@ def _choose(run: ScriptRun, label: str | None) -> str:
     if run.mechanics:
         what = f"{', '.join(run.mechanics)} has no bodies: kanes_equations was not called"
     remedy = "mb2fmu reads mechanics, not equations: hand over those from which they were formed (mb2fmu.Parts)"
+    makers = [name for name, _ in list_makers(read_script_parts(run.path))]
+    if makers and not run.mechanics:
+        what += " when it is run"
+        remedy = f"{', '.join(makers)} would, and nothing calls it: call it at the script's end"
     raise ModelError(f"no mechanics are found in {run.path.name}:", [run.error or Fault(what, run.path.name, remedy)])
 
 
@@ -107,6 +112,13 @@ def _has_content(made: Any) -> bool:
 def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRecord:
     """Print the model file, with the outputs that the mechanism has."""
     energy, positions, faults = _find_outputs(adopted, reference)
+    if faults and any(_has_no_start(each) for each in adopted.quantities):
+        # Where nothing says the start, one is taken at which the constraints can be solved.
+        shifted = tuple(replace(q, value=0.1) if _has_no_start(q) else q for q in adopted.quantities)
+        moved = replace(adopted, quantities=shifted)
+        found = _find_outputs(moved, reference)
+        if not found[2]:
+            adopted, (energy, positions, faults) = moved, found
     others = [label for label in run.mechanics if label != adopted.label]
     return AdoptionRecord(
         text=print_model_file(adopted, reference, energy=energy, positions=positions),
@@ -132,6 +144,11 @@ def _without_start(adopted: AdoptedModel) -> Iterator[str]:
     for each in adopted.quantities:
         if each.kind in {"coordinate", "speed"} and each.comment.startswith("TODO"):
             yield str(each.symbol)
+
+
+def _has_no_start(quantity: AdoptedQuantity) -> bool:
+    """Return whether a coordinate's start value is nowhere in the script."""
+    return quantity.kind == "coordinate" and quantity.comment.startswith("TODO")
 
 
 def _find_outputs(adopted: AdoptedModel, reference: str) -> tuple[str | None, bool, list[str]]:
