@@ -199,21 +199,26 @@ class _Decider:
 
 
 def _forces_at_auxiliary_speeds(mechanics: Any) -> set[sm.Expr]:
-    """Return symbols and functions of loads at points and frames that an auxiliary speed moves."""
-    auxiliary = set(mechanics_source.speeds(mechanics).auxiliary)
+    """Return the unknown forces: those whose power, over all loads, is that at auxiliary speeds alone."""
+    auxiliary = dict.fromkeys(mechanics_source.speeds(mechanics).auxiliary, sm.S.Zero)
     frame = mechanics_source.inertial_frame(mechanics)
-    found: set[sm.Expr] = set()
+    powers: dict[sm.Expr, sm.Expr] = {}
     for place, vector in mechanics_source.loads(mechanics) if auxiliary else ():
-        known = getattr(place, "_vel_dict", None) or getattr(place, "_ang_vel_dict", {})
-        motion = known.get(frame)
-        moving = {
-            each for components, _ in getattr(motion, "args", ()) for c in components for each in c.atoms(AppliedUndef)
-        }
-        if moving & auxiliary:
-            for component in (c for components, _ in vector.args for c in components):
-                inside = collect_contents(component)
-                found |= inside.constants | inside.functions
-    return found
+        motion = (getattr(place, "_vel_dict", None) or getattr(place, "_ang_vel_dict", {})).get(frame)
+        inside = [collect_contents(component) for components, _ in vector.args for component in components]
+        for force in {each for contents in inside for each in (*contents.constants, *contents.functions)}:
+            power = sm.nan if motion is None else motion.dot(vector.diff(force, frame))
+            powers[force] = powers.get(force, sm.S.Zero) + power
+    return {force for force, power in powers.items() if not _vanishes(power) and _vanishes(power.xreplace(auxiliary))}
+
+
+def _vanishes(expression: sm.Expr) -> bool:
+    """Return whether an expression is zero at a state picked at random."""
+    inside = collect_contents(expression)
+    atoms = [*inside.constants, *inside.functions]
+    at = {atom: sm.Float(0.3 + 0.137 * number) for number, atom in enumerate(sorted(atoms, key=str))}
+    value = sm.N(expression.xreplace(at))
+    return bool(value.is_number and abs(value) < 1e-9)
 
 
 def _contains(use: MechanicsExpression, symbol: sm.Expr) -> bool:

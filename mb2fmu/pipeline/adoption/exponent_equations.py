@@ -1,8 +1,9 @@
 """Units of measurement as exponents of kg, m and s: equations that expressions give, and their exact solution.
 
 The exponents of a product are the sum of its factors', those of a sum's terms are equal. So each expression gives
-linear equations between the unknown exponents of its symbols. They are solved by elimination in rational numbers, equation by
-equation: one that contradicts those before it is left out and reported, and what stays free is known to be free.
+linear equations between the unknown exponents of its symbols. They are solved by elimination in rational numbers,
+equation by equation: one that contradicts those before it is left out and reported, and what stays free is known to be
+free.
 """
 
 from __future__ import annotations

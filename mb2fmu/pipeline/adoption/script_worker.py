@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinemat
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
 from mb2fmu.model.script_import.deferred_forming import MECHANICS_CLASSES
-from mb2fmu.model.script_import.script_mechanics import ScriptMechanics
+from mb2fmu.model.script_import.script_mechanics import ScriptMechanics, read_script
 from mb2fmu.model.script_import.script_run import ScriptRun, run_script
 from mb2fmu.model.script_import.script_source import list_makers, read_script_parts
 from mb2fmu.model.sources import mechanics_source
@@ -111,12 +111,14 @@ def _has_content(made: Any) -> bool:
 
 def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRecord:
     """Print the model file, with the outputs that the mechanism has."""
-    energy, positions, faults = _find_outputs(adopted, reference)
+    # As the model file finds them: a script that goes on writes velocities into its points, which it has not there.
+    script = read_script(run.path, adopted.label)
+    energy, positions, faults = _find_outputs(adopted, script, reference)
     if faults and any(_has_no_start(each) for each in adopted.quantities):
         # Where nothing says the start, one is taken at which the constraints can be solved.
         shifted = tuple(replace(q, value=0.1) if _has_no_start(q) else q for q in adopted.quantities)
         moved = replace(adopted, quantities=shifted)
-        found = _find_outputs(moved, reference)
+        found = _find_outputs(moved, script, reference)
         if not found[2]:
             adopted, (energy, positions, faults) = moved, found
     others = [label for label in run.mechanics if label != adopted.label]
@@ -151,14 +153,14 @@ def _has_no_start(quantity: AdoptedQuantity) -> bool:
     return quantity.kind == "coordinate" and quantity.comment.startswith("TODO")
 
 
-def _find_outputs(adopted: AdoptedModel, reference: str) -> tuple[str | None, bool, list[str]]:
+def _find_outputs(adopted: AdoptedModel, script: ScriptMechanics, reference: str) -> tuple[str | None, bool, list[str]]:
     """Return which energy and whether positions are known, and what speaks against the model so far."""
     filled = tuple(replace(each, value=1.0) if each.value is None else each for each in adopted.quantities)
     complete = replace(adopted, quantities=filled)
     faults: list[str] = []
     for positions in (True, False):
         try:
-            definition = check_model(_make_model(complete, reference, positions=positions))
+            definition = check_model(_make_model(complete, script, reference, positions=positions))
             mechanism = close_loops(read_mechanism(definition))
         except Mb2FmuError as error:
             faults = faults or [str(fault) for fault in error.faults]
@@ -174,10 +176,9 @@ def _find_outputs(adopted: AdoptedModel, reference: str) -> tuple[str | None, bo
     return None, False, faults
 
 
-def _make_model(adopted: AdoptedModel, reference: str, *, positions: bool) -> Model:
-    """Run the text of the model file on the script's mechanics at hand."""
+def _make_model(adopted: AdoptedModel, script: ScriptMechanics, reference: str, *, positions: bool) -> Model:
+    """Run the text of the model file on the script's mechanics."""
     text = print_model_file(adopted, reference, energy=None, positions=positions)
-    script = ScriptMechanics(adopted.mechanics)
     variables: dict[str, Any] = {"read_script": lambda *_: script, "Model": Model}
     exec(text.replace(IMPORT_LINE, ""), variables)  # noqa: S102 - our own text
     function = next(value for value in variables.values() if getattr(value, "__annotations__", {}).get("return"))
