@@ -227,7 +227,9 @@ def _right_hand_side(values: ValueNotes, states: list[Any], constants: list[Any]
 
     def right_hand_side(x: Any, _t: Any, *arguments: Any) -> Any:
         values.note_structure(states, np.asarray(x), values.origin)
-        if len(arguments) == 1 and isinstance(arguments[0], Mapping):  # the older PyDy's dictionary
+        if (
+            len(arguments) == 1 and isinstance(arguments[0], Mapping) and "constants" in arguments[0]
+        ):  # the older PyDy's dictionary
             given = arguments[0]
             values.note_structure(constants, np.asarray(given.get("constants", ())), values.origin)
         else:

@@ -77,8 +77,9 @@ def run_script(path: Path, *, defer: bool = True, until: str | None = None) -> S
     parts = read_script_parts(path)
     noted, values, integration = NotedMechanics(), ValueNotes(), IntegrationNotes()
     integration.ready = lambda: any(_is_ready(made) for made in noted.objects)
-    variables: dict[str, Any] = {"__name__": "__main__", "__file__": str(path)}
-    variables |= {"__builtins__": script_builtins(make_noting_zip(values)), NOTE_FUNCTION: values.note_locals}
+    variables: dict[str, Any] = {"__name__": "__main__", "__file__": str(path), NOTE_FUNCTION: values.note_locals}
+    if (path.parent / "__init__.py").is_file():
+        variables["__package__"] = path.parent.name  # from .sibling import …
     if until is not None:
         noted.on_completion = _end_at(noted, until, variables)
     error: Fault | None = None
@@ -86,6 +87,7 @@ def run_script(path: Path, *, defer: bool = True, until: str | None = None) -> S
     with ExitStack() as stack:
         scratch = stack.enter_context(make_work_folder("run the script"))
         stack.enter_context(script_surroundings(path, scratch))
+        variables["__builtins__"] = script_builtins(make_noting_zip(values))
         stack.enter_context(stand_in_for_packages(observed_packages(integration, values)))
         stack.enter_context(_main_module(variables))
         stack.enter_context(note_mechanics(noted, defer=defer))

@@ -31,7 +31,8 @@ def script_surroundings(script: Path, scratch: Path) -> Iterator[None]:
     modules, folder = set(sys.modules), Path.cwd()
     os.environ.update(MPLBACKEND="Agg", PYGLET_HEADLESS="1")
     os.environ.pop("DISPLAY", None)
-    sys.path.insert(0, str(script.parent))
+    further = [script.parent.parent] if (script.parent / "__init__.py").is_file() else []
+    sys.path[:0] = [str(folder) for folder in (script.parent, *further)]
     sys.argv, sys.dont_write_bytecode = [str(script)], True
     os.chdir(scratch)
     try:

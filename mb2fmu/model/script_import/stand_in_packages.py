@@ -20,6 +20,8 @@ from typing import Any, Self
 DRAWING_PACKAGES = frozenset(
     [
         "IPython",
+        "line_profiler",
+        "memory_profiler",
         "PIL",
         "altair",
         "assimulo",

@@ -81,6 +81,7 @@ class UnitEquations:
         self.rows: dict[Hashable, tuple[UnitForm, str]] = {}  # pivot → its unit as a form in free unknowns, place
         self.contradictions: list[Contradiction] = []
         self._opaque = 0
+        self._contradicted: set[Hashable] = set()
 
     def require_equal(self, one: UnitForm, other: UnitForm, place: str = "", text: str = "") -> bool:
         """Require equal units; a requirement without a place is a wish that is dropped where it contradicts.
@@ -90,7 +91,9 @@ class UnitEquations:
         """
         rest = self._reduce(one + other.scale(Fraction(-1)))
         if not rest.unknowns:
-            if any(rest.known) and place:
+            symbols = {key for key in (*one.unknowns, *other.unknowns) if not _is_opaque(key)}
+            if any(rest.known) and place and not symbols & self._contradicted:
+                self._contradicted |= symbols  # what follows from a contradiction is not reported
                 used = {self.rows[key][1] for key in {*one.unknowns, *other.unknowns} if key in self.rows}
                 earlier = ", ".join(sorted(used - {place, ""})[:2])
                 self.contradictions.append(Contradiction(place, text, rest.known, earlier))

@@ -32,6 +32,9 @@ from mb2fmu.pipeline.adoption.adopted_model import AdoptedModel, AdoptedQuantity
 from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file
 
+_CHECK_LIMIT_S = 40.0
+"""What the check of the written model may take, in s."""
+
 
 def adopt_script(script: Path, reference: str, name: str, label: str | None, limit: float) -> AdoptionRecord:
     """Run a script, and print the model file for one object of its mechanics.
@@ -111,16 +114,7 @@ def _has_content(made: Any) -> bool:
 
 def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRecord:
     """Print the model file, with the outputs that the mechanism has."""
-    # As the model file finds them: a script that goes on writes velocities into its points, which it has not there.
-    script = read_script(run.path, adopted.label)
-    energy, positions, faults = _find_outputs(adopted, script, reference)
-    if faults and any(_has_no_start(each) for each in adopted.quantities):
-        # Where nothing says the start, one is taken at which the constraints can be solved.
-        shifted = tuple(replace(q, value=0.1) if _has_no_start(q) else q for q in adopted.quantities)
-        moved = replace(adopted, quantities=shifted)
-        found = _find_outputs(moved, script, reference)
-        if not found[2]:
-            adopted, (energy, positions, faults) = moved, found
+    adopted, energy, positions, faults = _choose_outputs(adopted, run, reference)
     others = [label for label in run.mechanics if label != adopted.label]
     return AdoptionRecord(
         text=print_model_file(adopted, reference, energy=energy, positions=positions),
@@ -140,6 +134,34 @@ def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRe
             for kind in ("parameter", "input", "coordinate", "speed")
         },
     )
+
+
+def _choose_outputs(
+    adopted: AdoptedModel, run: ScriptRun, reference: str
+) -> tuple[AdoptedModel, str | None, bool, list[str]]:
+    """Return what :func:`_checked_outputs` does, or no outputs where that takes too long."""
+    # As the model file finds them: a script that goes on writes velocities into its points, which it has not there.
+    script = read_script(run.path, adopted.label)
+    try:
+        with _time_limit(_CHECK_LIMIT_S):
+            return _checked_outputs(adopted, script, reference)
+    except KeyboardInterrupt:  # large mechanisms take longer to import than a file should take to be written
+        return adopted, None, False, []
+
+
+def _checked_outputs(
+    adopted: AdoptedModel, script: ScriptMechanics, reference: str
+) -> tuple[AdoptedModel, str | None, bool, list[str]]:
+    """Return the model with starts at which it can be assembled, its outputs, and what speaks against it."""
+    energy, positions, faults = _find_outputs(adopted, script, reference)
+    if faults and any(_has_no_start(each) for each in adopted.quantities):
+        # Where nothing says the start, one is taken at which the constraints can be solved.
+        shifted = tuple(replace(q, value=0.1) if _has_no_start(q) else q for q in adopted.quantities)
+        moved = replace(adopted, quantities=shifted)
+        found = _find_outputs(moved, script, reference)
+        if not found[2]:
+            adopted, (energy, positions, faults) = moved, found
+    return adopted, energy, positions, faults
 
 
 def _without_start(adopted: AdoptedModel) -> Iterator[str]:

@@ -1,0 +1,173 @@
+"""Scripts run unchanged, leave nothing behind, and hand over mechanics that were never formed."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+import scipy.integrate
+import sympy as sm
+from sympy.physics import mechanics as me
+
+from mb2fmu.errors import ModelError
+from mb2fmu.model import check_model, load, read_script
+from mb2fmu.model.script_import.script_run import run_script
+
+PENDULUM = """
+import sympy as sm
+import sympy.physics.mechanics as me
+m, g, l = sm.symbols("m g l")
+q, u = me.dynamicsymbols("q u")
+N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
+A.orient_axis(N, N.z, q)
+A.set_ang_vel(N, u * N.z)
+O = me.Point("O")
+O.set_vel(N, 0)
+P = O.locatenew("P", l * A.x)
+P.v2pt_theory(O, N, A)
+bob = me.Particle("bob", P, m)
+kane = me.KanesMethod(N, [q], [u], kd_eqs=[q.diff() - u])
+fr, frstar = kane.kanes_equations([bob], [(P, m * g * N.x)])
+"""
+
+
+def written(folder: Path, text: str, name: str = "pendulum.py") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_forming_is_put_off_and_the_object_is_as_before(tmp_path: Path) -> None:
+    text = PENDULUM + "M, f = kane.mass_matrix_full, kane.forcing_full\nqdd = (fr + frstar)[0]\n"
+    run = run_script(written(tmp_path, text))
+    kane = run.mechanics["kane"]
+    assert run.complete == ("kane",)
+    assert run.error is None
+    assert kane._frstar is None  # noqa: SLF001 - what SymPy sets when it forms
+    kane.kanes_equations()
+    q, u, (m, g, l) = kane.q[0], kane.u[0], sm.symbols("m g l")
+    assert sm.simplify(kane.rhs() - sm.Matrix([u, -g / l * sm.sin(q)])) == sm.zeros(2, 1)
+
+
+def test_everything_is_as_before_after_a_run(tmp_path: Path) -> None:
+    watched = [
+        (me.KanesMethod, "kanes_equations"), (me.KanesMethod, "mass_matrix"), (me.System, "form_eoms"),
+        (sm.Basic, "subs"), (sm.MatrixBase, "subs"), (sm, "lambdify"), (scipy.integrate, "solve_ivp"),
+        (scipy.integrate, "ode"), (io, "open"),
+    ]  # fmt: skip
+    before = [vars(owner)[name] for owner, name in watched]
+    here = Path.cwd()
+    run_script(written(tmp_path, PENDULUM))
+    assert [vars(owner)[name] for owner, name in watched] == before
+    assert Path.cwd() == here
+
+
+def test_the_first_integration_ends_the_script(tmp_path: Path) -> None:
+    text = PENDULUM + (
+        "from scipy.integrate import solve_ivp\nf = sm.lambdify([q, u, m, g, l], kane.rhs())\n"
+        "try:\n    solve_ivp(lambda t, x: f(*x, 1.0, 9.81, 0.5).ravel(), (0, 4), [0.2, 0.3])\n"
+        "except Exception:\n    pass\nreached = True\n"
+    )
+    run = run_script(written(tmp_path, text))
+    assert run.integration.integrator == "solve_ivp"
+    assert (run.integration.start, run.integration.span) == ((0.2, 0.3), (0.0, 4.0))
+    assert not any("reached" in space for space in run.namespaces)
+
+
+def test_an_integration_before_the_mechanics_is_done(tmp_path: Path) -> None:
+    text = "from scipy.integrate import odeint\ny = float(odeint(lambda y, t: -y, 1.0, [0.0, 1.0])[-1, 0])\n" + PENDULUM
+    (space,) = [space for space in run_script(written(tmp_path, text)).namespaces if "y" in space]
+    assert space["y"] == pytest.approx(0.36787944, rel=1e-6)
+
+
+def test_absent_packages_that_draw_are_stood_in_for(tmp_path: Path) -> None:
+    text = (
+        "import pyvista, k3d.plot as p\nfrom vpython import *\nfrom opty import parse_free\n"
+        "fig, (a, b) = pyvista.subplots(1, 2)\nline, = a.plot([1])\nplotter = pyvista.Plotter(off=True)\n"
+        "with plotter as inside:\n    inside.add(2 * p.box + 1)\n"
+    )
+    assert run_script(written(tmp_path, text + PENDULUM)).error is None
+    with pytest.raises(ModelError, match="absent_mechanics_package"):
+        run_script(written(tmp_path, "import absent_mechanics_package\n" + PENDULUM))
+
+
+def test_files_are_read_beside_the_script_and_written_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "numbers.txt").write_text("3.5")
+    text = PENDULUM + (
+        "import numpy as np, os\nfrom pathlib import Path\nvalue = float(open('numbers.txt').read())\n"
+        "np.savetxt('out.csv', np.eye(2))\nos.makedirs('figures')\nPath(__file__).with_name('beside.txt').write_text('x')\n"
+        "os.makedirs(os.path.join(os.path.dirname(__file__), 'made'), exist_ok=True)\n"
+    )
+    run = run_script(written(tmp_path, text))
+    assert run.error is None
+    assert any(space.get("value") == 3.5 for space in run.namespaces)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["numbers.txt", "pendulum.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = input('mass? ')\n", r"pendulum.py:1: InputRequested: it asks for input: mass\?"),
+        ("import sympy\n\nraise ValueError('no')\n", "pendulum.py:3: ValueError: no"),
+        ("print 'old'\n", "pendulum.py:1: .*\n.*Python 2"),
+        ("def f():\n    return 1 / 0\nf()\n", "pendulum.py:2: ZeroDivisionError"),
+    ],
+)
+def test_a_script_that_ends_early_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        run_script(written(tmp_path, text))
+
+
+def test_an_error_after_the_mechanics_is_kept(tmp_path: Path) -> None:
+    run = run_script(written(tmp_path, PENDULUM + "raise RuntimeError('late')\n"))
+    assert "late" in str(run.error)
+    assert run.complete == ("kane",)
+
+
+def test_notebooks_run_without_their_magics(tmp_path: Path) -> None:
+    import json
+
+    cells = [
+        {"cell_type": "markdown", "source": ["# title"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "!pip list\n", PENDULUM]},
+        {"cell_type": "code", "source": ["%%bash\n", "exit 1"]},
+        {"cell_type": "code", "source": ["display(kane)\n", "kane.rhs?\n", "raise ValueError('here')"]},
+    ]
+    path = written(tmp_path, json.dumps({"cells": cells}), "notebook.ipynb")
+    run = run_script(path)
+    assert list(run.mechanics) == ["kane"]
+    assert run.error is not None
+    assert run.error.where == "notebook.ipynb, cell 3:3"
+
+
+def test_functions_that_nobody_calls_are_called(tmp_path: Path) -> None:
+    body = "\n".join(f"    {line}" for line in PENDULUM.splitlines())
+    run = run_script(written(tmp_path, f"def derive(long=False):\n{body}\n    return kane\n"))
+    assert run.complete == ("kane",)
+
+
+def test_a_model_file_fetches_the_mechanics(tmp_path: Path) -> None:
+    written(tmp_path, PENDULUM + "raise RuntimeError('never reached')\n")
+    model = load(
+        written(
+            tmp_path,
+            "from mb2fmu import Model, read_script\n\ndef pendulum() -> Model:\n"
+            "    script = read_script('pendulum.py', 'kane')\n    model = Model('Pendulum', script.mechanics)\n"
+            "    for name, value in (('m', 1), ('g', 9.81), ('l', 0.5)):\n        model.parameter(script[name], value)\n"
+            "    model.coordinate(script['q'], 0.1)\n    model.speed(script['u'], 0.0)\n"
+            "    model.output_position('bob', script.body('bob').masscenter)\n    return model\n",
+            "model.py",
+        )
+    )
+    assert [item.name for item in check_model(model).parameters] == ["m", "g", "l"]
+    with pytest.raises(ModelError, match="no symbol 'mass'.*\n.*it has"):
+        read_script(tmp_path / "pendulum.py", "kane")["mass"]
+    with pytest.raises(ModelError, match="no mechanics called method"):
+        read_script(tmp_path / "pendulum.py", "method")
+
+
+def test_a_script_is_no_model_file(tmp_path: Path) -> None:
+    path = written(tmp_path, PENDULUM + "raise RuntimeError('it ran')\n")
+    with pytest.raises(ModelError, match="mb2fmu adopt"):
+        load(path)
