@@ -1,4 +1,4 @@
-"""The command line: ``mb2fmu run | export | validate | animate | audit | equations | linearize | new | list``.
+"""The command line: ``mb2fmu run | export | validate | animate | audit | equations | linearize | adopt | new | list``.
 
 Exit codes: 0 good, 1 the FMU failed, 2 the input is wrong, 3 a tool failed, 70 a fault of mb2fmu itself, 130
 interrupted, 143 terminated. Results go to stdout, progress (in a pipe only what it compiled for) and errors to stderr.
@@ -234,6 +234,7 @@ def commands() -> None:
     Start here:
       mb2fmu list                        the models that come with mb2fmu; mb2fmu run cart_pole runs one
       mb2fmu new crane                   writes crane.py, a commented model that works
+      mb2fmu adopt script.py             writes script_model.py for a SymPy script of yours
       mb2fmu run crane.py                derives, exports, validates, reports
       mb2fmu simulate crane.py --plot crane.svg
       mb2fmu COMMAND --help              says all about a command
