@@ -25,6 +25,7 @@ from mb2fmu.model.declarations.declared_terminals import ConnectionDeclarations,
 from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, choose_communication_step
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_S, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.quantity_declarations import (
+    MISSING_VALUE,
     AuxiliaryState,
     Constraint,
     ConstraintForce,
@@ -146,11 +147,12 @@ class Model(
             display_unit: Unit for people, e.g. ``"deg"``.
             description: One line.
         """
-        expression = sm.nan if value is ... else sm.sympify(value)
+        expression = sm.sympify(0.0 if value is ... else value)
+        number = expression if expression.free_symbols else float(expression)
         self.declared.append(
             Parameter(
                 symbol=symbol,
-                value=expression if expression.free_symbols else float(expression),
+                value=MISSING_VALUE if value is ... else number,
                 tunable=tunable,
                 **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )

@@ -45,6 +45,10 @@ class Quantity:
     where: str = field(default="", compare=False)
 
 
+MISSING_VALUE = float("nan")
+"""The value of a parameter that is still to be filled in (``model.parameter(m, ...)``), known by its identity."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter(Quantity):
     """A constant of the mechanism.

@@ -50,6 +50,7 @@ from mb2fmu.model.declarations.shared_clock import share_clocks
 from mb2fmu.model.model import Experiment, Model, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import (
+    MISSING_VALUE,
     AuxiliaryState,
     Constraint,
     ConstraintForce,
@@ -406,7 +407,7 @@ def _number_faults(item: Quantity) -> Iterator[Fault]:
         numbers["value"] = numbers.pop("start value")
     low, high = item.minimum, item.maximum
     for what, number in numbers.items():
-        if isinstance(item, Parameter) and what == "value" and number is not None and math.isnan(number):
+        if number is MISSING_VALUE:
             yield Fault(f"{item.name} has no value", item.where, f"write a number in {item.unit} in place of ...")
         elif number is not None and not math.isfinite(number):
             yield Fault(f"the {what} of {item.name} is {number}", item.where, "give a finite number")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
@@ -59,13 +59,16 @@ class ScriptRun:
     namespaces: tuple[dict[str, Any], ...]
 
 
-def run_script(path: Path, *, defer: bool = True, until: str | None = None) -> ScriptRun:
+def run_script(
+    path: Path, *, defer: bool = True, until: str | None = None, guard: AbstractContextManager[None] | None = None
+) -> ScriptRun:
     """Run a script up to its first integration, or up to where one object of its mechanics is complete.
 
     Args:
         path: The script or notebook.
         defer: Whether SymPy's forming of equations is put off.
         until: Label of the object that is wanted; None: run to the first integration.
+        guard: Entered while the script's code runs; its ``KeyboardInterrupt`` ends the script at its line.
 
     Returns:
         What it made.
@@ -94,10 +97,8 @@ def run_script(path: Path, *, defer: bool = True, until: str | None = None) -> S
         stack.enter_context(note_values(values, (str(path.parent),)))
         stack.enter_context(note_integrations(integration, values))
         try:
-            for part in parts:
-                exec(compile(instrument(part.tree), part.name, "exec"), variables)  # noqa: S102 - the user's script
-            if not noted.objects:
-                _call_makers(parts, variables)
+            with guard or nullcontext():
+                _run_parts(parts, variables, noted)
         except (ScriptEnd, SystemExit):
             pass
         except (Exception, KeyboardInterrupt) as raised:
@@ -111,6 +112,14 @@ def run_script(path: Path, *, defer: bool = True, until: str | None = None) -> S
     labels = _label_mechanics(noted, values.namespaces)
     complete = [label for made in noted.complete for label, other in labels.items() if other is made]
     return ScriptRun(path, labels, tuple(complete), values, integration, error, tuple(values.namespaces))
+
+
+def _run_parts(parts: Sequence[ScriptPart], variables: dict[str, Any], noted: NotedMechanics) -> None:
+    """Run the script's code."""
+    for part in parts:
+        exec(compile(instrument(part.tree), part.name, "exec"), variables)  # noqa: S102 - the user's script
+    if not noted.objects:
+        _call_makers(parts, variables)
 
 
 def _call_makers(parts: Iterable[ScriptPart], variables: dict[str, Any]) -> None:

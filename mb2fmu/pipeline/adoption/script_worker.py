@@ -65,8 +65,7 @@ def _adopt_one(
     script: Path, name: str, label: str | None, limit: float, *, defer: bool
 ) -> tuple[AdoptedModel, ScriptRun]:
     """Run a script once, and decide what its mechanics' symbols are."""
-    with _time_limit(limit):
-        run = run_script(script, defer=defer)
+    run = run_script(script, defer=defer, guard=_time_limit(limit))
     chosen = _choose(run, label)
     return adopt_mechanics(run, chosen, ScriptMechanics(run.mechanics[chosen]).mechanics, name), run
 
