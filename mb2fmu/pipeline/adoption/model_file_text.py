@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 import sympy as sm
@@ -11,7 +11,6 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.quantity_declarations import symbol_word
-from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.variable_naming import is_variable_name, strip_latex, suggest_identifier
 from mb2fmu.pipeline.adoption.adopted_model import AdoptedModel, AdoptedQuantity
 
@@ -20,14 +19,14 @@ _MAX_LISTED_BODIES = 12
 """Bodies whose mass centres are outputs; of longer chains the user chooses."""
 
 
-def print_model_file(adopted: AdoptedModel, script: str, *, energy: str | None, positions: bool) -> str:
+def print_model_file(adopted: AdoptedModel, script: str, *, energy: str | None, placed: Sequence[str]) -> str:
     """Return the text of the model file.
 
     Args:
         adopted: What it says.
         script: The script's path, as the model file is to find it.
         energy: ``total``, ``kinetic``, or None: which energy is an output.
-        positions: Whether positions of mass centres are known.
+        placed: Names of the bodies whose mass centres' positions are known.
     """
     function = suggest_identifier(adopted.name, "model").lower()
     lines = [
@@ -45,7 +44,7 @@ def print_model_file(adopted: AdoptedModel, script: str, *, energy: str | None, 
         f"    script = read_script({_quote(script)}, {_quote(adopted.label)})",
         f"    model = Model({_quote(adopted.name)}, script.mechanics)",
         *(f"    {line}" for line in _declarations(adopted)),
-        *(f"    {line}" for line in _outputs(adopted, energy, positions=positions)),
+        *(f"    {line}" for line in _outputs(energy, placed)),
         *(f"    {line}" for line in _experiment(adopted)),
         "    return model",
     ]
@@ -108,16 +107,12 @@ def _reference(symbol: sm.Basic) -> str:
     return f"script[{_quote(symbol_word(symbol))}]"
 
 
-def _outputs(adopted: AdoptedModel, energy: str | None, *, positions: bool) -> Iterator[str]:
+def _outputs(energy: str | None, placed: Sequence[str]) -> Iterator[str]:
     """Yield the outputs: coordinates and speeds, mass centres, energy."""
-    mechanics = adopted.mechanics
-    bodies = mechanics_source.bodies(mechanics)
-    names = {str(body.name) for body in bodies}
-    if positions and len(names) == len(bodies) <= _MAX_LISTED_BODIES:
-        for body in bodies:
-            name = suggest_identifier(body.name, "body")
-            point = f"script.body({_quote(str(body.name))}).masscenter"
-            yield f"model.output_position({_quote(f'{name}.position')}, {point})"
+    names = {body: suggest_identifier(body, "body") for body in placed}
+    if len(set(names.values())) == len(placed) <= _MAX_LISTED_BODIES:
+        for body, name in names.items():
+            yield f"model.output_position({_quote(f'{name}.position')}, script.body({_quote(body)}).masscenter)"
     if energy is not None:
         yield f"model.output_{energy}_energy()"
 

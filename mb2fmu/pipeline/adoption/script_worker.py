@@ -113,10 +113,10 @@ def _has_content(made: Any) -> bool:
 
 def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRecord:
     """Print the model file, with the outputs that the mechanism has."""
-    adopted, energy, positions, faults = _choose_outputs(adopted, run, reference)
+    adopted, energy, placed, faults = _choose_outputs(adopted, run, reference)
     others = [label for label in run.mechanics if label != adopted.label]
     return AdoptionRecord(
-        text=print_model_file(adopted, reference, energy=energy, positions=positions),
+        text=print_model_file(adopted, reference, energy=energy, placed=placed),
         name=adopted.name,
         label=adopted.label,
         kind=mechanics_source.describe_mechanics_kind(adopted.mechanics),
@@ -137,7 +137,7 @@ def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRe
 
 def _choose_outputs(
     adopted: AdoptedModel, run: ScriptRun, reference: str
-) -> tuple[AdoptedModel, str | None, bool, list[str]]:
+) -> tuple[AdoptedModel, str | None, tuple[str, ...], list[str]]:
     """Return what :func:`_checked_outputs` does, or no outputs where that takes too long."""
     # As the model file finds them: a script that goes on writes velocities into its points, which it has not there.
     script = read_script(run.path, adopted.label)
@@ -145,22 +145,22 @@ def _choose_outputs(
         with _time_limit(_CHECK_LIMIT_S):
             return _checked_outputs(adopted, script, reference)
     except KeyboardInterrupt:  # large mechanisms take longer to import than a file should take to be written
-        return adopted, None, False, []
+        return adopted, None, (), []
 
 
 def _checked_outputs(
     adopted: AdoptedModel, script: ScriptMechanics, reference: str
-) -> tuple[AdoptedModel, str | None, bool, list[str]]:
+) -> tuple[AdoptedModel, str | None, tuple[str, ...], list[str]]:
     """Return the model with starts at which it can be assembled, its outputs, and what speaks against it."""
-    energy, positions, faults = _find_outputs(adopted, script, reference)
+    energy, placed, faults = _find_outputs(adopted, script, reference)
     if faults and any(_has_no_start(each) for each in adopted.quantities):
         # Where nothing says the start, one is taken at which the constraints can be solved.
         shifted = tuple(replace(q, value=0.1) if _has_no_start(q) else q for q in adopted.quantities)
         moved = replace(adopted, quantities=shifted)
         found = _find_outputs(moved, script, reference)
         if not found[2]:
-            adopted, (energy, positions, faults) = moved, found
-    return adopted, energy, positions, faults
+            adopted, (energy, placed, faults) = moved, found
+    return adopted, energy, placed, faults
 
 
 def _without_start(adopted: AdoptedModel) -> Iterator[str]:
@@ -174,32 +174,37 @@ def _has_no_start(quantity: AdoptedQuantity) -> bool:
     return quantity.kind == "coordinate" and quantity.comment.startswith("TODO")
 
 
-def _find_outputs(adopted: AdoptedModel, script: ScriptMechanics, reference: str) -> tuple[str | None, bool, list[str]]:
-    """Return which energy and whether positions are known, and what speaks against the model so far."""
+def _find_outputs(
+    adopted: AdoptedModel, script: ScriptMechanics, reference: str
+) -> tuple[str | None, tuple[str, ...], list[str]]:
+    """Return which energy and which bodies' positions are known, and what speaks against the model so far."""
     filled = tuple(replace(each, value=1.0) if each.value is None else each for each in adopted.quantities)
     complete = replace(adopted, quantities=filled)
-    faults: list[str] = []
-    for positions in (True, False):
-        try:
-            definition = check_model(_make_model(complete, script, reference, positions=positions))
-            mechanism = close_loops(read_mechanism(definition))
-        except Mb2FmuError as error:
-            faults = faults or [str(fault) for fault in error.faults]
-            continue
-        except Exception as error:  # noqa: BLE001 - a fault of the check must not keep the file from being written
-            faults = faults or [f"{type(error).__name__}: {error}"]
-            continue
-        try:
-            known = potential_energy(NamedKinematics(mechanism)) is not None
-        except Mb2FmuError:
-            known = False
-        return "total" if known else "kinetic", positions, []
-    return None, False, faults
+    try:
+        mechanism = close_loops(read_mechanism(check_model(_make_model(complete, script, reference))))
+    except Mb2FmuError as error:
+        return None, (), [str(fault) for fault in error.faults]
+    except Exception as error:  # noqa: BLE001 - a fault of the check must not keep the file from being written
+        return None, (), [f"{type(error).__name__}: {error}"]
+    try:
+        known = potential_energy(NamedKinematics(mechanism)) is not None
+    except Mb2FmuError:
+        known = False
+    return "total" if known else "kinetic", tuple(_list_placed_bodies(script.mechanics)), []
 
 
-def _make_model(adopted: AdoptedModel, script: ScriptMechanics, reference: str, *, positions: bool) -> Model:
+def _list_placed_bodies(mechanics: Any) -> Iterator[str]:
+    """Yield the names of the bodies that are joined to the origin by given positions."""
+    origin = mechanics_source.origin(mechanics) or mechanics_source.pivot_origin(mechanics)
+    joined = set(mechanics_source.list_connected_points(origin)) if origin is not None else set()
+    for body in mechanics_source.bodies(mechanics):
+        if body.masscenter in joined:
+            yield str(body.name)
+
+
+def _make_model(adopted: AdoptedModel, script: ScriptMechanics, reference: str) -> Model:
     """Run the text of the model file on the script's mechanics."""
-    text = print_model_file(adopted, reference, energy=None, positions=positions)
+    text = print_model_file(adopted, reference, energy=None, placed=())
     variables: dict[str, Any] = {"read_script": lambda *_: script, "Model": Model}
     exec(text.replace(IMPORT_LINE, ""), variables)  # noqa: S102 - our own text
     function = next(value for value in variables.values() if getattr(value, "__annotations__", {}).get("return"))

@@ -131,7 +131,7 @@ def test_what_the_script_does_not_say_is_a_line_to_fill_in(tmp_path: Path) -> No
     path, record = adopt(written(tmp_path, FORMED + "c = {m: 2.0, l: 0.5}\n"))
     assert (record.missing, record.no_start) == (("g",), ("q(t)", "u(t)"))
     assert 'model.parameter(script["g"], ..., "m/s2")  # TODO: no value found in pendulum.py' in path.read_text()
-    with pytest.raises(ModelError, match="g has no value\n.*write a number in m/s2 in place of"):
+    with pytest.raises(ModelError, match=r"g has no value\n.*write a number in m/s2 in place of"):
         check_model(load(path))
     assert sorted(each.name for each in tmp_path.iterdir()) == ["pendulum.py", "pendulum_model.py"]
 
@@ -166,7 +166,7 @@ def test_one_of_several_is_chosen_by_name(tmp_path: Path) -> None:
     path, record = adopt(script, label="kane")
     assert record.label == "kane"
     assert 'read_script("pendulum.py", "kane")' in path.read_text()
-    with pytest.raises(ModelError, match="no third is made in it\n.*it makes kane, second"):
+    with pytest.raises(ModelError, match=r"no third is made in it\n.*it makes kane, second"):
         adopt(script, label="third")
 
 
