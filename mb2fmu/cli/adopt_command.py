@@ -37,8 +37,13 @@ if TYPE_CHECKING:
     "--time", "limit", type=click.FloatRange(min=1.0), default=60.0, show_default=True, metavar="SECONDS",
     help="Time limit of the script.",
 )  # fmt: skip
+@click.option(
+    "--inline", is_flag=True, help="Write the script's lines into the model file, which then needs no script."
+)
 @combine_options(json_file_option, add_quiet_and_debug_options)
-def adopt(script: Path, output: Path | None, label: str | None, limit: float, json_file: Path | None) -> None:
+def adopt(
+    script: Path, output: Path | None, label: str | None, limit: float, inline: bool, json_file: Path | None
+) -> None:
     """Writes a model file for a script that makes a KanesMethod, LagrangesMethod, JointsMethod or System.
 
     The script runs in a process of its own, up to its first integration. Values, start values and the experiment are
@@ -52,7 +57,7 @@ def adopt(script: Path, output: Path | None, label: str | None, limit: float, js
     """
     from mb2fmu.pipeline.adoption.script_adoption import adopt as adopt_script
 
-    path, record = adopt_script(script, output, label=label, limit=limit)
+    path, record = adopt_script(script, output, label=label, limit=limit, inline=inline)
     if write_json_result({"model": str(path), **asdict(record)}, json_file):
         return
     for line in _describe(record, script):

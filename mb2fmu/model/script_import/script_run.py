@@ -47,7 +47,8 @@ class ScriptRun:
         values: Which numbers it gave to which symbols.
         integration: The first integration.
         error: What it raised after it had made mechanics; None if it ended or was ended.
-        namespaces: Variables of its modules and functions.
+        namespaces: Variables of its modules and functions; the script's own last.
+        ended: Part and line at the script's top level where the wanted object was complete; None if it never was.
     """
 
     path: Path
@@ -57,6 +58,7 @@ class ScriptRun:
     integration: IntegrationNotes
     error: Fault | None
     namespaces: tuple[dict[str, Any], ...]
+    ended: tuple[str, int] | None = None
 
 
 def run_script(
@@ -86,6 +88,7 @@ def run_script(
     if until is not None:
         noted.on_completion = _end_at(noted, until, variables)
     error: Fault | None = None
+    ended: tuple[str, int] | None = None
     time_symbol = dynamicsymbols._t  # noqa: SLF001 - scripts replace it
     with ExitStack() as stack:
         scratch = stack.enter_context(make_work_folder("run the script"))
@@ -99,8 +102,8 @@ def run_script(
         try:
             with guard or nullcontext():
                 _run_parts(parts, variables, noted)
-        except (ScriptEnd, SystemExit):
-            pass
+        except (ScriptEnd, SystemExit) as end:
+            ended = _top_level_line(end.__traceback__, path)
         except (Exception, KeyboardInterrupt) as raised:
             _note_frames(values, raised.__traceback__, path)
             error = _script_fault(path, raised)
@@ -111,7 +114,17 @@ def run_script(
         values.read_namespaces()
     labels = _label_mechanics(noted, values.namespaces)
     complete = [label for made in noted.complete for label, other in labels.items() if other is made]
-    return ScriptRun(path, labels, tuple(complete), values, integration, error, tuple(values.namespaces))
+    return ScriptRun(path, labels, tuple(complete), values, integration, error, tuple(values.namespaces), ended)
+
+
+def _top_level_line(step: TracebackType | None, path: Path) -> tuple[str, int] | None:
+    """Return the part and line of the script's top level in a traceback."""
+    while step is not None:
+        code = step.tb_frame.f_code
+        if code.co_filename.startswith(str(path)) and code.co_name == "<module>":
+            return code.co_filename, step.tb_lineno
+        step = step.tb_next
+    return None
 
 
 def _run_parts(parts: Sequence[ScriptPart], variables: dict[str, Any], noted: NotedMechanics) -> None:

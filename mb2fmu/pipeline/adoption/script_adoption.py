@@ -28,6 +28,7 @@ def adopt(
     *,
     label: str | None = None,
     limit: float = DEFAULT_LIMIT_S,
+    inline: bool = False,
 ) -> tuple[Path, AdoptionRecord]:
     """Write a model file for a SymPy script, which stays as it is.
 
@@ -36,6 +37,7 @@ def adopt(
         output: The model file; None: ``<script>_model.py`` beside the script.
         label: Variable of the mechanics, where the script makes several; None: the last one that it forms.
         limit: Time limit of the script, in s.
+        inline: Whether the script's lines stand in the model file, which then needs no script.
 
     Returns:
         The model file, and what was found.
@@ -45,19 +47,20 @@ def adopt(
     """
     script = Path(script)
     output = script.with_name(f"{script.stem}_model.py") if output is None else Path(output)
-    record = _run_worker(script, output, label, limit)
+    record = _run_worker(script, output, label, limit, inline=inline)
     write_file_atomically(output, record.text.encode())
     return output, record
 
 
-def _run_worker(script: Path, output: Path, label: str | None, limit: float) -> AdoptionRecord:
+def _run_worker(script: Path, output: Path, label: str | None, limit: float, *, inline: bool) -> AdoptionRecord:
     """Return what the worker found."""
     reference = os.path.relpath(script.resolve(), output.resolve().parent)
     name = _model_name(script.stem)
     with make_work_folder("adopt the script") as folder:
         place = folder / "result.json"
         command = [sys.executable, "-m", "mb2fmu.pipeline.adoption.script_worker"]
-        command += [str(script.resolve()), reference, name, label or "", str(limit), str(place)]
+        command += [str(script.resolve()), reference, name, label or "", str(limit)]
+        command += ["inline" if inline else "", str(place)]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
         root = str(Path(__file__).parents[3])
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH"))))

@@ -31,12 +31,15 @@ from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.adopted_model import AdoptedModel, AdoptedQuantity, adopt_mechanics, describe_missing
 from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file
+from mb2fmu.pipeline.adoption.script_slice import inline_model_file, slice_script
 
 _CHECK_LIMIT_S = 40.0
 """What the check of the written model may take, in s."""
 
 
-def adopt_script(script: Path, reference: str, name: str, label: str | None, limit: float) -> AdoptionRecord:
+def adopt_script(
+    script: Path, reference: str, name: str, label: str | None, limit: float, *, inline: bool = False
+) -> AdoptionRecord:
     """Run a script, and print the model file for one object of its mechanics.
 
     Args:
@@ -45,6 +48,7 @@ def adopt_script(script: Path, reference: str, name: str, label: str | None, lim
         name: FMU model name.
         label: Which object; None: the last one whose equations the script asked for.
         limit: Time limit of a run, in s.
+        inline: Whether the script's lines stand in the model file.
 
     Raises:
         ModelError: If the script makes no mechanics, or not the wanted ones.
@@ -58,7 +62,19 @@ def adopt_script(script: Path, reference: str, name: str, label: str | None, lim
             again, rerun = _adopt_one(script, name, label or adopted.label, left, defer=False)
             if len(again.missing) < len(adopted.missing) or (rerun.error is None and run.error is not None):
                 adopted, run = again, rerun
-    return _record(adopted, run, reference)
+    record = _record(adopted, run, reference)
+    return _inlined(record, script) if inline else record
+
+
+def _inlined(record: AdoptionRecord, script: Path) -> AdoptionRecord:
+    """Return the record with a model file that needs no script."""
+    run = run_script(script, until=record.label)
+    if run.ended is None:
+        fault = Fault(f"{record.label} is never completed", script.name, "leave out --inline")
+        raise ModelError("the script cannot be written into one file:", [fault])
+    part = slice_script(read_script_parts(run.path), run.ended, run.namespaces[-1], record.label)
+    made = ScriptMechanics(run.mechanics[record.label])
+    return replace(record, text=inline_model_file(record.text, part, made, record.label))
 
 
 def _adopt_one(
@@ -213,11 +229,11 @@ def _make_model(adopted: AdoptedModel, script: ScriptMechanics, reference: str) 
 
 
 def main() -> None:
-    """Adopt the script of the command line: script, reference, name, label or "", limit, place of the result."""
-    script, reference, name, label, limit, place = sys.argv[1:]
+    """Adopt the script of the command line: script, reference, name, label, limit, "inline" or "", place of the result."""
+    script, reference, name, label, limit, inline, place = sys.argv[1:]
     faulthandler.dump_traceback_later(float(limit) + 2.0, file=Path(f"{place}.trace").open("w"))  # noqa: SIM115
     try:
-        record = adopt_script(Path(script), reference, name, label or None, float(limit))
+        record = adopt_script(Path(script), reference, name, label or None, float(limit), inline=inline == "inline")
         result: dict[str, Any] = {"record": asdict(record)}
     except Mb2FmuError as error:
         result = {"headline": error.headline, "faults": [asdict(fault) for fault in error.faults]}

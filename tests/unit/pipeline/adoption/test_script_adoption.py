@@ -170,6 +170,26 @@ def test_one_of_several_is_chosen_by_name(tmp_path: Path) -> None:
         adopt(script, label="third")
 
 
+def test_one_file_needs_no_script(tmp_path: Path) -> None:
+    text = "import os\nprint(os.name)\n" + FORMED.replace("loads = [", "loads = []\nloads += [")
+    script = written(tmp_path, text + "m_value = 2.0\nc = {m: m_value, g: 9.81, l: 0.5}\nprint(kane)\n")
+    fetched = check_model(load(adopt(script)[0]))
+    path, _ = adopt(script, tmp_path / "one.py", inline=True)
+    script.unlink()
+    alone = check_model(load(path))
+    assert [item.name for item in alone.parameters] == [item.name for item in fetched.parameters] == ["g", "l", "m"]
+    assert str(alone.mechanics.forcelist) == str(fetched.mechanics.forcelist)
+    assert not {"read_script", "os.name", "m_value", "solve_ivp("} & set(path.read_text().split())
+
+
+def test_mechanics_of_a_function_cannot_be_written_into_one_file(tmp_path: Path) -> None:
+    body = "\n".join(f"    {line}" for line in FORMED.splitlines())
+    script = written(tmp_path, f"def derive():\n{body}\n    c = {{m: 1, g: 9.8, l: 2}}\nderive()\n")
+    assert adopt(script)[1].label == "kane"
+    with pytest.raises(ModelError, match="kane is made inside of a function"):
+        adopt(script, inline=True)
+
+
 def test_an_endless_loop_ends_at_its_line_and_leaves_nothing(tmp_path: Path) -> None:
     script = written(tmp_path, "x = 0\nwhile True:\n    x += 1\n")
     begun = time.monotonic()
