@@ -218,7 +218,7 @@ def _vanishes(expression: sm.Expr) -> bool:
     atoms = [*inside.constants, *inside.functions]
     at = {atom: sm.Float(0.3 + 0.137 * number) for number, atom in enumerate(sorted(atoms, key=str))}
     value = sm.N(expression.xreplace(at))
-    return bool(value.is_number and abs(value) < 1e-9)
+    return bool(value.is_number and value.is_finite and abs(value) < 1e-9)
 
 
 def _contains(use: MechanicsExpression, symbol: sm.Expr) -> bool:

@@ -229,7 +229,7 @@ def _make_model(adopted: AdoptedModel, script: ScriptMechanics, reference: str) 
 
 
 def main() -> None:
-    """Adopt the script of the command line: script, reference, name, label, limit, "inline" or "", place of the result."""
+    """Adopt the script of the command line: script, reference, name, label, limit, "inline" or "", result."""
     script, reference, name, label, limit, inline, place = sys.argv[1:]
     faulthandler.dump_traceback_later(float(limit) + 2.0, file=Path(f"{place}.trace").open("w"))  # noqa: SIM115
     try:
