@@ -105,6 +105,7 @@ class _Decider:
         self.constants = [each for each in symbols if isinstance(each, sm.Symbol)]
         self.units = infer_units(mechanics, [*symbols, *self.speeds.all])
         self.order = self._state_order(run.integration)
+        self.integrated = self._further_states(run)
         self.forces = _forces_at_auxiliary_speeds(mechanics)
         self.signals: dict[sm.Expr, sm.Expr] = {}
 
@@ -114,6 +115,15 @@ class _Decider:
         if len(integration.start) != len(states):
             return {}
         return dict(zip(states, integration.start, strict=True))
+
+    def _further_states(self, run: ScriptRun) -> set[sm.Expr]:
+        """Return functions that are neither q nor u, and that the script's integrator integrates beside them."""
+        known = len(self.coordinates) + len(self.speeds.all)
+        if len(run.integration.start) <= known:
+            return set()
+        further = set(run.integration.start)
+        noted = {note.symbol: note.value for note in run.values.found if note.origin == "integration"}
+        return {function for function in self.functions if noted.get(function) in further}
 
     def decide(self) -> Iterator[AdoptedQuantity]:
         """Yield the lines in the order of the file."""
@@ -164,10 +174,12 @@ class _Decider:
         rates = bool(roles & {"position", "velocity"}) or any(
             function in {f for f, _ in collect_contents(use.expression).derivatives} for use in self.uses
         )
+        comment = "" if value is not None or signal is not None else "no signal in the script"
+        if function in self.integrated:
+            comment = "TODO: the script integrates it by itself: declare it by model.state(symbol, derivative, start)"
         return AdoptedQuantity(
-            kind="input", symbol=function, value=value or 0.0, unit=unit, rates=rates,
-            comment="" if value is not None or signal is not None else "no signal in the script",
-        )  # fmt: skip
+            kind="input", symbol=function, value=value or 0.0, unit=unit, rates=rates, comment=comment
+        )
 
     def _start(self, kind: str, symbol: sm.Expr, is_guess: bool) -> AdoptedQuantity:
         """Return a coordinate or speed with its start value."""

@@ -143,7 +143,7 @@ def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRe
         contradictions=adopted.units.contradictions,
         integrator=run.integration.integrator,
         error="" if run.error is None else str(run.error),
-        faults=tuple(faults),
+        faults=(*faults, *_further_states(adopted)),
         counts={
             kind: sum(each.kind == kind for each in adopted.quantities)
             for kind in ("parameter", "input", "coordinate", "speed")
@@ -183,6 +183,13 @@ def _without_start(adopted: AdoptedModel) -> Iterator[str]:
     for each in adopted.quantities:
         if each.kind in {"coordinate", "speed"} and each.comment.startswith("TODO"):
             yield str(each.symbol)
+
+
+def _further_states(adopted: AdoptedModel) -> Iterator[str]:
+    """Yield what is to be mended where the script integrates more than coordinates and speeds."""
+    for each in adopted.quantities:
+        if each.kind == "input" and each.comment.startswith("TODO"):
+            yield f"{each.symbol} is integrated by the script itself: declare it by model.state, with its derivative"
 
 
 def _has_no_start(quantity: AdoptedQuantity) -> bool:
