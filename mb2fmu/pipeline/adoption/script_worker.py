@@ -19,7 +19,7 @@ from typing import Any
 
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.mechanics.formulations.energies.energy_and_power import potential_energy
-from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
+from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
@@ -213,16 +213,15 @@ def _find_outputs(
         known = potential_energy(NamedKinematics(mechanism)) is not None
     except Mb2FmuError:
         known = False
-    return "total" if known else "kinetic", tuple(_list_placed_bodies(script.mechanics)), []
+    return "total" if known else "kinetic", tuple(_list_placed_bodies(mechanism)), []
 
 
-def _list_placed_bodies(mechanics: Any) -> Iterator[str]:
-    """Yield the names of the bodies that are joined to the origin by given positions."""
-    origin = mechanics_source.origin(mechanics) or mechanics_source.pivot_origin(mechanics)
-    joined = set(mechanics_source.list_connected_points(origin)) if origin is not None else set()
-    for body in mechanics_source.bodies(mechanics):
-        if body.masscenter in joined:
-            yield str(body.name)
+def _list_placed_bodies(mechanism: Mechanism) -> Iterator[str]:
+    """Yield the names of the bodies whose mass centres have positions, not velocities only."""
+    unlocated = any(point.parent == 0 and not point.located for point in mechanism.points)
+    for body in mechanism.bodies:
+        if mechanism.points[body.masscenter].located and not (body.masscenter == 0 and unlocated):
+            yield body.name
 
 
 def _make_model(adopted: AdoptedModel, script: ScriptMechanics, reference: str) -> Model:
