@@ -30,12 +30,14 @@ class NotedMechanics:
         complete: Those whose equations the script asked for, in this order: bodies and loads are known.
         on_completion: Called with each object as it becomes complete.
         restore: Undo what stand-ins left in the objects.
+        wanted: The object at which the script was ended; None if it was not.
     """
 
     objects: list[Any] = field(default_factory=list)
     complete: list[Any] = field(default_factory=list)
     on_completion: Callable[[Any], None] = lambda _: None
     restore: list[Callable[[], None]] = field(default_factory=list)
+    wanted: Any = None
 
     def note(self, made: Any) -> None:
         """Note an object, unless it is known."""

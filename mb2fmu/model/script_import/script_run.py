@@ -113,6 +113,8 @@ def run_script(
         values.namespaces.append(module_namespace(variables))
         values.read_namespaces()
     labels = _label_mechanics(noted, values.namespaces)
+    if until is not None and noted.wanted is not None:
+        labels[until] = noted.wanted
     complete = [label for made in noted.complete for label, other in labels.items() if other is made]
     return ScriptRun(path, labels, tuple(complete), values, integration, error, tuple(values.namespaces), ended)
 
@@ -159,6 +161,7 @@ def _end_at(noted: NotedMechanics, until: str, variables: dict[str, Any]) -> Cal
             frame = frame.f_back
         names |= {name for name, value in variables.items() if value is made}
         if until in names:
+            noted.wanted = made
             raise ScriptEnd
 
     return end
@@ -213,11 +216,14 @@ def _line_text(path: Path, name: str, line: int) -> str:
 
 
 def _label_mechanics(noted: NotedMechanics, namespaces: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return label → object; parts that a larger object of the script holds are left out."""
+    """Return label → object: its variable, or ``KanesMethod[2]`` where a variable held several one after the other."""
     spaces = list(namespaces)[::-1]  # the module's own first
-    labels: dict[str, Any] = {}
+    names: list[str | None] = []
     for made in noted.objects:
-        names = [name for space in spaces for name, value in space.items() if value is made and name != "self"]
-        free = [name for name in names if name not in labels]
-        labels[free[0] if free else label_of(noted, made)] = made
-    return labels
+        bound = [name for space in spaces for name, value in space.items() if value is made and name != "self"]
+        names.append(next((name for name in bound if name not in names), None))
+    rebound = {type(made) for made, name in zip(noted.objects, names, strict=True) if name is None}
+    return {
+        label_of(noted, made) if name is None or type(made) in rebound else name: made
+        for made, name in zip(noted.objects, names, strict=True)
+    }

@@ -124,7 +124,10 @@ class ValueNotes:
         symbols: dict[str, list[Any]] = {}
         numbers: dict[str, list[Any]] = {}
         for name, value in space.items():
-            if isinstance(value, _SEQUENCES) and 0 < np.size(value) < 1000:
+            if (
+                isinstance(value, _SEQUENCES)
+                and 0 < (value.size if isinstance(value, np.ndarray) else len(value)) < 1000
+            ):
                 flat = list(_flat(value))
                 if all(is_quantity(each) for each in flat):
                     symbols[name] = flat

@@ -173,3 +173,16 @@ def test_a_script_is_no_model_file(tmp_path: Path) -> None:
     path = written(tmp_path, PENDULUM + "raise RuntimeError('it ran')\n")
     with pytest.raises(ModelError, match="mb2fmu adopt"):
         load(path)
+
+
+def test_a_variable_that_holds_several_mechanics_one_after_the_other_tells_none_of_them(tmp_path: Path) -> None:
+    text = PENDULUM + (
+        "kane = me.KanesMethod(N, [q], [u], kd_eqs=[q.diff() - u])\n"
+        "kane.kanes_equations([bob], [(P, 2 * m * g * N.x)])\n"
+    )
+    script = written(tmp_path, text)
+    assert list(run_script(script).mechanics) == ["KanesMethod[1]", "KanesMethod[2]"]
+    for label, times in (("KanesMethod[1]", 1), ("KanesMethod[2]", 2)):
+        kane = read_script(script, label).mechanics
+        weight = kane.forcelist[0][1].args[0][0][0]
+        assert weight == times * sm.Symbol("m") * sm.Symbol("g")
