@@ -83,7 +83,8 @@ def _adopt_one(
     """Run a script once, and decide what its mechanics' symbols are."""
     run = run_script(script, defer=defer, guard=_time_limit(limit))
     chosen = _choose(run, label)
-    return adopt_mechanics(run, chosen, ScriptMechanics(run.mechanics[chosen]).mechanics, name), run
+    # As the model file finds them: a script may go on to other loads, which the file does not see.
+    return adopt_mechanics(run, chosen, read_script(run.path, chosen).mechanics, name), run
 
 
 @contextmanager
