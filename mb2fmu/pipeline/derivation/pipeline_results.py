@@ -6,7 +6,7 @@ They are plain data; how notebooks show them is registered by ``notebook_display
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from mb2fmu.compiler.program.result_dependencies import count_operations
@@ -114,7 +114,15 @@ class FmuBuild:
 
     def __repr__(self) -> str:
         """Return a line: the model, and the contents of the FMU."""
-        return f"<Build {self.derivation.definition.name}: {len(self.core)} files in the FMU>"
+        return f"<FmuBuild {self.derivation.definition.name}: {len(self.core)} files in the FMU>"
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms that the FMU has a binary for, by FMI's names; () for an FMU of Python code."""
+        if self.interface.target.backend != "native":
+            return ()
+        paths = (PurePosixPath(path).parts for path in self.core.files)
+        return tuple(sorted({parts[1] for parts in paths if parts[0] == "binaries"}))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
