@@ -13,14 +13,16 @@ import mb2fmu
 from mb2fmu import pipeline
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/decisions/*.md")])
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "models.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "docs" / "reference" / "models.md"], ids=lambda page: page.name
+)
 def test_the_model_shown_works(page: Path, tmp_path: Path) -> None:
     """It is derived and built, and moves as the textbook's pendulum."""
     path = tmp_path / "pendulum.py"
@@ -61,7 +63,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_pipeline_page_shows_what_is_there() -> None:
     """Its Python of the stages runs, with the results that its comments promise."""
-    block = next(block for block in blocks(ROOT / "docs" / "pipeline.md", "python") if "pipeline.derive" in block)
+    block = next(
+        block for block in blocks(ROOT / "docs" / "explanation" / "pipeline.md", "python") if "pipeline.derive" in block
+    )
     names: dict[str, object] = {}
     exec(block.replace('"models/', f'"{ROOT}/models/'), names)
     derivation = names["derivation"]

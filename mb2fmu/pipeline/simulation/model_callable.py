@@ -41,8 +41,8 @@ class Model(mb2fmu.model.Model):
         Args:
             path: A URDF file.
             settings: What the file leaves open: base, gravity, inputs, locked, prescribed, start, speeds, limits,
-                inertia, mimic, packages, outputs, loads, energy, stop, step, excitation (docs/robots.md); they replace
-                those of the side file.
+                inertia, mimic, packages, outputs, loads, energy, stop, step, excitation (docs/reference/robots.md);
+                they replace those of the side file.
 
         Raises:
             ModelError: With every fault of the file.

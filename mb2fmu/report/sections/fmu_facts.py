@@ -159,7 +159,7 @@ _PROJECTION_ACCURACY_TEXT = (
     "1e-5 it is not known. An integrator outside of the FMU that steps into the last of these may give up; in "
     "Co-Simulation the states are put back on the constraints after each communication step"
 )
-"""Measured on ``models/n_four_bar.py``, see docs/constraints.md."""
+"""Measured on ``models/n_four_bar.py``, see docs/explanation/constraints.md."""
 
 
 def _describe_solver(solver: SolverSettings, step: float) -> str:

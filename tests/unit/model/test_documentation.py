@@ -1,4 +1,4 @@
-"""docs/models.md says what is true."""
+"""docs/reference/models.md says what is true."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from mb2fmu.mechanics import mechanism
 from mb2fmu.model import Model, check_model
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
 
-PAGE = Path(__file__).parents[3] / "docs" / "models.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "models.md"
 
 
 @pytest.fixture(scope="module")
