@@ -227,7 +227,7 @@ def _describe_exercise(result: ValidationResult) -> Iterator[SummaryLine]:
 
 
 def _describe_checkers(result: ValidationResult) -> Iterator[SummaryLine]:
-    """Say whether checkers of FMI agree, and whether calls in mid-run do."""
+    """Say whether checkers of FMI agree, and whether API checks during the run do."""
     errors = [finding for finding in result.conformance if finding.severity == "error"]
     warnings = [finding for finding in result.conformance if finding.severity == "warning"]
     names = list(dict.fromkeys(f.checker.split(" ")[0] for f in result.conformance if f.checker != "model"))

@@ -129,7 +129,7 @@ def _list_other_failures(result: ValidationResult) -> Iterator[Failure]:
 
 
 def _list_check_failures(result: ValidationResult) -> Iterator[Failure]:
-    """Yield failed independent checks and calls in mid-run."""
+    """Yield failed independent checks and failed API checks during the run."""
     for check in result.independent_checks[:-1]:
         if check.verdict == "failed":
             where = f": {check.worst}" if check.worst else ""
