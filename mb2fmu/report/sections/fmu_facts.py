@@ -62,7 +62,7 @@ def list_model_facts(
     dependent = len(equations.u_dependent)
     speeds = f"{len(equations.u)}" + (f", {dependent} of them dependent" if dependent else "")
     facts = [
-        Fact("Handed over as", definition.origin),
+        Fact("Source", definition.origin),
         Fact("Equations by" if interface else "Reference by", METHOD_TITLES[equations.method]),
         Fact("Coordinates", f"{len(equations.q)}"),
         Fact("Speeds", speeds),
