@@ -70,8 +70,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     elif page.file.src_uri.startswith("decisions/"):
         page.meta["search"] = {"boost": DECISIONS_LAST}
     if page.file.src_uri == "index.md":
-        markdown = markdown.replace("(decisions/)", "(decisions/index.md)")
         markdown = markdown.replace("gallery of all models", "[gallery of all models](gallery/index.md)")
+    markdown = markdown.replace("decisions/)", "decisions/index.md)")
     return re.sub(r"\[([^\]]+)\]\((?:\.\./)+(?:README\.md|LICENSE|(?:models|systems)/[^)]*)\)", r"\1", markdown)
 
 

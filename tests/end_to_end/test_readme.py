@@ -54,6 +54,19 @@ def test_the_commands_shown_are_there() -> None:
         assert (ROOT / script).stat().st_mode & 0o111, script
 
 
+MOST_WORDS, MOST_README_LINES = 2500, 120
+GENERATED = {"audit_rules.md"}
+"""Pages that code writes."""
+
+
+def test_pages_are_of_a_length_that_is_read() -> None:
+    counts = {
+        str(page.relative_to(ROOT)): len(page.read_text().split()) for page in PAGES if page.name not in GENERATED
+    }
+    assert {name: count for name, count in counts.items() if count > MOST_WORDS} == {}
+    assert len((ROOT / "README.md").read_text().splitlines()) <= MOST_README_LINES
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):

@@ -18,7 +18,7 @@ from mb2fmu.cli import commands
 from mb2fmu.report.pages.audit_page import format_rules_as_markdown, render_audit_page
 from mb2fmu.report.pages.ci_reports import format_github_annotations
 
-DOCS = Path(__file__).parents[3] / "docs" / "explanation" / "audit.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "audit_rules.md"
 
 
 @pytest.fixture
