@@ -149,6 +149,14 @@ def test_sympy_scripts() -> None:
     assert reader.commands == ["simulate"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["robot", "coupled_system"])
+def test_robot_and_coupled_system(name: str) -> None:
+    reader = Reader(proving=set())
+    reader.read(ROOT / "docs" / "tutorials" / f"{name}.md")
+    assert len(reader.commands) >= 3
+
+
 def test_completion_is_there() -> None:
     """What the start page says of the shell."""
     environment = {"_MB2FMU_COMPLETE": "bash_complete", "COMP_WORDS": "mb2fmu linear", "COMP_CWORD": "1"}
