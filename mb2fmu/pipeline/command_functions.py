@@ -208,7 +208,7 @@ def split(
         >>> import tempfile, mb2fmu
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     result = mb2fmu.split("systems/two_masses/whole.py", ["load[1]", "load[2]"], folder)
-        >>> len(result.units)
+        >>> len(result.fmus)
         2
     """
     from mb2fmu.pipeline.system_runs.split_run import split_model
