@@ -52,12 +52,9 @@ if TYPE_CHECKING:
         Model,
         RightHandSide,
         animate,
-        audit_fmu,
         build,
-        couple,
         derive,
         export,
-        fit,
         linearize,
         load,
         measure,
@@ -66,11 +63,10 @@ if TYPE_CHECKING:
         run,
         sensitivities,
         simulate,
-        split,
-        study,
         sweep,
         validate,
     )
+    from mb2fmu.pipeline.command_functions import audit_fmu, couple, fit, split, study
     from mb2fmu.systems import CoupledSystem
 
 __all__ = [
@@ -148,9 +144,10 @@ __getattr__ = import_on_first_use(
         "systems": "CoupledSystem",
         "analysis.studies.output_reductions": "FirstCrossing Largest",
         "errors": "Mb2FmuError",
+        "pipeline.command_functions": "audit_fmu couple fit split study",
         "pipeline": (
-            "Model RightHandSide animate audit_fmu build couple derive export fit linearize load measure quantities "
-            "rhs run sensitivities simulate split study sweep validate"
+            "Model RightHandSide animate build derive export linearize load measure quantities "
+            "rhs run sensitivities simulate sweep validate"
         ),
         "model.functions": "no_event pre sticking_sign",
     },

@@ -27,7 +27,6 @@ from typing import Any, Unpack
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically as write
 from mb2fmu.fmu.package.fmu_archive import make_archive
-from mb2fmu.pipeline.command_functions import audit_fmu, couple, fit, split, study
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import (
@@ -64,10 +63,10 @@ from mb2fmu.pipeline.study_runs.point_analyses import linearize, sensitivities, 
 __all__ = [
     "BuildOptions", "Derivation", "ExportOptions", "ExportResult", "FmuBuild", "FmuSimulation", "FormulationOptions",
     "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver", "StageTime", "ValidationOutcome",
-    "animate", "audit_fmu", "build", "couple", "derive", "draw_model_graph", "export", "export_source_code", "fit",
+    "animate", "build", "derive", "draw_model_graph", "export", "export_source_code",
     "linearize", "load", "measure",
     "quantities", "render_validation_report", "rhs", "right_hand_side", "run", "sensitivities", "simulate",
-    "split", "start_values", "study", "sweep", "validate", "write",
+    "start_values", "sweep", "validate", "write",
 ]  # fmt: skip
 
 
