@@ -1,8 +1,10 @@
 """mb2fmu: turn a mechanism written with SymPy into a Functional Mock-up Unit, and validate that it moves as it must.
 
-    >>> import mb2fmu                                            # doctest: +SKIP
-    >>> model = mb2fmu.load("models/double_pendulum.py")         # doctest: +SKIP
-    >>> mb2fmu.run(model, "out").validation.passed               # doctest: +SKIP
+    >>> import tempfile, mb2fmu
+    >>> model = mb2fmu.load("simple_pendulum")  # or a file of yours: mb2fmu.load("pendulum.py")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = mb2fmu.run(model, folder)  # makes the FMU, validates it, and writes the report beside it
+    >>> result.passed
     True
 
 The names below are imported when they are first used, so that ``import mb2fmu`` costs nothing.
@@ -62,8 +64,10 @@ if TYPE_CHECKING:
         run,
         sensitivities,
         simulate,
+        sweep,
         validate,
     )
+    from mb2fmu.pipeline.command_functions import audit_fmu, couple, fit, split, study
     from mb2fmu.systems import CoupledSystem
 
 __all__ = [
@@ -107,9 +111,12 @@ __all__ = [
     "Work",
     "__version__",
     "animate",
+    "audit_fmu",
     "build",
+    "couple",
     "derive",
     "export",
+    "fit",
     "linearize",
     "load",
     "measure",
@@ -122,7 +129,9 @@ __all__ = [
     "run",
     "sensitivities",
     "simulate",
+    "split",
     "sticking_sign",
+    "study",
     "sweep",
     "validate",
 ]
@@ -140,9 +149,10 @@ __getattr__ = import_on_first_use(
         "systems": "CoupledSystem",
         "analysis.studies.output_reductions": "FirstCrossing Largest",
         "errors": "Mb2FmuError",
+        "pipeline.command_functions": "audit_fmu couple fit split study",
         "pipeline": (
-            "Model RightHandSide animate build derive export linearize load measure quantities rhs "
-            "run sensitivities simulate sweep validate"
+            "Model RightHandSide animate build derive export linearize load measure quantities "
+            "rhs run sensitivities simulate sweep validate"
         ),
         "model.functions": "no_event pre sticking_sign",
     },

@@ -31,7 +31,7 @@ CHAINS = {
     "planar": "bodies on pins with parallel axes",
     "spatial": "bodies on pins, each axis perpendicular to the one before, three different moments of inertia",
 }
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "performance.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--chains", nargs="+", choices=list(CHAINS), default=list(CHAINS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--limit", type=float, default=300.0, metavar="SECONDS", help="for one row (300)")
-    parser.add_argument("--output", type=Path, default=PAGE, help="(docs/performance.md)")
+    parser.add_argument("--output", type=Path, default=PAGE, help="(docs/reference/performance.md)")
     parser.add_argument("--cell", nargs=3, metavar=("CHAIN", "N", "METHOD"), help="measure one row in this process")
     options = parser.parse_args(arguments)
     if options.cell:

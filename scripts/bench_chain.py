@@ -45,7 +45,7 @@ from mb2fmu.fmu.toolchain.platforms import host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "performance_chains.md"
+PAGE = ROOT / "docs" / "reference" / "performance_chains.md"
 JOINTS = (2, 6, 7, 12, 30, 100, 300)
 CASADI_MOST = 30
 """Joints; its compiler takes minutes for more."""

@@ -24,7 +24,7 @@ from mb2fmu.fmu.toolchain.platforms import host_platform
 from mb2fmu.model.model import Model
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "performance_events.md"
+PAGE = ROOT / "docs" / "reference" / "performance_events.md"
 STEP, LONG = 0.01, 1.0  # s
 GRAVITY = 9.81
 LOW, HIGH = 0.02, 1e9  # m: it strikes every 0.128 s, or never
@@ -170,7 +170,7 @@ def main(given: Sequence[str] | None = None) -> int:
     """Measures, prints the page and writes it."""
     parser = argparse.ArgumentParser(prog="scripts/bench_events", description=__doc__)
     parser.add_argument("--reference-fmus", type=Path, metavar="FOLDER", help="sources of the Reference FMUs")
-    parser.add_argument("--output", type=Path, default=PAGE, help="(docs/performance_events.md)")
+    parser.add_argument("--output", type=Path, default=PAGE, help="(docs/reference/performance_events.md)")
     options = parser.parse_args(given)
     with tempfile.TemporaryDirectory() as name:
         folders = [Path(name) / each for each in ("with", "without", "theirs")]

@@ -30,7 +30,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.validation import form_experiment_numbers, simulate_fmu
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "performance_native.md"
+PAGE = ROOT / "docs" / "reference" / "performance_native.md"
 CALLS = ("model", "exchange", "step", "get", "set")
 COUNTED = (200, 600)
 TIMED = {"step": 2_000}
@@ -266,7 +266,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench_native", description=__doc__)
     parser.add_argument("--models", nargs="+", choices=models, default=models, metavar="NAME")
     parser.add_argument("--no-platforms", action="store_true", help="leave out the binaries of other platforms")
-    parser.add_argument("--output", type=Path, default=PAGE, help="(docs/performance_native.md)")
+    parser.add_argument("--output", type=Path, default=PAGE, help="(docs/reference/performance_native.md)")
     options = parser.parse_args(given)
     rows = []
     for model in options.models:

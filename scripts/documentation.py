@@ -65,14 +65,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     The search puts what is there, and what is not, before what was decided.
     """
-    if page.file.src_uri == "limits.md":
+    if page.file.src_uri == "reference/limits.md":
         page.meta["search"] = {"boost": LIMITS_FIRST}
     elif page.file.src_uri.startswith("decisions/"):
         page.meta["search"] = {"boost": DECISIONS_LAST}
     if page.file.src_uri == "index.md":
-        markdown = markdown.replace("(decisions/)", "(decisions/index.md)")
         markdown = markdown.replace("gallery of all models", "[gallery of all models](gallery/index.md)")
-    return re.sub(r"\[([^\]]+)\]\(\.\./(?:README\.md|LICENSE|models/[^)]*)\)", r"\1", markdown)
+    markdown = markdown.replace("decisions/)", "decisions/index.md)")
+    return re.sub(r"\[([^\]]+)\]\((?:\.\./)+(?:README\.md|LICENSE|(?:models|systems)/[^)]*)\)", r"\1", markdown)
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001

@@ -36,20 +36,21 @@ from mb2fmu.cli.command_options import (
     model_argument,
     print_unless_quiet,
     set_option,
+    verbose_option,
     write_json_result,
 )
 from mb2fmu.cli.equations_command import equations
 from mb2fmu.cli.fit_command import fit
 from mb2fmu.cli.linearize_command import linearize
 from mb2fmu.cli.new_and_list_commands import list_models, new
-from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.progress import StageProgress, note_start
 from mb2fmu.cli.robot_options import add_robot_options, print_robot_notes
 from mb2fmu.cli.simulate_command import simulate
 from mb2fmu.cli.split_command import split
 from mb2fmu.cli.study_command import study
 from mb2fmu.cli.system_command import system
 from mb2fmu.cli.validate_command import validate
-from mb2fmu.cli.verdict_output import print_validation_verdict, verdict_json_option
+from mb2fmu.cli.verdict_output import print_run_verdict, verdict_json_option
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.targets import SOURCE_TARGETS
@@ -96,6 +97,7 @@ class _ErrorReportingGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command; see the exit codes above."""
         session = ctx.ensure_object(dict)
+        note_start()
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
@@ -124,7 +126,7 @@ def _choose_closest_options(name: str, others: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """Runs the command line and ends the process."""
-    session: dict[str, bool] = {}
+    session: dict[str, Any] = {}
     # Matrices here have some hundred rows at most: more threads would wait for each other longer than they work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(50_000, 20, 20)  # SymPy's objects stay: looking through them for cycles is 6 % of a run
@@ -137,7 +139,7 @@ def main() -> None:
 
 
 def _make_internal_error_hook(
-    session: Mapping[str, bool],
+    session: Mapping[str, Any],
 ) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
     """Return an ``excepthook``: uncaught exceptions are faults of mb2fmu, with an exit code of their own."""
 
@@ -248,7 +250,7 @@ def commands() -> None:
 
 
 @commands.command(short_help="The whole way: derive, export, validate, report.")
-@combine_options(_add_fmu_options, verdict_json_option, add_quiet_and_debug_options)
+@combine_options(_add_fmu_options, verdict_json_option, verbose_option, add_quiet_and_debug_options)
 @click.option("--report", type=_page_path_type, metavar="FILE.html", help="Also write the report here.")
 def run(
     model: Path,
@@ -278,8 +280,7 @@ def run(
     if report is not None:
         pipeline.write(report, result.page.read_bytes())
     print_robot_notes(result.exported.build.derivation.checked.mechanics)
-    files = {"report": report or result.page, "FMU": result.exported.path}
-    print_validation_verdict(result.validated.result, json_file, files)
+    print_run_verdict(result, json_file, report or result.page)
 
 
 @commands.command(short_help="Write an FMU without running it.")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mb2fmu.cli.command_options import add_quiet_and_debug_options, is_quiet, json_file_option
-
-PIPED_WIDTH_CHARACTERS = 120
+from mb2fmu.cli.command_options import add_quiet_and_debug_options, json_file_option, verbose_option
+from mb2fmu.cli.verdict_output import print_summary
 
 
 def _list_rules(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
@@ -109,6 +107,7 @@ _existing_file_path_type = click.Path(path_type=Path, dir_okay=False, exists=Tru
     callback=_list_rules,
     help="List all rules with their sections of the standard.",
 )
+@verbose_option
 @add_quiet_and_debug_options
 def audit(
     fmu: Path, json_file: Path | None, html_file: Path | None, sarif_file: Path | None, junit_file: Path | None,
@@ -134,6 +133,8 @@ def audit(
     """
     from mb2fmu.audit import audit as judge
     from mb2fmu.audit import find_recorded_reference, read_policy, read_recorded_reference
+    from mb2fmu.report.pages.audit_page import format_audit_for_terminal, summarize_audit
+    from mb2fmu.report.verdict_summary import SummaryLine
 
     if reference is None and (input_file or options):
         raise click.UsageError("--input and --options belong to a recorded run: give --reference too")
@@ -148,8 +149,11 @@ def audit(
     _write_audit_files(result, {"json": json_file, "html": html_file, "sarif": sarif_file, "junit": junit_file})
     if to_stdout:
         click.echo(result.to_json(), nl=False)
-    elif not is_quiet():
-        _print_audit(result)
+    else:
+        headline, lines = summarize_audit(result, fail_on)
+        if html_file is not None:
+            lines.append(SummaryLine("Report", str(html_file), is_path=True))
+        print_summary(headline, lines, lambda _width: format_audit_for_terminal(result))
     if github:
         from mb2fmu.report.pages.ci_reports import format_github_annotations
 
@@ -177,14 +181,3 @@ def _write_audit_files(result: Any, files: dict[str, Path | None]) -> None:
     for name, path in files.items():
         if path is not None and str(path) != "-":
             write_file_atomically(path, makers[name](result))
-
-
-def _print_audit(result: Any) -> None:
-    """Print the result; lines that are piped have a fixed width."""
-    from rich.console import Console
-
-    from mb2fmu.report.pages.audit_page import format_audit_for_terminal
-
-    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH_CHARACTERS, highlight=False)
-    for block in format_audit_for_terminal(result):
-        console.print(block)

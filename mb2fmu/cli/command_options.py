@@ -34,6 +34,17 @@ def is_quiet() -> bool:
     return bool(context and context.ensure_object(dict).get("quiet"))
 
 
+def _enable_details(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    """Note that all tables are wanted (click's callback)."""
+    ctx.ensure_object(dict)["verbose"] = value
+
+
+def is_verbose() -> bool:
+    """Return whether ``--verbose`` was given to the command that runs."""
+    context = click.get_current_context(silent=True)
+    return bool(context and context.ensure_object(dict).get("verbose"))
+
+
 def print_unless_quiet(text: str) -> None:
     """Print a line on stdout, unless ``--quiet`` was given."""
     if not is_quiet():
@@ -226,6 +237,16 @@ quiet_option = click.option(
 
 _traceback_option = click.option(
     "--debug", is_flag=True, expose_value=False, callback=_enable_tracebacks, help="Show the traceback of an error."
+)
+
+
+verbose_option = click.option(
+    "--verbose",
+    "-v",
+    is_flag=True,
+    expose_value=False,
+    callback=_enable_details,
+    help="Also print every table, check and note.",
 )
 
 

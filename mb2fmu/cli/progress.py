@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from mb2fmu.cli.command_options import is_quiet
+from mb2fmu.cli.command_options import is_quiet, is_verbose
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
 QUIET_LOG_SECONDS = 60.0
 """In s: who waits longer than this wants to know for what, also where progress cannot be drawn."""
+
+
+def note_start() -> None:
+    """Note that the command begins now, unless that was noted before."""
+    click.get_current_context().ensure_object(dict).setdefault("begin", time.monotonic())
+
+
+def seconds_since_start() -> float:
+    """Return the time in s since the command began; 0 if that was not noted."""
+    begin = click.get_current_context().ensure_object(dict).get("begin")
+    return 0.0 if begin is None else time.monotonic() - float(begin)
 
 
 class StageProgress:
@@ -35,7 +46,9 @@ class StageProgress:
         console = Console(stderr=True)
         columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), TimeElapsedColumn())
         silent = is_quiet()
-        self._progress = Progress(*columns, console=console, disable=silent or not console.is_terminal)
+        self._progress = Progress(
+            *columns, console=console, disable=silent or not console.is_terminal, transient=not is_verbose()
+        )  # the summary alone stays on the screen
         self._tasks: dict[str, TaskID] = {}
         self._log, self._each_platform = not console.is_terminal and not silent, platforms != "host"
         self._begin = time.monotonic()

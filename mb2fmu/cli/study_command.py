@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -16,13 +17,17 @@ from mb2fmu.cli.command_options import (
     combine_options,
     is_quiet,
     json_file_option,
-    print_unless_quiet,
     set_option,
+    verbose_option,
 )
 from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.verdict_output import print_summary
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
+
+    from mb2fmu.pipeline.study_runs.study_run import StudyOutcome
+    from mb2fmu.report.verdict_summary import SummaryLine
 
 DEFAULT_SPREAD, DEFAULT_CASE_COUNT = 0.1, 100
 """Defaults: parameters vary by ± 10 % in 100 cases."""
@@ -230,7 +235,7 @@ def _form_cases_table(given: Mapping[str, Any]) -> dict[str, Any]:
 )
 @click.option("--resume", is_flag=True, help="Go on with the study in DIR; refused if FMU or plan are others.")
 @add_plan_options
-@combine_options(set_option, json_file_option, add_quiet_and_debug_options)
+@combine_options(set_option, json_file_option, verbose_option, add_quiet_and_debug_options)
 def study(
     source: Path,
     folder: Path,
@@ -278,12 +283,26 @@ def study(
     if str(json_file) == "-":
         click.echo(text, nl=False)
     else:
-        print_unless_quiet(f"{outcome.study.model}: {outcome.cases} cases, {outcome.failed} failed")
-        print_unless_quiet(f"Results: {facts['results']}")
-        for line in filter(None, (outcome.spread, outcome.effort)):
-            print_unless_quiet(line)
-        print_unless_quiet(f"Summary: {facts['summary']}")
+        _print_outcome(outcome)
     click.get_current_context().exit(1 if outcome.failed else 0)
+
+
+def _print_outcome(outcome: StudyOutcome) -> None:
+    """Print how many cases ran, and where the results are."""
+    from mb2fmu.report.verdict_summary import SummaryLine
+
+    good = outcome.cases - outcome.failed
+    text = f"{outcome.study.model}: {good} of {outcome.cases} cases ran"
+    headline = SummaryLine("", text + (f", {outcome.failed} failed" if outcome.failed else ""), "good")
+    lines: list[SummaryLine] = []
+    if outcome.failed:
+        headline = replace(headline, state="bad")
+        lines.append(SummaryLine("Failed", "the column message of the results says why"))
+    lines += [SummaryLine("Varied", outcome.spread)] if outcome.spread else []
+    lines += [SummaryLine("Time", outcome.effort)] if outcome.effort else []
+    lines.append(SummaryLine("Results", str(outcome.folder / "results.parquet"), is_path=True))
+    lines.append(SummaryLine("Report", str(outcome.summary), is_path=True))
+    print_summary(headline, lines)
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])

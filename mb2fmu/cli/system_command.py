@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,17 @@ from mb2fmu.cli.command_options import (
     combine_options,
     folder_option,
     json_file_option,
-    print_unless_quiet,
     set_option,
+    verbose_option,
 )
 from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.verdict_output import print_summary
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from mb2fmu.pipeline.system_runs.system_run import SystemRunResult
+    from mb2fmu.report.verdict_summary import SummaryLine, SummaryState
     from mb2fmu.systems.ssp.ssp_archive import SspVersion
 
 
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
     help="Version of the .ssp. The draft writes connected terminals as such; most importers read 1.0 alone.",
 )
 @click.option("--parquet", is_flag=True, help="Also write the results as Parquet, DIR/NAME.parquet.")
-@combine_options(json_file_option, set_option, add_quiet_and_debug_options)
+@combine_options(json_file_option, set_option, verbose_option, add_quiet_and_debug_options)
 def system(
     system: Path,
     folder: Path,
@@ -80,34 +85,91 @@ def system(
 
 
 def _print_system_result(done: SystemRunResult, *, asked: bool) -> None:
-    """Say what a system did; with other masters asked, also which outputs they read too early."""
+    """Print the verdict; all numbers and notes with ``--verbose``."""
+    from mb2fmu.report.verdict_summary import SummaryLine
+
+    lines = [*_summarize_run(done), *_summarize_masters(done)]
+    notes = [*done.joined.notes, *done.motion.statistics["notes"]]
+    if notes:
+        more = f" ({len(notes) - 1} more with -v)" if len(notes) > 1 else ""
+        lines.append(SummaryLine("Note", notes[0] + more))
+    for label, suffix in (("SSP", ".ssp"), ("Report", ".html")):
+        lines += [SummaryLine(label, str(path), is_path=True) for path in done.files if path.suffix == suffix]
+    print_summary(_format_system_headline(done), lines, lambda _width: _list_system_details(done, asked=asked))
+
+
+def _format_system_headline(done: SystemRunResult) -> SummaryLine:
+    """Return the verdict in one line."""
+    from mb2fmu.report.verdict_summary import SummaryLine
+
+    name, bound = done.joined.system.name, done.joined.system.run_settings.bound
+    took = f" ({sum(each.seconds for each in done.timings):.1f} s)"
+    if not done.deviations:
+        return SummaryLine("", f"{name} was run; no monolithic model to compare it with{took}", "plain")
+    worst = max(done.deviations, key=lambda each: each.relative_error)
+    share = f"{worst.name} is off by {100.0 * worst.relative_error:.2g} % of its size"
+    if bound is None:
+        text = f"{name} was run, not judged: {share}; system.experiment(..., bound=1e-3) states a bound{took}"
+        return SummaryLine("", text, "plain")
+    text = f"{name} {'passed' if done.passed else 'failed'}: at worst {share}, the bound is {100.0 * bound:.2g} %{took}"
+    return SummaryLine("", text, "good" if done.passed else "bad")
+
+
+def _summarize_run(done: SystemRunResult) -> Iterator[SummaryLine]:
+    """Yield what was run, and how well it agrees."""
+    from mb2fmu.report.verdict_summary import SummaryLine
+
+    tally, bound = done.motion.statistics, done.joined.system.run_settings.bound
+    yield SummaryLine("Run", f"{tally['steps']} communication steps, {tally['total_passes']} iterations")
+    if done.deviations:
+        bad = [each for each in done.deviations if bound is not None and not each.relative_error <= bound]
+        total = len(done.deviations)
+        state: SummaryState = "bad" if bad else "good" if bound is not None else "plain"
+        text = (
+            f"{total - len(bad)} of {total} variables within the bound" if bound is not None else f"{total} variables"
+        )
+        yield SummaryLine("Reference", f"{text}, compared with the monolithic model", state)
+        for each in bad[:4]:
+            yield SummaryLine("", f"{each.name}: off by {each.max_error:.3g} {each.unit}", "bad")
+    if done.motion.bonds:
+        defects = [abs(float(value)) for value in done.motion.energy_defects[-1]]
+        k = max(range(len(defects)), key=defects.__getitem__)
+        yield SummaryLine("Energy", f"at worst {defects[k]:.3g} J lost or gained, at {done.motion.bonds[k]}")
+
+
+def _summarize_masters(done: SystemRunResult) -> Iterator[SummaryLine]:
+    """Yield what other masters made of the same files."""
+    from mb2fmu.report.verdict_summary import SummaryLine
     from mb2fmu.systems.exports.foreign_masters import find_largest_difference
+
+    for k, answer in enumerate(done.answers):
+        far = find_largest_difference(answer, done.deviations)
+        text = f"{answer.master_name}: {answer.failure or 'ran'}"
+        if far:
+            text += f"; at the end {100.0 * far[0]:.2g} % of its size from the monolithic model: {far[1]}"
+        yield SummaryLine("Masters" if k == 0 else "", text, "bad" if answer.failure else "plain")
+
+
+def _list_system_details(done: SystemRunResult, *, asked: bool) -> Iterator[Text]:
+    """Yield all numbers; with other masters requested, also which outputs they read too early."""
+    from rich.text import Text
+
     from mb2fmu.systems.resolved_system import find_stale_reads
 
-    tally = done.motion.statistics
-    print_unless_quiet(f"{done.joined.system.name}: {tally['steps']} steps, {tally['total_passes']} passes")
-    for note in (*done.joined.notes, *tally["notes"]):
-        print_unless_quiet(f"Note: {note}")
+    for note in (*done.joined.notes, *done.motion.statistics["notes"]):
+        yield Text(f"Note: {note}")
     for note in find_stale_reads(done.joined.wiring).values() if asked else ():
-        print_unless_quiet(f"Note: {note}")
+        yield Text(f"Note: {note}")
     width = max((len(each.name) for each in done.deviations), default=0)
     for each in done.deviations:
-        print_unless_quiet(
+        yield Text(
             f"  {each.name:{width}}  largest error {each.max_error:.3e} {each.unit}, "
             f"{each.relative_error:.2e} of its size"
         )
     for k, bond in enumerate(done.motion.bonds):
-        print_unless_quiet(f"  bond {bond}: energy defect {done.motion.energy_defects[-1, k]:.3e} J")
+        yield Text(f"  bond {bond}: energy defect {done.motion.energy_defects[-1, k]:.3e} J")
     for answer in done.answers:
         values = ", ".join(f"{name} = {value:.9g}" for name, value in answer.final_values.items())
-        print_unless_quiet(f"  {answer.master_name}: {answer.failure or values}")
+        yield Text(f"  {answer.master_name}: {answer.failure or values}")
         if answer.note:
-            print_unless_quiet(f"    {answer.note}")
-        if far := find_largest_difference(answer, done.deviations):
-            print_unless_quiet(f"    at the end {far[0]:.2e} of its size from the monolithic model: {far[1]}")
-    bound = done.joined.system.run_settings.bound
-    if bound is not None and done.deviations:
-        print_unless_quiet(f"{'Passed' if done.passed else 'Failed'}: the bound is {bound:g} of each variable's size")
-    elif done.deviations:
-        print_unless_quiet("Not judged: no bound is stated; system.experiment(…, bound=1e-3) states one")
-    print_unless_quiet("\n".join(str(path) for path in done.files if path.suffix in {".ssp", ".html"}))
+            yield Text(f"    {answer.note}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.command_options import add_quiet_and_debug_options, combine_options, set_option
+from mb2fmu.cli.command_options import add_quiet_and_debug_options, combine_options, set_option, verbose_option
 from mb2fmu.cli.progress import StageProgress
 from mb2fmu.cli.verdict_output import print_table_verdicts, print_validation_verdict, verdict_json_option
 
@@ -72,7 +72,7 @@ _table_options = (
     metavar="FILE.html",
     help="Say whether this report is about NAME.fmu (the one beside it, if none is given), and what it says of it.",
 )
-@combine_options(set_option, verdict_json_option, add_quiet_and_debug_options)
+@combine_options(set_option, verdict_json_option, verbose_option, add_quiet_and_debug_options)
 def validate(
     fmu: Path | None,
     model: Path | None,
@@ -131,7 +131,7 @@ def validate(
         validated = replace(validated, result=replace(validated.result, tables=tables))
     if report:
         pipeline.write(report, pipeline.render_validation_report(validated))
-    print_validation_verdict(validated.result, json_file, {"report": report} if report else {})
+    print_validation_verdict(validated.result, json_file, fmu, report)
 
 
 def _refuse_files_as_start_values(starts: tuple[str, ...]) -> None:

@@ -1,32 +1,65 @@
-"""Show verdicts of the commands that judge an FMU."""
+"""Show verdicts of commands: a short summary, all tables with ``--verbose``, JSON where it is asked for."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.command_options import is_quiet, json_file_option
+from mb2fmu.cli.command_options import is_quiet, is_verbose, json_file_option
+from mb2fmu.cli.progress import seconds_since_start
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
+    from mb2fmu.pipeline import RunResult
+    from mb2fmu.report.verdict_summary import SummaryLine
     from mb2fmu.validation import TableResult, ValidationResult
 
 PIPED_WIDTH_CHARACTERS = 120
+MAX_LINES_GOOD, MAX_LINES_BAD = 14, 30
+"""Lines of a summary."""
 
 verdict_json_option = json_file_option
 
 
-def print_validation_verdict(result: ValidationResult, json_file: Path | None, files: Mapping[str, Path]) -> None:
-    """Print a verdict and the places of written files; end with exit code 0 or 1."""
+def print_run_verdict(run: RunResult, json_file: Path | None, report: Path) -> None:
+    """Print the verdict on an FMU that was made here; end with exit code 0 or 1."""
+    from mb2fmu.report.sections.fmu_facts import summarize_fmu
+    from mb2fmu.report.verdict_summary import SummaryLine
+
+    built = run.exported.build
+    made = [SummaryLine("FMU", text, is_path=path) for text, path in ((str(run.exported.path), True),)]
+    made.append(SummaryLine("", summarize_fmu(built.derivation.equations, built.interface, built.platforms)))
+    files = [SummaryLine("Report", str(report), is_path=True)]
+    _finish_validation(run.validated.result, json_file, made, files)
+
+
+def print_validation_verdict(result: ValidationResult, json_file: Path | None, fmu: Path, report: Path | None) -> None:
+    """Print the verdict on any FMU, and where the report is; end with exit code 0 or 1."""
+    from mb2fmu.report.verdict_summary import SummaryLine
+    from mb2fmu.validation.result import INTERFACE_TYPE_NAMES
+
+    kinds = " and ".join(INTERFACE_TYPE_NAMES[kind.simulation.kind].split(",")[0] for kind in result.kinds)
+    made = [SummaryLine("FMU", str(fmu), is_path=True), SummaryLine("", kinds)]
+    files = [SummaryLine("Report", str(report), is_path=True)] if report else []
+    _finish_validation(result, json_file, made, files)
+
+
+def _finish_validation(
+    result: ValidationResult, json_file: Path | None, made: Sequence[SummaryLine], files: Sequence[SummaryLine]
+) -> None:
+    """Print a validation; end with exit code 0 or 1."""
     from mb2fmu.report.terminal_verdict import format_verdict_blocks
+    from mb2fmu.report.verdict_summary import summarize_validation
 
     text = result.to_json(timings=True) if json_file is not None else ""
-    _print_verdict(text, json_file, lambda width: format_verdict_blocks(result, width), files)
+    if not write_json_text(text, json_file):
+        headline, lines = summarize_validation(result, made, files, seconds_since_start())
+        print_summary(headline, lines, lambda width: format_verdict_blocks(result, width))
     click.get_current_context().exit(0 if result.passed else 1)
 
 
@@ -35,30 +68,57 @@ def print_table_verdicts(results: Sequence[TableResult], json_file: Path | None)
     from mb2fmu.report.sections.measurement_comparison import format_tables_as_json, format_tables_for_terminal
 
     text = format_tables_as_json(results) if json_file is not None else ""
-    _print_verdict(text, json_file, lambda width: format_tables_for_terminal(results, width), {})
+    if not write_json_text(text, json_file) and not is_quiet():
+        console = make_console()
+        for block in format_tables_for_terminal(results, console.width):
+            console.print(block)
     click.get_current_context().exit(0 if all(result.passed for result in results) else 1)
 
 
-def _print_verdict(
-    text: str,
-    json_file: Path | None,
-    blocks: Callable[[int], Iterable[RenderableType]],
-    files: Mapping[str, Path],
+def print_summary(
+    headline: SummaryLine,
+    lines: Iterable[SummaryLine],
+    details: Callable[[int], Iterable[RenderableType]] | None = None,
 ) -> None:
-    """Print JSON where it goes to stdout; else print blocks, and write JSON into its file."""
-    from rich.console import Console
+    """Print details where they are asked for, then the headline and a line for each question.
 
-    from mb2fmu import pipeline
-
-    if json_file is not None and str(json_file) == "-":
-        click.echo(text, nl=False)
-        return
-    if json_file is not None:
-        pipeline.write(json_file, text.encode())
+    Args:
+        headline: The verdict.
+        lines: Answers to the user's questions.
+        details: Returns all tables for a width; printed with ``--verbose`` only.
+    """
     if is_quiet():
         return
-    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH_CHARACTERS)
-    for block in blocks(console.width):
-        console.print(block)
-    for what, path in files.items():
-        console.print(f"{what}: {path}", soft_wrap=True, highlight=False, markup=False)
+    from rich.text import Text
+
+    from mb2fmu.report.verdict_summary import format_summary, limit_lines
+
+    console = make_console()
+    if details is not None and is_verbose():
+        for block in details(console.width):
+            console.print(block)
+        console.print(Text())
+    rows = list(format_summary(headline, lines, console.width, sys.stdout.encoding))
+    most = MAX_LINES_BAD if headline.state == "bad" else MAX_LINES_GOOD
+    for row in rows if is_verbose() else limit_lines(rows, most):
+        console.print(row, soft_wrap=True, highlight=False)
+
+
+def make_console() -> Console:
+    """Return a console as wide as the terminal; of a fixed width, and without colours, where there is none."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else PIPED_WIDTH_CHARACTERS, highlight=False)
+
+
+def write_json_text(text: str, json_file: Path | None) -> bool:
+    """Write JSON where ``--json`` says; return whether it went to stdout, instead of the text."""
+    if json_file is None:
+        return False
+    if str(json_file) == "-":
+        click.echo(text, nl=False)
+        return True
+    from mb2fmu import pipeline
+
+    pipeline.write(json_file, text.encode())
+    return False

@@ -1,8 +1,8 @@
 """``SOLVERS``: one row per integration method of Co-Simulation; the runtime uses the same numbers.
 
 A new method is a row here, a C file with its step and dense output, its row in
-``fmu/emit_c/runtime/solver_methods.c``, and a line in docs/native.md. Choices of the command, the enumeration that
-importers see and the names in reports come from here.
+``fmu/emit_c/runtime/solver_methods.c``, and a line in docs/reference/native.md. Choices of the command, the
+enumeration that importers see and the names in reports come from here.
 """
 
 from __future__ import annotations

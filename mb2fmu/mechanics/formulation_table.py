@@ -1,7 +1,7 @@
 """``FORMULATIONS``: one row per formulation of the equations of motion.
 
 A new formulation is a file in ``formulation/``, a row here, its line in the contract of independence (pyproject.toml),
-and a line in docs/theory.md. Choices of the command, messages and the names in reports come from here.
+and a line in docs/explanation/theory.md. Choices of the command, messages and the names in reports come from here.
 """
 
 from __future__ import annotations

@@ -74,13 +74,27 @@ class _EventFunction(sm.Function):  # type: ignore[misc] # SymPy has no types
 
 
 class Pre(_EventFunction):
-    """``pre(x)``: the value of x just before the event, usable in values that an event sets; elsewhere it is x."""
+    """``pre(x)``: the value of x just before the event, usable in values that an event sets; elsewhere it is x.
+
+    Example:
+        >>> import sympy.physics.mechanics as me, mb2fmu
+        >>> v = me.dynamicsymbols("v")
+        >>> -0.7 * mb2fmu.pre(v)  # the speed after an impact: model.when(h <= 0, {v: -0.7 * pre(v)})
+        -0.7*pre(v(t))
+    """
 
     nargs = 1
 
 
 class NoEvent(_EventFunction):
-    """``no_event(expression)``: the expression without events; integrators step across its jumps and kinks."""
+    """``no_event(expression)``: the expression without events; integrators step across its jumps and kinks.
+
+    Example:
+        >>> import sympy as sm, mb2fmu
+        >>> x = sm.Symbol("x", real=True)
+        >>> mb2fmu.no_event(sm.Abs(x)).args
+        (Abs(x),)
+    """
 
     nargs = 1
 
@@ -94,6 +108,12 @@ class StickingSign(_EventFunction):
     """``sticking_sign(v, ratio)``: sign(v); while v is held at zero, the value in [-ratio, ratio] that holds it there.
 
     Dry friction is -F_k sticking_sign(v, F_s/F_k): F_k while it slides, at most F_s while it sticks.
+
+    Example:
+        >>> import sympy.physics.mechanics as me, mb2fmu
+        >>> v = me.dynamicsymbols("v")
+        >>> -2.0 * mb2fmu.sticking_sign(v, 1.25)  # slides at 2 N, sticks up to 2.5 N
+        -2.0*sticking_sign(v(t), 1.25)
     """
 
     nargs = 2

@@ -65,7 +65,7 @@ class Model(
     AddedLoadDeclarations,
     AppearanceDeclarations,
 ):
-    """A mechanism and the declarations of its quantities; docs/models.md shows how.
+    """A mechanism and the declarations of its quantities; docs/reference/models.md shows how.
 
     Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check_model``.
     Numbers are in the declared unit; units are written as Modelica does.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mb2fmu.model.model import Model
 
 _MODEL_REMEDY = "write  def build() -> Model: …  in it, or begin with  mb2fmu new NAME"
-_SYSTEM_REMEDY = "write  def build() -> CoupledSystem: …  in it; docs/systems.md shows how"
+_SYSTEM_REMEDY = "write  def build() -> CoupledSystem: …  in it; docs/how_to/systems.md shows how"
 
 
 class _HasSource(Protocol):

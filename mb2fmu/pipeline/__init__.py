@@ -63,7 +63,8 @@ from mb2fmu.pipeline.study_runs.point_analyses import linearize, sensitivities, 
 __all__ = [
     "BuildOptions", "Derivation", "ExportOptions", "ExportResult", "FmuBuild", "FmuSimulation", "FormulationOptions",
     "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver", "StageTime", "ValidationOutcome",
-    "animate", "build", "derive", "draw_model_graph", "export", "export_source_code", "linearize", "load", "measure",
+    "animate", "build", "derive", "draw_model_graph", "export", "export_source_code",
+    "linearize", "load", "measure",
     "quantities", "render_validation_report", "rhs", "right_hand_side", "run", "sensitivities", "simulate",
     "start_values", "sweep", "validate", "write",
 ]  # fmt: skip
@@ -85,6 +86,12 @@ def export(
     beside the FMU: what one of them cannot express is told before anything is written. In the FMU is a page that
     describes it; the validation is put there by :func:`run`. A report beside it, of the FMU that it replaces, is
     removed.
+
+    Example:
+        >>> import tempfile, mb2fmu
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     mb2fmu.export("simple_pendulum", folder, fmi="3").path.name
+        'SimplePendulum.fmu'
     """
     forming, building = split_options(options)
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
@@ -116,6 +123,17 @@ def run(
 
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``PlatformError`` if the FMU would not run here.
+
+    Example:
+        >>> import tempfile, mb2fmu
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = mb2fmu.run("simple_pendulum", folder)
+        >>> result.passed
+        True
+        >>> result.path.name, result.report.name
+        ('SimplePendulum.fmu', 'SimplePendulum.html')
+        >>> result.errors[0].ratio < 1.0
+        True
     """
     publication_rules.refuse_unrunnable_fmu(options)
     forming, building = split_options(options)

@@ -30,6 +30,7 @@ _VERDICT_STYLES = {"passed": "green", "failed": "bold red", "unjudged": "bold ye
 def format_verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableType]:
     """Yield blocks for a terminal of that ``width``."""
     yield _make_variable_table(result, wide=width >= NARROW_WIDTH)
+    yield from _format_reason_lines(result)
     yield from _format_horizon_lines(result)
     if result.invariants:
         yield _make_invariant_table(result, wide=width >= NARROW_WIDTH)
@@ -151,8 +152,7 @@ def _make_variable_table(result: ValidationResult, *, wide: bool) -> Table:
     """Return the table of the variables: range, error and bound; ``wide`` adds where and up to when."""
     table = _make_table("FMU against the reference", "variable", "range", "error", wide=wide)
     for variable in result.variables:
-        reason = f" ({variable.reason})" if variable.reason and wide else ""
-        verdict = Text(f"{variable.verdict}{reason}", style=_VERDICT_STYLES[variable.verdict])
+        verdict = Text(variable.verdict, style=_VERDICT_STYLES[variable.verdict])
         columns = [
             variable.name,
             variable.unit,
@@ -164,6 +164,13 @@ def _make_variable_table(result: ValidationResult, *, wide: bool) -> Table:
         kept = columns if wide else [f"{columns[0]} ({columns[1]})", *columns[3:]]
         table.add_row(*kept, _format_number(variable.ratio), *horizon, verdict)
     return table
+
+
+def _format_reason_lines(result: ValidationResult) -> Iterator[Text]:
+    """Yield why a variable is not predictable to the end or failed, where the table's numbers do not say it."""
+    for variable in result.variables:
+        if variable.reason and not variable.reason.startswith("the error is "):
+            yield Text(f"  {variable.name}: {variable.reason}", style=_VERDICT_STYLES[variable.verdict])
 
 
 def _format_horizon_lines(result: ValidationResult) -> Iterator[Text]:
@@ -194,25 +201,18 @@ def _make_invariant_table(result: ValidationResult, *, wide: bool) -> Table:
 def _make_table(title: str, subject: str, spread: str | None, value: str, *, wide: bool) -> Table:
     """Return a table; only variables have a ``spread`` and a time until which they are predictable."""
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
-    table.add_column(subject, overflow="fold")
+    table.add_column(subject, overflow="ellipsis", no_wrap=True)
     if wide:
-        table.add_column("unit")
+        table.add_column("unit", no_wrap=True)
     numbers = [value, "bound", f"{value}/bound"]
     if wide:
         numbers = [
             *([spread] if spread else []),
             *numbers,
             "at t in s",
-            *(
-                [
-                    "predictable\
-until"
-                ]
-                if spread
-                else []
-            ),
+            *(["predictable until"] if spread else []),
         ]
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict")
+    table.add_column("verdict", no_wrap=True)
     return table

@@ -167,7 +167,9 @@ def parse_settings(
         try:
             found[key] = _SETTING_READERS[key](_parse_toml_text(value))
         except (ValueError, TypeError) as error:
-            faults.append(Fault(f"the setting {key} = {value!r} cannot be: {error}", where, "see docs/robots.md"))
+            faults.append(
+                Fault(f"the setting {key} = {value!r} cannot be: {error}", where, "see docs/reference/robots.md")
+            )
     return replace(before or RobotSettings(), **found), faults
 
 

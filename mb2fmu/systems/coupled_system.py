@@ -119,7 +119,7 @@ class SteppingOptions(TypedDict, total=False):
 
 
 class CoupledSystem:
-    """Several connected FMUs, and the settings of their run; docs/systems.md shows how.
+    """Several connected FMUs, and the settings of their run; docs/how_to/systems.md shows how.
 
     Declarations are collected, each with the line it stands in, and checked together when the system is wired.
 

@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class SourceTarget:
-    """One target; from these rows come the choices of the command line, what it says of them, and docs/targets.md.
+    """One target: choices of the command line, what it says of them, and docs/reference/targets.md come from it.
 
     Names and calls are as a user writes them; ``NAME`` stands for that of the model. Empty: the target has none.
 
@@ -157,7 +157,7 @@ SOURCE_TARGETS = MappingProxyType({row.name: row for row in _ROWS})
 
 
 def format_targets_as_markdown() -> str:
-    """Return the tables of docs/targets.md: what each target gives, and how its functions are called."""
+    """Return the tables of docs/reference/targets.md: what each target gives, and how its functions are called."""
     given = [
         (
             f"`{row.name}`",

@@ -402,7 +402,7 @@ def test_a_coupler_without_mass_only_transmits(tmp_path):
 
 
 def check_derivatives(program: Program) -> None:
-    """What they cost in counted operations, as docs/sensitivities.md says it."""
+    """What they cost in counted operations, as docs/how_to/sensitivities.md says it."""
     x_dot = count_operations(program, "rhs").total()
     together = count_operations(differentiate_forward(program, "rhs"), "jvp_rhs").total()
     assert together - x_dot <= 3 * x_dot

@@ -129,24 +129,32 @@ def test_start_and_importing(by_day: bool, monkeypatch: pytest.MonkeyPatch) -> N
 
     mpl.use("Agg")
     monkeypatch.setattr("matplotlib.pyplot.show", lambda *_args, **_kwargs: None)
-    reader.read(ROOT / "docs" / "start.md")
+    reader.read(ROOT / "docs" / "tutorials" / "start.md")
     assert Path("crane.svg").is_file()
     shutil.copy("out/Crane.fmu", "Crane.fmu")
-    reader.read(ROOT / "docs" / "importing.md")
+    reader.read(ROOT / "docs" / "how_to" / "importing.md")
 
 
 @pytest.mark.slow
 @by_day_and_night
 def test_tutorial(by_day: bool) -> None:
-    Reader(proving=set() if by_day else None).read(ROOT / "docs" / "tutorial.md")
+    Reader(proving=set() if by_day else None).read(ROOT / "docs" / "tutorials" / "tutorial.md")
     assert Path("out/Cart.fmu").is_file()
 
 
 @pytest.mark.slow
 def test_sympy_scripts() -> None:
     reader = Reader()
-    reader.read(ROOT / "docs" / "sympy_scripts.md")
+    reader.read(ROOT / "docs" / "tutorials" / "sympy_scripts.md")
     assert reader.commands == ["simulate"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["robot", "coupled_system"])
+def test_robot_and_coupled_system(name: str) -> None:
+    reader = Reader(proving=set())
+    reader.read(ROOT / "docs" / "tutorials" / f"{name}.md")
+    assert len(reader.commands) >= 3
 
 
 def test_completion_is_there() -> None:

@@ -13,14 +13,16 @@ import mb2fmu
 from mb2fmu import pipeline
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/decisions/*.md")])
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "models.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "docs" / "reference" / "models.md"], ids=lambda page: page.name
+)
 def test_the_model_shown_works(page: Path, tmp_path: Path) -> None:
     """It is derived and built, and moves as the textbook's pendulum."""
     path = tmp_path / "pendulum.py"
@@ -52,6 +54,19 @@ def test_the_commands_shown_are_there() -> None:
         assert (ROOT / script).stat().st_mode & 0o111, script
 
 
+MOST_WORDS, MOST_README_LINES = 2500, 120
+GENERATED = {"audit_rules.md"}
+"""Pages that code writes."""
+
+
+def test_pages_are_of_a_length_that_is_read() -> None:
+    counts = {
+        str(page.relative_to(ROOT)): len(page.read_text().split()) for page in PAGES if page.name not in GENERATED
+    }
+    assert {name: count for name, count in counts.items() if count > MOST_WORDS} == {}
+    assert len((ROOT / "README.md").read_text().splitlines()) <= MOST_README_LINES
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
@@ -61,7 +76,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_pipeline_page_shows_what_is_there() -> None:
     """Its Python of the stages runs, with the results that its comments promise."""
-    block = next(block for block in blocks(ROOT / "docs" / "pipeline.md", "python") if "pipeline.derive" in block)
+    block = next(
+        block for block in blocks(ROOT / "docs" / "explanation" / "pipeline.md", "python") if "pipeline.derive" in block
+    )
     names: dict[str, object] = {}
     exec(block.replace('"models/', f'"{ROOT}/models/'), names)
     derivation = names["derivation"]

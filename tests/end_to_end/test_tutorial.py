@@ -31,7 +31,7 @@ def executed(name: str, folder: Path, prelude: str = "") -> list[dict[str, str]]
     "prelude", [pytest.param(PRELUDE, id="motion"), pytest.param("", id="whole", marks=pytest.mark.repeats)]
 )
 def test_the_tutorial_runs_and_shows_itself(prelude: str, tmp_path: Path) -> None:
-    shown = executed("tutorial.ipynb", tmp_path, prelude)
+    shown = executed("tutorials/tutorial.ipynb", tmp_path, prelude)
     model, equations, motion, _, proof = shown
     assert "force on the trolley" in model["text/html"]
     assert equations["text/latex"].startswith("$\\displaystyle")
@@ -46,9 +46,10 @@ def test_the_tutorial_runs_and_shows_itself(prelude: str, tmp_path: Path) -> Non
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::RuntimeWarning")
 def test_the_notebook_of_a_robot_runs(tmp_path: Path) -> None:
     (tmp_path / "pictures").mkdir()
+    (tmp_path / "tutorials").mkdir()
     for name in ("arm.urdf", "arm.toml"):
         shutil.copy(DOCS / "pictures" / name, tmp_path / "pictures")
-    _, holding, standing, moving, motion, unit = executed("robots.ipynb", tmp_path)
+    _, holding, standing, moving, motion, unit = executed("tutorials/robots.ipynb", tmp_path / "tutorials")
     assert "nan" not in holding["text/plain"]
     fallen, held = (float(word) for word in re.findall(r"([\d.e+-]+) rad/s2", standing["text/plain"]))
     assert held < 1e-9

@@ -22,7 +22,7 @@ def test_one_version():
 
 
 def test_the_importing_page_names_the_versions_that_the_tests_run():
-    page = (ROOT / "docs" / "importing.md").read_text()
+    page = (ROOT / "docs" / "how_to" / "importing.md").read_text()
     locked = dict(re.findall(r"^([\w-]+)==(\S+)", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE))
     rows = {line.split("|")[1].strip(): line for line in page.splitlines() if line.endswith("| every commit |")}
     packages = {"FMPy": "fmpy", "CasADi": "casadi", "ecos": "ecospy", "libcosim": "libcosimpy"}
@@ -45,7 +45,7 @@ def test_links_of_the_readme_become_absolute():
     assert targets
     assert all(target.startswith(("https://", "#")) for target in targets)
     assert "![" not in readme or re.search(rf"!\[[^\]]*\]\({ADDRESS}/raw/v1/docs/pictures/", readme)
-    assert f"[Importing]({ADDRESS}/blob/v1/docs/importing.md)" in readme
+    assert f"[Importing]({ADDRESS}/blob/v1/docs/how_to/importing.md)" in readme
 
 
 def test_the_wheel_takes_the_models_along():

@@ -83,7 +83,7 @@ def test_the_pages_load_nothing_from_elsewhere(site):
 
 @pytest.mark.slow
 def test_the_api_shows_what_is_public(site):
-    page = (site / "api.html").read_text()
+    page = (site / "reference" / "api.html").read_text()
     for name in (
         "Model",
         "Parts",

@@ -1,4 +1,4 @@
-"""Impulses and forces of unilateral contacts as nodes; ``docs/impacts.md`` derives them.
+"""Impulses and forces of unilateral contacts as nodes; ``docs/explanation/impacts.md`` derives them.
 
 All are in terms of W = G M^-1 G^T, in which M^-1 respects the constraints of the mechanism: what an impulse at one
 contact changes the gaps' rates by. Comparisons here are made where they are evaluated: they are no switches.

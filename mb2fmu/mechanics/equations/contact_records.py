@@ -7,10 +7,11 @@ Of contact k with the gap g_k(q, t) >= 0 and G_k = dg_k'/du:
     M u' + A^T lambda = f + sum G_k^T N_k
     M (u+ - u-) + A^T Gamma = sum G_k^T Lambda_k,    A (u+ - u-) = 0       at an impact
 
-What the impulses Lambda_k are is the law of the impact; ``docs/impacts.md`` derives it.
+What the impulses Lambda_k are is the law of the impact; ``docs/explanation/impacts.md`` derives it.
 
 Where there is friction, with the speed of slip s_k = H_k u + d_k along the tangent of a motion in a plane, the
-tangential force T_k acts as H_k^T T_k, and so does the tangential impulse; ``docs/contact_friction.md`` has the law.
+tangential force T_k acts as H_k^T T_k, and so does the tangential impulse; ``docs/explanation/contact_friction.md``
+has the law.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ Of a row with the position phi(q, t) and G = dphi'/du, held from an instant at w
     M u' + A^T mu = f + sum G^T lambda
     M (u+ - u-) + A^T Gamma = sum G^T Lambda,    A (u+ - u-) = 0,    G u+ + b = 0       where a latch closes
 
-The last line is over all rows that are held then, of this latch and of others. ``docs/latches.md`` derives it.
+The last line is over all rows that are held then, of this latch and of others. ``docs/explanation/latches.md``
+derives it.
 """
 
 from __future__ import annotations

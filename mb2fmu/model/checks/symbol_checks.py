@@ -150,7 +150,12 @@ class _SymbolFaultCollector:
         for function, order in sorted(inside.derivatives, key=str):
             self._derivative(function, order, occurrence)
         for name in sorted(inside.unsupported):
-            self._add(f"{name} is not a supported function", name, occurrence, "see docs/models.md for those that are")
+            self._add(
+                f"{name} is not a supported function",
+                name,
+                occurrence,
+                "see docs/reference/models.md for those that are",
+            )
         if not inside.defined:
             self._add("a number is not finite", str(occurrence.expression), occurrence, "remove NaN and infinity")
 

@@ -74,7 +74,7 @@ class AddedLoadDeclarations:
         super().__init__()
 
     def add(self, element: ElementType) -> ElementType:
-        """Add an element: friction, a brake, a stop (docs/events.md); its variables carry its name.
+        """Add an element: friction, a brake, a stop (docs/explanation/events.md); its variables carry its name.
 
         Example:
             >>> model.add(CoulombFriction("bearing", joint, kinetic=0.2))                       # doctest: +SKIP
@@ -86,7 +86,10 @@ class AddedLoadDeclarations:
             The element.
         """
         if not callable(getattr(element, "add_to", None)):
-            what, remedy = f"{element!r} is no element", "add one of docs/events.md, or what has a method add_to"
+            what, remedy = (
+                f"{element!r} is no element",
+                "add one of docs/explanation/events.md, or what has a method add_to",
+            )
             self.element_faults.append(Fault(f"model.add: {what}", find_user_line(), remedy))
             return element
         outside, name = self._adding, getattr(element, "name", None)

@@ -23,6 +23,13 @@ def orient_by_quaternion(
 
     Returns:
         The four kinematic equations, expressions that vanish.
+
+    Example:
+        >>> import sympy.physics.mechanics as me, mb2fmu
+        >>> N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
+        >>> e, w = me.dynamicsymbols("e:4"), me.dynamicsymbols("w:3")
+        >>> len(mb2fmu.orient_by_quaternion(A, N, e, w))
+        4
     """
     w, x, y, z = quaternion
     p, q, r = speeds

@@ -59,6 +59,11 @@ def derive(
 
     Raises:
         Mb2FmuError: The class of the stage that found fault.
+
+    Example:
+        >>> import mb2fmu
+        >>> mb2fmu.derive("simple_pendulum", method="kane")
+        <Derivation SimplePendulum: by kane; states theta, omega>
     """
     stage = Stopwatch(observer)
     checked, read = import_model(model, arguments, stage)

@@ -40,7 +40,7 @@ class BuildOptions(TypedDict, total=False):
             FMI 3 also ``wasm32-wasip2``, a component of WebAssembly.
         compiler: Native only: ``zig`` (a package), or ``cc``, the system's; None: zig where it is installed.
         fast: Native only: allow fused multiply-adds; platforms then differ in the last digits.
-        solver: Solver of the Co-Simulation at the start (see docs/native.md); None: as the model's experiment says.
+        solver: Solver of the Co-Simulation at the start (docs/reference/native.md); None: the experiment's.
     """
 
     backend: Backend

@@ -6,7 +6,7 @@ They are plain data; how notebooks show them is registered by ``notebook_display
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from mb2fmu.compiler.program.result_dependencies import count_operations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import Declarations, ModelDefinition
     from mb2fmu.validation import ValidationResult
+    from mb2fmu.validation.comparison.error_list import ErrorList
     from mb2fmu.visualization import Scene
     from mb2fmu.visualization.interactive_fmu import InteractiveFmu
 
@@ -114,7 +115,15 @@ class FmuBuild:
 
     def __repr__(self) -> str:
         """Return a line: the model, and the contents of the FMU."""
-        return f"<Build {self.derivation.definition.name}: {len(self.core)} files in the FMU>"
+        return f"<FmuBuild {self.derivation.definition.name}: {len(self.core)} files in the FMU>"
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms that the FMU has a binary for, by FMI's names; () for an FMU of Python code."""
+        if self.interface.target.backend != "native":
+            return ()
+        paths = (PurePosixPath(path).parts for path in self.core.files)
+        return tuple(sorted({parts[1] for parts in paths if parts[0] == "binaries"}))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -128,7 +137,7 @@ class ExportResult:
 
     def __repr__(self) -> str:
         """Return a line: the model, and the FMU's path."""
-        return f"<Exported {self.build.derivation.definition.name}: {self.path}>"
+        return f"<ExportResult {self.build.derivation.definition.name}: {self.path}>"
 
     def _repr_html_(self) -> str:
         """Return the FMU's place and page, for notebooks."""
@@ -155,7 +164,7 @@ class ValidationOutcome:
 
     def __repr__(self) -> str:
         """Return a line: the model and the verdict."""
-        return f"<Validated {self.definition.name}: {'passed' if self.passed else 'FAILED'}>"
+        return f"<ValidationOutcome {self.definition.name}: {'passed' if self.passed else 'FAILED'}>"
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
@@ -165,6 +174,13 @@ class ValidationOutcome:
     def passed(self) -> bool:
         """True if the FMU met all bounds."""
         return self.result.passed
+
+    @property
+    def errors(self) -> ErrorList:
+        """The error of each variable, over all runs of the FMU; prints as a table."""
+        from mb2fmu.validation.comparison.error_list import list_errors
+
+        return list_errors(self.result)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -184,9 +200,9 @@ class RunResult:
     timings: tuple[StageTime, ...]
 
     def __repr__(self) -> str:
-        """Return a line: the model, the verdict, paths of FMU and report."""
+        """Return a line: the model, the verdict, the FMU's path, and its worst error."""
         verdict = "passed" if self.passed else "FAILED"
-        return f"<Finished {self.validated.definition.name}: {verdict}; {self.exported.path}, {self.page}>"
+        return f"<RunResult {self.validated.definition.name}: {verdict}; {self.path}; {self.errors.worst}>"
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
@@ -196,3 +212,20 @@ class RunResult:
     def passed(self) -> bool:
         """True if the FMU met all bounds."""
         return self.validated.passed
+
+    @property
+    def path(self) -> Path:
+        """The FMU."""
+        return self.exported.path
+
+    @property
+    def report(self) -> Path:
+        """The report, an HTML page beside the FMU."""
+        return self.page
+
+    @property
+    def errors(self) -> ErrorList:
+        """The error of each variable, over all runs of the FMU; prints as a table."""
+        from mb2fmu.validation.comparison.error_list import list_errors
+
+        return list_errors(self.validated.result)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load
@@ -19,12 +20,39 @@ from mb2fmu.pipeline.display.motion_drawings import draw_fmu_motion, read_scene_
 from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 from mb2fmu.pipeline.simulation.input_signals import InputValue
 from mb2fmu.pipeline.simulation.model_simulation import simulate_model
-from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation
+from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation, MotionPage
 
 if TYPE_CHECKING:
     from mb2fmu.visualization import Drawing, PlotSignals
 
 Floats = npt.NDArray[np.float64]
+
+
+class MechanismAnimation(NamedTuple):
+    """A mechanism in motion.
+
+    Attributes:
+        drawing: What moves, and how.
+        signals: Variables over time, for the plots beside it.
+    """
+
+    drawing: Drawing
+    signals: PlotSignals
+
+    def page(self, *shown: str) -> MotionPage:
+        """Return it as a page, with the variables ``shown`` in its plot; the first three if none is named."""
+        from mb2fmu import visualization
+
+        names = shown or tuple(self.signals.names[:3])
+        return MotionPage(self.drawing.name, visualization.render_animation_page(*self, shown=names))
+
+    def save(self, path: Path | str, *shown: str) -> Path:
+        """Write the page, whole or not at all."""
+        return self.page(*shown).save(path)
+
+    def _repr_html_(self) -> str:
+        """Return the page, for notebooks."""
+        return notebook_display.render_html(self.page())
 
 
 def animate(
@@ -38,8 +66,8 @@ def animate(
     stop: float | None = None,
     step: float | None = None,
     observer: StageObserver | None = None,
-) -> tuple[Drawing, PlotSignals]:
-    """Return a mechanism in motion, for ``animation.page`` and ``animation.still``.
+) -> MechanismAnimation:
+    """Return a mechanism in motion: ``.save("swing.html")`` writes a page that opens without a network.
 
     Args:
         source: A model, its file, or an FMU (``.fmu``), which is run by fmpy.
@@ -55,6 +83,11 @@ def animate(
 
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``PackageError`` if nothing says what it looks like.
+
+    Example:
+        >>> import mb2fmu
+        >>> mb2fmu.animate("double_pendulum", stop=0.5).page().name
+        'DoublePendulum'
     """
     from mb2fmu.fmu import package
 
@@ -82,7 +115,7 @@ def animate(
             raise ValidationError("this model cannot be the ghost of an FMU:", [fault])
         scene, ghost = require_scene(simulated.derivation), simulated.motion
     with stage("simulate"):
-        return draw_fmu_motion(path, unit, scene, ghost)
+        return MechanismAnimation(*draw_fmu_motion(path, unit, scene, ghost))
 
 
 def _refuse_reference_with_settings(model: AnyModel | None) -> None:
@@ -96,6 +129,6 @@ def _refuse_reference_with_settings(model: AnyModel | None) -> None:
         raise ValidationError("other values, inputs and times cannot be shown beside a model:", [fault])
 
 
-def _draw_simulated_motion(simulated: ModelSimulation | FmuSimulation) -> tuple[Drawing, PlotSignals]:
+def _draw_simulated_motion(simulated: ModelSimulation | FmuSimulation) -> MechanismAnimation:
     """Return a model as its own equations move it, or its unit."""
-    return simulated.drawing(), simulated.signals
+    return MechanismAnimation(simulated.drawing(), simulated.signals)

@@ -38,6 +38,12 @@ def build(
         InterfaceError: If the backend does not make such units.
         PlatformError: If a platform is not known.
         ToolError: If a compiler, or pythonfmu, fails.
+
+    Example:
+        >>> import mb2fmu
+        >>> built = mb2fmu.build(mb2fmu.derive("simple_pendulum"))
+        >>> "modelDescription.xml" in built.core
+        True
     """
     stage = Stopwatch(observer, derivation.timings)
     if options.get("backend", DEFAULT_BACKEND) == "python":

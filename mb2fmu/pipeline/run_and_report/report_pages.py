@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.pipeline.derivation.pipeline_options import ExportOptions
@@ -40,7 +39,7 @@ def render_fmu_description(built: FmuBuild) -> bytes:
     definition, native = built.derivation.definition, built.interface.target.backend == "native"
     source = definition.source
     hashes = {"model file": _hash_file(source)} if source else {}
-    provenance = ReportProvenance(hashes=hashes, platforms=_list_platforms(built))
+    provenance = ReportProvenance(hashes=hashes, platforms=built.platforms)
     licences = "licenses/license.txt" if native else ""
     start = visualization.draw_start(built.scene) if built.scene else None
     theory = form_theory_content(built.derivation.mechanism, limited=True)
@@ -217,7 +216,7 @@ def _render_report(
             unit=unit,
             core=core,
             hashes=hashes,
-            platforms=_list_platforms(built) if built else (),
+            platforms=built.platforms if built else (),
             commands=(command,) if command else (),
             timings=spent,
         ),
@@ -226,14 +225,6 @@ def _render_report(
         limit=limit,
         theory=form_theory_content(validated.mechanism, limited=limit is not None),
     )
-
-
-def _list_platforms(built: FmuBuild) -> tuple[str, ...]:
-    """Return the platforms that the FMU has a binary for, by FMI's names."""
-    if built.interface.target.backend != "native":
-        return ()
-    paths = (PurePosixPath(path).parts for path in built.core.files)
-    return tuple(sorted({parts[1] for parts in paths if parts[0] == "binaries"}))
 
 
 def _format_interactive_fmu(

@@ -50,6 +50,12 @@ def quantities(
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``FormulationError`` with every kind that there is not,
             or that this mechanism does not have.
+
+    Example:
+        >>> import mb2fmu
+        >>> found = mb2fmu.quantities("simple_pendulum", "momenta")
+        >>> len(found.sections)
+        1
     """
     from mb2fmu.report.equation_display import quantity_blocks, quantity_text  # noqa: F401  register their displays
 

@@ -71,6 +71,14 @@ def validate(
 
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``ToolError`` if the FMU fails while it runs.
+
+    Example:
+        >>> import tempfile, mb2fmu
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     exported = mb2fmu.export("simple_pendulum", folder)
+        ...     outcome = mb2fmu.validate(exported.path, "simple_pendulum")
+        >>> outcome.passed
+        True
     """
     stage = Stopwatch(observer)
     checked, read = import_model(model, arguments, stage)
@@ -129,6 +137,18 @@ def measure(
     Raises:
         ValidationError: If a table cannot be read, or does not fit the FMU.
         ToolError: If the FMU fails while it runs.
+
+    Example:
+        >>> import pathlib, tempfile, mb2fmu
+        >>> from mb2fmu.validation import ColumnTolerance, DataRunSettings
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     table = pathlib.Path(folder, "swing.csv")
+        ...     _ = mb2fmu.simulate("simple_pendulum", stop=1.0).to_csv(table)
+        ...     exported = mb2fmu.export("simple_pendulum", folder)
+        ...     settings = DataRunSettings(default_tolerance=ColumnTolerance.read("0.1%"))
+        ...     results = mb2fmu.measure(exported, data=[table], settings=settings)
+        >>> all(result.passed for result in results)
+        True
     """
     from mb2fmu import validation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +41,8 @@ class Model(mb2fmu.model.Model):
         Args:
             path: A URDF file.
             settings: What the file leaves open: base, gravity, inputs, locked, prescribed, start, speeds, limits,
-                inertia, mimic, packages, outputs, loads, energy, stop, step, excitation (docs/robots.md); they replace
-                those of the side file.
+                inertia, mimic, packages, outputs, loads, energy, stop, step, excitation (docs/reference/robots.md);
+                they replace those of the side file.
 
         Raises:
             ModelError: With every fault of the file.
@@ -68,18 +68,33 @@ class Model(mb2fmu.model.Model):
         return rhs(self, method=method)
 
 
-def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> mb2fmu.model.Model:
-    """Return the model of a model file's function, or of a robot description, which then has the methods of this class.
+def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
+    """Return the model of a model file's function, of a shipped model, or of a robot description.
 
     Args:
-        path: Python, or URDF.
+        path: A Python file, the name of a model that comes with mb2fmu, or a robot file (URDF, MJCF, SDF).
         arguments: Replace the function's defaults, or the robot's settings.
+
+    Raises:
+        ModelError: If the file cannot be loaded; with every fault.
+
+    Example:
+        >>> import mb2fmu
+        >>> mb2fmu.load("n_link_pendulum", {"n": 3}).name
+        'NLinkPendulum'
     """
-    return model_derivation.load(path, arguments, Model)
+    return cast("Model", model_derivation.load(path, arguments, Model))  # user files import this very class
 
 
 def rhs(
     model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
 ) -> RightHandSide:
-    """Return the equations of motion of a model as a NumPy callable; arguments as for :func:`derive`."""
+    """Return the equations of motion of a model as a NumPy callable; arguments as for :func:`derive`.
+
+    Example:
+        >>> import mb2fmu
+        >>> f = mb2fmu.rhs("simple_pendulum")
+        >>> float(f(0.0, [0.0, 1.5])[0])  # x' = f(t, x), x = (theta, omega)
+        1.5
+    """
     return right_hand_side(derive(model, arguments=arguments, **options))

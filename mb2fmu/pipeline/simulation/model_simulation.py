@@ -70,6 +70,12 @@ def simulate(
 
     Raises:
         Mb2FmuError: The class of the stage that found fault.
+
+    Example:
+        >>> import mb2fmu
+        >>> motion = mb2fmu.simulate("simple_pendulum", at={"l": 0.5}, stop=1.0)
+        >>> motion["theta"].shape
+        (101,)
     """
     tables = (Path(inputs),) if isinstance(inputs, str | Path) else ()
     given = inputs if isinstance(inputs, Mapping) else {}

@@ -35,6 +35,12 @@ def linearize(
 
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` if there is no such point.
+
+    Example:
+        >>> import mb2fmu
+        >>> found = mb2fmu.linearize("simple_pendulum", at={"theta": 0.0})
+        >>> f"{max(value.imag for value in found.eigenvalues):.3f} rad/s"  # the square root of g/l
+        '3.132 rad/s'
     """
     derivation = derive(model, arguments=arguments, observer=observer, **options)
     start = analysis.set_operating_point_start(derivation.definition, derivation.equations, at or {}, trim)
@@ -67,6 +73,11 @@ def sweep(
 
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` naming the value without such a point.
+
+    Example:
+        >>> import mb2fmu
+        >>> mb2fmu.sweep("simple_pendulum", "l", [0.5, 1.0])
+        <Sweep of l from 0.5 to 1 m: critical values none>
     """
     derivation = derive(model, arguments=arguments, observer=observer, **options)
     definition, equations = derivation.definition, derivation.equations
@@ -107,6 +118,12 @@ def sensitivities(
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` for names that have no derivatives, and
             where an event is only touched (grazing), or two that move apart happen at one instant.
+
+    Example:
+        >>> import mb2fmu
+        >>> found = mb2fmu.sensitivities("simple_pendulum", of=["theta"], to=["l"], stop=0.5)
+        >>> f"{found['theta', 'l'][-1]:.4f} rad/m"  # d(theta)/dl at 0.5 s
+        '1.1529 rad/m'
     """
     derivation = derive(model)
     definition, equations = derivation.definition, derivation.equations

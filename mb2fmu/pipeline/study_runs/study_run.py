@@ -78,7 +78,7 @@ def run_study(
     """Run all cases of a plan; finished cases are kept, however this ends.
 
     Args:
-        plan: A TOML file, see docs/studies.md, or what such a file would say, seen from the working directory.
+        plan: A TOML file, see docs/how_to/studies.md, or what such a file would say, seen from the working directory.
         folder: For results; made if it is not there.
         scheduler: ``local`` (processes of this machine), ``none`` (in this process), or the address of a scheduler of
             dask.distributed.
@@ -138,7 +138,9 @@ def _read_plan_file(path: Path) -> Mapping[str, Any]:
         what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         fault = Fault(what, str(path), "is it the right path, and text in UTF-8?")
     except tomllib.TOMLDecodeError as error:
-        fault = Fault(str(error), str(path), 'names with dots are quoted: "elbow.angle" = …; see docs/studies.md')
+        fault = Fault(
+            str(error), str(path), 'names with dots are quoted: "elbow.angle" = …; see docs/how_to/studies.md'
+        )
     raise AnalysisError("the plan cannot be read:", [fault])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
@@ -9,6 +10,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from mb2fmu.audit import SEVERITIES, AuditResult, AuditRule, Finding, rules
+from mb2fmu.audit.findings import Severity
+from mb2fmu.report.verdict_summary import SummaryLine, SummaryState
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 
@@ -49,6 +52,57 @@ def format_audit_for_terminal(result: AuditResult) -> Iterator[RenderableType]:
     last = f"{result.fmu}: {format_audit_headline(result)}; {effort}"
     good = result.exit_code() == 0
     yield Text(last, style="bold green" if good else "bold red")
+
+
+def summarize_audit(result: AuditResult, fail_on: Severity) -> tuple[SummaryLine, list[SummaryLine]]:
+    """Return the headline and the lines of an audit: what was judged, the worst findings, what was not judged."""
+    passed = result.exit_code(fail_on) == 0
+    headline = SummaryLine(
+        "",
+        f"{result.fmu} {'passed' if passed else 'failed'}: {format_audit_headline(result)} ({result.seconds:.1f} s)",
+        "good" if passed else "bad",
+    )
+    kinds = ", ".join(result.kinds) or "no interface"
+    lines = [SummaryLine("FMU", f"FMI {result.version or 'unknown'}, {kinds}: {result.model}")]
+    lines += list(_summarize_findings(result))
+    tried = f"{len(result.judged)} rules judged, {len(result.tried)} trials with the running FMU"
+    lines.append(SummaryLine("Judged", tried if result.runnable else f"{len(result.judged)} rules judged"))
+    if result.consulted:
+        lines.append(SummaryLine("Checkers", ", ".join(result.consulted)))
+    if result.runnable is False:
+        lines.append(SummaryLine("", "the archive has no binary for this machine: it was not run", "doubt"))
+    lacking = sum(map(len, _group_unjudged_rules(result).values()))
+    if lacking or result.skipped or result.waived or result.idle:
+        counts = [f"{lacking} rules not judged" if lacking else "", *result.skipped[:1]]
+        counts += [f"{len(result.waived)} findings waived" if result.waived else ""]
+        counts += [f"{len(result.idle)} waivers match nothing" if result.idle else ""]
+        lines.append(SummaryLine("Left out", "; ".join(filter(None, counts)) + " (reasons with -v)"))
+    return headline, lines
+
+
+MAX_LISTED_RULES = 5
+
+
+def _summarize_findings(result: AuditResult) -> Iterator[SummaryLine]:
+    """Yield a line for each of the worst rules that are broken: the first finding, how many, and the remedy."""
+    groups = [
+        (name, list(found))
+        for name, found in groupby(
+            result.findings, lambda each: (each.severity, each.rule if each.source == "mb2fmu" else each.source)
+        )
+    ]
+    for k, ((severity, rule), found) in enumerate(groups[:MAX_LISTED_RULES]):
+        count = sum(each.number for each in found)
+        times = f" ({count} times)" if count > 1 else ""
+        first = found[0]
+        place = f"{first.where}: " if first.where else ""
+        text = textwrap.shorten(f"{severity} {rule}{times}: {place}{first.message}", 200, placeholder=" …")
+        state: SummaryState = "bad" if severity == "error" else "doubt" if severity == "warning" else "plain"
+        yield SummaryLine("Found" if k == 0 else "", text, state)
+        if first.remedy and severity != "note":
+            yield SummaryLine("", textwrap.shorten(f"-> {first.remedy}", 140, placeholder=" …"))
+    if len(groups) > MAX_LISTED_RULES:
+        yield SummaryLine("", f"{len(groups) - MAX_LISTED_RULES} more rules with -v")
 
 
 def _list_remarks(result: AuditResult) -> Iterator[str]:

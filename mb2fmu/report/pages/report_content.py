@@ -121,9 +121,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class VerdictText:
-    """The judgement, in one headline and a few sentences."""
+    """The verdict: one sentence in words (``words``), a headline with counts, and a few sentences."""
 
     passed: bool
+    words: str
     headline: str
     sentences: tuple[str, ...]
     facts: tuple[Fact, ...]

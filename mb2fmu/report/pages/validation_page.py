@@ -83,7 +83,7 @@ def render_validation_page(
     drawing, signals = motion
     left = None if limit is None else limit - len(content) - len(live) - _ANIMATION_OVERHEAD_BYTES
     shown = choose_default_plots(signals)
-    part = render_animation_element(drawing, signals, shown=shown, limit=left, live=live)
+    part = render_animation_element(drawing, signals, shown=shown, limit=left, autoplay=True, live=live)
     return render_page_template(replace(page, animation=part))
 
 

@@ -40,6 +40,20 @@ def list_fmu_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> 
     return tuple(Fact(term, text) for term, text in facts if text)
 
 
+def summarize_fmu(equations: EquationsOfMotion, interface: FmuInterface, platforms: Sequence[str]) -> str:
+    """Return one sentence: FMI version, kinds, platforms, size of the mechanism, and formulation."""
+    native = interface.target.backend == "native"
+    kinds = "ME and CS" if native else "CS, needs Python where it runs"
+    rows = len(equations.velocity_constraints.names) if equations.velocity_constraints else 0
+    speeds, constraints = len(equations.u), len(equations.holonomic) + rows
+    size = f"{speeds} speeds under {constraints} constraints"
+    if not constraints:
+        size = f"{speeds} degree{'s' * (speeds != 1)} of freedom"
+    size += f", {len(equations.z)} further states" if equations.z else ""
+    where = f" for {', '.join(platforms)}" if platforms else ""
+    return f"FMI {interface.target.fmi}.0 ({kinds}){where}; {size}; {METHOD_TITLES[equations.method]}"
+
+
 def list_model_facts(
     definition: Declarations, equations: EquationsOfMotion, interface: FmuInterface | None
 ) -> tuple[Fact, ...]:
@@ -48,7 +62,7 @@ def list_model_facts(
     dependent = len(equations.u_dependent)
     speeds = f"{len(equations.u)}" + (f", {dependent} of them dependent" if dependent else "")
     facts = [
-        Fact("Handed over as", definition.origin),
+        Fact("Source", definition.origin),
         Fact("Equations by" if interface else "Reference by", METHOD_TITLES[equations.method]),
         Fact("Coordinates", f"{len(equations.q)}"),
         Fact("Speeds", speeds),
@@ -145,7 +159,7 @@ _PROJECTION_ACCURACY_TEXT = (
     "1e-5 it is not known. An integrator outside of the FMU that steps into the last of these may give up; in "
     "Co-Simulation the states are put back on the constraints after each communication step"
 )
-"""Measured on ``models/n_four_bar.py``, see docs/constraints.md."""
+"""Measured on ``models/n_four_bar.py``, see docs/explanation/constraints.md."""
 
 
 def _describe_solver(solver: SolverSettings, step: float) -> str:

@@ -21,6 +21,7 @@ from mb2fmu.report.pages.report_content import (
     VerdictText,
 )
 from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
+from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
 from mb2fmu.validation.result import INTERFACE_TYPE_NAMES, InvariantResult, ValidationResult, VariableResult
 
@@ -71,10 +72,19 @@ def form_verdict_text(result: ValidationResult, exercised: Iterable[str] = (), c
     headline = headline or quantities
     return VerdictText(
         passed=result.passed,
+        words=_describe_verdict(result),
         headline="; ".join(part for part in (headline, coverage) if part),
         sentences=(*_describe_interface_types(result), *_describe_horizons(result), *result.notes),
         facts=_form_verdict_tiles(result),
     )
+
+
+def _describe_verdict(result: ValidationResult) -> str:
+    """Return the verdict in one sentence; of a failure its likeliest cause."""
+    if result.passed:
+        return "The FMU moves as the mechanism does."
+    cause = find_likeliest_cause(result)
+    return f"The FMU failed. Likely cause: {cause}" if cause else "The FMU failed."
 
 
 def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[ErrorRow, ...]:

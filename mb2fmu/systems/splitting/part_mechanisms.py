@@ -65,7 +65,7 @@ def _make_part(draft: PartDraft, drafts: Sequence[PartDraft]) -> MechanismPart:
         **declared_fields, mechanics=prebuilt, constraint_forces=(), outputs=(), potential_energy=None
     )
     reference_names = {
-        draft.declaration_of_state[state].name: state.name
+        draft.declaration_of_state[state].name: draft.declaration_of_state[state].name  # as the model declares it
         for state in (*draft.mechanism.q, *draft.mechanism.u)
         if state in draft.own_states - draft.cut.flange_states
     }

@@ -51,7 +51,7 @@ from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedErro
 RANDOM_POINT_COUNT = 24
 EPSILON = float(np.finfo(float).eps)
 ROUND_OFF_FACTOR = 4096
-"""A bound is so many units of round-off: see docs/validation.md."""
+"""A bound is so many units of round-off: see docs/explanation/validation.md."""
 _RELATIVE_CHANGE = 2.0**-22
 _LARGEST_BOUND_FRACTION = 1e-6
 _PERTURBATIONS_PER_POINT = 2

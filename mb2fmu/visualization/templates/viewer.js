@@ -991,6 +991,10 @@
 
   start().catch((error) => {
     root.dataset.state = "failed";
-    part("failure").textContent = `The moving picture cannot be shown here (${error.message}); this is the start.`;
+    const hint = /webgl/i.test(error.message)
+      ? " Turn on hardware acceleration (WebGL) in the browser's settings, or open this page in another browser."
+      : "";
+    part("failure").textContent =
+      `The moving picture cannot be shown here (${error.message.replace(/\.$/, "")}); this is the start.${hint}`;
   });
 })();

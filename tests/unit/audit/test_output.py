@@ -18,7 +18,7 @@ from mb2fmu.cli import commands
 from mb2fmu.report.pages.audit_page import format_rules_as_markdown, render_audit_page
 from mb2fmu.report.pages.ci_reports import format_github_annotations
 
-DOCS = Path(__file__).parents[3] / "docs" / "audit.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "audit_rules.md"
 
 
 @pytest.fixture
@@ -37,8 +37,14 @@ def run(*arguments: str | Path) -> tuple[int, str]:
 
 
 def test_the_text_says_what_where_and_what_to_do(wrong: Path) -> None:
-    code, text = run(wrong, "--no-run", "--no-checkers")
+    code, short = run(wrong, "--no-run", "--no-checkers")
     assert code == 1
+    assert "wrong.fmu failed: 2 errors, 1 note" in short.splitlines()[0]
+    assert len(short.splitlines()) <= 30
+    assert "-> Add it to UnitDefinitions" in short
+    code, text = run(wrong, "--no-run", "--no-checkers", "-v")
+    assert code == 1
+    assert text.endswith(short.split("\n", 1)[1])  # the summary stands last
     for part in (
         "units.declared",
         '"lump"',

@@ -31,7 +31,7 @@ TRUE = {
     "StateSpace": {"archive.sources", "value.structural", "life.order"},
     "VanDerPol": {"partials.directional"},
 }
-"""Rules that they do break; docs/audit.md has the standard's sentence for each."""
+"""Rules that they do break; docs/explanation/audit_findings.md has the standard's sentence for each."""
 
 UNITS = [("BouncingBall", 2), ("Dahlquist", 2), ("Feedthrough", 2), ("Resource", 2), ("Stair", 2), ("VanDerPol", 2),
          ("BouncingBall", 3), ("Clocks", 3), ("Dahlquist", 3), ("Feedthrough", 3), ("Resource", 3), ("Roberts", 3),

@@ -70,8 +70,8 @@ def test_rhs_needs_no_unit_and_is_the_pendulum_s() -> None:
 
 
 def test_the_example_of_a_parameter_study_runs() -> None:
-    """docs/batches.md, of few instances and steps; rows are what NumPy's evaluation gives."""
-    page = (Path(__file__).parents[3] / "docs" / "batches.md").read_text(encoding="utf-8")
+    """docs/how_to/batches.md, of few instances and steps; rows are what NumPy's evaluation gives."""
+    page = (Path(__file__).parents[3] / "docs" / "how_to" / "batches.md").read_text(encoding="utf-8")
     study, whole, derivatives, more = (block.partition("```")[0] for block in page.split("```python\n")[1:])
     motions: dict[str, Any] = {}
     exec(whole.replace("n = 1000", "n = 5"), motions)

@@ -320,3 +320,12 @@ def test_what_cannot_be_cut_is_told(model: Path, at: list[str], way: CutMethod |
     with pytest.raises(CouplingError) as told:
         split(model, at, way)
     assert text in str(told.value)
+
+
+def test_the_whole_is_compared_by_the_names_of_its_fmu() -> None:
+    """Where coordinates are declared under other names than their symbols (q1 as shoulder.angle)."""
+    whole, coupled = split(ROOT / "models" / "double_pendulum.py", ["elbow"])
+    declared = whole.definition
+    known = {record.name for record in (*declared.coordinates, *declared.speeds)}
+    named = {name for part in coupled.parts for name in part.reference_names.values()}
+    assert named == known == {"shoulder.angle", "elbow.angle", "shoulder.speed", "elbow.speed"}

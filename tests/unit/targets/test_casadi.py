@@ -82,7 +82,7 @@ def test_derivatives_of_further_models(name: str, constraints: str, tmp_path: Pa
 
 
 def test_ipopt_goes_the_way_of_casadis_own_expressions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (MODELS.parent / "docs" / "optimal_control.md").read_text(encoding="utf-8")
+    page = (MODELS.parent / "docs" / "how_to" / "optimal_control.md").read_text(encoding="utf-8")
     code = page.partition("```python\n")[2].partition("```")[0]
     code = code.replace("models/cart_pole.py", (MODELS / "cart_pole.py").as_posix())
     derivation = pipeline.derive(MODELS / "cart_pole.py")

@@ -39,7 +39,7 @@ def files(target: str) -> FileTree:
 
 def test_each_row_has_a_printer_and_the_documentation_has_the_tables() -> None:
     assert tuple(TARGET_PRINTERS) == tuple(SOURCE_TARGETS)
-    assert format_targets_as_markdown() in (ROOT / "docs" / "targets.md").read_text(encoding="utf-8")
+    assert format_targets_as_markdown() in (ROOT / "docs" / "reference" / "targets.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("row", ROWS)

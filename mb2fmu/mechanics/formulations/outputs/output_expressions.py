@@ -16,8 +16,8 @@ Newton's and Euler's laws of each body on the partial velocities (Kane and Levin
 
 Quaternions and Euler angles out of a direction cosine matrix.
 
-Conventions as in docs/notation.md: ``A_C_B`` takes components in B to components in A; quaternion (w, x, y, z), unit
-length, w >= 0; Euler angles of a body-fixed sequence ijk: ``A_C_B`` = R_i(a) R_j(b) R_k(c).
+Conventions as in docs/reference/notation.md: ``A_C_B`` takes components in B to components in A; quaternion (w, x,
+y, z), unit length, w >= 0; Euler angles of a body-fixed sequence ijk: ``A_C_B`` = R_i(a) R_j(b) R_k(c).
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def report_discontinuities(m: Mechanism) -> Iterator[None]:
         problem = f"forces or rates jump during the motion ({jump_list}): where they jump to and fro, as in sticking "
         problem += "friction, no integrator can continue"
         remedy = (
-            "let each jump depend on one sliding speed or gap, so that its event can be found (docs/events.md), "
+            "let a jump depend on one sliding speed or gap, so that its event is found (docs/explanation/events.md), "
             "or write a steep and smooth function instead, such as tanh(v/v_s) for sign(v)"
         )
         raise type(error)(error.headline, [*error.faults, Fault(problem, remedy=remedy)]) from error

@@ -1,0 +1,266 @@
+"""The verdict of a command in a few lines: one line for each question that a user has."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+from rich.text import Text
+
+from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause, format_tolerance_share, list_failures
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.result import ValidationResult
+
+SummaryState = Literal["good", "bad", "doubt", "plain"]
+LABEL_WIDTH = 11
+MAX_LISTED_FAILURES = 5
+"""Failures that are shown; the report lists all."""
+_STYLES: Mapping[SummaryState, str] = {"good": "green", "bad": "bold red", "doubt": "yellow", "plain": ""}
+_SYMBOLS: Mapping[SummaryState, str] = {"good": "✓", "bad": "✗", "doubt": "!", "plain": ""}
+_PLAIN_SYMBOLS: Mapping[SummaryState, str] = {"good": "ok", "bad": "FAILED", "doubt": "!", "plain": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryLine:
+    """One line of a summary.
+
+    Attributes:
+        label: The question in a word; empty: the line belongs to the one before.
+        text: The answer.
+        state: Whether the answer is good.
+        is_path: The text ends with a path: it is never broken, so that it can be copied.
+    """
+
+    label: str
+    text: str
+    state: SummaryState = "plain"
+    is_path: bool = False
+
+
+def format_summary(
+    headline: SummaryLine, lines: Iterable[SummaryLine], width: int, encoding: str | None
+) -> Iterator[Text]:
+    """Yield the lines of a summary, broken to a width between words.
+
+    Args:
+        headline: The verdict; its label is not shown.
+        lines: One for each question.
+        width: Characters of a line.
+        encoding: Of the stream; symbols that it lacks become words.
+    """
+    symbols = choose_symbols(encoding)
+    yield from _break_line(f"{symbols[headline.state]} {headline.text}".strip(), "", width, _STYLES[headline.state])
+    for line in lines:
+        mark = f"{symbols[line.state]} " if symbols[line.state] else ""
+        prefix = f"  {line.label:{LABEL_WIDTH}}"
+        wide = 10**6 if line.is_path else width
+        yield from _break_line(f"{mark}{line.text}", prefix, wide, _STYLES[line.state] if line.state == "bad" else "")
+
+
+def choose_symbols(encoding: str | None) -> Mapping[SummaryState, str]:
+    """Return the symbols of verdicts that an encoding has."""
+    try:
+        "".join(_SYMBOLS.values()).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return _PLAIN_SYMBOLS
+    return _SYMBOLS
+
+
+def _break_line(text: str, prefix: str, width: int, style: str) -> Iterator[Text]:
+    """Yield a line and its continuations, which are indented as far as the text."""
+    hanging = " " * (len(prefix) or 2)
+    broken = textwrap.wrap(
+        text, max(width, 40), initial_indent=prefix, subsequent_indent=hanging, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+    for part in broken or [prefix]:
+        yield Text(part, style=style)
+
+
+def summarize_validation(
+    result: ValidationResult, made: Sequence[SummaryLine], files: Sequence[SummaryLine], seconds: float | None = None
+) -> tuple[SummaryLine, list[SummaryLine]]:
+    """Return the headline and the lines of a validation.
+
+    Args:
+        result: The verdict.
+        made: What was validated: the FMU.
+        files: Places of what was written.
+        seconds: Duration of the command in s.
+    """
+    took = f" ({seconds:.1f} s)" if seconds is not None else ""
+    lines = [
+        *made,
+        *_describe_reference(result),
+        *_describe_source(result),
+        *_describe_energy(result),
+        *_describe_events(result),
+        *_describe_exercise(result),
+        *_describe_checkers(result),
+        *_describe_tables(result),
+        *_describe_notes(result),
+        *files,
+    ]
+    if result.passed:
+        return SummaryLine("", f"{result.model} passed: the FMU moves as the mechanism does{took}", "good"), lines
+    failures = list_failures(result)
+    cause = find_likeliest_cause(result)
+    first = failures[0]
+    headline = SummaryLine("", f"{result.model} failed: {first.what}: {_shorten(first.text, 160)}{took}", "bad")
+    shown = [_shorten(f"{each.what}: {each.text}", 150) for each in failures[1:MAX_LISTED_FAILURES]]
+    if len(failures) > MAX_LISTED_FAILURES:
+        shown.append(f"{len(failures) - MAX_LISTED_FAILURES} more in the report and with -v")
+    also = [SummaryLine("Also" if k == 0 else "", text) for k, text in enumerate(shown)]
+    why = [SummaryLine("Cause", f"likely: {cause}")] if cause else []
+    return headline, [*why, *also, *lines]
+
+
+def _shorten(text: str, most: int) -> str:
+    """Return a text of a limited length; the report has all of it."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else textwrap.shorten(text, most, placeholder=" …")
+
+
+def _describe_reference(result: ValidationResult) -> Iterator[SummaryLine]:
+    """Say whether trajectories match the reference."""
+    kinds = (*result.kinds, *(result.perturbed_experiment.kinds if result.perturbed_experiment else ()))
+    judged = [variable for kind in kinds for variable in kind.variables]
+    bad = [variable for variable in judged if variable.verdict != "passed"]
+    runs = f"{len(kinds)} runs" if len(kinds) > 1 else "1 run"
+    if bad:
+        yield SummaryLine("Reference", f"{len(bad)} of {len(judged)} trajectories in {runs} differ", "bad")
+    else:
+        worst = _find_worst(judged)
+        text = f"{len(judged)} trajectories in {runs} match; worst {worst.name}: "
+        yield SummaryLine("Reference", text + format_tolerance_share(worst.ratio), "good")
+    stop = float(result.reference.trajectory.time[-1])
+    early = [variable for variable in result.variables if variable.horizon < stop]
+    if early:
+        first = min(early, key=lambda variable: variable.horizon)
+        text = f"{len(early)} of {len(result.variables)} trajectories are predictable only until t = "
+        yield SummaryLine("", f"{text}{first.horizon:.3g} s; later only balances are judged", "doubt")
+
+
+class _Compared(Protocol):
+    """What has a name and an error over its bound."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def ratio(self) -> float:
+        """Error over bound."""
+
+
+_Item = TypeVar("_Item", bound=_Compared)
+
+
+def _find_worst(items: Sequence[_Item]) -> _Item:
+    """Return what is nearest to its tolerance, or furthest beyond."""
+    return max(items, key=lambda item: -1.0 if math.isnan(item.ratio) else item.ratio)
+
+
+def _describe_source(result: ValidationResult) -> Iterator[SummaryLine]:
+    """Say whether the FMU agrees with the user's own objects, or with an independent import."""
+    if result.independent_check_set is None:
+        return
+    checks = result.independent_check_set.all_checks
+    failed = [check for check in checks if check.verdict == "failed"]
+    done = [check for check in checks if check.verdict == "passed"]
+    label = "Equations"
+    if failed:
+        yield SummaryLine(label, f"{len(failed)} of {len(checks)} checks differ: {failed[0].name}", "bad")
+    elif done:
+        worst = _find_worst(done)
+        text = f"your own equations agree in {len(done)} check{'s' * (len(done) != 1)}; worst "
+        yield SummaryLine(label, text + format_tolerance_share(worst.ratio), "good")
+    else:
+        yield SummaryLine(label, "your own equations could not be compared; the report says why", "doubt")
+
+
+def _describe_energy(result: ValidationResult) -> Iterator[SummaryLine]:
+    """Say whether energy and other invariants are kept."""
+    kinds = (*result.kinds, *(result.perturbed_experiment.kinds if result.perturbed_experiment else ()))
+    kept = [item for kind in kinds for item in kind.invariants if not item.name.startswith("one-step error")]
+    if not kept:
+        return
+    bad = [item for item in kept if item.verdict != "passed"]
+    names = list(dict.fromkeys(item.name for item in (bad or kept)))
+    worst = _find_worst(bad or kept)
+    label = "Energy" if any("energy" in name for name in names) else "Invariants"
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    text = f"{names[0]}{others} {'not kept' if bad else 'kept'}; worst{f' {worst.name}:' * (len(names) > 1)} "
+    yield SummaryLine(label, text + format_tolerance_share(worst.ratio), "bad" if bad else "good")
+
+
+def _describe_events(result: ValidationResult) -> Iterator[SummaryLine]:
+    """Say whether events agree."""
+    events = result.all_events
+    if not events:
+        return
+    judged = [event for event in events if event.verdict != "unjudged"]
+    passed = sum(event.verdict == "passed" for event in judged)
+    left = f"; {len(events) - len(judged)} cannot be judged" if len(events) > len(judged) else ""
+    late = max((abs(e.difference) for e in judged if not math.isnan(e.difference)), default=0.0)
+    text = f"{passed} of {len(judged)} as in the reference, at most {late:.2g} s apart{left}"
+    yield SummaryLine("Events", text, "good" if passed == len(judged) else "bad")
+
+
+def _describe_exercise(result: ValidationResult) -> Iterator[SummaryLine]:
+    """Say whether everything that a user can set was seen to act."""
+    total, lacking = len(result.exercised_quantities), [item.name for item in result.not_exercised]
+    if total:
+        text = f"{total - len(lacking)} of {total} parameters, start values and inputs had an effect"
+        if lacking:
+            more = f" and {len(lacking) - 4} more" if len(lacking) > 4 else ""
+            text += f"; not exercised: {', '.join(lacking[:4])}{more}"
+        yield SummaryLine("Exercised", text, "doubt" if lacking else "good")
+    untested = len(result.untested_switches) + len(result.events_at_defaults_only)
+    if untested:
+        yield SummaryLine("", f"{untested} switches or events were not tried on both sides; see the report", "doubt")
+
+
+def _describe_checkers(result: ValidationResult) -> Iterator[SummaryLine]:
+    """Say whether checkers of FMI agree, and whether API checks during the run do."""
+    errors = [finding for finding in result.conformance if finding.severity == "error"]
+    warnings = [finding for finding in result.conformance if finding.severity == "warning"]
+    names = list(dict.fromkeys(f.checker.split(" ")[0] for f in result.conformance if f.checker != "model"))
+    wrong = [call for call in result.api_checks if call.verdict == "failed"]
+    judged = [call for call in result.api_checks if call.verdict != "unjudged"]
+    if names:
+        counts = f"{len(errors)} error{'s' * (len(errors) != 1)}"
+        counts += f", {len(warnings)} warning{'s' * (len(warnings) != 1)}" if warnings else ""
+        text = f"{', '.join(names)}: {counts if errors or warnings else 'no errors'}"
+        if judged:
+            text += f"; {len(judged) - len(wrong)} of {len(judged)} kinds of FMI calls agree"
+        yield SummaryLine("Checkers", text, "bad" if errors or wrong else "doubt" if warnings else "good")
+
+
+def _describe_tables(result: ValidationResult) -> Iterator[SummaryLine]:
+    """Say whether the user's own numbers agree."""
+    for table in result.tables:
+        bad = [column for column in table.columns if column.verdict != "passed"]
+        worst = max(table.columns, key=lambda column: column.ratio, default=None)
+        share = f"; the worst, {worst.name}: {format_tolerance_share(worst.ratio)}" if worst else ""
+        text = f"{Path(table.source).name} ({table.kind}): {len(table.columns) - len(bad)} of {len(table.columns)} "
+        yield SummaryLine("Your data", f"{text}columns within tolerance{share}", "bad" if bad else "good")
+
+
+def _describe_notes(result: ValidationResult) -> Iterator[SummaryLine]:
+    """Give the first note; the others are in the report."""
+    if result.notes:
+        more = f" ({len(result.notes) - 1} more with -v)" if len(result.notes) > 1 else ""
+        yield SummaryLine("Note", _shorten(result.notes[0], 140) + more)
+
+
+def limit_lines(lines: Sequence[Text], most: int) -> list[Text]:
+    """Return at most ``most`` lines: the last one (where the report is) always, and how many are left out."""
+    if len(lines) <= most:
+        return list(lines)
+    return [*lines[: most - 2], Text(f"  ... {len(lines) - most + 1} more lines with -v"), lines[-1]]

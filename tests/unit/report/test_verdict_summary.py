@@ -1,0 +1,121 @@
+"""The summary of a verdict: its length, its width, its words, its symbols, and what a failure names first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mb2fmu.audit.external_checkers import CheckerFinding
+from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause, format_tolerance_share, list_failures
+from mb2fmu.report.verdict_summary import SummaryLine, format_summary, limit_lines, summarize_validation
+from mb2fmu.validation import InterfaceTypeResult, PerturbedExperimentResult
+from mb2fmu.validation.result import ValidationResult
+
+
+def summary(result: ValidationResult, width: int = 100, encoding: str = "utf-8") -> list[str]:
+    made = [SummaryLine("FMU", "out/Pendulum.fmu", is_path=True)]
+    files = [SummaryLine("Report", "out/a long/path/that is never broken/" + 5 * "folder/" + "x.html", is_path=True)]
+    headline, lines = summarize_validation(result, made, files, 8.25)
+    return [line.plain for line in format_summary(headline, lines, width, encoding)]
+
+
+def spoil(result: ValidationResult, k: int, ratio: float = 40.0, onset: int = 3) -> ValidationResult:
+    """Return the result with variable ``k`` beyond its bound from sample ``onset`` on."""
+    variable = result.variables[k]
+    errors = np.array(variable.errors)
+    errors[onset:] = ratio * variable.bounds[onset:]
+    at = float(result.simulation.time[-1])
+    bad = replace(variable, verdict="failed", ratio=ratio, errors=errors, at=at, error=float(errors[-1]))
+    return replace(result, variables=tuple(bad if j == k else each for j, each in enumerate(result.variables)))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_pass_is_short_and_as_wide_as_the_terminal(pendulum, width):
+    lines = summary(pendulum().result, width)
+    assert "passed: the FMU moves as the mechanism does (8.2 s)" in " ".join(" ".join(lines[:2]).split())
+    assert len(lines) <= 14
+    assert all(len(line) <= width for line in lines if "/" not in line)
+    assert lines[-1].endswith("x.html")  # a path stays in one piece
+
+
+def test_symbols_have_plain_fallbacks(pendulum):
+    lines = summary(pendulum().result, encoding="ascii")
+    assert lines[0].startswith("ok ")
+    for line in lines:
+        line.encode("ascii")
+    assert summary(pendulum().result)[0].startswith("✓ ")
+
+
+def test_a_failure_begins_with_what_failed_first_by_how_much_and_when(pendulum):
+    result = spoil(spoil(pendulum().result, 0, onset=9), 1, onset=3)
+    first, second = result.variables[1], result.variables[0]
+    lines = summary(result)
+    assert len(lines) <= 30
+    assert f"failed: {first.name}: off by" in lines[0]
+    assert "40 times its tolerance" in lines[0]
+    assert f"from {result.simulation.time[3]:.4g} s on" in " ".join(lines[:2])
+    assert any(second.name in line for line in lines[1:8])
+    assert any("Cause" in line for line in lines[1:4])
+
+
+def test_many_failures_stay_within_thirty_lines(pendulum):
+    result = pendulum().result
+    findings = tuple(CheckerFinding("auditor", "error", f"rule {k}: " + 60 * "long words ") for k in range(40))
+    headline, lines = summarize_validation(replace(result, conformance=findings, notes=("n " * 300,) * 9), [], [])
+    rows = limit_lines(list(format_summary(headline, lines, 80, "utf-8")), 30)
+    assert len(rows) <= 30
+    assert "more" in "".join(row.plain for row in rows)
+
+
+def perturbed(result: ValidationResult, kind: InterfaceTypeResult) -> ValidationResult:
+    moved = PerturbedExperimentResult(
+        kinds=(kind,), reference=result.reference, perturbations=(), part=1.0, text="moved"
+    )
+    return replace(result, perturbed_experiment=moved)
+
+
+def other_kind(result: ValidationResult) -> InterfaceTypeResult:
+    simulation = replace(result.simulation, kind="ModelExchange")
+    return InterfaceTypeResult(variables=result.variables, invariants=result.invariants, simulation=simulation)
+
+
+def test_each_pattern_of_failures_has_its_cause(pendulum):
+    good = pendulum().result
+    bad = spoil(good, 0)
+    assert find_likeliest_cause(good) == ""
+    assert "a default value inside the FMU differs" in find_likeliest_cause(perturbed(bad, good.kinds[0]))
+    assert "ignores or misuses a parameter" in find_likeliest_cause(perturbed(good, bad.kinds[0]))
+    assert "integrates too coarsely" in find_likeliest_cause(replace(bad, other_interface_types=(other_kind(good),)))
+    assert "only Model Exchange uses" in find_likeliest_cause(replace(good, other_interface_types=(other_kind(bad),)))
+    outputs = [k for k, each in enumerate(good.variables) if each.kind == "output"]
+    assert "by another formula" in find_likeliest_cause(spoil(good, outputs[0]))
+    assert "is not a finite number" in find_likeliest_cause(spoil(good, 0, ratio=float("inf")))
+    wrong = CheckerFinding("model", "error", "g is declared to start at 9.8; the model has 9.81")
+    assert "another version of the model: g" in find_likeliest_cause(replace(bad, conformance=(wrong,)))
+
+
+def test_a_failed_result_always_names_a_failure(pendulum):
+    for k in range(len(pendulum().result.variables)):
+        result = spoil(pendulum().result, k)
+        assert not result.passed
+        assert list_failures(result)[0].what == result.variables[k].name
+
+
+@given(st.floats(min_value=0.0, allow_infinity=True) | st.just(float("nan")))
+def test_shares_are_words(ratio: float) -> None:
+    words = format_tolerance_share(ratio)
+    assert ("times its tolerance" in words) == (1.0 < ratio < float("inf"))
+    assert ("%" in words) == (ratio <= 1.0)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [(0.00386, "0.39 % of its tolerance"), (3896.2, "3,896 times its tolerance"), (1.0, "100 % of its tolerance"),
+     (1e-9, "less than 0.01 % of its tolerance"), (2.37, "2.4 times its tolerance")],
+)  # fmt: skip
+def test_shares_have_two_digits(ratio: float, words: str) -> None:
+    assert format_tolerance_share(ratio) == words
