@@ -27,6 +27,27 @@ NOT_RUN = {"pip", "scripts/demo", "scripts/test", "eval", "OMSimulator"}
 NOT_THERE = {"pyfmi"}
 """Packages of importers that the tests do not have."""
 
+SCRIPT = """
+import sympy as sm
+import sympy.physics.mechanics as me
+from scipy.integrate import solve_ivp
+
+m, g, l = sm.symbols("m g l")
+q, u = me.dynamicsymbols("q u")
+N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
+A.orient_axis(N, N.z, q)
+A.set_ang_vel(N, u * N.z)
+O = me.Point("O")
+O.set_vel(N, 0)
+P = O.locatenew("P", l * A.x)
+P.v2pt_theory(O, N, A)
+kane = me.KanesMethod(N, [q], [u], kd_eqs=[q.diff() - u])
+kane.kanes_equations([me.Particle("bob", P, m)], [(P, m * g * N.x)])
+f = sm.lambdify([q, u], kane.rhs().subs({m: 2.0, g: 9.81, l: 0.5}))
+solve_ivp(lambda t, x: f(*x).ravel(), (0.0, 2.0), [0.3, 0.0])
+"""
+"""What a user has who adopts a script."""
+
 Block = tuple[str, str]
 
 
@@ -111,6 +132,7 @@ def test_readme(by_day: bool) -> None:
     """The reader is in a copy of the repository, and has a robot's description."""
     shutil.copytree(ROOT / "systems", "systems")
     Path("arm.urdf").write_text(ARM)
+    Path("script.py").write_text(SCRIPT)
     reader = Reader(proving={"pendulum.py"} if by_day else None)
     reader.read(ROOT / "README.md")
     assert set(reader.commands) == set(commands.commands)
@@ -145,8 +167,9 @@ def test_tutorial(by_day: bool) -> None:
 @pytest.mark.slow
 def test_sympy_scripts() -> None:
     reader = Reader()
+    Path("pendulum.py").write_text(SCRIPT)
     reader.read(ROOT / "docs" / "tutorials" / "sympy_scripts.md")
-    assert reader.commands == ["simulate"]
+    assert reader.commands == ["adopt", "run", "simulate"]
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def test_the_api_shows_what_is_public(site):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("word", ["URDF", "flexible"])
+@pytest.mark.parametrize("word", ["URDF", "Scheduled"])
 def test_the_search_works_from_disk_and_finds_what_there_is_not(site, word) -> None:
     """Both are on the page of what there is and is not, which comes before all others."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
