@@ -39,6 +39,7 @@ REPLACED = (
     Replaced(r"\b(native|Python|foreign|core|compiled|hosted|running|exported) units?\b", "FMU"),
     Replaced(r"\bunits? (that|which) (moves?|runs?|can be|was run|is run|passed|failed)\b", "FMU"),
     Replaced(r"\bunits? of (FMI|Python|C)\b", "FMUs of"),
+    Replaced(r"\btranslation FMUs?\b|\bFMUs? of (measure|measurement|round-off)\b", "unit: no FMU is meant"),
     Replaced(r"\b(proofs?|proven|unproven|proves?|proved|proving)\b", "validation, validated"),
     Replaced(r"\b(fell|falls?) short\b", "failed"),
     Replaced(r"\b(held|holds?) against\b", "compared with"),

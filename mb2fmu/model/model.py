@@ -21,7 +21,7 @@ from mb2fmu.model.declarations.appearance_declarations import AppearanceDeclarat
 from mb2fmu.model.declarations.declared_events import EventDeclarations
 from mb2fmu.model.declarations.declared_loops import LoopDeclarations
 from mb2fmu.model.declarations.declared_outputs import OutputDeclarations, OutputKind, OutputRequest
-from mb2fmu.model.declarations.declared_terminals import ConnectionDeclarations, DeclaredArray, DeclaredTerminal
+from mb2fmu.model.declarations.declared_terminals import DeclaredArray, DeclaredTerminal, TerminalAndArrayDeclarations
 from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, choose_communication_step
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_S, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.quantity_declarations import (
@@ -59,7 +59,7 @@ __all__ = [
 
 class Model(
     OutputDeclarations,
-    ConnectionDeclarations,
+    TerminalAndArrayDeclarations,
     LoopDeclarations,
     EventDeclarations,
     AddedLoadDeclarations,

@@ -20,7 +20,7 @@ from mb2fmu.model.quantity_declarations import Coordinate, Input, Parameter, Qua
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.ignored_features import describe_ignored_features
 from mb2fmu.robots.description.robot_description import LoopRecord, RobotDescription
-from mb2fmu.robots.joints.inverse_dynamics import (
+from mb2fmu.robots.joints.inverse_dynamics_setup import (
     excitation_rate,
     excite_joint_motions,
     request_joint_efforts,

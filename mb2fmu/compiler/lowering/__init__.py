@@ -25,7 +25,7 @@ costs no linear solve); numbers stay exact until rounded once; the same equation
 Must not: know FMI, printers of other languages, or how the equations were formed; no SymPy object leaves this stage.
 """
 
-from mb2fmu.compiler.lowering.auxiliary_program import AuxiliaryProgram
+from mb2fmu.compiler.lowering.auxiliary_program import AuxiliaryProgramBuilder
 from mb2fmu.compiler.lowering.lower_equations import lower_to_program
 
-__all__ = ["AuxiliaryProgram", "lower_to_program"]
+__all__ = ["AuxiliaryProgramBuilder", "lower_to_program"]

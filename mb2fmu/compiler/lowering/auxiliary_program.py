@@ -49,7 +49,7 @@ def lower_constraint_manifold(equations: EquationsOfMotion) -> Program:
     return prune_program(b.build())
 
 
-class AuxiliaryProgram:
+class AuxiliaryProgramBuilder:
     """A program over the layout of some equations, with other entry points, built step by step.
 
     Rotations and vectors are composed as nodes, so that long chains cost SymPy nothing.

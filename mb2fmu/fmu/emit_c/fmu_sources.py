@@ -67,7 +67,7 @@ FUNCTION_NAMES_HEADER = "model_names.h"
 """What the names of an FMU's functions begin with: read only where ``DISABLE_PREFIX`` is not defined."""
 
 TABLES_FILE = "model.c"
-"""The translation FMU that has the FMU's tables: its variables, token and default experiment."""
+"""The translation unit that has the FMU's tables: its variables, token and default experiment."""
 
 _FMI_HEADERS: dict[FmiVersion, tuple[str, ...]] = {
     "2": ("fmi2FunctionTypes.h", "fmi2Functions.h", "fmi2TypesPlatform.h"),
@@ -276,7 +276,7 @@ def _render_equations_file(
 
 
 def _translation_unit_names(stem: str, count: int) -> tuple[str, ...]:
-    """Return the names of translation FMUs that have equations."""
+    """Return the names of translation units that have equations."""
     return tuple(f"{stem}_{i}.c" if i else f"{stem}.c" for i in range(count))
 
 
@@ -295,7 +295,7 @@ def list_translation_units(sources: FileTree) -> tuple[str, ...]:
 
 
 def has_motion_equations(name: str) -> bool:
-    """Return whether a translation FMU has equations of motion, compiled for several kinds of processors.
+    """Return whether a translation unit has equations of motion, compiled for several kinds of processors.
 
     Args:
         name: One of :func:`list_translation_units`.
@@ -304,7 +304,7 @@ def has_motion_equations(name: str) -> bool:
 
 
 def is_seldom_evaluated(name: str) -> bool:
-    """Return whether a translation FMU is evaluated too seldom for a long optimization.
+    """Return whether a translation unit is evaluated too seldom for a long optimization.
 
     Args:
         name: One of :func:`list_translation_units`.
@@ -313,7 +313,7 @@ def is_seldom_evaluated(name: str) -> bool:
 
 
 def has_derivatives(name: str) -> bool:
-    """Return whether a translation FMU has derivatives, compiled once for all kinds of processors.
+    """Return whether a translation unit has derivatives, compiled once for all kinds of processors.
 
     Args:
         name: One of :func:`list_translation_units`.

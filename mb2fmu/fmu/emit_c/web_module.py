@@ -24,7 +24,7 @@ from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.template_environment import read_packaged_file
 
 MAIN_FILE = "web.c"
-"""The translation FMU that holds all but the equations."""
+"""The translation unit that holds all but the equations."""
 
 _STANDARD_HEADERS = ("math.h", "stdio.h", "stdlib.h", "string.h")
 _TABLE_BEGINNINGS = {

@@ -1,6 +1,6 @@
 """``BuildFolder``: compile and link the translation units of an FMU for one platform, in the background.
 
-A translation FMU that was compiled before, with the same words to the compiler and the same files included, is not
+A translation unit that was compiled before, with the same words to the compiler and the same files included, is not
 compiled again: the object is kept under the hash of these. The runtime (``unit.c``) includes nothing of a model but its
 sizes, so that it is compiled once for all FMUs of these sizes.
 """
@@ -36,7 +36,7 @@ from mb2fmu.fmu.toolchain.platforms import Platform
 from mb2fmu.temporary_files import make_work_folder, report_disk_failure
 
 MAIN_TRANSLATION_UNIT = "sources/unit.c"
-"""The translation FMU that every FMU has."""
+"""The translation unit that every FMU has."""
 _ACTION = "compile the FMU"
 _OBJECT_CACHE_VERSION = "mb2fmu object 1"
 

@@ -54,7 +54,7 @@ _QUICK_OPTIONS: dict[Compiler, tuple[str, ...]] = {
 """The rest of -O2 takes clang a seventh of what is left."""
 
 CompilationEffort = Literal["plain", "equations", "seldom"]
-"""What a translation FMU has, by which the compiler takes its time: the fixed part, equations, or what is evaluated so
+"""What a translation unit has, by which the compiler takes its time: the fixed part, equations, or what is evaluated so
 seldom that quick compiling is worth more."""
 
 _EFFORT_OPTIONS: dict[CompilationEffort, dict[Compiler, tuple[str, ...]]] = {

@@ -25,7 +25,7 @@ from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQu
 from mb2fmu.mechanics.formulations import lagrange
 from mb2fmu.mechanics.formulations.applicability import projection_applicability
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, potential_energy
-from mb2fmu.mechanics.formulations.energies.first_integrals import FirstIntegralFinder, LagrangeTerms
+from mb2fmu.mechanics.formulations.energies.first_integrals import FirstIntegralFinder, LagrangeEnergyTerms
 from mb2fmu.mechanics.formulations.generalized_forces import AppliedLoad, applied_loads
 from mb2fmu.mechanics.formulations.intermediate_substitution import inline_short_intermediates
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
@@ -114,7 +114,7 @@ class _TheorySections:
         self.first: list[Assignment] = []
         self.solves: list[LinearSolve] = []
         self.rates = {dot: (u, 1) for u, dot in zip(m.u, m.u_dot, strict=True)}
-        self._terms: LagrangeTerms | None = None
+        self._terms: LagrangeEnergyTerms | None = None
         self._motion: dict[sm.Symbol, sm.Expr] = {}
         self._forces: dict[str, dict[int, sm.Expr]] = {}
         self._carried: dict[int, dict[int, sm.Symbol]] | None = None
@@ -298,13 +298,13 @@ class _TheorySections:
 
     # ------------------------------------------------------------------ Lagrange
 
-    def get_lagrange_terms(self) -> LagrangeTerms:
+    def get_lagrange_terms(self) -> LagrangeEnergyTerms:
         """Energies, momenta, slopes and forces; formed once."""
         if self._terms is None:
             self._terms = self._form_terms()
         return self._terms
 
-    def _form_terms(self) -> LagrangeTerms:
+    def _form_terms(self) -> LagrangeEnergyTerms:
         """Form the energies, momenta, slopes and generalized forces of Lagrange's equations."""
         m, k = self.m, self.kinematics
         self._motion, turned = self._list_coordinate_rates()
@@ -323,7 +323,7 @@ class _TheorySections:
             for i in range(len(m.q))
         ]
         known = potential is not None
-        return LagrangeTerms(
+        return LagrangeEnergyTerms(
             kinetic=energy,
             potential=potential,
             momenta=[self._differentiate(energy, {rate: sm.S.One}) for rate in rates],

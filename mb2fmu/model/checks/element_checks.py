@@ -9,7 +9,7 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.added_loads import can_add_load, extend_bodies, extend_loads
+from mb2fmu.model.declarations.added_loads import add_bodies_to_mechanics, add_loads_to_mechanics, can_add_load
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact
 from mb2fmu.model.model import Model
@@ -214,5 +214,5 @@ def complete_mechanics(model: Model) -> Model:
     if not loads and not model.added_bodies:
         return model
     whole = copy.copy(model)
-    whole.mechanics = extend_loads(extend_bodies(model.mechanics, model.added_bodies), loads)
+    whole.mechanics = add_loads_to_mechanics(add_bodies_to_mechanics(model.mechanics, model.added_bodies), loads)
     return whole

@@ -15,7 +15,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
 from mb2fmu.model.checks.mechanics_completeness import format_symbol
 from mb2fmu.model.checks.mechanics_expressions import ExpressionRole, MechanicsExpression
-from mb2fmu.model.declarations.declared_events import event_expressions
+from mb2fmu.model.declarations.declared_events import list_event_expressions
 from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact, DeclaredLatch
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import (
@@ -110,7 +110,7 @@ def _declared_expressions(model: Model) -> Iterator[_ExpressionOccurrence]:
 def _event_expressions(model: Model) -> Iterator[_ExpressionOccurrence]:
     """Yield the expressions of events, contacts and latches."""
     for event in model.declared_events:
-        for expression in event_expressions(event):
+        for expression in list_event_expressions(event):
             yield _ExpressionOccurrence(f"the event {event.name}", "state", expression, event.where)
     for contact in model.declared_contacts:
         for expression in contact.expressions:

@@ -133,7 +133,7 @@ class AddedLoadDeclarations:
         self.added_bodies += bodies
 
 
-def extend_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
+def add_bodies_to_mechanics(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics:
     """Return the mechanics with more bodies; equations that were already formed are dropped."""
     if not bodies:
         return mechanics
@@ -149,7 +149,7 @@ def extend_bodies(mechanics: Mechanics, bodies: Sequence[BodyBase]) -> Mechanics
     return whole
 
 
-def extend_loads(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
+def add_loads_to_mechanics(mechanics: Mechanics, loads: Sequence[Any]) -> Mechanics:
     """Return the mechanics with more loads; the original stays unchanged.
 
     Equations that were formed already are dropped, for they lack the added loads: whoever needs them forms them anew,

@@ -203,6 +203,6 @@ def find_first_common_instant(
     return at if at >= start else at + cycle * math.ceil((start - at) / cycle)
 
 
-def event_expressions(event: DeclaredEvent) -> list[sm.Basic]:
+def list_event_expressions(event: DeclaredEvent) -> list[sm.Basic]:
     """Return all expressions of an event; conditions as the comparisons in them."""
     return [event.condition, *event.settings.values()]

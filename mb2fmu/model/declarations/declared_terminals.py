@@ -51,7 +51,7 @@ class DeclaredTerminalMember:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTerminal:
-    """A terminal as the user wrote it; see :meth:`ConnectionDeclarations.terminal`."""
+    """A terminal as the user wrote it; see :meth:`TerminalAndArrayDeclarations.terminal`."""
 
     name: str
     members: tuple[DeclaredTerminalMember, ...]
@@ -59,7 +59,7 @@ class DeclaredTerminal:
     where: str = ""
 
 
-class ConnectionDeclarations:
+class TerminalAndArrayDeclarations:
     """Part of ``Model``: how its unit is connected.
 
     Attributes:

@@ -16,8 +16,8 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.script_import.stand_in_packages import StandIn
-from mb2fmu.model.script_import.value_notes import ValueNotes
+from mb2fmu.model.script_import.noted_values import NotedValues
+from mb2fmu.model.script_import.stand_in_packages import PackageStandIn
 
 
 class ScriptEnd(BaseException):
@@ -44,7 +44,7 @@ class IntegrationNotes:
 
 
 def _end(
-    notes: IntegrationNotes, values: ValueNotes, name: str, start: Any, times: Any, integrand: Callable[[], Any]
+    notes: IntegrationNotes, values: NotedValues, name: str, start: Any, times: Any, integrand: Callable[[], Any]
 ) -> NoReturn:
     """Note an integration, evaluate its integrand once, and end the script."""
     notes.integrator = name
@@ -61,7 +61,7 @@ def _end(
 
 
 @contextmanager
-def note_integrations(notes: IntegrationNotes, values: ValueNotes) -> Iterator[None]:
+def note_integrations(notes: IntegrationNotes, values: NotedValues) -> Iterator[None]:
     """Watch SciPy's integrators in this context."""
     import scipy.integrate as si
 
@@ -104,11 +104,11 @@ def note_integrations(notes: IntegrationNotes, values: ValueNotes) -> Iterator[N
             setattr(si, name, original)
 
 
-def observed_packages(notes: IntegrationNotes, values: ValueNotes) -> dict[str, dict[str, Any]]:
+def observed_packages(notes: IntegrationNotes, values: NotedValues) -> dict[str, dict[str, Any]]:
     """Return what stands in the modules of PyDy and opty that scripts import."""
     system, problem = _pydy_system(notes, values), _opty_problem(notes, values)
-    generator = {"generate_ode_function": _ode_function_generator(values), "CythonODEFunctionGenerator": StandIn}
-    generator |= {"LambdifyODEFunctionGenerator": StandIn}
+    generator = {"generate_ode_function": _ode_function_generator(values), "CythonODEFunctionGenerator": PackageStandIn}
+    generator |= {"LambdifyODEFunctionGenerator": PackageStandIn}
     return {
         "pydy": {"System": system},
         "pydy.system": {"System": system},
@@ -120,7 +120,7 @@ def observed_packages(notes: IntegrationNotes, values: ValueNotes) -> dict[str, 
     }
 
 
-def _pydy_system(notes: IntegrationNotes, values: ValueNotes) -> type:
+def _pydy_system(notes: IntegrationNotes, values: NotedValues) -> type:
     """Return PyDy's ``System`` that notes constants and initial conditions and ends the script when it integrates."""
 
     class System:
@@ -139,11 +139,11 @@ def _pydy_system(notes: IntegrationNotes, values: ValueNotes) -> type:
             if name in {"states", "coordinates", "speeds"}:
                 q, u = list(self.eom_method.q), list(self.eom_method.u)
                 return {"states": q + u, "coordinates": q, "speeds": u}[name]
-            return StandIn()
+            return PackageStandIn()
 
         def generate_ode_function(self, **_: Any) -> Any:
             self.note()
-            return StandIn()
+            return PackageStandIn()
 
         def note(self) -> None:
             for mapping in (self.constants, self.initial_conditions):
@@ -157,7 +157,7 @@ def _pydy_system(notes: IntegrationNotes, values: ValueNotes) -> type:
     return System
 
 
-def _opty_problem(notes: IntegrationNotes, values: ValueNotes) -> type:
+def _opty_problem(notes: IntegrationNotes, values: NotedValues) -> type:
     """Return opty's ``Problem`` that notes known parameters and ends the script."""
 
     def problem(*arguments: Any, **keywords: Any) -> None:
@@ -186,7 +186,7 @@ def _opty_problem(notes: IntegrationNotes, values: ValueNotes) -> type:
     return Problem
 
 
-def _note_instance_constraints(values: ValueNotes, rows: list[Any]) -> None:
+def _note_instance_constraints(values: NotedValues, rows: list[Any]) -> None:
     """Note start values from opty's constraints at instants: ``q.func(0) - 0.5`` says q = 0.5 at the start."""
     places = {each for row in rows if isinstance(row, sm.Expr) for each in row.atoms(AppliedUndef)}
     known = [each.args[0] for each in places if len(each.args) == 1 and each.args[0].is_number]
@@ -201,7 +201,7 @@ def _note_instance_constraints(values: ValueNotes, rows: list[Any]) -> None:
             values.note(place.func(dynamicsymbols._t), value, "package")  # noqa: SLF001 - SymPy's symbol of time
 
 
-def _ode_function_generator(values: ValueNotes) -> Callable[..., Any]:
+def _ode_function_generator(values: NotedValues) -> Callable[..., Any]:
     """Return PyDy's ``generate_ode_function(forcing, q, u, constants, mass_matrix=…, specifieds=…)``."""
 
     def generate(_forcing: Any, coordinates: Any, speeds: Any, constants: Any = (), **keywords: Any) -> Any:
@@ -211,7 +211,7 @@ def _ode_function_generator(values: ValueNotes) -> Callable[..., Any]:
     return generate
 
 
-def _old_ode_function_generator(values: ValueNotes) -> Callable[..., Any]:
+def _old_ode_function_generator(values: NotedValues) -> Callable[..., Any]:
     """Return the older ``generate_ode_function(mass_matrix, forcing, constants, q, u, specifieds)``."""
 
     def generate(
@@ -222,7 +222,7 @@ def _old_ode_function_generator(values: ValueNotes) -> Callable[..., Any]:
     return generate
 
 
-def _right_hand_side(values: ValueNotes, states: list[Any], constants: list[Any], specifieds: list[Any]) -> Any:
+def _right_hand_side(values: NotedValues, states: list[Any], constants: list[Any], specifieds: list[Any]) -> Any:
     """Return f(x, t, …) that notes what it is called with."""
 
     def right_hand_side(x: Any, _t: Any, *arguments: Any) -> Any:

@@ -22,6 +22,7 @@ from mb2fmu.model.script_import.integrator_notes import (
     note_integrations,
     observed_packages,
 )
+from mb2fmu.model.script_import.noted_values import NotedValues, make_noting_zip, module_namespace, watch_script_values
 from mb2fmu.model.script_import.script_source import (
     NOTE_FUNCTION,
     ScriptPart,
@@ -32,7 +33,6 @@ from mb2fmu.model.script_import.script_source import (
 )
 from mb2fmu.model.script_import.script_surroundings import script_builtins, script_surroundings
 from mb2fmu.model.script_import.stand_in_packages import stand_in_for_packages
-from mb2fmu.model.script_import.value_notes import ValueNotes, make_noting_zip, module_namespace, note_values
 from mb2fmu.temporary_files import make_work_folder
 
 
@@ -54,7 +54,7 @@ class ScriptRun:
     path: Path
     mechanics: dict[str, Any]
     complete: tuple[str, ...]
-    values: ValueNotes
+    values: NotedValues
     integration: IntegrationNotes
     error: Fault | None
     namespaces: tuple[dict[str, Any], ...]
@@ -80,7 +80,7 @@ def run_script(
     """
     path = path.resolve()
     parts = read_script_parts(path)
-    noted, values, integration = NotedMechanics(), ValueNotes(), IntegrationNotes()
+    noted, values, integration = NotedMechanics(), NotedValues(), IntegrationNotes()
     integration.ready = lambda: any(_is_ready(made) for made in noted.objects)
     variables: dict[str, Any] = {"__name__": "__main__", "__file__": str(path), NOTE_FUNCTION: values.note_locals}
     if (path.parent / "__init__.py").is_file():
@@ -97,7 +97,7 @@ def run_script(
         stack.enter_context(stand_in_for_packages(observed_packages(integration, values)))
         stack.enter_context(_main_module(variables))
         stack.enter_context(note_mechanics(noted, defer=defer))
-        stack.enter_context(note_values(values, (str(path.parent),)))
+        stack.enter_context(watch_script_values(values, (str(path.parent),)))
         stack.enter_context(note_integrations(integration, values))
         try:
             with guard or nullcontext():
@@ -184,7 +184,7 @@ class _main_module:  # noqa: N801 - used as a function
             sys.modules["__main__"] = self.before
 
 
-def _note_frames(values: ValueNotes, step: TracebackType | None, path: Path) -> None:
+def _note_frames(values: NotedValues, step: TracebackType | None, path: Path) -> None:
     """Keep the local variables of the functions that an exception passed through."""
     while step is not None:
         if step.tb_frame.f_code.co_filename.startswith(str(path)):

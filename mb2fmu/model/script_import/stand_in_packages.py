@@ -117,7 +117,7 @@ OBSERVED_PACKAGES = frozenset({"opty", "pydy"})
 """Packages whose classes are watched; ``package_observation`` fills their stand-ins."""
 
 
-class StandIn:
+class PackageStandIn:
     """An object that takes part in everything and does nothing."""
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
@@ -125,25 +125,25 @@ class StandIn:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        return StandIn()
+        return PackageStandIn()
 
     def __call__(self, *arguments: Any, **_: Any) -> Any:
         """Return the decorated function where it stands in for a decorator, else a stand-in."""
         if len(arguments) == 1 and callable(arguments[0]) and hasattr(arguments[0], "__code__"):
             return arguments[0]
-        return StandIn()
+        return PackageStandIn()
 
     def __iter__(self) -> Iterator[Any]:
         """Yield as many as the caller unpacks; none where it loops."""
-        return iter([StandIn() for _ in range(count_unpacked(sys._getframe(1)))])  # noqa: SLF001 - no public way
+        return iter([PackageStandIn() for _ in range(count_unpacked(sys._getframe(1)))])  # noqa: SLF001 - no public way
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None: ...
 
-    def __getitem__(self, _: Any) -> StandIn:
-        return StandIn()
+    def __getitem__(self, _: Any) -> PackageStandIn:
+        return PackageStandIn()
 
     def __setitem__(self, _: Any, __: Any) -> None: ...
 
@@ -157,7 +157,7 @@ class StandIn:
         return 0.0
 
     def _combine(self, *_: Any) -> Any:
-        return StandIn()
+        return PackageStandIn()
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = _combine
     __neg__ = __matmul__ = __or__ = __and__ = _combine
@@ -181,7 +181,7 @@ class _StandInModule(ModuleType):
             return []
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (StandIn,), {}) if name[:1].isupper() else StandIn()
+        return type(name, (PackageStandIn,), {}) if name[:1].isupper() else PackageStandIn()
 
 
 class _StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

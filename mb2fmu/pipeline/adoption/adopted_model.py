@@ -16,9 +16,9 @@ from mb2fmu.model.checks.expression_contents import collect_contents
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
 from mb2fmu.model.quantity_declarations import symbol_word
 from mb2fmu.model.script_import.integrator_notes import IntegrationNotes
+from mb2fmu.model.script_import.noted_values import Origin
 from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
 from mb2fmu.model.script_import.script_run import ScriptRun
-from mb2fmu.model.script_import.value_notes import Origin
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.found_values import FoundValues
 from mb2fmu.pipeline.adoption.unit_inference import InferredUnits, infer_units

@@ -9,7 +9,7 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 
 from mb2fmu.model.quantity_declarations import symbol_word
-from mb2fmu.model.script_import.value_notes import ORIGINS, Origin, ValueNote, as_number
+from mb2fmu.model.script_import.noted_values import ORIGINS, NotedValue, Origin, as_number
 
 _MAX_DEPTH = 8
 """Expressions of expressions that are followed until a number comes."""
@@ -24,11 +24,11 @@ class FoundValues:
         by_name: Symbol's name → its notes: scripts make symbols of one name twice, with other assumptions.
     """
 
-    notes: dict[sm.Expr, list[ValueNote]] = field(default_factory=dict)
-    by_name: dict[str, list[ValueNote]] = field(default_factory=dict)
+    notes: dict[sm.Expr, list[NotedValue]] = field(default_factory=dict)
+    by_name: dict[str, list[NotedValue]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: Iterable[ValueNote]) -> FoundValues:
+    def of(cls, found: Iterable[NotedValue]) -> FoundValues:
         """Sort notes by symbol and origin; of one origin the latest counts, of the integration the first."""
         values = cls()
         for note in found:
@@ -59,7 +59,7 @@ class FoundValues:
                 return note.value
         return None
 
-    def _candidates(self, symbol: sm.Expr, allowed: Sequence[Origin]) -> list[ValueNote]:
+    def _candidates(self, symbol: sm.Expr, allowed: Sequence[Origin]) -> list[NotedValue]:
         """Return the notes of a symbol, or else of one of the same name."""
         notes = [note for note in self.notes.get(symbol, ()) if note.origin in allowed]
         if not notes and isinstance(symbol, sm.Symbol | AppliedUndef):

@@ -13,7 +13,7 @@ from mb2fmu.model.quantity_declarations import Input
 from mb2fmu.model.sources.record_mechanics import RecordedPoint
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import Array
-from mb2fmu.robots.joints.inverse_dynamics import excitation_rate
+from mb2fmu.robots.joints.inverse_dynamics_setup import excitation_rate
 from mb2fmu.robots.robot_settings import LoadSetting, LoadWord
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 from mb2fmu.robots.tree.tree_inertia import compute_twists

@@ -28,7 +28,7 @@ _SPEED_COUNTS = {"revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "pla
 
 
 @dataclass(frozen=True, slots=True)
-class RobotState:
+class RobotEvaluationPoint:
     """Configuration of the robot, and its efforts.
 
     Attributes:
@@ -160,7 +160,7 @@ class IndependentImport:
                 self.column[joint.name] = self.size
                 self.size += _SPEED_COUNTS[joint.kind]
 
-    def equations(self, state: RobotState) -> tuple[Array, Array]:
+    def equations(self, state: RobotEvaluationPoint) -> tuple[Array, Array]:
         """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
         n = self.size
         M, f = np.zeros((n, n)), np.zeros(n)
@@ -180,7 +180,7 @@ class IndependentImport:
         """Return whether there is a link of that name."""
         return name in self._bodies
 
-    def compute_motions(self, state: RobotState) -> dict[str, LinkMotion]:
+    def compute_motions(self, state: RobotEvaluationPoint) -> dict[str, LinkMotion]:
         """Return the motion of every link."""
         zero, no_columns = np.zeros(3), np.zeros((3, self.size))
         ground_motion = LinkMotion(np.eye(3), zero, zero, zero, zero, zero, no_columns, no_columns)
@@ -189,7 +189,7 @@ class IndependentImport:
             motions[joint.child] = self._move_child(joint, motions[joint.parent], state)
         return motions
 
-    def _resolve_mimic(self, joint: TreeJoint, state: RobotState) -> tuple[float, float, float, str, float]:
+    def _resolve_mimic(self, joint: TreeJoint, state: RobotEvaluationPoint) -> tuple[float, float, float, str, float]:
         """Return position, speed and given acceleration of a joint with one coordinate; its mover, and the factor."""
         factor, offset, current = 1.0, 0.0, joint
         known = {each.name: each for each in self.joints}
@@ -203,7 +203,7 @@ class IndependentImport:
         given = state.acceleration.get(current.name, 0.0)
         return factor * q + offset, factor * u, factor * given, current.name, factor
 
-    def _move_child(self, joint: TreeJoint, m: LinkMotion, state: RobotState) -> LinkMotion:
+    def _move_child(self, joint: TreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
         """Return the motion of a joint's child."""
         R, r = m.R @ joint.R, m.R @ joint.p
         p = m.p + r
@@ -235,7 +235,7 @@ class IndependentImport:
                 Jw[:, column] += factor * axis
         return LinkMotion(R, p, w, v, alpha, a, Jw, Jv)
 
-    def _move_floating(self, joint: TreeJoint, m: LinkMotion, state: RobotState) -> LinkMotion:
+    def _move_floating(self, joint: TreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
         """Return the motion behind a floating joint, or behind a ball joint, which only turns."""
         column, ball = self.column[joint.name], joint.kind == "ball"
         q, u = [*[0.0] * (3 * ball), *state.q[joint.name]], np.array([*[0.0] * (3 * ball), *state.u[joint.name]])
@@ -255,7 +255,7 @@ class IndependentImport:
         v = m.v + _cross(m.w, slid) + rate
         return LinkMotion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
-    def _move_planar(self, joint: TreeJoint, m: LinkMotion, state: RobotState) -> LinkMotion:
+    def _move_planar(self, joint: TreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
         """Return the motion behind a planar joint: slides x, y in its plane, then turns about the normal."""
         column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], state.q[joint.name], state.u[joint.name]
         first, second, normal = (m.R @ each for each in planar_joint_directions(joint.axis))
@@ -268,7 +268,7 @@ class IndependentImport:
         v, R = m.v + _cross(m.w, slid) + sliding, m.R @ rotation_about_axis(joint.axis, angle)
         return LinkMotion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
-    def _add_efforts(self, joint: TreeJoint, state: RobotState, M: Array, f: Array) -> None:
+    def _add_efforts(self, joint: TreeJoint, state: RobotEvaluationPoint, M: Array, f: Array) -> None:
         """Add effort, damping and rotor of one joint in the row of the speed that moves it."""
         if _SPEED_COUNTS[joint.kind] != 1:
             column, damping = self.column.get(joint.name), state.damping.get(joint.name, 0.0)

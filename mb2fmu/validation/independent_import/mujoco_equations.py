@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Pose, RobotState
+from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Pose, RobotEvaluationPoint
 
 _FREE_JOINT, _BALL_JOINT = 0, 1
 _JOINT_EQUALITY = 2  # kind of an equality
@@ -105,7 +105,7 @@ class MujocoEquations:
             else:
                 self._follows[follower] = (leader, float(a1), float(zero[follower] + a0 - a1 * zero[leader]))
 
-    def equations(self, state: RobotState) -> tuple[Array, Array]:
+    def equations(self, state: RobotEvaluationPoint) -> tuple[Array, Array]:
         """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
         m, d, mj = self._model, self._data, self._mj
         m.opt.gravity[:] = state.gravity
@@ -126,7 +126,7 @@ class MujocoEquations:
             f[dof] -= state.friction.get(leader, 0.0) * m.dof_frictionloss[dof] * np.sign(d.qvel[dof])
         return S.T @ M @ S, S.T @ (f - M @ s0)
 
-    def compute_motions(self, links: Iterable[str], state: RobotState) -> dict[str, LinkMotion]:
+    def compute_motions(self, links: Iterable[str], state: RobotEvaluationPoint) -> dict[str, LinkMotion]:
         """Return the motion of bodies and sites by MuJoCo's Jacobians; positions are those of ``state``."""
         m, d, mj = self._model, self._data, self._mj
         S, s0 = self._set_state(state)
@@ -171,7 +171,7 @@ class MujocoEquations:
         """Return whether there is a body or site of that name."""
         return any(self._mj.mj_name2id(self._model, kind, name) >= 0 for kind in (_BODY_OBJECT, _SITE_OBJECT))
 
-    def _set_state(self, state: RobotState) -> tuple[Array, Array]:
+    def _set_state(self, state: RobotEvaluationPoint) -> tuple[Array, Array]:
         """Set positions and speeds; return S and s0 of these."""
         m, d = self._model, self._data
         S, s0, names = np.zeros((m.nv, self.size)), np.zeros(m.nv), {j: name for name, j in self._joint.items()}
@@ -192,7 +192,9 @@ class MujocoEquations:
                 self._set_joint_state(j, state, names, S, s0)
         return S, s0
 
-    def _set_joint_state(self, j: int, state: RobotState, names: Mapping[int, str], S: Array, s0: Array) -> None:
+    def _set_joint_state(
+        self, j: int, state: RobotEvaluationPoint, names: Mapping[int, str], S: Array, s0: Array
+    ) -> None:
         """Place one hinge or slide, which may follow another, be held, or be prescribed."""
         m, d = self._model, self._data
         at_q, at_v = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])

@@ -43,7 +43,7 @@ from mb2fmu.validation.independent_import.independent_urdf import (
     IndependentImport,
     LinkMotion,
     Pose,
-    RobotState,
+    RobotEvaluationPoint,
     read_urdf_tree,
 )
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations, is_mujoco_installed
@@ -400,7 +400,7 @@ class _RobotPointSampler:
         links = dict.fromkeys(link for each in self._closures for link in each.links)
         return compute_loop_constraints(self._closures, self._motions(links, self._form_robot_state(values)))
 
-    def _motions(self, links: Mapping[str, None], state: RobotState) -> Mapping[str, LinkMotion]:
+    def _motions(self, links: Mapping[str, None], state: RobotEvaluationPoint) -> Mapping[str, LinkMotion]:
         """Return the motion of links, if there are any."""
         if not links:
             return {}
@@ -490,17 +490,19 @@ class _RobotPointSampler:
         zero_controls = dict.fromkeys(state.control, 0.0)
         zero_speeds = {name: [0.0] * len(u) for name, u in state.u.items()}
         parts = [
-            RobotState(state.q, zero_speeds, {}, zero_efforts, state.damping, state.gravity, zero_controls, {}),
-            RobotState(
+            RobotEvaluationPoint(
+                state.q, zero_speeds, {}, zero_efforts, state.damping, state.gravity, zero_controls, {}
+            ),
+            RobotEvaluationPoint(
                 state.q, state.u, state.acceleration, zero_efforts, state.damping, np.zeros(3), zero_controls, {}
             ),
-            RobotState(
+            RobotEvaluationPoint(
                 state.q, zero_speeds, {}, state.effort, state.damping, np.zeros(3), state.control, state.friction
             ),
         ]
         return np.asarray(sum(np.abs(self._import.equations(part)[1]) for part in parts))
 
-    def _form_robot_state(self, values: list[float]) -> RobotState:
+    def _form_robot_state(self, values: list[float]) -> RobotEvaluationPoint:
         """Return a point in the independent import's form: q, u, efforts, damping, gravity by joint name.
 
         Where efforts are computed, accelerations are among u'.
@@ -529,7 +531,7 @@ class _RobotPointSampler:
             gravity = file_gravity * (values[self._slot["gravity"]] / size if size else 1.0)
         friction = {joint: values[self._slot[name]] / declared[name] for joint, name in self._robot.friction.items()}
         control = {name: values[self._slot_of_symbol[symbol]] for name, symbol in self._robot.controls.items()}
-        return RobotState(q, u, acceleration, effort, damping, gravity, control, friction)
+        return RobotEvaluationPoint(q, u, acceleration, effort, damping, gravity, control, friction)
 
     def _rates_of_coordinates(self, values: list[float]) -> tuple[dict[str, float], dict[str, float]]:
         """Return q' by name: speeds; for floating parts and balls turned velocity and half the quaternion product."""

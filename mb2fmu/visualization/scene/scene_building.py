@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering import AuxiliaryProgram
+from mb2fmu.compiler.lowering import AuxiliaryProgramBuilder
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
@@ -123,7 +123,7 @@ class _SceneBuilder:
 
     def _program(self, located: Sequence[int]) -> Program:
         """Return the program: positions and rotations composed from local relations, the rest as expressions."""
-        beside = AuxiliaryProgram(self.equations)
+        beside = AuxiliaryProgramBuilder(self.equations)
         if self.vectors:
             beside.define(self.kinematics.assignments)
         rotations: list[list[int]] = []

@@ -101,7 +101,7 @@ UNTRIED = {
     "host.processes",
     "host.system",
     "life.unload",
-    "life.memory",  # by test_remote_hosts.py
+    "life.memory",  # by test_wine_and_valgrind_hosts.py
     "log.null",
     "archive.suffix",
     "archive.compression",

@@ -18,7 +18,7 @@ from mb2fmu.robots.description.robot_description import LoopRecord
 from mb2fmu.robots.file_formats import sdf_import, urdf_import
 from mb2fmu.robots.tree import loop_list
 from mb2fmu.robots.tree.loop_rows import LoopConstraintRows
-from mb2fmu.validation.independent_import.independent_urdf import RobotState
+from mb2fmu.validation.independent_import.independent_urdf import RobotEvaluationPoint
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 
 PARALLEL = """<mujoco model="parallel"><compiler angle="radian"/><worldbody>
@@ -118,7 +118,7 @@ def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> 
             rows = [place[s.func.__name__] for s in each.u]
             q[name], u[name] = x[[place[s.func.__name__] for s in each.q]], x[rows]
             rates[reading.column[name] : reading.column[name] + len(rows)] = found[rows]
-        at = RobotState(q, u, {}, {}, damping, np.array([0, 0, -9.81]), {"m1": 30.0, "m2": -20.0})
+        at = RobotEvaluationPoint(q, u, {}, {}, damping, np.array([0, 0, -9.81]), {"m1": 30.0, "m2": -20.0})
         M, force = reading.equations(at)
         S, s0 = reading._set_state(at)
         A, bias = closed_rows(reading)

@@ -7,6 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
+from mb2fmu.audit.behaviour.fixture.changes_without_dependency import (
+    SMALL_FRACTION,
+    VISIBLE_CHANGE,
+    drop_jumps_to_other_solutions,
+    drop_mode_changes,
+)
 from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     ChangeEffects,
     ParameterSet,
@@ -15,12 +21,6 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
 )
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
 from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
-from mb2fmu.audit.behaviour.fixture.spurious_changes import (
-    SMALL_FRACTION,
-    VISIBLE_CHANGE,
-    drop_jumps_to_other_solutions,
-    drop_mode_changes,
-)
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value

@@ -31,7 +31,7 @@ from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     shift_inertia_to_parent,
     shift_motion_to_link,
 )
-from mb2fmu.compiler.lowering.recursion.vector_nodes import VectorNodeAlgebra
+from mb2fmu.compiler.lowering.recursion.vector_nodes import NodeVectorArithmetic
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 
 _MAX_CRAMER_SIZE = 3  # blocks of B up to this size are inverted by cofactors: no pivot is chosen, none can be wrong
@@ -55,7 +55,7 @@ class JointMotionSubspace:
         geared: Inertia acts along the speed itself: directions are the columns as they stand.
     """
 
-    def __init__(self, g: VectorNodeAlgebra, joint: LinkJointMotion, name: str, *, geared: bool = False) -> None:
+    def __init__(self, g: NodeVectorArithmetic, joint: LinkJointMotion, name: str, *, geared: bool = False) -> None:
         self._g = g
         self._name = name
         self.speeds = sorted(joint.columns)
@@ -112,7 +112,7 @@ def _find_diagonal_blocks(matrix: list[list[int]], zero: int) -> list[tuple[list
     return found
 
 
-def _solve_by_cramer(g: VectorNodeAlgebra, m: list[list[int]], right: list[int], name: str) -> list[int]:
+def _solve_by_cramer(g: NodeVectorArithmetic, m: list[list[int]], right: list[int], name: str) -> list[int]:
     """Return the solution of one to three equations by cofactors."""
     b = g.b
     if len(m) == 1:

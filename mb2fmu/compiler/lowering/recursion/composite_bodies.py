@@ -19,7 +19,7 @@ from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     shift_force_to_parent,
     shift_motion_to_link,
 )
-from mb2fmu.compiler.lowering.recursion.vector_nodes import VectorNodeAlgebra
+from mb2fmu.compiler.lowering.recursion.vector_nodes import NodeVectorArithmetic
 
 
 class CompositeBodies:
@@ -142,19 +142,19 @@ class CompositeBodies:
         return result
 
 
-def _joint_power(g: VectorNodeAlgebra, column: SpatialVector, force: SpatialVector) -> int:
+def _joint_power(g: NodeVectorArithmetic, column: SpatialVector, force: SpatialVector) -> int:
     """Return ω · torque + v · force: a joint's column times a spatial force, the generalized force of that column."""
     return g.b.add(g.dot(column[0], force[0]), g.dot(column[1], force[1]))
 
 
-def _spatial_momentum(g: VectorNodeAlgebra, inertia: RigidInertia, motion: SpatialVector) -> SpatialVector:
+def _spatial_momentum(g: NodeVectorArithmetic, inertia: RigidInertia, motion: SpatialVector) -> SpatialVector:
     """Return inertia times a motion."""
     angular, linear = motion
     push = g.add(g.scale(inertia.mass, linear), g.cross(angular, inertia.first))
     return g.add(g.apply(inertia.rotational(g), angular), g.cross(inertia.first, linear)), push
 
 
-def _shift_inertia_to_parent(g: VectorNodeAlgebra, joint: LinkJointMotion, inertia: RigidInertia) -> RigidInertia:
+def _shift_inertia_to_parent(g: NodeVectorArithmetic, joint: LinkJointMotion, inertia: RigidInertia) -> RigidInertia:
     """Return a composite body about its parent's origin: P_r = C P Cᵀ + r hᵀ + h rᵀ + m r rᵀ."""
     nothing = (g.null, g.null, g.null)
     if not joint.moves:

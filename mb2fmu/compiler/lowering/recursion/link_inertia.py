@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
-from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, Vector, VectorNodeAlgebra
+from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, NodeVectorArithmetic, Vector
 from mb2fmu.mechanics.equations.link_recursion import LinkBody
 
 
@@ -26,13 +26,13 @@ class RigidInertia:
     first: Vector
     second: Matrix
 
-    def plus(self, other: RigidInertia, g: VectorNodeAlgebra) -> RigidInertia:
+    def plus(self, other: RigidInertia, g: NodeVectorArithmetic) -> RigidInertia:
         """Return the sum of both inertias."""
         return RigidInertia(
             g.b.add(self.mass, other.mass), g.add(self.first, other.first), g.add_matrices(self.second, other.second)
         )
 
-    def rotational(self, g: VectorNodeAlgebra) -> Matrix:
+    def rotational(self, g: NodeVectorArithmetic) -> Matrix:
         """Return J = tr(P) 1 − P."""
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self.second
         b = g.b
@@ -67,7 +67,7 @@ def form_body_inertia(body: LinkBody, kinematics: LinkKinematics) -> RigidInerti
     return RigidInertia(b.add(mass, g.zero), first, second)
 
 
-def outer_product(x: Vector, y: Vector, g: VectorNodeAlgebra) -> Matrix:
+def outer_product(x: Vector, y: Vector, g: NodeVectorArithmetic) -> Matrix:
     """Return X yᵀ."""
     return (g.scale(x[0], y), g.scale(x[1], y), g.scale(x[2], y))
 
@@ -146,7 +146,7 @@ def _split_along_hinge(
     return stays, RigidInertia(b.add(inertia.mass, g.zero), g.add(moment, shifted), second)
 
 
-def find_coordinate_axis(x: Vector, g: VectorNodeAlgebra) -> int | None:
+def find_coordinate_axis(x: Vector, g: NodeVectorArithmetic) -> int | None:
     """Return the axis of a vector's only non-zero component; None if there are more."""
     present = [i for i in range(3) if x[i] != g.zero]
     return present[0] if len(present) == 1 else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, Vector, VectorNodeAlgebra
+from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, NodeVectorArithmetic, Vector
 from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.link_recursion import LinearVector, LinkAttachment, LinkRecursion
@@ -53,7 +53,7 @@ class LinkKinematics:
         self.b = builder
         self.walker = walker
         self.recursion = recursion
-        self.algebra = VectorNodeAlgebra(builder)
+        self.algebra = NodeVectorArithmetic(builder)
         self._u = u
         self._speeds: dict[int, int] = {}
         self._fixed: dict[int, Matrix] = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mb2fmu.compiler.lowering.recursion.link_inertia import RigidInertia
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion
-from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, Vector, VectorNodeAlgebra
+from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, NodeVectorArithmetic, Vector
 
 SpatialVector = tuple[Vector, Vector]
 
@@ -23,20 +23,20 @@ class SpatialInertia:
     H: Matrix
     M: Matrix
 
-    def plus(self, other: SpatialInertia, g: VectorNodeAlgebra) -> SpatialInertia:
+    def plus(self, other: SpatialInertia, g: NodeVectorArithmetic) -> SpatialInertia:
         """Return the sum of both inertias."""
         return SpatialInertia(
             g.add_matrices(self.J, other.J), g.add_matrices(self.H, other.H), g.add_matrices(self.M, other.M)
         )
 
-    def rows(self, g: VectorNodeAlgebra) -> list[list[int]]:
+    def rows(self, g: NodeVectorArithmetic) -> list[list[int]]:
         """Return all 6 × 6 entries."""
         upper = [[*self.J[i], *self.H[i]] for i in range(3)]
         lower = [[*row, *self.M[i]] for i, row in enumerate(g.transpose(self.H))]
         return upper + lower
 
 
-def form_link_spatial_inertia(g: VectorNodeAlgebra, rigid: RigidInertia) -> SpatialInertia:
+def form_link_spatial_inertia(g: NodeVectorArithmetic, rigid: RigidInertia) -> SpatialInertia:
     """Return the inertia of a link by itself: H = ĥ, M = m 1."""
     x, y, z = rigid.first
     neg, zero, m = g.b.neg, g.zero, rigid.mass
@@ -54,7 +54,7 @@ def make_spatial_inertia(rows: list[list[int]]) -> SpatialInertia:
     return SpatialInertia(block(0, 0), block(0, 3), block(3, 3))
 
 
-def shift_force_to_parent(g: VectorNodeAlgebra, joint: LinkJointMotion, force: SpatialVector) -> SpatialVector:
+def shift_force_to_parent(g: NodeVectorArithmetic, joint: LinkJointMotion, force: SpatialVector) -> SpatialVector:
     """Return a force on the link as a force on its parent, about the parent's origin."""
     torque = g.apply(joint.rotation, force[0]) if joint.inherits_rotation else g.null
     if not joint.moves:
@@ -63,7 +63,7 @@ def shift_force_to_parent(g: VectorNodeAlgebra, joint: LinkJointMotion, force: S
     return g.add(torque, g.cross(joint.position, push)), push
 
 
-def shift_motion_to_link(g: VectorNodeAlgebra, joint: LinkJointMotion, motion: SpatialVector) -> SpatialVector:
+def shift_motion_to_link(g: NodeVectorArithmetic, joint: LinkJointMotion, motion: SpatialVector) -> SpatialVector:
     """Return the part of the link's motion that the parent's motion causes."""
     angular = g.apply_transposed(joint.rotation, motion[0]) if joint.inherits_rotation else g.null
     if not joint.moves:
@@ -72,7 +72,7 @@ def shift_motion_to_link(g: VectorNodeAlgebra, joint: LinkJointMotion, motion: S
     return angular, g.apply_transposed(joint.rotation, carried)
 
 
-def shift_inertia_to_parent(g: VectorNodeAlgebra, joint: LinkJointMotion, inertia: SpatialInertia) -> SpatialInertia:
+def shift_inertia_to_parent(g: NodeVectorArithmetic, joint: LinkJointMotion, inertia: SpatialInertia) -> SpatialInertia:
     """Return a link's inertia as felt at its parent's origin: turned, then moved by r.
 
     H_r = H + r̂ M, and J_r = J − H r̂ − (H_r r̂)ᵀ, of which each entry is taken where it is shorter.
@@ -89,7 +89,7 @@ def shift_inertia_to_parent(g: VectorNodeAlgebra, joint: LinkJointMotion, inerti
     return SpatialInertia(_shift_rotational_inertia(g, r, J, H, moved), moved, M)
 
 
-def _shift_rotational_inertia(g: VectorNodeAlgebra, r: Vector, J: Matrix, H: Matrix, moved: Matrix) -> Matrix:
+def _shift_rotational_inertia(g: NodeVectorArithmetic, r: Vector, J: Matrix, H: Matrix, moved: Matrix) -> Matrix:
     """J − H r̂ − (H_r r̂)ᵀ; a row of A r̂ is the row of A crossed with r."""
     b = g.b
     entries: dict[tuple[int, int], int] = {}

@@ -21,7 +21,7 @@ class CoordinateAxisRotation:
     s: int
 
 
-class VectorNodeAlgebra:
+class NodeVectorArithmetic:
     """Arithmetic of three components in one builder.
 
     Args:

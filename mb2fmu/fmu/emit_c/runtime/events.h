@@ -25,7 +25,7 @@
 #define MB2FMU_HELD 1e-9
 
 /* How far the next time event that is told is away at least, in parts of the time: integrators refuse to go over a few
- * FMUs of round-off (FMPy#882). */
+ * units of round-off (FMPy#882). */
 #define MB2FMU_APART 1e-13
 
 /* Changes of modes in one event, for each mode, after which they are said to chatter. */

@@ -38,7 +38,7 @@ from mb2fmu.model.numpy_functions import compile_numpy_function
 
 
 @dataclass(frozen=True, slots=True)
-class LagrangeTerms:
+class LagrangeEnergyTerms:
     """Terms of Lagrange's equations of a mechanism.
 
     Attributes:
@@ -81,7 +81,7 @@ class FirstIntegralFinder:
         terms: None where Lagrange's equations do not apply: then momenta in space only are looked for.
     """
 
-    def __init__(self, kinematics: NamedKinematics, terms: LagrangeTerms | None) -> None:
+    def __init__(self, kinematics: NamedKinematics, terms: LagrangeEnergyTerms | None) -> None:
         self._k, self._terms = kinematics, terms
         self._m: Mechanism = kinematics.mechanism
         self._numeric = NumericMechanism(self._m)

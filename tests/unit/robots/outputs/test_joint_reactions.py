@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from unit.robots.joints.test_inverse_dynamics import GEAR
+from unit.robots.joints.test_inverse_dynamics_setup import GEAR
 from unit.robots.outputs.test_joint_space_outputs import FLYING
 from unit.robots.robot_texts import ARM
 from unit.robots.test_robot_loops import FOUR_BAR, SIDE_FILE

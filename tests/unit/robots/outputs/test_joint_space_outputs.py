@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
-from unit.robots.joints.test_inverse_dynamics import GEAR, SPRINGS
+from unit.robots.joints.test_inverse_dynamics_setup import GEAR, SPRINGS
 from unit.robots.robot_texts import ARM, joint, link, robot
 
 from mb2fmu import pipeline

@@ -32,7 +32,7 @@ _SEQUENCES = (list, tuple, np.ndarray, sm.MatrixBase)
 
 
 @dataclass(frozen=True, slots=True)
-class ValueNote:
+class NotedValue:
     """One number, or expression of other symbols, that a script gives to a symbol.
 
     Attributes:
@@ -47,7 +47,7 @@ class ValueNote:
 
 
 @dataclass
-class ValueNotes:
+class NotedValues:
     """All that was noted, in order.
 
     Attributes:
@@ -56,7 +56,7 @@ class ValueNotes:
         namespaces: Local variables of functions that ended, and of modules.
     """
 
-    found: list[ValueNote] = field(default_factory=list)
+    found: list[NotedValue] = field(default_factory=list)
     origin: Origin = "function call"
     namespaces: list[dict[str, Any]] = field(default_factory=list)
     _calls: dict[Any, int] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class ValueNotes:
         """Note one pair, if it is a symbol and a number or expression."""
         number = as_number(value)
         if is_quantity(symbol) and number is not None and number != symbol:
-            self.found.append(ValueNote(symbol, number, origin))
+            self.found.append(NotedValue(symbol, number, origin))
 
     def note_mapping(self, mapping: Any, origin: Origin) -> None:
         """Note a dictionary, or pairs, from symbols to numbers."""
@@ -198,7 +198,7 @@ def _is_script_object(item: object) -> bool:
 
 
 @contextmanager
-def note_values(notes: ValueNotes, script_files: tuple[str, ...]) -> Iterator[None]:
+def watch_script_values(notes: NotedValues, script_files: tuple[str, ...]) -> Iterator[None]:
     """Watch substitutions, lambdified functions and ``zip``.
 
     Args:
@@ -232,7 +232,7 @@ def note_values(notes: ValueNotes, script_files: tuple[str, ...]) -> Iterator[No
 
 
 def _noting_substitution(
-    notes: ValueNotes, original: Callable[..., Any], script_files: tuple[str, ...]
+    notes: NotedValues, original: Callable[..., Any], script_files: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Return ``subs`` and the like that note what the script substitutes."""
 
@@ -245,7 +245,7 @@ def _noting_substitution(
     return substitute
 
 
-def _note_substitution(notes: ValueNotes, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def _note_substitution(notes: NotedValues, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Note what is substituted; iterators are made lists, so that SymPy still finds them full."""
     kept = tuple(list(each) if isinstance(each, zip | map | filter) else each for each in arguments)
     if len(kept) == 1:
@@ -255,7 +255,7 @@ def _note_substitution(notes: ValueNotes, arguments: tuple[Any, ...]) -> tuple[A
     return kept
 
 
-def _noting_lambdify(notes: ValueNotes, original: Callable[..., Any]) -> Callable[..., Any]:
+def _noting_lambdify(notes: NotedValues, original: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``lambdify`` whose functions note which numbers they are called with."""
 
     @wraps(original)
@@ -278,7 +278,7 @@ def _noting_lambdify(notes: ValueNotes, original: Callable[..., Any]) -> Callabl
     return noting_lambdify
 
 
-def make_noting_zip(notes: ValueNotes) -> Callable[..., Iterable[Any]]:
+def make_noting_zip(notes: NotedValues) -> Callable[..., Iterable[Any]]:
     """Return ``zip`` for the script's own code: pairs of symbols and numbers are noted, also if nobody keeps them."""
 
     def noting_zip(*sequences: Any, **keywords: Any) -> Iterable[Any]:

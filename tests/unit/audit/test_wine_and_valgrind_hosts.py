@@ -18,7 +18,7 @@ import pytest
 from mb2fmu.audit import audit, audit_run
 from mb2fmu.audit.behaviour.fixture.short_runs import run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.instance import remote_hosts
+from mb2fmu.audit.behaviour.instance import wine_and_valgrind_hosts
 from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
 from mb2fmu.audit.description.description_import import read_description
@@ -27,7 +27,7 @@ from mb2fmu.errors import ToolError
 WINDOWS = {2: "binaries/win64/ball.dll", 3: "binaries/x86_64-windows/ball.dll"}
 linux = pytest.mark.skipif(sys.platform != "linux", reason="wine and valgrind are tried on Linux")
 with_wine = pytest.mark.skipif(
-    not any(map(shutil.which, remote_hosts._WINE_COMMANDS)), reason="wine64 is not installed"
+    not any(map(shutil.which, wine_and_valgrind_hosts._WINE_COMMANDS)), reason="wine64 is not installed"
 )
 with_valgrind = pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 
@@ -53,7 +53,7 @@ def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind:
     path = tmp_path / "ball.so"
     path.write_bytes(ball.library(version))
     described = read_description(ball.description(version).encode())
-    far = RemoteLibrary([str(remote_hosts._build_host_program("native"))], str(path), dict(os.environ))
+    far = RemoteLibrary([str(wine_and_valgrind_hosts._build_host_program("native"))], str(path), dict(os.environ))
     found = []
     for handle in (ctypes.CDLL(str(path)), far):
         stage = TrialFixture(FmuLibrary(handle, described, str(tmp_path)), kind, tmp_path)
@@ -72,7 +72,7 @@ def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind:
 
 @linux
 def test_without_wine_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_hosts.shutil, "which", lambda _: None)
+    monkeypatch.setattr(wine_and_valgrind_hosts.shutil, "which", lambda _: None)
     members = {**ball.contents(2), WINDOWS[2]: b"MZ"}
     with pytest.raises(ToolError, match="wine64"):
         audit(ball.pack(members, tmp_path / "ball.fmu"), windows=True, run_checkers=False)
