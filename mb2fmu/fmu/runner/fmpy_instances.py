@@ -3,8 +3,6 @@
 Inputs are set at the beginning of each communication step and held over it; values are read after it, before inputs
 change again. Co-Simulation FMUs make the steps themselves. Model Exchange FMUs are integrated by fmpy's CVODE
 (``continuous``), which begins anew where an input jumps.
-
-CVODE and the events of one Model Exchange instance.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 One step from t_n to t_n + H:
 
-1. Inputs get courses: polynomials of order k through the last k + 1 communication points, extrapolated; where the value
-   at the end is known (Gauss–Seidel: from components that have stepped already; repeated passes: from the pass before)
-   the newest k of these points and the end.
-2. Every component steps along its inputs' input_extrapolation.
-3. Inputs and outputs are made to agree at the end (``algebraic_loops``), so that no output is read of an input that is
-old. 4. If inputs at the end are others than those of the courses, and passes are left: back to t_n, and again.
+1. Form a polynomial of order k for each input, through the last k + 1 communication points. Where the value at the end
+   is known (Gauss–Seidel: from components that have stepped already; repeated passes: from the pass before), take the
+   newest k of these points and the end (``input_extrapolation``).
+2. Step every component along the polynomials of its inputs.
+3. Make inputs and outputs agree at the end (``algebraic_loops``), so that no output belongs to an old input.
+4. If inputs at the end differ from the polynomials, and passes are left, go back to t_n and repeat.
 
 Source: M. Busch, Continuous approximation techniques for co-simulation methods, ZAMM 96 (2016), 1061-1081; Newton
 passes after S. Sicklinger et al., Interface Jacobian-based co-simulation algorithm, Int. J. Numer. Meth. Engng 98
