@@ -18,7 +18,6 @@ from mb2fmu.deferred_imports import import_on_first_use
 from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
-    from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
     from mb2fmu.errors import Mb2FmuError
     from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion, read_script
     from mb2fmu.model.elements import (
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from mb2fmu.model.functions import no_event, pre, sticking_sign
     from mb2fmu.pipeline import (
         Model,
-        RightHandSide,
         animate,
         build,
         derive,
@@ -67,7 +65,7 @@ if TYPE_CHECKING:
         sweep,
         validate,
     )
-    from mb2fmu.pipeline.command_functions import audit_fmu, couple, fit, split, study
+    from mb2fmu.pipeline.command_functions import adopt, audit_fmu, couple, fit, split, study
     from mb2fmu.systems import CoupledSystem
 
 __all__ = [
@@ -85,7 +83,6 @@ __all__ = [
     "CylinderSurface",
     "Drag",
     "Ellipsoid",
-    "FirstCrossing",
     "FlexibleBody",
     "GearMotor",
     "GravityGradient",
@@ -93,7 +90,6 @@ __all__ = [
     "HeightSurface",
     "HydraulicCylinder",
     "Impact",
-    "Largest",
     "Latch",
     "MagicFormula",
     "Mb2FmuError",
@@ -102,7 +98,6 @@ __all__ = [
     "OneWayClutch",
     "Parts",
     "PlaneSurface",
-    "RightHandSide",
     "Sphere",
     "SphereSurface",
     "SpringDamper",
@@ -110,6 +105,7 @@ __all__ = [
     "Valve",
     "Work",
     "__version__",
+    "adopt",
     "animate",
     "audit_fmu",
     "build",
@@ -147,11 +143,10 @@ __getattr__ = import_on_first_use(
         "model.flexible": "BeamSection FlexibleBody",
         "model": "Box Cylinder Ellipsoid Mesh Parts Sphere orient_by_quaternion read_script",
         "systems": "CoupledSystem",
-        "analysis.studies.output_reductions": "FirstCrossing Largest",
         "errors": "Mb2FmuError",
-        "pipeline.command_functions": "audit_fmu couple fit split study",
+        "pipeline.command_functions": "adopt audit_fmu couple fit split study",
         "pipeline": (
-            "Model RightHandSide animate build derive export linearize load measure quantities "
+            "Model animate build derive export linearize load measure quantities "
             "rhs run sensitivities simulate sweep validate"
         ),
         "model.functions": "no_event pre sticking_sign",

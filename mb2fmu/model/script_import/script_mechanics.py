@@ -61,7 +61,7 @@ class ScriptMechanics:
 
 
 def read_script(path: Path | str, name: str) -> ScriptMechanics:
-    """Run a script up to where its mechanics are complete, and return them.
+    r"""Run a script up to where its mechanics are complete, and return them.
 
     SymPy's equations of motion are not formed, plots are drawn nowhere, and files are written nowhere.
 
@@ -71,6 +71,25 @@ def read_script(path: Path | str, name: str) -> ScriptMechanics:
 
     Raises:
         ModelError: If the script cannot be run, or makes no such object.
+
+    Example:
+        >>> import pathlib, tempfile, mb2fmu
+        >>> lines = [
+        ...     "from sympy.physics.mechanics import *",
+        ...     "q, u = dynamicsymbols('q u')",
+        ...     "N, O = ReferenceFrame('N'), Point('O')",
+        ...     "O.set_vel(N, 0)",
+        ...     "P = O.locatenew('P', q * N.x)",
+        ...     "P.set_vel(N, u * N.x)",
+        ...     "kane = KanesMethod(N, [q], [u], [q.diff() - u])",
+        ...     "kane.kanes_equations([Particle('p', P, 2)], [(P, -q * N.x)])",
+        ... ]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     script = pathlib.Path(folder, "mass.py")
+        ...     _ = script.write_text("\n".join(lines))
+        ...     mechanics = mb2fmu.read_script(script, "kane").mechanics
+        >>> len(mechanics.q)
+        1
     """
     script = Path(path)
     if not script.is_absolute():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import subprocess
 import sys
@@ -248,8 +249,12 @@ def test_a_stage_leaves_the_garbage_collector_alone():
 
 
 def test_the_pipeline_reads_as_one_page():
-    lines = Path(pipeline.__file__).read_text(encoding="utf-8").splitlines()
-    assert len(lines) - lines.index("__all__ = [") <= 80
+    """What follows the imports, but for docstrings."""
+    text = Path(pipeline.__file__).read_text(encoding="utf-8")
+    lines = text.splitlines()
+    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    documented = sum((first := node.body[0]).end_lineno - first.lineno + 1 for node in functions)
+    assert len(lines) - lines.index("__all__ = [") - documented <= 65
 
 
 def test_the_scene_is_built_once_per_run(tmp_path: Path, monkeypatch) -> None:

@@ -225,7 +225,7 @@ def run_block(number: int, monkeypatch: pytest.MonkeyPatch, *names: str) -> dict
         (source,) = list_source_files(derivation, "jax").files.values()
         module: ModuleType = load_jax_module(source.decode())
         monkeypatch.setitem(sys.modules, derivation.definition.name, module)
-    page = (ROOT / "docs" / "learning.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "tutorials" / "learning.md").read_text(encoding="utf-8")
     code = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)[number]
     found: dict[str, object] = {}
     exec(compile(code, "learning.md", "exec"), found)

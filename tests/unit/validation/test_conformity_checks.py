@@ -220,7 +220,10 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
     experiment = replace(derivation.definition.experiment, stiff=stiff)
     definition = replace(derivation.definition, experiment=experiment)
     said = SimpleNamespace(
-        faults=(), seconds=1.0, findings=(SimpleNamespace(rule=rule, severity="error", where="", message=message),)
+        faults=(),
+        seconds=1.0,
+        skipped=(),
+        findings=(SimpleNamespace(rule=rule, severity="error", where="", message=message),),
     )
     monkeypatch.setattr("mb2fmu.validation.conformity_checks.audit", lambda *_, **__: said)
     path = tmp_path / "CartPole.fmu"

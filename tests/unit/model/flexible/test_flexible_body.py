@@ -80,7 +80,7 @@ def test_one_mode_off_is_seen_in_the_nodal_mass_matrix():
 
 
 def test_the_example_of_the_page_is_a_good_model():
-    page = (Path(__file__).parents[4] / "docs" / "flexible.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "tutorials" / "flexible.md").read_text(encoding="utf-8")
     names: dict = {}
     exec(compile(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], "flexible.md", "exec"), names)
     model = names["hinged_beam"]()

@@ -386,7 +386,7 @@ def test_the_command_with_a_model_reports_both(unit, model, tmp_path):
     given = ("--data", tmp_path / "data.csv", "--tolerance", "1e-3", "--report", page, "--json", tmp_path / "all.json")
     result = call("validate", unit, "--model", model, *given)
     assert result.exit_code == 1, result.output
-    assert "data.csv: not within its tolerances: x" in result.stdout
+    assert "data.csv, x: 5 times its tolerance" in result.stdout
     text = page.read_text()
     assert 'name="mb2fmu:verdict" content="failed"' in text
     assert "Your own numbers: along data.csv" in text
