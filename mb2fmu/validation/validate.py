@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mb2fmu.errors import ValidationError
+from mb2fmu.errors import ToolError, ValidationError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
 from mb2fmu.validation.api_checks.api_call_plan import CallPlan, CallScenario, choose_call_scenario, plan_api_calls
@@ -276,9 +275,9 @@ def validate(
         fmu_results = plan.run_fmu(fmu, time_limit, clock)
     with clock("compare", "compare"):
         judgement = plan.judge(definition, fmu_results)
-        coarse_ratio = judgement.model_exchange_ratio
-        if coarse_ratio > 1.0:  # what the importer's integrator makes of a right FMU is no fault of the FMU
-            judgement = plan.judge(definition, plan.integrate_again(fmu, fmu_results, time_limit, clock))
+        integration_notes: tuple[str, ...] = ()
+        if judgement.may_be_integration_error:
+            judgement, integration_notes = plan.judge_again(definition, fmu, fmu_results, judgement, time_limit, clock)
     with clock("conformance", "audit the FMU's description"):
         redundant, runtime = _has_redundant_rows(data.reference, run), method is None
         check = partial(check_conformity, redundant=redundant, runtime=runtime)
@@ -296,10 +295,10 @@ def validate(
         timings=clock.seconds,
         provenance=_form_provenance(fmu, method, data.reference, run.tolerance),
         notes=(
+            *integration_notes,
             *_list_validation_notes(method, data.reference),
             *_list_conditioning_notes(known_digits),
             *plan.list_unwatched_event_notes(),
-            *_list_integration_notes(coarse_ratio),
         ),
         perturbed_experiment=judgement.perturbed_experiment,
         api_checks=judgement.api_checks,
@@ -318,16 +317,24 @@ class _Judgement:
     api_checks: tuple[ApiCheckResult, ...]
 
     @property
-    def model_exchange_ratio(self) -> float:
-        """Largest error over bound of Model Exchange where it fails; infinite for a wrong event, 0 where all passes."""
+    def model_exchange_failure(self) -> str:
+        """By how much Model Exchange fails, in words; empty where all of its motion passes."""
         perturbed = self.perturbed_experiment.kinds if self.perturbed_experiment is not None else ()
         results = [one for one in (self.first, *self.others, *perturbed) if one.simulation.kind == "ModelExchange"]
         if not all(one.events_passed for one in results):
-            return math.inf
+            return "events were off"
         quantities: list[VariableResult | InvariantResult] = []
         for one in results:
             quantities += [*one.variables, *one.invariants]
-        return max((item.ratio for item in quantities if item.verdict == "failed"), default=0.0)
+        ratios = [item.ratio for item in quantities if item.verdict == "failed"]
+        return f"errors were {max(ratios):.3g} bounds" if ratios else ""
+
+    @property
+    def may_be_integration_error(self) -> bool:
+        """True if the motion as Model Exchange fails, and nothing failed that no integrator brings about."""
+        refused = self.perturbed_experiment.refusals if self.perturbed_experiment is not None else ()
+        called_wrong = [call for call in self.api_checks if call.verdict == "failed" and call.kind == "ModelExchange"]
+        return bool(self.model_exchange_failure) and not refused and not called_wrong
 
 
 @dataclass(frozen=True)
@@ -380,19 +387,39 @@ class _RunPlan:
             time_limit=time_limit,
         )
 
-    def integrate_again(
-        self, fmu: Path, fmu_results: list[FmuProcessResult], time_limit: float, clock: _ActivityClock
-    ) -> list[FmuProcessResult]:
-        """Return the results with Model Exchange integrated again, as accurately as the integrator can."""
+    def judge_again(
+        self,
+        definition: Declarations,
+        fmu: Path,
+        fmu_results: Sequence[FmuProcessResult],
+        judgement: _Judgement,
+        time_limit: float,
+        clock: _ActivityClock,
+    ) -> tuple[_Judgement, tuple[str, ...]]:
+        """Return the judgement with Model Exchange integrated as accurately as the integrator can, and a note of that.
+
+        What the importer's integrator makes of a right FMU is no fault of the FMU. Where the FMU does not go through
+        this run, ``judgement`` stays.
+        """
         reference = self.reference_data.reference
         names = [variable.name for variable in reference.variables]
-        scales = dict(zip(names, reference.scales.tolist(), strict=False))
-        return [
-            fmu_result
-            if fmu_result.simulations[0].kind != "ModelExchange"
-            else self._run_interface_type(fmu, "ModelExchange", time_limit, clock, scales)
-            for fmu_result in fmu_results
-        ]
+        scales = dict(zip(names, reference.scales.tolist(), strict=True))
+        before = judgement.model_exchange_failure
+        try:
+            accurate_results = [
+                fmu_result
+                if fmu_result.simulations[0].kind != "ModelExchange"
+                else self._run_interface_type(fmu, "ModelExchange", time_limit, clock, scales)
+                for fmu_result in fmu_results
+            ]
+        except ToolError as error:
+            reason = " ".join(str(error).split())
+            return judgement, (f"Model Exchange could not be integrated more accurately, though {before}: {reason}",)
+        note = (
+            f"Model Exchange was integrated again, with a relative tolerance of {CONVERGED_TOLERANCE:g} and absolute "
+            f"tolerances of what the states move by: with those of the FMU's nominal values {before}"
+        )
+        return self.judge(definition, accurate_results), (note,)
 
     def judge(self, definition: Declarations, fmu_results: Sequence[FmuProcessResult]) -> _Judgement:
         """Judge all that was run."""
@@ -535,16 +562,6 @@ def _list_refusals(fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
         for fmu_result in fmu_results
         if fmu_result.refusal
     )
-
-
-def _list_integration_notes(coarse_ratio: float) -> Iterator[str]:
-    """Yield a remark if Model Exchange was integrated again; ``coarse_ratio``: error over bound before."""
-    if coarse_ratio > 1.0:
-        yield (
-            f"Model Exchange was integrated again, with a relative tolerance of {CONVERGED_TOLERANCE:g} and absolute "
-            "tolerances of what the states move by: with those of the FMU's nominal values "
-            f"{f'errors were {coarse_ratio:.3g} bounds' if math.isfinite(coarse_ratio) else 'events were off'}"
-        )
 
 
 def _list_conditioning_notes(digits: KnownDigits | None) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ tolerances by nominal values: the impacts were 1e-8 to 1e-5 s early.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import sympy.physics.mechanics as me
 from wrong_units import changed_unit, packed
 
 from mb2fmu import Impact, Model, Parts, pipeline
+from mb2fmu.errors import Fault, ToolError
 from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild
 from mb2fmu.pipeline.run_and_report.validation_run import validate
 
@@ -52,7 +54,7 @@ def judged(fmu: Path, model: Model | None = None):
 def test_right_fmu_passes_where_the_integrator_is_converged(build: FmuBuild, tmp_path: Path) -> None:
     result = judged(packed(build, tmp_path / "right.fmu"))
     assert result.passed, result.notes
-    assert any(note.startswith("Model Exchange was integrated again") for note in result.notes)
+    assert result.notes[0].startswith("Model Exchange was integrated again")  # the one that a terminal shows
 
 
 def test_indicators_that_are_late_are_found(build: FmuBuild, tmp_path: Path) -> None:
@@ -67,3 +69,24 @@ def test_indicators_that_are_late_are_found(build: FmuBuild, tmp_path: Path) -> 
 def test_derivative_off_by_a_ten_millionth_is_found(build: FmuBuild, tmp_path: Path) -> None:
     result = judged(packed(build, tmp_path / "right.fmu"), shaken_ball(9.81 * (1 + 1e-7)))
     assert not result.passed
+    wrong = {call.kind for call in result.api_checks if call.verdict == "failed"}
+    assert "ModelExchange" in wrong  # no integrator does that, so the FMU is not integrated again
+    assert result.notes == ()
+
+
+def test_verdict_stays_where_the_fmu_does_not_go_through_the_accurate_run(
+    build: FmuBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validation = sys.modules["mb2fmu.validation.validate"]  # the package gives its name to the function
+    run = validation.run_fmu_process
+
+    def run_coarsely_only(*arguments, state_scales=None, **settings):
+        if state_scales is not None:
+            raise ToolError("running the FMU failed:", [Fault("a step is too small")])
+        return run(*arguments, **settings)
+
+    monkeypatch.setattr(validation, "run_fmu_process", run_coarsely_only)
+    result = judged(packed(build, tmp_path / "right.fmu"))
+    assert not result.passed
+    assert result.notes[0].startswith("Model Exchange could not be integrated more accurately, though events were off")
+    assert "a step is too small" in result.notes[0]
