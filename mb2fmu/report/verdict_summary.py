@@ -128,7 +128,7 @@ def _shorten(text: str, most: int) -> str:
 
 def _describe_reference(result: ValidationResult) -> Iterator[SummaryLine]:
     """Say whether trajectories match the reference."""
-    kinds = (*result.kinds, *(result.perturbed_experiment.kinds if result.perturbed_experiment else ()))
+    kinds = [kind for _, kind in result.judged_runs]
     judged = [variable for kind in kinds for variable in kind.variables]
     bad = [variable for variable in judged if variable.verdict != "passed"]
     runs = f"{len(kinds)} runs" if len(kinds) > 1 else "1 run"
@@ -186,7 +186,7 @@ def _describe_source(result: ValidationResult) -> Iterator[SummaryLine]:
 
 def _describe_energy(result: ValidationResult) -> Iterator[SummaryLine]:
     """Say whether energy and other invariants are kept."""
-    kinds = (*result.kinds, *(result.perturbed_experiment.kinds if result.perturbed_experiment else ()))
+    kinds = [kind for _, kind in result.judged_runs]
     kept = [item for kind in kinds for item in kind.invariants if not item.name.startswith("one-step error")]
     if not kept:
         return

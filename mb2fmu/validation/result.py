@@ -348,10 +348,18 @@ class ValidationResult:
         return (first, *self.other_interface_types)
 
     @property
+    def judged_runs(self) -> tuple[tuple[str, InterfaceTypeResult], ...]:
+        """Each run of the FMU by its name: the interface type, with ``, perturbed`` in the perturbed experiment."""
+        perturbed = self.perturbed_experiment.kinds if self.perturbed_experiment else ()
+        return (
+            *((kind.simulation.kind, kind) for kind in self.kinds),
+            *((f"{kind.simulation.kind}, perturbed", kind) for kind in perturbed),
+        )
+
+    @property
     def all_events(self) -> tuple[EventResult, ...]:
         """The events of every kind and experiment."""
-        kinds = (*self.kinds, *(self.perturbed_experiment.kinds if self.perturbed_experiment else ()))
-        return tuple(event for kind in kinds for event in kind.events)
+        return tuple(event for _, kind in self.judged_runs for event in kind.events)
 
     @property
     def events_at_defaults_only(self) -> tuple[str, ...]:
@@ -371,15 +379,14 @@ class ValidationResult:
     @property
     def judged_quantities(self) -> tuple[VariableResult | InvariantResult, ...]:
         """Every variable and invariant of every kind and experiment."""
-        kinds = (*self.other_interface_types, *(self.perturbed_experiment.kinds if self.perturbed_experiment else ()))
-        quantities: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
-        for kind in kinds:
+        quantities: list[VariableResult | InvariantResult] = []
+        for _, kind in self.judged_runs:
             quantities += [*kind.variables, *kind.invariants]
         return tuple(quantities)
 
     @property
     def not_exercised(self) -> tuple[ExercisedResult, ...]:
-        """Parameters, start values and inputs without a detected influence: they are not validated."""
+        """Parameters, start values and inputs without a detected influence: the FMU may have them wrong."""
         return tuple(item for item in self.exercised_quantities if not item.is_exercised)
 
     @property

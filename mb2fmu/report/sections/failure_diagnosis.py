@@ -71,18 +71,10 @@ def find_onset(item: VariableResult | InvariantResult, kind: InterfaceTypeResult
     return float(time[np.argmax(beyond)]) if beyond.any() else item.at
 
 
-def _list_runs(result: ValidationResult) -> Iterator[tuple[str, InterfaceTypeResult]]:
-    """Yield each run of the FMU with the words that name it."""
-    for kind in result.kinds:
-        yield kind.simulation.kind, kind
-    for kind in result.perturbed_experiment.kinds if result.perturbed_experiment else ():
-        yield f"{kind.simulation.kind}, perturbed", kind
-
-
 def _list_quantity_failures(result: ValidationResult) -> Iterator[Failure]:
     """Yield a failure for each variable and invariant, of its worst run."""
     worst: dict[str, tuple[float, Failure]] = {}
-    for run, kind in _list_runs(result):
+    for run, kind in result.judged_runs:
         quantities: list[VariableResult | InvariantResult] = [*kind.variables, *kind.invariants]
         for item in quantities:
             if item.verdict == "passed":
@@ -156,11 +148,6 @@ def _failed_variables(kinds: Sequence[InterfaceTypeResult]) -> list[VariableResu
     return [variable for kind in kinds for variable in kind.variables if variable.verdict != "passed"]
 
 
-def _perturbed_kinds(result: ValidationResult) -> tuple[InterfaceTypeResult, ...]:
-    """Return the runs of the perturbed experiment."""
-    return result.perturbed_experiment.kinds if result.perturbed_experiment else ()
-
-
 def _cause_import(result: ValidationResult) -> str:
     """A check of the import, which does not involve the FMU, failed."""
     checks = result.independent_check_set.import_checks if result.independent_check_set else ()
@@ -176,7 +163,7 @@ def _cause_other_declaration(result: ValidationResult) -> str:
 
 def _cause_not_finite(result: ValidationResult) -> str:
     """A variable is no number."""
-    for kind in (*result.kinds, *_perturbed_kinds(result)):
+    for _, kind in result.judged_runs:
         for item in kind.variables:
             if item.verdict == "failed" and not math.isfinite(item.ratio):
                 return f"{item.name} is not a finite number from t = {find_onset(item, kind):.4g} s on: look for a \
@@ -186,7 +173,7 @@ division by zero or a root of a negative number there."
 
 def _cause_unjudged(result: ValidationResult) -> str:
     """Nothing is wrong, but a variable could not be judged."""
-    items = [item for kind in (*result.kinds, *_perturbed_kinds(result)) for item in kind.variables]
+    items = [item for _, kind in result.judged_runs for item in kind.variables]
     if any(item.verdict == "failed" for item in items):
         return ""
     lacking = list(dict.fromkeys(item.name for item in items if item.verdict == "unjudged"))
@@ -203,7 +190,7 @@ def _cause_event(result: ValidationResult) -> str:
         return ""
     first = min(wrong, key=_event_time)
     onsets = [
-        find_onset(item, kind) for _, kind in _list_runs(result) for item in kind.variables if item.verdict == "failed"
+        find_onset(item, kind) for _, kind in result.judged_runs for item in kind.variables if item.verdict == "failed"
     ]
     if onsets and min(onsets) < _event_time(first) - abs(first.allowed):
         return ""
@@ -230,7 +217,7 @@ agrees."
 
 def _cause_outputs(result: ValidationResult) -> str:
     """All states agree, outputs do not."""
-    failed = _failed_variables((*result.kinds, *_perturbed_kinds(result)))
+    failed = _failed_variables([kind for _, kind in result.judged_runs])
     names = list(dict.fromkeys(item.name for item in failed))
     if not names or any(item.kind != "output" for item in failed):
         return ""
@@ -271,7 +258,7 @@ please report this."
 
 def _cause_invariants(result: ValidationResult) -> str:
     """A balance is not kept."""
-    failed = [i.name for _, kind in _list_runs(result) for i in kind.invariants if i.verdict == "failed"]
+    failed = [i.name for _, kind in result.judged_runs for i in kind.invariants if i.verdict == "failed"]
     return f"the trajectories agree, and {failed[0]} does not close between the communication points." if failed else ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from mb2fmu.validation.result import InterfaceTypeResult, ValidationResult
+from mb2fmu.validation.result import ValidationResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,10 @@ class ErrorList(Sequence[VariableError]):
 
 def list_errors(result: ValidationResult) -> ErrorList:
     """Return the errors of each variable in each run: default and perturbed, Co-Simulation and Model Exchange."""
-    moved = result.perturbed_experiment.kinds if result.perturbed_experiment else ()
-    runs: list[tuple[InterfaceTypeResult, str]] = [(kind, kind.simulation.kind) for kind in result.kinds]
-    runs += [(kind, f"{kind.simulation.kind}, perturbed") for kind in moved]
     return ErrorList(
         [
             VariableError(v.name, v.unit, run, v.error, v.bound, v.ratio, v.at, v.verdict == "passed")
-            for kind, run in runs
+            for run, kind in result.judged_runs
             for v in kind.variables
         ]
     )
