@@ -95,7 +95,7 @@ def _format_event_lines(result: ValidationResult) -> Iterator[Text]:
 
 
 def _format_exercised_lines(result: ValidationResult) -> Iterator[Text]:
-    """Yield a line for each kind of the perturbed experiment, each failed call, and everything not validated."""
+    """Yield a line for each kind of the perturbed experiment, each failed call, and everything not exercised."""
     if result.perturbed_experiment is None:
         return
     yield Text(f"Perturbed experiment: {result.perturbed_experiment.text}")
@@ -114,12 +114,12 @@ def _format_exercised_lines(result: ValidationResult) -> Iterator[Text]:
                 yield Text(f"  {call.name}: {call.verdict}: {call.reason or call.where}", style=style)
     for name in result.events_at_defaults_only:
         yield Text(
-            f"not validated: event {name}: it is not in the perturbed experiment", style=_VERDICT_STYLES["unjudged"]
+            f"not exercised: event {name}: it is not in the perturbed experiment", style=_VERDICT_STYLES["unjudged"]
         )
     for told in result.untested_switches:
-        yield Text(f"not validated: what lies beyond {told}", style=_VERDICT_STYLES["unjudged"])
+        yield Text(f"not exercised: what lies beyond {told}", style=_VERDICT_STYLES["unjudged"])
     for item in result.not_exercised:
-        yield Text(f"not validated: {item.role} {item.name}: {item.reason}", style=_VERDICT_STYLES["unjudged"])
+        yield Text(f"not exercised: {item.role} {item.name}: {item.reason}", style=_VERDICT_STYLES["unjudged"])
 
 
 def _format_interface_type_line(other: InterfaceTypeResult) -> Text:

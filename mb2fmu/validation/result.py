@@ -261,7 +261,7 @@ class ExercisedResult:
         ratio: Largest change of a judged variable over that variable's bound, by the reference, if this quantity alone
             had kept its default in the perturbed experiment: an FMU that ignores it is beyond its bounds by this ratio.
         most: The most affected variable, in relation to its bound; empty if none.
-        reason: Why it is not validated; empty where it is.
+        reason: Why it is not exercised; empty where it is.
     """
 
     name: str
@@ -499,7 +499,7 @@ class ValidationResult:
             "independent_checks": [_record_scalars(check) for check in self.independent_checks],
             "tables": [table.to_record() for table in self.tables],
             "influences": [
-                {**_record_scalars(item), "proven": item.is_exercised} for item in self.exercised_quantities
+                {**_record_scalars(item), "exercised": item.is_exercised} for item in self.exercised_quantities
             ],
         }
         if timings:

@@ -231,7 +231,7 @@ class ExercisedRow:
         most: What it moves most.
         verdict: In words.
         state: Its colour.
-        remark: Why it is not validated.
+        remark: Why it is not exercised.
     """
 
     name: str

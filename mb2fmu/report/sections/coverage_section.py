@@ -61,23 +61,23 @@ def describe_untested(result: ValidationResult) -> tuple[Fact, ...]:
     if result.untested_switches:
         parts.append(f"what lies beyond switches that never changed ({'; '.join(result.untested_switches)})")
     if result.not_exercised:
-        parts.append("what is listed as not validated")
+        parts.append("what is listed as not exercised")
     return (Fact("Covered", ", ".join(parts)),)
 
 
 def describe_coverage(result: ValidationResult) -> str:
-    """Say how many parameters, start values and inputs are validated, and which are not; empty if nothing was asked."""
+    """Say how many parameters, start values and inputs were exercised, and which were not; empty if none was to be."""
     if not result.exercised_quantities:
         return ""
     total, lacking = len(result.exercised_quantities), result.not_exercised
     if not lacking:
-        return f"{total} of {total} parameters, start values and inputs validated"
+        return f"{total} of {total} parameters, start values and inputs exercised"
     names = ", ".join(item.name for item in lacking[:5]) + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else "")
-    return f"{total - len(lacking)} of {total} parameters, start values and inputs validated; not validated: {names}"
+    return f"{total - len(lacking)} of {total} parameters, start values and inputs exercised; not exercised: {names}"
 
 
 def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
-    """Return one row per parameter, start value and input: the not validated first, then the weakest."""
+    """Return one row per parameter, start value and input: the not exercised first, then the weakest."""
     if result.perturbed_experiment is None:
         return ()
     rows = []
@@ -86,7 +86,7 @@ def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
         key=lambda pair: (pair[0].is_exercised, pair[0].ratio),
     )
     for item, move in ordered:
-        verdict = "proven" if item.is_exercised else "not validated"
+        verdict = "exercised" if item.is_exercised else "not exercised"
         rows.append(
             ExercisedRow(
                 name=item.name,

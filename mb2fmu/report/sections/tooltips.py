@@ -29,9 +29,9 @@ EXPLANATIONS: Mapping[str, str] = MappingProxyType(
         ),
         "reference": "The same motion, computed apart from the FMU: other equations, another solver, tighter.",
         "uncertainty": "How much the reference itself may be off, estimated from a second, tighter run.",
-        "proven": (
+        "exercised": (
             "The quantity was given another value, and an FMU that ignores it would have left its bounds. "
-            "What is not validated may be right: nothing that was judged depends on it."
+            "What is not exercised may be right: nothing that was judged depends on it."
         ),
     }
 )

@@ -5,7 +5,7 @@ must close with the changed lengths and leave as many degrees of freedom as by d
 integration must reach the end. Where it does not, all moves are halved, down to a sixteenth. Where even that is
 impossible, what cannot be moved
 by itself is moved by one factor: three equal cranks carry a platform at any length that is all of theirs, and are a
-rigid frame if one is longer. If that does not help it keeps its default, is not validated, and the report says so.
+rigid frame if one is longer. If that does not help it keeps its default, is not exercised, and the report says so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was not validated and what was called wrongly is said: in the page's headline and tables, in the terminal."""
+"""What was not exercised and what was called wrongly is said: in the page's headline and tables, in the terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def call(name: str, verdict: str, kind: str = "CoSimulation", reason: str = "") 
 
 
 def exercised(result, *, calls=(), failing=False):
-    """Three quantities, one of which is not validated; ``failing``: the perturbed experiment is out of bounds."""
+    """Three quantities, one of which is not exercised; ``failing``: the perturbed experiment is out of bounds."""
     moves = (
         Perturbation(name="m", role="parameter", unit="kg", default=1.5, moved=1.83),
         Perturbation(
@@ -61,24 +61,24 @@ def said(root, path: str) -> str:
     return " ".join("".join(element.itertext()) for element in root.iterfind(path))
 
 
-def test_no_influence_is_not_proven_and_never_passed(pendulum):
+def test_no_influence_is_not_exercised_and_never_passed(pendulum):
     case = pendulum()
     result = exercised(case.result)
     assert result.passed  # errors decide on the FMU
     assert [item.name for item in result.not_exercised] == ["g<"]
     root = page(case, result)
     headline = said(root, ".//h2[@id='verdict']")
-    assert "2 of 3 parameters, start values and inputs validated; not validated: g<" in headline
+    assert "2 of 3 parameters, start values and inputs exercised; not exercised: g<" in headline
     table = root.find(".//div[@aria-label='Table of influence']")
     rows = [[" ".join(cell.itertext()) for cell in row] for row in table.iterfind(".//tbody/tr")]
     assert [(row[0], row[1].split("  ")[0]) for row in rows] == [
-        ("g<", "not validated its bounds leave no room"),
-        ("torque", "proven"),
-        ("m", "proven"),
+        ("g<", "not exercised its bounds leave no room"),
+        ("torque", "exercised"),
+        ("m", "exercised"),
     ]
     assert "2 of 3 parameters" in str(format_verdict_line(result))
     lines = [str(block) for block in format_verdict_blocks(result, 120)]
-    assert "not validated: parameter g<: its bounds leave no room" in lines
+    assert "not exercised: parameter g<: its bounds leave no room" in lines
 
 
 @pytest.mark.parametrize("verdict", ["failed", "unjudged"])
@@ -104,10 +104,10 @@ def test_the_moved_experiment_fails_the_verdict(pendulum):
     assert result.variables[0].name in str(format_verdict_line(result))
     read = json.loads(result.to_json())
     assert read["moved"]["passed"] is False
-    assert [item["proven"] for item in read["influences"]] == [True, False, True]
+    assert [item["exercised"] for item in read["influences"]] == [True, False, True]
 
 
 def test_without_an_exercise_nothing_is_said_of_it(pendulum):
     case = pendulum()
     assert page(case, case.result).find(".//h2[@id='exercise']") is None
-    assert "proven" not in str(format_verdict_line(case.result))
+    assert "exercised" not in str(format_verdict_line(case.result))

@@ -61,7 +61,7 @@ def test_events_of_the_default_experiment_alone_are_named(pendulum):
     result = replace(both, perturbed_experiment=replace(moved, kinds=(replace(kind, events=kind.events[:1]),)))
     assert result.events_at_defaults_only == ("g <= 0",)
     said = "\n".join(str(block) for block in format_verdict_blocks(result, 100))
-    assert "not validated: event g <= 0: it is not in the perturbed experiment" in said
+    assert "not exercised: event g <= 0: it is not in the perturbed experiment" in said
     assert "of which the perturbed experiment has none (g <= 0)" in str(describe_untested(result)[0])
 
 

@@ -1,4 +1,4 @@
-"""Switches that never change are told: a limit that nothing reaches is not validated by what happens below it."""
+"""Switches that never change are told: a limit that nothing reaches is not exercised by what happens below it."""
 
 from __future__ import annotations
 
