@@ -32,8 +32,10 @@ def print_run_verdict(run: RunResult, json_file: Path | None, report: Path) -> N
     from mb2fmu.report.verdict_summary import SummaryLine
 
     built = run.exported.build
-    made = [SummaryLine("FMU", text, is_path=path) for text, path in ((str(run.exported.path), True),)]
-    made.append(SummaryLine("", summarize_fmu(built.derivation.equations, built.interface, built.platforms)))
+    made = [
+        SummaryLine("FMU", str(run.exported.path), is_path=True),
+        SummaryLine("", summarize_fmu(built.derivation.equations, built.interface, built.platforms)),
+    ]
     files = [SummaryLine("Report", str(report), is_path=True)]
     _finish_validation(run.validated.result, json_file, made, files)
 

@@ -63,8 +63,7 @@ from mb2fmu.pipeline.study_runs.point_analyses import linearize, sensitivities, 
 __all__ = [
     "BuildOptions", "Derivation", "ExportOptions", "ExportResult", "FmuBuild", "FmuSimulation", "FormulationOptions",
     "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver", "StageTime", "ValidationOutcome",
-    "animate", "build", "derive", "draw_model_graph", "export", "export_source_code",
-    "linearize", "load", "measure",
+    "animate", "build", "derive", "draw_model_graph", "export", "export_source_code", "linearize", "load", "measure",
     "quantities", "render_validation_report", "rhs", "right_hand_side", "run", "sensitivities", "simulate",
     "start_values", "sweep", "validate", "write",
 ]  # fmt: skip

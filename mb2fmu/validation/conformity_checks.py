@@ -50,7 +50,7 @@ it, and ``mb2fmu audit`` does for any FMU."""
 
 DEPENDENCY_RULES = "dependencies.*"
 AUDIT_CPU_TIME_S = 4.0
-"""What the auditor's probes may take of the processor, in s: enough for all of them, except with stiff or large units.
+"""What the auditor's probes may take of the processor, in s: enough for all of them, except with stiff or large FMUs.
 Whole runs of these are judged against the reference anyway."""
 
 AUDIT_WALL_TIME_S = 900.0
@@ -60,8 +60,10 @@ MAX_STATES_FOR_DEPENDENCIES = 40
 """States up to which each declared dependency is tried: the cost grows with the square of their number."""
 
 CONTRADICTION_MESSAGE = "contradict each other"
-UNBOUNDED_INPUTS_MESSAGE = "larger changes of inputs without bounds"
 """How an FMU says that its constraints cannot hold with the parameters that it was given."""
+
+UNBOUNDED_INPUTS_MESSAGE = "larger changes of inputs without bounds"
+"""How the auditor says that an FMU refuses large inputs for which it declares no bounds."""
 
 AUDITOR, MODEL = "auditor", "model"
 SAME_NUMBER_TOLERANCE = 1e-9

@@ -368,7 +368,7 @@ def compare_fmu_with_samples(
 
 
 def _describe_indefinite_points(accelerations: SourceAccelerations) -> str:
-    """Return what is said of points at which the mechanism does not exist; empty where there are none."""
+    """Return how many points were drawn again for an indefinite mass matrix, in words; empty if none was."""
     count = accelerations.indefinite_points
     return f"; {count} drawn again, where the object's own mass matrix is indefinite" if count else ""
 

@@ -178,7 +178,7 @@ def make_reference_data(
 def _evaluate_first_integrals(
     mechanism: Mechanism | None, equations: EquationsOfMotion, reference: ReferenceRun, limits: ErrorBounds
 ) -> FirstIntegralsAlongRun | None:
-    """Return the integrals of motion along a reference, those of its own experiment; None where there are none."""
+    """Return the integrals of motion along a reference, with its own parameters; None where there are none."""
     if mechanism is None:
         return None
     conserved = find_first_integrals(mechanism, equations, reference.experiment.parameters)

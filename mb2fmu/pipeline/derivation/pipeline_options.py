@@ -52,7 +52,7 @@ class BuildOptions(TypedDict, total=False):
 
 
 class ExportOptions(FormulationOptions, BuildOptions, total=False):
-    """All options on the way from a model to its unit."""
+    """All options on the way from a model to its FMU."""
 
 
 def split_options(options: ExportOptions) -> tuple[FormulationOptions, BuildOptions]:

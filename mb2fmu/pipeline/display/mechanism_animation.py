@@ -130,5 +130,5 @@ def _refuse_reference_with_settings(model: AnyModel | None) -> None:
 
 
 def _draw_simulated_motion(simulated: ModelSimulation | FmuSimulation) -> MechanismAnimation:
-    """Return a model as its own equations move it, or its unit."""
+    """Return a model as its own equations move it, or as its FMU does."""
     return MechanismAnimation(simulated.drawing(), simulated.signals)

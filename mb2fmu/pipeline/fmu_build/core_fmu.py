@@ -35,7 +35,7 @@ def build(
         options: See :class:`BuildOptions`.
 
     Raises:
-        InterfaceError: If the backend does not make such units.
+        InterfaceError: If the backend does not make such FMUs.
         PlatformError: If a platform is not known.
         ToolError: If a compiler, or pythonfmu, fails.
 

@@ -99,7 +99,7 @@ def simulate_model(
     observer: StageObserver | None = None,
     **options: Unpack[FormulationOptions],
 ) -> ModelSimulation | FmuSimulation:
-    """Simulate a model by its own equations, or by its unit if it has events; arguments as for :func:`simulate`."""
+    """Simulate a model by its own equations, or by its FMU if it has events; arguments as for :func:`simulate`."""
     derivation = derive(model, arguments=arguments, observer=observer, **options)
     return simulate_derivation(derivation, inputs=inputs, tables=tables, stop=stop, step=step, observer=observer)
 
@@ -182,7 +182,7 @@ def integrate_derivation(
     definition = derivation.definition
     if derivation.mechanism.has_event_sources:
         what = f"{definition.name} has events of its own, which equations alone do not know"
-        fault = Fault(what, "events", "simulate or animate its unit: mb2fmu export, then mb2fmu animate NAME.fmu")
+        fault = Fault(what, "events", "simulate or animate its FMU: mb2fmu export, then mb2fmu animate NAME.fmu")
         raise ValidationError("the model cannot be simulated without an FMU:", [fault])
     run = definition.experiment
     run = replace(run, stop=stop or run.stop, step=step or run.step)

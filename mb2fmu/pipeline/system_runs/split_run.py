@@ -41,7 +41,7 @@ class SplitResult:
     Attributes:
         settings: The numbers of what it was cut by.
         cut: Where.
-        parts: One per unit.
+        parts: One per FMU.
         fmus: Their archives.
         system: The file that couples them.
     """
