@@ -237,10 +237,12 @@ smaller tolerance in model.experiment(tolerance=...) helps."
 
 
 def _cause_accumulation(result: ValidationResult) -> str:
-    """Each step is right, the sum of steps is not."""
+    """The motion is wrong: by each step, or by the sum of steps alone."""
     steps = [item for item in result.invariants if item.name.startswith("one-step error")]
-    if not _failed_variables(result.kinds) or not steps:
+    if not _failed_variables(result.kinds):
         return ""
+    if not steps:
+        return "the FMU has other equations or parameter values than the model, or it integrates too coarsely."
     if all(item.verdict == "passed" for item in steps):
         return "each single step agrees and the errors add up: the motion is sensitive, or the FMU's tolerance is too \
 coarse; a smaller tolerance in model.experiment(tolerance=...) helps."

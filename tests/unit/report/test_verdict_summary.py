@@ -94,6 +94,8 @@ def test_each_pattern_of_failures_has_its_cause(pendulum):
     outputs = [k for k, each in enumerate(good.variables) if each.kind == "output"]
     assert "by another formula" in find_likeliest_cause(spoil(good, outputs[0]))
     assert "is not a finite number" in find_likeliest_cause(spoil(good, 0, ratio=float("inf")))
+    rule_broken = CheckerFinding("auditor", "error", "a rule")  # then nothing may say that the motion agrees
+    assert "other equations" in find_likeliest_cause(replace(bad, invariants=(), conformance=(rule_broken,)))
     wrong = CheckerFinding("model", "error", "g is declared to start at 9.8; the model has 9.81")
     assert "another version of the model: g" in find_likeliest_cause(replace(bad, conformance=(wrong,)))
 
