@@ -1,4 +1,4 @@
-"""``MAX_OPERATIONS``: one row per scalar operation, with everything that the stages need of it.
+"""``OPERATIONS``: one row per scalar operation, with everything that the stages need of it.
 
 A new function is a member of :class:`Op` and a row. From the row come: arity and laws of folding (``program``), the
 derivative and where it does not exist (``derivatives``), which class of SymPy it is (``lowering``), its code in C for

@@ -69,6 +69,7 @@ def make_printf_logger(receive: MessageReceiver) -> tuple[Any, Any]:
         return plain_callback, plain_callback
 
     def log_message(*arguments: Any) -> None:
+        """Fill in the arguments of a message, and pass it on."""
         environment, name, status, category, text = arguments[:5]
         receive(
             environment,

@@ -27,15 +27,16 @@ class TrialBudgetError(SkippedTrialError):
 
 @contextmanager
 def suppress_early_end(*refusals: type[Exception]) -> Iterator[None]:
-    """Leave a block where the FMU ends a run, or refuses a call with one of the errors given; not where time is spent.
+    """Leave the block quietly where the FMU ends a run, or refuses a call with one of the given errors.
 
     Raises:
         TrialBudgetError: If the time for the trial is spent.
     """
+    endings: tuple[type[Exception], ...] = (SkippedTrialError, *refusals)
     try:
         yield
-    except Exception as error:
-        if isinstance(error, TrialBudgetError) or not isinstance(error, (SkippedTrialError, *refusals)):
+    except endings as error:
+        if isinstance(error, TrialBudgetError):
             raise
 
 

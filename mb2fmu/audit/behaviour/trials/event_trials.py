@@ -16,7 +16,7 @@ from mb2fmu.audit.behaviour.fixture.shared_results import ModelExchangeEvent
 from mb2fmu.audit.behaviour.fixture.short_runs import (
     ModelExchangeIntegration,
     initialize_model_exchange,
-    ordinary_run,
+    record_ordinary_run,
     start_integration,
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, have_same_bits
@@ -50,7 +50,7 @@ def _collect_events(fixture: TrialFixture) -> list[ModelExchangeEvent]:
     """Return events of the ordinary run, and of others until there are some, without those of inputs alone."""
     if fixture.shared.events is None:
         with suppress_early_end():
-            ordinary_run(fixture)
+            record_ordinary_run(fixture)
         events = list(fixture.shared.ordinary_run.recorded_events) if fixture.shared.ordinary_run else []
         for number in (1, 2, 3) if fixture.n_indicators else (1,):  # without indicators only times and steps are left
             if any(event.cause != "input" for event in events):

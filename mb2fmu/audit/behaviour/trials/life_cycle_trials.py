@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
-from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, ordinary_run, run_interface_type
+from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, record_ordinary_run, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, REINSTANTIATION_TITLE, register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, FATAL, OK, WARNING, RefusedCallError
@@ -91,7 +91,7 @@ def try_instantiation_after_free(fixture: TrialFixture) -> Iterator[RuleViolatio
 def try_ordinary_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check an ordinary run: initialization, steps, reading everything, termination; nothing may be refused."""
     try:
-        ordinary_run(fixture)
+        record_ordinary_run(fixture)
     except RefusedCallError as error:
         yield RuleViolation("life.calls", str(error), fixture.interface)
 
@@ -192,7 +192,7 @@ def _check_whole_run_after_reset(fixture: TrialFixture, instance: FmuInstance) -
         _change_values_and_run(fixture, instance, whole_run=False)
     instance.reset()
     run_after_reset = run_interface_type(fixture, instance, fixture.variables)
-    difference = find_first_difference(fixture.variables, ordinary_run(fixture), run_after_reset)
+    difference = find_first_difference(fixture.variables, record_ordinary_run(fixture), run_after_reset)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} of a whole run after a reset'
         yield RuleViolation("life.reset", message, fixture.interface)

@@ -16,7 +16,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
 from mb2fmu.audit.behaviour.fixture.short_runs import (
-    ordinary_run,
+    record_ordinary_run,
     run_co_simulation,
     run_interface_type,
 )
@@ -217,7 +217,7 @@ def try_values_during_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
         if not has_subject:
             fixture.mark_inapplicable(rule, "it has no variables of that kind")
     variables = fixture.variables
-    run = ordinary_run(fixture)
+    run = record_ordinary_run(fixture)
     observations = list(_find_changed_constants(fixture, variables, run))
     yield from observations
     yield from _check_run_values(fixture, variables, run)

@@ -37,6 +37,7 @@ int reference_hold(struct equations *e, struct modes *m, double t, const double 
     *value = 0.0;
     int status = observe(e, m, t, x, p);
     const double base = *rate / m->held_size;
+    const double largest = m->held < m->switches ? m->outputs[m->first + m->switches + m->held] : 0.0;
     double effect = 0.0;
     for (int trial = 0; trial < PROBE_TRIALS && status == OK; trial++) {
         *value = m->probe == 0.0 ? 1.0 : m->probe;
@@ -47,7 +48,7 @@ int reference_hold(struct equations *e, struct modes *m, double t, const double 
             break;
         }
     }
-    if (status == OK && !(isfinite(base) && isfinite(effect))) {
+    if (status == OK && !(isfinite(base) && isfinite(effect) && isfinite(largest))) {
         return UNSOLVED;
     }
     *value = effect == 0.0 ? 0.0 : -base / effect;

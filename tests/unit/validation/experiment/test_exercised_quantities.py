@@ -1,13 +1,15 @@
 """What a quantity changes of the motion, where the motion with its default ends in events that lead nowhere."""
 
 import numpy as np
+import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import particle, reference_of
+from scipy.linalg import expm
 
 from mb2fmu import Model
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
-from mb2fmu.validation.experiment.exercised_quantities import _integrate_change, _ResetToDefault
+from mb2fmu.validation.experiment.exercised_quantities import _integrate_change, _matrix_exponential, _ResetToDefault
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 HALF = sm.Rational(1, 2)
@@ -38,3 +40,12 @@ def test_nothing_is_said_of_a_motion_that_cannot_be_begun():
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     change = _ResetToDefault(np.array([0.001 - 10.0]), np.zeros_like(reference.experiment.inputs))
     assert _integrate_change(reference, limits, change) is None
+
+
+@pytest.mark.parametrize("size", [1, 4, 12])
+@pytest.mark.parametrize("norm", [0.0, 1e-6, 0.4, 3.0, 40.0])
+def test_the_matrix_exponential_is_that_of_scipy(size, norm):
+    matrix = np.random.default_rng(size).normal(size=(size, size))
+    matrix *= norm / np.linalg.norm(matrix, 1)
+    wanted = expm(matrix)
+    assert np.abs(_matrix_exponential(matrix) - wanted).max() <= 1e-12 * np.abs(wanted).max()
