@@ -11,19 +11,18 @@ from jinja2.bccache import Bucket
 from mb2fmu.fmu.user_cache import find_cache_subfolder
 
 
-class CompiledTemplateCache(jinja2.FileSystemBytecodeCache):
-    """Compiled templates in the cache folder: to compile those of a report takes longer than to fill them in."""
+class _CompiledTemplateCache(jinja2.FileSystemBytecodeCache):
+    """Keeps compiled templates in the cache folder: to compile those of a report takes longer than to fill them in."""
+
+    def get_bucket(self, environment: jinja2.Environment, name: str, filename: str | None, source: str) -> Bucket:
+        """Return a template's place: empty where its text, jinja2 or the environment's options have changed."""
+        options = environment.autoescape, environment.trim_blocks, environment.lstrip_blocks
+        return super().get_bucket(environment, name, filename, f"{jinja2.__version__} {options} {source}")
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Write one, unless the disk is full or the folder is gone."""
+        """Write a compiled template, unless the disk is full or the folder is gone."""
         with suppress(OSError):
             super().dump_bytecode(bucket)
-
-
-def compiled_template_cache() -> CompiledTemplateCache | None:
-    """Return the cache of compiled templates; None where there is no cache folder."""
-    folder = find_cache_subfolder("templates")
-    return CompiledTemplateCache(str(folder)) if folder else None
 
 
 def make_template_environment(package: str, *, escape: bool = False) -> jinja2.Environment:
@@ -31,8 +30,9 @@ def make_template_environment(package: str, *, escape: bool = False) -> jinja2.E
 
     Args:
         package: Its folder ``templates`` has the templates.
-        escape: Whether text is escaped for XML; source code is not.
+        escape: Whether text is escaped for HTML and XML; source code is not.
     """
+    folder = find_cache_subfolder("templates")
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package),
         undefined=jinja2.StrictUndefined,
@@ -40,7 +40,7 @@ def make_template_environment(package: str, *, escape: bool = False) -> jinja2.E
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        bytecode_cache=compiled_template_cache(),
+        bytecode_cache=_CompiledTemplateCache(str(folder)) if folder else None,
     )
 
 

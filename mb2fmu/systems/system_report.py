@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from mb2fmu.fmu.template_environment import make_template_environment
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineStyle, draw_chart
 from mb2fmu.report.pages.page_template import render_document
 from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult
@@ -46,9 +46,7 @@ def render_system_page(
         deviations: Deviations from the reference; may be empty.
         foreign_results: Results of other masters; may be empty.
     """
-    environment = Environment(
-        loader=PackageLoader("mb2fmu.systems"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
+    environment = make_template_environment("mb2fmu.systems", escape=True)
     title = f"{wired_system.system.name}: FMUs and their connections"
     picture = Markup(draw_system_picture(wired_system.wiring, title))  # noqa: S704  our own SVG
     error_bound = wired_system.system.run_settings.bound

@@ -6,10 +6,10 @@ import base64
 import hashlib
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, Template
 from markupsafe import Markup, escape
 
-from mb2fmu.fmu.template_environment import compiled_template_cache
+from mb2fmu.fmu.template_environment import make_template_environment
 from mb2fmu.report.pages.report_content import ReportPage
 from mb2fmu.report.sections.tooltips import EXPLANATIONS, add_tooltips
 from mb2fmu.visualization.three_js import THREE_JS_LICENCE
@@ -74,14 +74,7 @@ def read_page_script(environment: Environment) -> tuple[Markup, str]:
 @cache
 def report_template_environment() -> Environment:
     """Return the environment of all report templates: undefined names raise, text is escaped for HTML."""
-    made = Environment(
-        loader=PackageLoader("mb2fmu.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        bytecode_cache=compiled_template_cache(),
-    )
+    made = make_template_environment("mb2fmu.report", escape=True)
     made.filters["explained"] = add_tooltips
     return made
 

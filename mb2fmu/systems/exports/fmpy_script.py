@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from mb2fmu.fmu.template_environment import make_template_environment
 from mb2fmu.systems.master.evaluation_order import order_components, order_inputs_by_level
 from mb2fmu.systems.wired_system import WiredSystem
 
@@ -27,12 +26,7 @@ def write_fmpy_script(wired_system: WiredSystem, folder: str) -> str:
                 (wiring.components[source.component], source.name, wiring.components[wiring.inputs[target].component],
                  wiring.inputs[target].name, link.factor, link.offset, link.delay, link.start)
             )  # fmt: skip
-    template = Environment(
-        loader=PackageLoader("mb2fmu.systems"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701  a Python file
-    ).get_template("fmpy_script.py.jinja")
+    template = make_template_environment("mb2fmu.systems").get_template("fmpy_script.py.jinja")
     return template.render(
         name=wired_system.system.name,
         components=[
