@@ -311,10 +311,10 @@ class FrozenSwitchCopy(CopiedProgram):
         return super()._copied(node)
 
     def _copied_power(self, node: int) -> int:
-        """Return a power whose base is evaluated as it is written; of a base that is zero, no slope is asked for."""
+        """Return a function of what is evaluated as it is written; of a power of zero, no slope is asked for."""
         b, (base, *exponent) = self.builder, self._operands[node]
         op, unfrozen = Op(self.program.op[node]), self._unfrozen(base)
-        if op is Op.LOG:
+        if op not in (Op.SQRT, Op.POW):
             return b.unary(op, unfrozen)
         zero = b.constant(0.0)
         power = b.binary(op, unfrozen, self.node[exponent[0]]) if exponent else b.unary(op, unfrozen)

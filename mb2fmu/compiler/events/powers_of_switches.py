@@ -1,4 +1,4 @@
-"""Powers and logarithms of what a switch keeps positive: ``Max(-y, 0)**1.5``, ``Piecewise(((-y)**1.5, y < 0), …)``.
+"""Functions of what a switch keeps in their domain: ``Max(-y, 0)**1.5``, ``Piecewise(((-y)**1.5, y < 0), …)``.
 
 Between events a switch is frozen: in contact ``Max(-y, 0)`` is −y. Where an integrator looks for the end of the contact
 it evaluates just beyond y = 0, and there the real power of −y has no value. A power's base is therefore evaluated as it
@@ -35,7 +35,7 @@ class PowersOfSwitches:
         self._copies: dict[int, int] = {}
 
     def is_power_of_switch(self, node: int) -> bool:
-        """Return whether a node is a power, root or logarithm whose base contains switches of the present state."""
+        """Return whether a node is one of ``_POWERS``, and its first operand contains switches of the present state."""
         if self._op[node] not in _POWERS:
             return False
         found = [each for each in self._cone(self._operands[node][0]) if each in self._switches]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu import Impact, Model, derive, load, no_event
+from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.events import freeze_switches, list_switches
 from mb2fmu.compiler.program.program import Program
@@ -74,6 +75,22 @@ def test_values_are_those_of_the_model_where_modes_are_right(switching, position
     wanted, found = make_evaluator(program, "velocity"), make_evaluator(frozen, "velocity")
     places = [program.entries["velocity"].labels.index(name) for name in SWITCHING]
     np.testing.assert_allclose(found(0.0, state, (), (), m)[places], wanted(0.0, state)[places], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("place", [0.0, 0.3])
+def test_arc_functions_of_clamps_are_those_of_the_model_inside(place):
+    """At zero, too, where acos is a right angle and asin has a slope; a power would have neither."""
+    clamped = sm.Max(-1, sm.Min(1, x))
+    outputs = {"acos": sm.acos(clamped), "asin": sm.asin(clamped), "atanh": sm.atanh(clamped / 2)}
+    program = program_of(-x, **outputs)
+    frozen, state = freeze_switches(program), np.array([place, 0.0])
+    m = modes(frozen, state)
+    exact = [np.arccos(place), np.arcsin(place), np.arctanh(place / 2)]
+    np.testing.assert_allclose(make_evaluator(frozen, "position")(0.0, state, (), (), m), exact, rtol=1e-15)
+    slopes = derivatives.form_jacobian(frozen, "position", ("states",))
+    found = make_evaluator(slopes.program, slopes.entry)(0.0, state, (), (), m)
+    arc = 1 / np.sqrt(1 - place**2)
+    np.testing.assert_allclose(found, [-arc, arc, 0.5 / (1 - place**2 / 4)], rtol=1e-14)
 
 
 def test_between_events_values_are_smooth(switching):
