@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import sys
 from functools import cache
 
 import jinja2
@@ -17,7 +18,8 @@ from mb2fmu.targets.source_model import SourceModel
 
 _PRINTED_ENTRIES = ("rhs", "outputs", "energy", "initialize", "remember")
 _PACKAGE = "mb2fmu.targets.jax"
-_IMPORTED_MODULES = frozenset({"jax", "jaxlib", "numpy", "functools"})
+_IMPORTED_MODULES = sys.stdlib_module_names | {"jax", "jaxlib", "ml_dtypes", "numpy", "opt_einsum", "scipy"}
+"""What JAX imports: a file of such a name beside a script would hide it."""
 
 
 def emit_jax_module(program: Program, model: SourceModel) -> FileTree:

@@ -2,7 +2,8 @@
 
 What repeats is found in the statements themselves, whatever formulation wrote them: the same operations at a fixed
 distance, each operand being the result of the same repetition, of the one before, one value for all, or a value from
-outside for each. Such a stretch is a loop over arrays.
+outside for each. Such a stretch is a loop over arrays. The search of ``fmu.emit_c.loop_detection`` asks for more: there
+the addresses of operands grow by a constant step, here arrays are put together of what repetitions read.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ MAX_PERIOD = 4_000
 """Longest repetition that is looked for, in statements: a few links of a chain in space."""
 MIN_SAVED = 100
 """Statements that a loop must save."""
-_PHASES = 16
-_FIRST_REPETITIONS = 4
+_PHASES = 16  # beginnings of a repetition that are tried
+_FIRST_REPETITIONS = 4  # that are tried as the first of a loop
 
 Places = npt.NDArray[np.intp]
 
@@ -154,7 +155,7 @@ class _LoopSearch:
             base = start + first * period
             distance, lag = self._measure_distances(base, period, count - first)
             usual, usual_lag = distance[1], lag[1]
-            if usual_lag.max() > 1 or (distance[0] != np.where(usual_lag == 0, usual, 0)).any():
+            if (distance[0] != np.where(usual_lag == 0, usual, 0)).any():
                 continue
             differs = np.flatnonzero((distance[1:] != usual).any(axis=(1, 2)))
             repetitions = 1 + (int(differs[0]) if len(differs) else len(distance) - 1)

@@ -109,6 +109,7 @@ def test_parameters_are_a_tree_and_single_precision_stays():
     x = module.initial_state().astype(np.float32)
     assert module.rhs(0.0, x).dtype == np.float32
     np.testing.assert_allclose(module.rhs(0.0, x), f(0.0, f.x0), rtol=1e-5)
+    assert module.rk4_step(np.float64(0.0), np.float64(0.1), x).dtype == np.float32
     slope = jax.grad(lambda p: module.rhs(0.0, x, None, p).sum())(module.PARAMETERS)
     assert set(slope) == set(f.parameters)
     with pytest.raises(KeyError, match="no parameters"):
@@ -204,13 +205,14 @@ def test_what_reads_two_repetitions_back_is_no_loop():
     )
 
 
-def test_a_name_that_the_module_imports_is_refused(tmp_path):
+@pytest.mark.parametrize("name", ["jax", "platform"])
+def test_a_name_that_jax_imports_is_refused(tmp_path, name):
     x, v = me.dynamicsymbols("x v")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
     P = O.locatenew("P", x * N.x)
     P.set_vel(N, v * N.x)
-    model = Model("jax", me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 2)]))
+    model = Model(name, me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 2)]))
     model.coordinate(x, 0.0, "m")
     model.speed(v, 1.0, "m/s")
     with pytest.raises(EmitError, match="give the model another name"):
