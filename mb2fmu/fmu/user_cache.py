@@ -1,4 +1,4 @@
-"""The user's cache folder: what takes long to make and is the same the next time.
+"""Find the user's cache folder, which keeps what takes long to make and can be used again.
 
 The folder is ``$MB2FMU_CACHE_DIR`` or the system's usual place (``~/.cache/mb2fmu`` on Linux). It may be deleted at any
 time. Below it are ``binaries/`` (one file each, named by the hash of all that it was made from), ``objects/`` (the same
@@ -37,7 +37,7 @@ def cache_folder() -> Path:
 
 
 def find_cache_subfolder(name: str) -> Path | None:
-    """Return a folder below the cache folder, which exists afterwards; None if there can be none."""
+    """Return a folder below the cache folder, made if it is missing; None where it cannot be made."""
     with suppress(ToolError, OSError):
         folder = cache_folder() / name
         folder.mkdir(exist_ok=True)

@@ -114,7 +114,10 @@ def _find_sides(mechanism: Mechanism, name: str, is_outer_body: Sequence[int], p
 
 
 def _find_joint_frame(joint: OpenedJoint) -> tuple[int, list[str]]:
-    """Return the inner frame relative to which outer frames are written, -1 if there is none; and what prevents it."""
+    """Return the inner frame relative to which outer frames are written, and what prevents opening the joint.
+
+    The frame is -1 where outer frames and points refer to no moving frame of the inner side.
+    """
     mechanism, carrying_frames, problems = joint.mechanism, set[int](), list[str]()
     for number in sorted(joint.outer_frames):
         frame = mechanism.frames[number]

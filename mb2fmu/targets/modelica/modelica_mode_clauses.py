@@ -21,7 +21,7 @@ from mb2fmu.compiler.events import Switch, list_switches
 from mb2fmu.compiler.program.program import Program
 
 MODE_CHANGE_MARGIN = "(-1e-10)"
-"""Margin below which a mode changes, as in a unit of Model Exchange: at the event itself no margin is zero."""
+"""Margin below which a mode changes, as in an FMU for Model Exchange: at the event itself no margin is zero."""
 
 _HELD_SLIP_LIMIT = "1e-9"
 """What is held goes on where an event has set it to more than this, as in an FMU."""

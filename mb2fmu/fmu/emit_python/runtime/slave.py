@@ -83,7 +83,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     """One instance of an FMU. Subclasses say which FMU it is.
 
     Attributes:
-        unit: Which unit it is.
+        unit: Which FMU it is.
         alive: All instances of this FMU (each FMU has a copy of this module).
     """
 

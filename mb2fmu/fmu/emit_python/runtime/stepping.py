@@ -64,7 +64,7 @@ class Integrator(ABC):
             t: Start, s.
             x: State at ``t``.
             span: > 0, s.
-            memory: From the call before, or ``FmuMemoryFunctions()``.
+            memory: From the call before, or ``Memory()``.
             accepted: Called after each internal step.
 
         Returns:
