@@ -272,9 +272,12 @@ def parse_unit(text: str) -> UnitOfMeasurement:
         raise ValueError(f"a unit is text, such as 'N.m', not {text!r}")  # noqa: TRY004 - as for all that is no unit
     text = to_modelica_notation(text)
     factors = _UnitParser(text).factors()
-    scale = _UNIT_SCALE_ONE
-    for symbol, exponent in factors:
-        scale = scale.times(_find_unit_symbol(symbol, text), exponent)
+    scale, too_large = _UNIT_SCALE_ONE, f"unit {text!r}: its factor in base units is no number that a computer has"
+    try:
+        for symbol, exponent in factors:
+            scale = scale.times(_find_unit_symbol(symbol, text), exponent)
+    except OverflowError as error:  # of powers that are no whole numbers
+        raise ValueError(too_large) from error
     if any(abs(float(power)) > MAX_EXPONENT for power in scale.exponents):
         raise ValueError(f"unit {text!r}: an exponent of a base unit is above {MAX_EXPONENT}")
     if len(factors) == 1 and factors[0][1] == 1:
@@ -286,7 +289,7 @@ def parse_unit(text: str) -> UnitOfMeasurement:
             text, float(scale.ratio) * math.pi ** float(scale.pi_power), float(scale.offset), scale.exponents
         )
     except OverflowError as error:
-        raise ValueError(f"unit {text!r}: its factor in base units is no number that a computer has") from error
+        raise ValueError(too_large) from error
 
 
 def are_compatible_units(unit: UnitOfMeasurement | str, display_unit: UnitOfMeasurement | str) -> bool:
@@ -442,13 +445,12 @@ class _UnitParser:
             raise self._fault(f"a unit is missing {f'before {token.group()!r}' if token else 'at the end'}")
         self.next += 1
         digits = token["exponent"] or "1"
-        if len(digits) > _MAX_EXPONENT_LENGTH or re.fullmatch(r"[^/]*/0+", digits):
-            raise self._fault(f"the exponent of {token['symbol']!r} has too many digits: at most {MAX_EXPONENT}")
-        power = Fraction(digits)
-        if abs(power) > MAX_EXPONENT or power.denominator > MAX_EXPONENT_DENOMINATOR:
+        readable = len(digits) <= _MAX_EXPONENT_LENGTH and not re.fullmatch(r"[^/]*/0+", digits)
+        power = Fraction(digits) if readable else None
+        if power is None or abs(power) > MAX_EXPONENT or power.denominator > MAX_EXPONENT_DENOMINATOR:
             raise self._fault(
-                f"the exponent of {token['symbol']!r} is a whole number up to {MAX_EXPONENT} or a "
-                "fraction such as 3/2 or 1.5"
+                f"the exponent of {token['symbol']!r} has to be a whole number up to {MAX_EXPONENT}, or a fraction "
+                f"such as 3/2 or 1.5 with a denominator up to {MAX_EXPONENT_DENOMINATOR}"
             )
         return ((token["symbol"], _simplify_exponent(power)),)
 

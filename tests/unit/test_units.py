@@ -240,7 +240,7 @@ def test_fractions_are_exponents(written, canonical):
     assert parse_unit("N/m").whole_exponents == (1, 0, -2, 0, 0, 0, 0, 0)
 
 
-@pytest.mark.parametrize("text", ["m1.37", "m2/0", "m1/13", "m1.5.5", "m99.5", "m1.", "m/2"])
+@pytest.mark.parametrize("text", ["m1.37", "m2/0", "m1/13", "m1.5.5", "m99.5", "m1.", "m/2", "Gm98.5"])
 def test_other_exponents_are_refused(text):
     with pytest.raises(ValueError, match="unit"):
         parse_unit(text)
