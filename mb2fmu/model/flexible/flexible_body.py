@@ -405,13 +405,18 @@ class FlexibleBody:
     def _parameters(self, k: int) -> Iterator[tuple[str, sm.Symbol, float, str]]:
         """Yield (kind, symbol, value, unit) of the parameters of a mode."""
         yield "stiffness", self.stiffness_symbols[k], float(self.data.stiffness[k, k]), "N/m"
-        if self.data.damping[k, k] > 0.0:
+        if self._damping[k, k] == self.damping_symbols[k]:
             yield "damping", self.damping_symbols[k], float(self.data.damping[k, k]), "N.s/m"
 
     @cached_property
     def _stiffness(self) -> sm.Matrix:
         """Modal stiffness: symbols on the diagonal, numbers beside it."""
         return _with_symbols(self.data.stiffness, self.stiffness_symbols)
+
+    @cached_property
+    def _damping(self) -> sm.Matrix:
+        """Modal damping, likewise."""
+        return _with_symbols(self.data.damping, self.damping_symbols)
 
     def _number(self, node: int | str) -> int:
         """Return the number of a node, counted from the first.
@@ -468,7 +473,7 @@ class FlexibleBody:
         """Yield stiffness and damping: two opposite forces on one line for each mode."""
         x = self._frame.x
         eta, rate = sm.Matrix(self.q), sm.Matrix(self.u)
-        forces = -self._stiffness * eta - _with_symbols(self.data.damping, self.damping_symbols) * rate
+        forces = -self._stiffness * eta - self._damping * rate
         for k, force in enumerate(forces):
             carrier = self._origin.locatenew(f"{self._stem}_mode{k + 1}", self.q[k] * x)
             yield carrier, force * x

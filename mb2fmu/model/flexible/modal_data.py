@@ -172,7 +172,8 @@ def make_modal_data(
     )
     _raise_faults([*mass_faults, *_matrix_faults(data, given["damping"])], where)
     _raise_faults([*_mode_faults(data)], where)
-    return _with_damping(data if up_to is None else _keep_slow_modes(data, up_to, where), given["damping"])
+    data = _with_damping(data, given["damping"])
+    return data if up_to is None else _keep_slow_modes(data, up_to, where)
 
 
 def _keep_slow_modes(data: ModalData, up_to: float | str, where: str) -> ModalData:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanisms import mechanism_of
 
-from mb2fmu import FlexibleBody, rhs
+from mb2fmu import BeamSection, FlexibleBody, rhs
 from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
 from mb2fmu.model.flexible.modal_data import make_modal_data
 
@@ -88,6 +88,15 @@ def test_the_example_of_the_page_is_a_good_model():
     assert f.states[1:3] == ("beam.eta[1]", "beam.eta[2]")
     accelerations = nodal_accelerations(model.flexible_bodies[0], f.x0)
     assert f(0.0, f.x0)[3:] == pytest.approx(accelerations, rel=1e-9)
+
+
+def test_a_mode_without_damping_has_no_parameter_of_it():
+    section = BeamSection.circle(0.01)
+    beam = FlexibleBody.beam(
+        "arm", length=1.0, E=7e10, rho=2700.0, section=section, modes={"bending_y": 3}, damping=[0.01, 0.0, 0.02]
+    )
+    names = [item.name for item in mechanism_of(pinned_body(beam)).declared.parameters]
+    assert [name for name in names if "damping" in name] == ["arm.damping[1]", "arm.damping[3]"]
 
 
 def test_pictures_do_not_show_the_particles():
