@@ -27,6 +27,7 @@ import scipy.sparse.linalg
 from mb2fmu.errors import Fault, ModelError
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int_]
 SparseMatrix: TypeAlias = Any
 
 RIGID_FORCE_TOLERANCE = 1e-6
@@ -42,25 +43,35 @@ class ComponentModes:
             largest component is 1.
         stiffness: Modal stiffness, shape (m,), N/m.
         centres: Centres of the interfaces, shape (n_i, 3), m.
-        rotations: Rotations of the interfaces, shape (m, n_i, 3), rad/m.
-        oriented: Whether an interface's nodes fix its rotation: they do not lie on a line.
+        rotations: Rotations of the interfaces, shape (m, n_i, 3), rad/m; NaN where all nodes of one lie on a line.
     """
 
     modes: Array
     stiffness: Array
     centres: Array
     rotations: Array
-    oriented: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Interface:
-    """Nodes of an interface, and their displacements (3 p, 6) by its motions; ``motions``: those it can have."""
+    """Nodes that move as one rigid patch.
 
-    nodes: Array
+    Attributes:
+        nodes: Their numbers, shape (p,).
+        centre: Mean of their positions, shape (3,), m.
+        displacements: Of the nodes by the patch's six motions, shape (3 p, 6).
+        motions: Basis of the motions that displace nodes, shape (6, r); r = 6 unless all nodes lie on a line.
+    """
+
+    nodes: Indices
     centre: Array
     displacements: Array
     motions: Array
+
+    @property
+    def is_oriented(self) -> bool:
+        """Whether the nodes show every rotation: they do not lie on a line."""
+        return self.motions.shape[1] == 6
 
 
 def reduce_finite_elements(
@@ -85,29 +96,27 @@ def reduce_finite_elements(
         ModelError: With every fault of the matrices and interfaces.
     """
     n = len(nodes)
-    faults = [*_shape_faults(stiffness, mass, n), *_interface_faults(interfaces, n, count)]
-    if not faults:
-        K, M = scipy.sparse.csr_array(stiffness, dtype=float), scipy.sparse.csr_array(mass, dtype=float)
-        faults = [*_matrix_faults(K, M, nodes)]
-    if faults:
-        headline = "the finite element model cannot be used:"
-        raise ModelError(headline, [Fault(what, where, remedy) for what, remedy in faults])
+    _raise_faults([*_shape_faults(stiffness, mass, nodes), *_interface_faults(interfaces, n, count)], where)
+    K, M = scipy.sparse.csr_array(stiffness, dtype=float), scipy.sparse.csr_array(mass, dtype=float)
     patches = [_read_interface(nodes, np.asarray(numbers, dtype=int)) for numbers in interfaces.values()]
+    _raise_faults([*_matrix_faults(K, M, nodes), *_holding_faults(interfaces, patches)], where)
     if patches:
         basis, motions = _held_basis(K, M, patches, count)
     else:
-        basis, motions = _free_basis(K, M, nodes, count), np.zeros((count, 0, 6))
+        basis = _free_basis(K, M, nodes, count)
+        motions = np.zeros((basis.shape[1], 0, 6))
     squares, vectors = scipy.linalg.eigh(np.asarray(basis.T @ (K @ basis)), np.asarray(basis.T @ (M @ basis)))
     shapes, moved = (basis @ vectors).T, np.einsum("ki,kpa->ipa", vectors, motions)
     size = np.max(np.abs(shapes), axis=1)
     shapes, moved = shapes / size[:, None], moved / size[:, None, None]
     modes = np.concatenate([shapes.reshape(len(shapes), n, 3), moved[:, :, :3]], axis=1)
+    rotations = moved[:, :, 3:].copy()
+    rotations[:, [not patch.is_oriented for patch in patches]] = np.nan
     return ComponentModes(
         modes=modes,
         stiffness=squares / size**2,
         centres=np.array([patch.centre for patch in patches]).reshape(-1, 3),
-        rotations=moved[:, :, 3:],
-        oriented=tuple(patch.motions.shape[1] == 6 for patch in patches),
+        rotations=rotations,
     )
 
 
@@ -119,7 +128,7 @@ def rigid_displacements(nodes: Array, centre: Array) -> Array:
     return np.concatenate([moved, turned], axis=2).reshape(-1, 6)
 
 
-def _read_interface(nodes: Array, numbers: npt.NDArray[np.int_]) -> _Interface:
+def _read_interface(nodes: Array, numbers: Indices) -> _Interface:
     """Return an interface with a basis (6, r) of the motions that its nodes show."""
     centre = np.mean(nodes[numbers], axis=0)
     displacements = rigid_displacements(nodes[numbers], centre)
@@ -129,18 +138,18 @@ def _read_interface(nodes: Array, numbers: npt.NDArray[np.int_]) -> _Interface:
     values, vectors = np.linalg.eigh(scaled.T @ scaled)
     motions = vectors[:, values > 1e-9 * values[-1]]
     motions = np.eye(6) if motions.shape[1] == 6 else motions / units[:, None]
-    return _Interface(numbers.astype(float), centre, displacements, motions)
+    return _Interface(numbers, centre, displacements, motions)
 
 
 def _held_basis(K: SparseMatrix, M: SparseMatrix, patches: Sequence[_Interface], count: int) -> tuple[Array, Array]:
     """Return basis vectors (3 n, r), and the motions of all interfaces in each, (r, n_i, 6); the first one is held."""
     size = K.shape[0]
-    dofs = [(3 * patch.nodes.astype(int)[:, None] + np.arange(3)).ravel() for patch in patches]
+    dofs = [(3 * patch.nodes[:, None] + np.arange(3)).ravel() for patch in patches]
     free = np.setdiff1d(np.arange(size), np.concatenate(dofs))
     K_free, M_free = K[free][:, free].tocsc(), M[free][:, free].tocsc()
     solve = _factorize(K_free)
     count = min(count, len(free) - 2)
-    _, normal = scipy.sparse.linalg.eigsh(K_free, k=count, M=M_free, sigma=0.0, OPinv=_operator(solve, len(free)))
+    normal = _find_low_eigenvectors(K_free, M_free, count, 0.0, solve)
     columns, motions = [np.zeros((size, count))], [np.zeros((count, len(patches), 6))]
     columns[0][free] = normal
     for number, (patch, own) in enumerate(zip(patches, dofs, strict=True)):
@@ -163,9 +172,8 @@ def _free_basis(K: SparseMatrix, M: SparseMatrix, nodes: Array, count: int) -> A
     shift = -1e-6 * stiff / heavy
     solve = _factorize((K - shift * M).tocsc())
     size = K.shape[0]
-    _, vectors = scipy.sparse.linalg.eigsh(
-        K.tocsc(), k=count + 6, M=M.tocsc(), sigma=shift, OPinv=_operator(solve, size)
-    )
+    count = min(count, size - 7)
+    vectors = _find_low_eigenvectors(K.tocsc(), M.tocsc(), count + 6, shift, solve)
     vectors = vectors - R @ np.linalg.solve(R.T @ (M @ R), R.T @ (M @ vectors))
     squares, shapes = scipy.linalg.eigh(vectors.T @ (M @ vectors))
     deforming = vectors @ shapes[:, squares > 1e-6 * squares[-1]]
@@ -180,13 +188,39 @@ def _factorize(matrix: SparseMatrix) -> Any:
     return factors.solve
 
 
-def _operator(solve: Any, size: int) -> Any:
-    """Return a solver as a linear operator."""
-    return scipy.sparse.linalg.LinearOperator((size, size), matvec=solve, dtype=float)
+def _find_low_eigenvectors(K: SparseMatrix, M: SparseMatrix, count: int, shift: float, solve: Any) -> Array:
+    """Return eigenvectors of (K, M) next to a shift, shape (n, count); the same ones in each run.
+
+    The iteration starts from fixed numbers, since those of equal frequencies (a square section) depend on them.
+
+    Args:
+        K: Stiffness.
+        M: Mass.
+        count: Number of eigenvectors.
+        shift: Square of a frequency, (rad/s)².
+        solve: Solver of K - shift M.
+    """
+    size = K.shape[0]
+    inverse = scipy.sparse.linalg.LinearOperator((size, size), matvec=solve, dtype=float)
+    start = np.random.default_rng(1968).uniform(-1.0, 1.0, size)
+    return np.asarray(scipy.sparse.linalg.eigsh(K, k=count, M=M, sigma=shift, OPinv=inverse, v0=start)[1])
 
 
-def _shape_faults(K: Any, M: Any, n: int) -> Iterator[tuple[str, str]]:
-    """Yield matrices whose shapes do not fit the nodes."""
+def _raise_faults(faults: Sequence[tuple[str, str]], where: str) -> None:
+    """Raise all faults (what, remedy) together, if there are any."""
+    if faults:
+        headline = "the finite element model cannot be used:"
+        raise ModelError(headline, [Fault(what, where, remedy) for what, remedy in faults])
+
+
+def _shape_faults(K: Any, M: Any, nodes: Array) -> Iterator[tuple[str, str]]:
+    """Yield nodes that are no positions, and matrices whose shapes do not fit them."""
+    if nodes.ndim != 2 or nodes.shape[1] != 3:
+        yield f"nodes has the shape {nodes.shape}", "it is (n, 3): x, y, z of each node"
+        return
+    if not np.all(np.isfinite(nodes)):
+        yield "nodes has entries that are no finite numbers", "correct nodes"
+    n = len(nodes)
     for name, matrix in (("K", K), ("M", M)):
         if getattr(matrix, "shape", None) != (3 * n, 3 * n):
             remedy = f"with {n} nodes it is ({3 * n}, {3 * n}): x, y, z of each node, of solid elements"
@@ -210,8 +244,19 @@ def _interface_faults(interfaces: Mapping[str, Sequence[int]], n: int, count: in
         if shared:
             yield f"nodes {shared[:5]} are in {owner[shared[0]]} and in {name}", "give each node to one interface"
         owner.update(dict.fromkeys(map(int, numbers), name))
+    if len(owner) == n:
+        yield "every node is in an interface", "leave nodes between the interfaces, which deform"
     if not isinstance(count, int) or count < 1:
         yield f"the number of modes is {count!r}", "give a number of 1 or more"
+
+
+def _holding_faults(
+    interfaces: Mapping[str, Sequence[int]], patches: Sequence[_Interface]
+) -> Iterator[tuple[str, str]]:
+    """Yield a first interface that leaves the body free to turn."""
+    if patches and not patches[0].is_oriented:
+        what = f"the nodes of interface {next(iter(interfaces))}, to which the body's frame is fixed, lie on a line"
+        yield what, "begin with an interface of three nodes or more that do not lie on a line"
 
 
 def _matrix_faults(K: SparseMatrix, M: SparseMatrix, nodes: Array) -> Iterator[tuple[str, str]]:

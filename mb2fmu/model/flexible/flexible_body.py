@@ -201,10 +201,12 @@ class FlexibleBody:
                 supports.
             M: Mass matrix in the same order, kg; consistent or lumped.
             nodes: Shape (n, 3), m.
-            interfaces: Name → numbers of its nodes, from 0; one node alone shows no rotation.
-            modes: Number of fixed-interface modes; each further interface adds its constraint modes (up to 6).
+            interfaces: Name → numbers of its nodes, from 0. An interface whose nodes lie on a line (such as one node
+                alone) has no ``frame``, and cannot be the first one.
+            modes: Number of fixed-interface modes, fewer where the nodes between have less; each further interface adds
+                its constraint modes (up to 6).
             up_to: Frequency limit of the modes that are kept, Hz, or text with a unit; None: all are.
-            damping: As of :class:`FlexibleBody`.
+            damping: As of :class:`FlexibleBody`, of all modes, also of those that ``up_to`` drops.
             start: As of :class:`FlexibleBody`.
 
         Raises:
@@ -290,7 +292,8 @@ class FlexibleBody:
         number = self._number(node)
         if self.data.rotations is None or np.any(np.isnan(self.data.rotations[:, number])):
             what = f"how node {number} of {self.name} turns is not known"
-            raise ModelError("a node has no frame:", [Fault(what, find_user_line(), "give rotations=…, (m, n, 3)")])
+            remedy = "give rotations=…, (m, n, 3); of finite elements an interface of nodes that do not lie on a line"
+            raise ModelError("a node has no frame:", [Fault(what, find_user_line(), remedy)])
         if number not in self._frames:
             angles = [self._combine(self.data.rotations[:, number, i]) for i in range(3)]
             turning = [i for i in range(3) if angles[i] != 0]

@@ -89,6 +89,31 @@ def test_the_reduced_body_moves_as_its_full_nodal_mass_matrix_does():
     assert f(0.0, state)[3:] == pytest.approx(nodal_accelerations(body, state), rel=1e-8)
 
 
+def test_a_square_section_has_the_same_modes_in_each_run():
+    """Both bending modes have one frequency: any turned pair of them would be eigenvectors, too."""
+    K, M, nodes = box_model((1.0, 0.1, 0.1), (6, 2, 2))
+    given = {"K": K, "M": M, "nodes": nodes, "modes": 3}
+    for interfaces in ({"root": np.flatnonzero(nodes[:, 0] == 0.0)}, {}):
+        first, second = (FlexibleBody.from_finite_elements("box", interfaces=interfaces, **given) for _ in range(2))
+        assert np.array_equal(first.data.modes, second.data.modes)
+
+
+def test_one_node_is_an_interface_without_a_frame():
+    _, _, _, root, tip = box()
+    body = reduced(interfaces={"root": root, "tip": tip[:1]}, modes=2)
+    assert len(body.q) == 2 + 3
+    assert body.point("tip") is not body.point()
+    with pytest.raises(ModelError, match="turns is not known"):
+        body.frame("tip")
+
+
+def test_more_modes_than_there_are_leave_those_that_are():
+    K, M, nodes = box_model((1.0, 1.0, 1.0), (1, 1, 1))
+    for interfaces, most in (({}, 18), ({"side": [0, 1, 2, 3]}, 12)):
+        body = FlexibleBody.from_finite_elements("brick", K=K, M=M, nodes=nodes, interfaces=interfaces, modes=20)
+        assert most - 2 <= len(body.q) <= most
+
+
 def test_interfaces_have_points_and_frames_and_other_nodes_points_only():
     _, _, _, root, tip = box()
     body = reduced(interfaces={"root": root, "tip": tip}, modes=2)
@@ -105,6 +130,11 @@ def test_a_frequency_limit_drops_fast_modes():
     body = reduced(modes=6, up_to="400 Hz")
     assert np.max(body.data.frequencies()) / (2 * np.pi) <= 400.0
     assert len(body.q) == 3
+    given = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]
+    kept = reduced(modes=6, up_to="400 Hz", damping=given).data
+    modal = kept.modal_mass()
+    ratios = np.diag(kept.damping) / (2.0 * np.sqrt(np.diag(kept.stiffness) * np.diag(modal)))
+    assert ratios == pytest.approx(given[:3], rel=1e-9)
     with pytest.raises(ModelError, match="no mode is below"):
         reduced(modes=6, up_to="1 Hz")
 
@@ -119,6 +149,10 @@ def _faults() -> dict[str, tuple[dict, str]]:
         "supported": ({"K": supported}, "resists rigid motions"),
         "half of K": ({"K": scipy.sparse.triu(K).tocsr()}, "K is not symmetric"),
         "interface of strangers": ({"interfaces": {"a": [0, 1], "b": [1, 10**6]}}, "do not exist"),
+        "a root that turns": ({"interfaces": {"root": [0, 1]}}, "to which the body's frame is fixed, lie on a line"),
+        "nothing between": ({"interfaces": {"all": range(len(nodes))}}, "every node is in an interface"),
+        "nodes in a plane": ({"nodes": nodes[:, :2]}, "nodes has the shape"),
+        "a node that is nowhere": ({"nodes": nodes * np.nan}, "nodes has entries that are no finite numbers"),
         "shared": ({"interfaces": {"a": [0, 1], "b": [1, 2]}}, "are in a and in b"),
         "no modes": ({"modes": 0}, "number of modes is 0"),
         "rotations of nodes": ({"nodes": nodes[: len(nodes) // 2], "K": K[:348, :348]}, "rotations of nodes"),
