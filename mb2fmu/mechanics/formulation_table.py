@@ -1,6 +1,6 @@
 """``FORMULATIONS``: one row per formulation of the equations of motion.
 
-A new formulation is a file in ``formulation/``, a row here, its line in the contract of independence (pyproject.toml),
+A new formulation is a file in ``formulations/``, a row here, its line in the contract of independence (pyproject.toml),
 and a line in docs/explanation/theory.md. Choices of the command, messages and the names in reports come from here.
 """
 

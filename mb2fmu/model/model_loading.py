@@ -31,6 +31,8 @@ _SYSTEM_REMEDY = "write  def build() -> CoupledSystem: …  in it; docs/how_to/s
 
 
 class _HasSource(Protocol):
+    """What knows the file that it was loaded from."""
+
     source: Path | None
 
 

@@ -49,6 +49,7 @@ def format_equations(equations: EquationsOfMotion) -> str:
     printer = _EquationPrinter({"symbol_names": dots, "order": "none"})
 
     def shown(expression: Any) -> str:
+        """Return an expression in LaTeX, or dots if it is long."""
         text = str(printer.doprint(expression))
         return text if len(text) <= LONG else r"\cdots"
 

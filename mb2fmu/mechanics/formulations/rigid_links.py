@@ -130,6 +130,8 @@ def build_link_tree(mechanism: Mechanism, rates: LocalDerivatives) -> LinkTree:
 
 @dataclass(slots=True)
 class _LinkTreeBuilder:
+    """Makes the links of a mechanism from its frames and points."""
+
     m: Mechanism
     rates: LocalDerivatives
     frames: list[FrameRelation] = field(default_factory=list)

@@ -51,6 +51,8 @@ def build_sympy_bodies(kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm
 
 
 class _SympyBodyBuilder:
+    """Makes SymPy's frames, points, bodies and loads of a mechanism."""
+
     def __init__(self, kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> None:
         self.kinematics = kinematics
         self.m: Mechanism = kinematics.mechanism

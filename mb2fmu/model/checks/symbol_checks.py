@@ -54,6 +54,7 @@ class _KnownSymbols:
 
     def __init__(self, model: Model) -> None:
         def declared(kind: type[Any]) -> set[sm.Basic]:
+            """Return the symbols of all declarations of one kind."""
             return {item.symbol for item in model.declared if isinstance(item, kind)}
 
         speeds = mechanics_source.speeds(model.mechanics)

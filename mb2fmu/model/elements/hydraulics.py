@@ -171,6 +171,7 @@ class HydraulicCylinder(NamedElement):
         laminar = self.parameter(model, "valve.laminar", valve.laminar, "Pa", "below which flow is laminar", low=0.0)
 
         def edge(opening: sm.Expr, high: sm.Expr, low: sm.Expr) -> sm.Expr:
+            """Return the flow through an edge from one pressure to another, m³/s."""
             fall = high - low
             return opening * flow * fall / ((fall**2 + laminar**2) ** sm.Rational(1, 4) * sm.sqrt(drop))
 

@@ -350,6 +350,7 @@ class Tyre(NamedElement):
         known: dict[str, sm.Expr] = {}
 
         def declare(part: str, value: Number, unit: str, description: str) -> sm.Expr:
+            """Return the parameter of a part, declared at the first call."""
             if part not in known:
                 known[part] = self.parameter(model, part, value, unit, description)
             return known[part]

@@ -131,6 +131,7 @@ def axial_modes(line: LineStiffness, length: float, held: Sequence[bool], count:
     x, weights = _gauss_rule(2 * terms, length)
 
     def shapes_at(places: Array) -> Array:
+        """Return the displacement of each unknown (strain a_j, displacement of the root), shape (terms + 1, n)."""
         return np.vstack([_integrals(terms, length, places)[0], np.ones_like(places)])
 
     u = shapes_at(x)

@@ -287,6 +287,8 @@ def _solve_in_order(
 
 @dataclass(frozen=True, slots=True)
 class _LoopRow:
+    """A row that closes a loop, and the coordinates in it that are still to be solved for."""
+
     name: str
     phi: sm.Expr
     unknowns: set[sm.Symbol]

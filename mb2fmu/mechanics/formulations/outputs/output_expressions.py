@@ -548,6 +548,7 @@ def _canonical_momentum(request: RequestedOutput, k: NamedKinematics) -> sm.Expr
     inverse = invert_blocks(m.kinematics.matrix) if wanted else sm.zeros(0)
 
     def of_coordinate(r: int) -> sm.Expr:
+        """Return ∂T/∂q'_r."""
         return sm.Add(*(inverse[j, r] * momenta[j] for j in momenta))
 
     if request.kind == "coordinate_momentum":

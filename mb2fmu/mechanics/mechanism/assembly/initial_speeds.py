@@ -98,6 +98,7 @@ def _make_constraint_function(m: Mechanism, numeric: NumericConstraints, q: Floa
     A, b, _ = numeric.evaluate(0.0, q, z, r, parameters)
 
     def evaluate(u: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return A, b and γ at speeds u."""
         return A, b, numeric.evaluate_bias(0.0, q, u, z, r, parameters)
 
     return evaluate
@@ -188,6 +189,7 @@ def _choose_nearest_branch(m: Mechanism, branches: list[Floats], u: Floats, free
         return branches[order[0]]
 
     def format_speeds(values: Floats) -> str:
+        """Return the free speeds with their values, for the message."""
         return ", ".join(
             f"{speeds[i].name} = {round(float(values[i] / units[i]), 9) * units[i] + 0.0:.6g}" for i in free
         )

@@ -81,7 +81,7 @@ class LoadTables:
         scalars = [_load_scalars(load) for load in loads]
         self.scalars = [sm.sympify(expression) for load_scalars in scalars for expression in load_scalars]
         starts = np.cumsum([0, *map(len, scalars)]).tolist()
-        position_of_one = len(self.scalars)  # the place of 1, after which the values come: see ``evaluated``
+        position_of_one = len(self.scalars)  # the place of 1, after which the values come: see ``evaluate``
         force_pieces: list[_LoadPiece] = []
         torque_pieces: list[_LoadPiece] = []
         self.pathway_magnitudes: list[tuple[int, int]] = []

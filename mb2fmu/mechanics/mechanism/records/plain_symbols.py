@@ -325,6 +325,7 @@ def guard_powers(expression: sm.Expr) -> sm.Expr:
     """Write Heaviside(s) s^p with Max(s, 0)^p, p no integer: for s < 0 the product is 0, and the power is complex."""
 
     def guard(product: sm.Expr) -> sm.Expr:
+        """Return a product with its powers guarded by the steps in it."""
         steps = [factor.args[0] for factor in product.args if isinstance(factor, sm.Heaviside)]
         return sm.Mul(
             *(

@@ -67,6 +67,7 @@ def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
     z, r = (np.array([item.start for item in items]) for items in (declared.auxiliary_states, declared.inputs))
 
     def rows(q: Floats) -> Floats:
+        """Return the velocity rows at a place, over typical speeds and of unit length."""
         numeric.set_state(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
         A = numeric.constraints()[0] * units
         return A / row_normalization_lengths(A, typical_lengths)[:, None]
