@@ -71,7 +71,7 @@ class _Interface:
     @property
     def is_oriented(self) -> bool:
         """Whether the nodes show every rotation: they do not lie on a line."""
-        return self.motions.shape[1] == 6
+        return bool(self.motions.shape[1] == 6)
 
 
 def reduce_finite_elements(
