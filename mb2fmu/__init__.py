@@ -65,7 +65,8 @@ if TYPE_CHECKING:
         sweep,
         validate,
     )
-    from mb2fmu.pipeline.command_functions import adopt, audit_fmu, couple, fit, split, study
+    from mb2fmu.pipeline.adoption.script_adoption import adopt
+    from mb2fmu.pipeline.command_functions import audit_fmu, couple, fit, split, study
     from mb2fmu.systems import CoupledSystem
 
 __all__ = [
@@ -144,7 +145,8 @@ __getattr__ = import_on_first_use(
         "model": "Box Cylinder Ellipsoid Mesh Parts Sphere orient_by_quaternion read_script",
         "systems": "CoupledSystem",
         "errors": "Mb2FmuError",
-        "pipeline.command_functions": "adopt audit_fmu couple fit split study",
+        "pipeline.adoption.script_adoption": "adopt",
+        "pipeline.command_functions": "audit_fmu couple fit split study",
         "pipeline": (
             "Model animate build derive export linearize load measure quantities "
             "rhs run sensitivities simulate sweep validate"

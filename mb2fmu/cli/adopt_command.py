@@ -34,15 +34,22 @@ if TYPE_CHECKING:
     "--object", "label", metavar="NAME", help="The script's variable that holds the mechanics, where it makes several."
 )
 @click.option(
-    "--time", "limit", type=click.FloatRange(min=1.0), default=60.0, show_default=True, metavar="SECONDS",
+    "--time", "time_limit", type=click.FloatRange(min=1.0), default=60.0, show_default=True, metavar="SECONDS",
     help="Time limit of the script.",
 )  # fmt: skip
 @click.option(
     "--inline", is_flag=True, help="Write the script's lines into the model file, which then needs no script."
 )
+@click.option("--force", "overwrite", is_flag=True, help="Replace MODEL.py if it is there, with what was edited in it.")
 @combine_options(json_file_option, add_quiet_and_debug_options)
 def adopt(
-    script: Path, output: Path | None, label: str | None, limit: float, inline: bool, json_file: Path | None
+    script: Path,
+    output: Path | None,
+    label: str | None,
+    time_limit: float,
+    inline: bool,
+    overwrite: bool,
+    json_file: Path | None,
 ) -> None:
     """Writes a model file for a script that makes a KanesMethod, LagrangesMethod, JointsMethod or System.
 
@@ -57,7 +64,7 @@ def adopt(
     """
     from mb2fmu.pipeline.adoption.script_adoption import adopt as adopt_script
 
-    path, record = adopt_script(script, output, label=label, limit=limit, inline=inline)
+    path, record = adopt_script(script, output, label=label, time_limit=time_limit, inline=inline, overwrite=overwrite)
     if write_json_result({"model": str(path), **asdict(record)}, json_file):
         return
     for line in _describe(record, script):

@@ -1,4 +1,4 @@
-"""Commands as functions that had none: adopt, audit, fit, study, couple and split.
+"""Commands as functions that had none: audit, fit, study, couple and split.
 
 Input: files or objects, as on the command line. Output: the records of the stages. Must not: print, or judge by itself.
 """
@@ -15,58 +15,10 @@ from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 if TYPE_CHECKING:
     from mb2fmu.analysis.studies.model_fitting import FitResult
     from mb2fmu.audit import AuditResult
-    from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
     from mb2fmu.pipeline.study_runs.study_run import StudyOutcome
     from mb2fmu.pipeline.system_runs.split_run import SplitResult
     from mb2fmu.pipeline.system_runs.system_run import SystemRunResult
     from mb2fmu.systems import CoupledSystem
-
-
-def adopt(
-    script: Path | str,
-    output: Path | str | None = None,
-    *,
-    label: str | None = None,
-    limit: float = 60.0,
-    inline: bool = False,
-) -> tuple[Path, AdoptionRecord]:
-    r"""Write a model file for a SymPy script or notebook, which stays as it is.
-
-    Args:
-        script: Makes a ``System``, ``KanesMethod``, ``LagrangesMethod`` or ``JointsMethod``.
-        output: The model file; None: ``<script>_model.py`` beside the script.
-        label: Variable of the mechanics, where the script makes several; None: the last one that it forms.
-        limit: Time limit of the script, s.
-        inline: Whether the script's lines stand in the model file, which then needs no script.
-
-    Returns:
-        The model file, and what was found: ``record.missing`` names what has no value yet.
-
-    Raises:
-        ModelError: If the script cannot be run, or makes no mechanics; nothing is written then.
-
-    Example:
-        >>> import pathlib, tempfile, mb2fmu
-        >>> lines = [
-        ...     "from sympy.physics.mechanics import *",
-        ...     "q, u = dynamicsymbols('q u')",
-        ...     "N, O = ReferenceFrame('N'), Point('O')",
-        ...     "O.set_vel(N, 0)",
-        ...     "P = O.locatenew('P', q * N.x)",
-        ...     "P.set_vel(N, u * N.x)",
-        ...     "kane = KanesMethod(N, [q], [u], [q.diff() - u])",
-        ...     "kane.kanes_equations([Particle('p', P, 2)], [(P, -q * N.x)])",
-        ... ]
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     script = pathlib.Path(folder, "mass.py")
-        ...     _ = script.write_text("\n".join(lines))
-        ...     path, record = mb2fmu.adopt(script)
-        >>> path.name, record.kind, record.missing
-        ('mass_model.py', 'a KanesMethod', ())
-    """
-    from mb2fmu.pipeline.adoption.script_adoption import adopt as write_model_file
-
-    return write_model_file(script, output, label=label, limit=limit, inline=inline)
 
 
 def audit_fmu(

@@ -17,7 +17,6 @@ from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
 from mb2fmu.temporary_files import make_work_folder
 
-DEFAULT_LIMIT_S = 60.0
 _ANALYSIS_ALLOWANCE_S = 240.0
 """What adoption itself may need after the script, in s."""
 
@@ -27,29 +26,61 @@ def adopt(
     output: Path | str | None = None,
     *,
     label: str | None = None,
-    limit: float = DEFAULT_LIMIT_S,
+    time_limit: float = 60.0,
     inline: bool = False,
+    overwrite: bool = False,
 ) -> tuple[Path, AdoptionRecord]:
-    """Write a model file for a SymPy script, which stays as it is.
+    r"""Write a model file for a SymPy script, which stays as it is.
 
     Args:
         script: A script or notebook that makes a ``System``, ``KanesMethod``, ``LagrangesMethod`` or ``JointsMethod``.
         output: The model file; None: ``<script>_model.py`` beside the script.
         label: Variable of the mechanics, where the script makes several; None: the last one that it forms.
-        limit: Time limit of the script, in s.
+        time_limit: Of the script, s.
         inline: Whether the script's lines stand in the model file, which then needs no script.
+        overwrite: Whether a model file that is there already is replaced, with all that was edited in it.
 
     Returns:
-        The model file, and what was found.
+        The model file, and what was found: ``record.missing`` names what has no value yet.
 
     Raises:
-        ModelError: If the script cannot be run, or makes no mechanics; nothing is written then.
+        ModelError: If the script cannot be run, or makes no mechanics; if the model file is there already. Nothing is
+            written then.
+
+    Example:
+        >>> import pathlib, tempfile, mb2fmu
+        >>> lines = [
+        ...     "from sympy.physics.mechanics import *",
+        ...     "q, u = dynamicsymbols('q u')",
+        ...     "N, P = ReferenceFrame('N'), Point('P')",
+        ...     "P.set_vel(N, u * N.x)",
+        ...     "kane = KanesMethod(N, [q], [u], [q.diff() - u])",
+        ...     "kane.kanes_equations([Particle('p', P, 2)], [(P, -q * N.x)])",
+        ... ]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     script = pathlib.Path(folder, "mass.py")
+        ...     _ = script.write_text("\n".join(lines))
+        ...     path, record = mb2fmu.adopt(script)
+        >>> path.name, record.kind, record.missing
+        ('mass_model.py', 'a KanesMethod', ())
     """
     script = Path(script)
     output = script.with_name(f"{script.stem}_model.py") if output is None else Path(output)
-    record = _run_worker(script, output, label, limit, inline=inline)
+    _refuse_to_destroy(script, output, overwrite=overwrite)
+    record = _run_worker(script, output, label, time_limit, inline=inline)
     write_file_atomically(output, record.text.encode())
     return output, record
+
+
+def _refuse_to_destroy(script: Path, output: Path, *, overwrite: bool) -> None:
+    """Refuse a model file that would replace the script, or a file that may have been edited."""
+    if output.resolve() == script.resolve():
+        faults = [Fault("it is the script itself", str(output), "choose another file by -o")]
+    elif output.is_file() and not overwrite:
+        faults = [Fault("it is there already", str(output), "choose another file by -o, or replace it by --force")]
+    else:
+        return
+    raise ModelError("the model file would replace another one:", faults)
 
 
 def _run_worker(script: Path, output: Path, label: str | None, limit: float, *, inline: bool) -> AdoptionRecord:

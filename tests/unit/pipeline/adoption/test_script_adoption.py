@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from pathlib import Path
 
@@ -163,11 +164,11 @@ def test_one_of_several_is_chosen_by_name(tmp_path: Path) -> None:
     script = written(tmp_path, text + "c = {m: 1, g: 9.8, l: 2}\n")
     _, record = adopt(script)
     assert (record.label, record.others) == ("second", ("kane",))
-    path, record = adopt(script, label="kane")
+    path, record = adopt(script, label="kane", overwrite=True)
     assert record.label == "kane"
     assert 'read_script("pendulum.py", "kane")' in path.read_text()
     with pytest.raises(ModelError, match=r"no third is made in it\n.*it makes kane, second"):
-        adopt(script, label="third")
+        adopt(script, tmp_path / "third.py", label="third")
 
 
 def test_one_file_needs_no_script(tmp_path: Path) -> None:
@@ -187,14 +188,14 @@ def test_mechanics_of_a_function_cannot_be_written_into_one_file(tmp_path: Path)
     script = written(tmp_path, f"def derive():\n{body}\n    c = {{m: 1, g: 9.8, l: 2}}\nderive()\n")
     assert adopt(script)[1].label == "kane"
     with pytest.raises(ModelError, match="kane is made inside of a function"):
-        adopt(script, inline=True)
+        adopt(script, tmp_path / "one.py", inline=True)
 
 
 def test_an_endless_loop_ends_at_its_line_and_leaves_nothing(tmp_path: Path) -> None:
     script = written(tmp_path, "x = 0\nwhile True:\n    x += 1\n")
     begun = time.monotonic()
     with pytest.raises(ModelError, match=r"pendulum.py:[23]: the time limit ended it here"):
-        adopt(script, limit=1.0)
+        adopt(script, time_limit=1.0)
     assert time.monotonic() - begun < 60.0
     assert [each.name for each in tmp_path.iterdir()] == ["pendulum.py"]
 
@@ -211,6 +212,27 @@ def test_an_endless_loop_ends_at_its_line_and_leaves_nothing(tmp_path: Path) -> 
 def test_scripts_without_mechanics_are_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ModelError, match=said):
         adopt(written(tmp_path, text))
+
+
+def test_an_edited_model_file_is_kept(tmp_path: Path) -> None:
+    script = written(tmp_path, WAYS["dictionary and solve_ivp"])
+    model = written(tmp_path, "edited = True\n", "pendulum_model.py")
+    with pytest.raises(ModelError, match=r"pendulum_model.py: it is there already\n.*-o.*--force"):
+        adopt(script)
+    refused = CliRunner().invoke(commands, ["adopt", str(script)])
+    assert refused.exit_code == 2
+    assert model.read_text() == "edited = True\n"
+    with pytest.raises(ModelError, match="it is the script itself"):
+        adopt(script, script, overwrite=True)
+    assert script.read_text() == WAYS["dictionary and solve_ivp"]
+    done = CliRunner().invoke(commands, ["adopt", str(script), "--force"])
+    assert done.exit_code == 0, done.output
+    assert "def pendulum() -> Model" in model.read_text()
+
+
+def test_the_command_and_the_function_have_one_time_limit() -> None:
+    (option,) = [each for each in commands.commands["adopt"].params if each.name == "time_limit"]
+    assert option.default == inspect.signature(adopt).parameters["time_limit"].default
 
 
 def test_the_command_says_what_to_type_next(tmp_path: Path) -> None:
