@@ -35,11 +35,13 @@ class AdoptedQuantity:
     Attributes:
         kind: The method of ``Model`` that declares it.
         symbol: Symbol of the mechanics.
-        value: Number, expression of other symbols, or None where the script says nothing.
+        value: Number, expression of other symbols, or None where the script says nothing of a parameter.
         unit: In Modelica's notation.
         is_guess: Whether the start value may be solved for.
         rates: Whether an input brings its rates as inputs.
-        comment: What is to be filled in, or might be changed.
+        is_assumed: Whether the start value is not the script's.
+        is_integrated: Whether the script integrates it beside coordinates and speeds: a state, not an input.
+        comment: What might be changed.
     """
 
     kind: str
@@ -48,6 +50,8 @@ class AdoptedQuantity:
     unit: str
     is_guess: bool = False
     rates: bool = False
+    is_assumed: bool = False
+    is_integrated: bool = False
     comment: str = ""
 
 
@@ -94,7 +98,6 @@ class _Decider:
 
     def __init__(self, run: ScriptRun, mechanics: Any) -> None:
         self.mechanics = mechanics
-        self.script = run.path.name
         self.values = FoundValues.of(run.values.found)
         self.uses = collect_mechanics_expressions(mechanics)
         self.speeds = mechanics_source.speeds(mechanics)
@@ -158,8 +161,6 @@ class _Decider:
         comment = "" if symbol not in self.units.free else "unit: nothing in the mechanics says it"
         if only_in_loads and _FORCE_NAME.fullmatch(symbol.name) and isinstance(value, float):
             comment = "stands in loads only: model.input in place of model.parameter makes it an input"
-        if value is None:
-            comment = f"TODO: no value found in {self.script}"
         return AdoptedQuantity(kind="parameter", symbol=symbol, value=value, unit=unit, comment=comment)
 
     def _function(self, function: sm.Expr) -> AdoptedQuantity:
@@ -175,11 +176,10 @@ class _Decider:
             function in {f for f, _ in collect_contents(use.expression).derivatives} for use in self.uses
         )
         comment = "" if value is not None or signal is not None else "no signal in the script"
-        if function in self.integrated:
-            comment = "TODO: the script integrates it by itself: declare it by model.state(symbol, derivative, start)"
         return AdoptedQuantity(
-            kind="input", symbol=function, value=value or 0.0, unit=unit, rates=rates, comment=comment
-        )
+            kind="input", symbol=function, value=value or 0.0, unit=unit, rates=rates,
+            is_integrated=function in self.integrated, comment=comment,
+        )  # fmt: skip
 
     def _start(self, kind: str, symbol: sm.Expr, is_guess: bool) -> AdoptedQuantity:
         """Return a coordinate or speed with its start value."""
@@ -188,10 +188,9 @@ class _Decider:
             value = self.order.get(symbol)
         if value is None:
             value = self.values.number(symbol, _START_ORIGINS)
-        missing = value is None
         return AdoptedQuantity(
-            kind=kind, symbol=symbol, value=0.0 if missing else value, unit=self._unit(symbol), is_guess=is_guess,
-            comment=f"TODO: no start value found in {self.script}" if missing else "",
+            kind=kind, symbol=symbol, value=0.0 if value is None else value, unit=self._unit(symbol),
+            is_guess=is_guess, is_assumed=value is None,
         )  # fmt: skip
 
     def _guessed(self) -> set[sm.Expr]:

@@ -43,7 +43,7 @@ def print_model_file(adopted: AdoptedModel, script: str, *, energy: str | None, 
         f"def {function}() -> Model:",
         f"    script = read_script({_quote(script)}, {_quote(adopted.label)})",
         f"    model = Model({_quote(adopted.name)}, script.mechanics)",
-        *(f"    {line}" for line in _declarations(adopted)),
+        *(f"    {line}" for line in _declarations(adopted, PurePath(script).name)),
         *(f"    {line}" for line in _outputs(energy, placed)),
         *(f"    {line}" for line in _experiment(adopted)),
         "    return model",
@@ -51,8 +51,8 @@ def print_model_file(adopted: AdoptedModel, script: str, *, energy: str | None, 
     return "\n".join(lines) + "\n"
 
 
-def _declarations(adopted: AdoptedModel) -> Iterator[str]:
-    """Yield one line for each quantity."""
+def _declarations(adopted: AdoptedModel, script: str) -> Iterator[str]:
+    """Yield one line for each quantity; ``script`` is the file's name."""
     taken: set[str] = set()
     for quantity in adopted.quantities:
         name = _variable_name(quantity.symbol, taken)
@@ -67,8 +67,19 @@ def _declarations(adopted: AdoptedModel) -> Iterator[str]:
             arguments.append('kind="guess"')
         if quantity.rates:
             arguments.append("rates=True")
-        comment = f"  # {quantity.comment}" if quantity.comment else ""
-        yield f"model.{quantity.kind}({', '.join(arguments)}){comment}"
+        comment = _comment(quantity, script)
+        yield f"model.{quantity.kind}({', '.join(arguments)}){f'  # {comment}' if comment else ''}"
+
+
+def _comment(quantity: AdoptedQuantity, script: str) -> str:
+    """Return what the user is to do about a line, or may do."""
+    if quantity.value is None:
+        return f"TODO: no value found in {script}"
+    if quantity.is_assumed:
+        return f"TODO: no start value found in {script}"
+    if quantity.is_integrated:
+        return "TODO: the script integrates it by itself: declare it by model.state(symbol, derivative, start)"
+    return quantity.comment
 
 
 def _variable_name(symbol: sm.Expr, taken: set[str]) -> str:

@@ -139,7 +139,7 @@ def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRe
         kind=mechanics_source.describe_mechanics_kind(adopted.mechanics),
         others=tuple(others),
         missing=tuple(describe_missing(adopted)),
-        no_start=tuple(_without_start(adopted)),
+        no_start=tuple(str(each.symbol) for each in adopted.quantities if each.is_assumed),
         inputs=tuple(str(each.symbol) for each in adopted.quantities if each.kind == "input"),
         contradictions=adopted.units.contradictions,
         integrator=run.integration.integrator,
@@ -170,9 +170,9 @@ def _checked_outputs(
 ) -> tuple[AdoptedModel, str | None, tuple[str, ...], list[str]]:
     """Return the model with starts at which it can be assembled, its outputs, and what speaks against it."""
     energy, placed, faults = _find_outputs(adopted, script, reference)
-    if faults and any(_has_no_start(each) for each in adopted.quantities):
+    if faults and any(_is_movable(each) for each in adopted.quantities):
         # Where nothing says the start, one is taken at which the constraints can be solved.
-        shifted = tuple(replace(q, value=0.1) if _has_no_start(q) else q for q in adopted.quantities)
+        shifted = tuple(replace(q, value=0.1) if _is_movable(q) else q for q in adopted.quantities)
         moved = replace(adopted, quantities=shifted)
         found = _find_outputs(moved, script, reference)
         if not found[2]:
@@ -180,22 +180,16 @@ def _checked_outputs(
     return adopted, energy, placed, faults
 
 
-def _without_start(adopted: AdoptedModel) -> Iterator[str]:
-    for each in adopted.quantities:
-        if each.kind in {"coordinate", "speed"} and each.comment.startswith("TODO"):
-            yield str(each.symbol)
-
-
 def _further_states(adopted: AdoptedModel) -> Iterator[str]:
     """Yield what is to be mended where the script integrates more than coordinates and speeds."""
     for each in adopted.quantities:
-        if each.kind == "input" and each.comment.startswith("TODO"):
+        if each.is_integrated:
             yield f"{each.symbol} is integrated by the script itself: declare it by model.state, with its derivative"
 
 
-def _has_no_start(quantity: AdoptedQuantity) -> bool:
-    """Return whether a coordinate's start value is nowhere in the script."""
-    return quantity.kind == "coordinate" and quantity.comment.startswith("TODO")
+def _is_movable(quantity: AdoptedQuantity) -> bool:
+    """Return whether a coordinate may start elsewhere: the script says no start."""
+    return quantity.kind == "coordinate" and quantity.is_assumed
 
 
 def _find_outputs(

@@ -147,6 +147,20 @@ def test_inputs_are_functions_that_nothing_determines_and_forces_without_value(t
     assert "F" not in found
 
 
+def test_what_the_script_integrates_beside_its_speeds_is_told(tmp_path: Path) -> None:
+    text = MECHANICS + (
+        "s = me.dynamicsymbols('s')\nloads += [(A, s * N.z)]\nkane.kanes_equations([bob], loads)\n"
+        "f = sm.lambdify([q, u, s, m, g, l], kane.rhs())\n"
+        "solve_ivp(lambda t, x: [*f(*x, 2.0, 9.81, 0.5).ravel(), -x[2]], [0, 3], [0.3, -0.2, 0.7])\n"
+    )
+    path, record = adopt(written(tmp_path, text))
+    (said,) = record.faults
+    assert said.startswith("s(t) is integrated by the script itself")
+    (line,) = [each for each in path.read_text().splitlines() if 'script["s"]' in each]
+    assert line.strip().startswith("model.input(")
+    assert "TODO" in line
+
+
 def test_a_prescribed_motion_brings_its_rates(tmp_path: Path) -> None:
     text = FORMED.replace("O.set_vel(N, 0)", "a = me.dynamicsymbols('a')\nR = me.Point('R')\nR.set_vel(N, 0)\n"
                           "O.set_pos(R, a * N.y)\nO.set_vel(N, a.diff() * N.y)")  # fmt: skip
