@@ -14,11 +14,12 @@ from typing import Any
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
+from mb2fmu.model.script_import.script_source import describe_line
 from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
 from mb2fmu.temporary_files import make_work_folder
 
 _ANALYSIS_ALLOWANCE_S = 240.0
-"""What adoption itself may need after the script, in s."""
+"""How long adoption itself may take beside the script, in s; then it fails."""
 
 
 def adopt(
@@ -103,10 +104,13 @@ def _run_worker(script: Path, output: Path, label: str | None, limit: float, *, 
             try:
                 process.wait(timeout=limit + _ANALYSIS_ALLOWANCE_S)
             except subprocess.TimeoutExpired:
-                raise _timeout_error(script, limit, Path(f"{place}.trace")) from None
+                what = f"adoption takes longer than {_ANALYSIS_ALLOWANCE_S:g} s beside the script"
+                fault = Fault(what, script.name, "write the model file by hand: docs/tutorials/sympy_scripts.md")
+                raise ModelError(f"{script.name} cannot be adopted:", [fault]) from None
             finally:
                 _end_group(process)
         if not place.is_file():
+            _raise_if_endless(script, limit, Path(f"{place}.trace"))
             tail = (folder / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
             what = f"its process ended with exit code {process.returncode}" + (f": {tail[0]}" if tail else "")
             raise ModelError(f"{script.name} cannot be adopted:", [Fault(what, script.name)])
@@ -138,10 +142,12 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _timeout_error(script: Path, limit: float, trace: Path) -> ModelError:
-    """Return the message for a script that could not even be interrupted, with its line."""
+def _raise_if_endless(script: Path, limit: float, trace: Path) -> None:
+    """Raise, with its line, if the worker ended a script that no interrupt ends."""
     text = trace.read_text(encoding="utf-8", errors="replace") if trace.is_file() else ""
-    lines = re.findall(rf'File "[^"]*{re.escape(script.name)}[^"]*", line (\d+)', text)
-    where = f"{script.name}:{lines[0]}" if lines else script.name
-    fault = Fault(f"the time limit of {limit:g} s ended it here", where, "give it more by --time, or shorten it")
-    return ModelError(f"{script.name} ends before it has made any mechanics:", [fault])
+    steps = re.findall(r'File "([^"]*)", line (\d+)', text)
+    lines = [describe_line(name, int(line)) for name, line in steps if name.startswith(str(script.resolve()))]
+    if text:
+        where = lines[0] if lines else script.name
+        fault = Fault(f"the time limit of {limit:g} s ended it here", where, "give it more by --time, or shorten it")
+        raise ModelError(f"{script.name} does not end:", [fault])

@@ -12,10 +12,10 @@ import threading
 import time
 from _thread import interrupt_main
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.mechanics.formulations.energies.energy_and_power import potential_energy
@@ -34,12 +34,15 @@ from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_fi
 from mb2fmu.pipeline.adoption.script_slice import inline_model_file, slice_script
 
 _CHECK_LIMIT_S = 40.0
-"""What the check of the written model may take, in s."""
+"""What the check of the written model may take, in s; then the model file has no outputs."""
+_INTERRUPT_ALLOWANCE_S = 2.0
+"""How long after its time limit a script may go on until its process is ended, in s."""
 
 
 def adopt_script(
-    script: Path, reference: str, name: str, label: str | None, limit: float, *, inline: bool = False
-) -> AdoptionRecord:
+    script: Path, reference: str, name: str, label: str | None, limit: float, *, inline: bool = False,
+    trace: TextIO | None = None,
+) -> AdoptionRecord:  # fmt: skip
     """Run a script, and print the model file for one object of its mechanics.
 
     Args:
@@ -47,19 +50,20 @@ def adopt_script(
         reference: Its path as the model file is to find it.
         name: FMU model name.
         label: Which object; None: the last one whose equations the script asked for.
-        limit: Time limit of a run, in s.
+        limit: Time limit of the script, in s.
         inline: Whether the script's lines stand in the model file.
+        trace: Takes the running line of a script that no interrupt ends; this process ends then. None: it goes on.
 
     Raises:
         ModelError: If the script makes no mechanics, or not the wanted ones.
     """
     begun = time.monotonic()
-    adopted, run = _adopt_one(script, name, label, limit, defer=True)
+    adopted, run = _adopt_one(script, name, label, _end_after(limit, trace), defer=True)
     left = limit - (time.monotonic() - begun)
     if (adopted.missing or run.error is not None) and left > 1.0:
         # Values may come from the equations themselves: the script runs again, with all that SymPy forms.
         with suppress(Mb2FmuError):
-            again, rerun = _adopt_one(script, name, label or adopted.label, left, defer=False)
+            again, rerun = _adopt_one(script, name, label or adopted.label, _interrupt_after(left), defer=False)
             if len(again.missing) < len(adopted.missing) or (rerun.error is None and run.error is not None):
                 adopted, run = again, rerun
     record = _record(adopted, run, reference)
@@ -78,17 +82,30 @@ def _inlined(record: AdoptionRecord, script: Path) -> AdoptionRecord:
 
 
 def _adopt_one(
-    script: Path, name: str, label: str | None, limit: float, *, defer: bool
+    script: Path, name: str, label: str | None, guard: AbstractContextManager[None], *, defer: bool
 ) -> tuple[AdoptedModel, ScriptRun]:
     """Run a script once, and decide what its mechanics' symbols are."""
-    run = run_script(script, defer=defer, guard=_time_limit(limit))
+    run = run_script(script, defer=defer, guard=guard)
     chosen = _choose(run, label)
     # As the model file finds them: a script may go on to other loads, which the file does not see.
     return adopt_mechanics(run, chosen, read_script(run.path, chosen).mechanics, name), run
 
 
 @contextmanager
-def _time_limit(limit: float) -> Iterator[None]:
+def _end_after(limit: float, trace: TextIO | None) -> Iterator[None]:
+    """Interrupt what runs after the limit; end the process where that does not help, with the line in ``trace``."""
+    if trace is not None:
+        faulthandler.dump_traceback_later(limit + _INTERRUPT_ALLOWANCE_S, exit=True, file=trace)
+    try:
+        with _interrupt_after(limit):
+            yield
+    finally:
+        if trace is not None:
+            faulthandler.cancel_dump_traceback_later()
+
+
+@contextmanager
+def _interrupt_after(limit: float) -> Iterator[None]:
     """Interrupt what runs after the limit, as Ctrl-C would."""
     timer = threading.Timer(limit, interrupt_main)
     timer.daemon = True
@@ -159,7 +176,7 @@ def _choose_outputs(
     # As the model file finds them: a script that goes on writes velocities into its points, which it has not there.
     script = read_script(run.path, adopted.label)
     try:
-        with _time_limit(_CHECK_LIMIT_S):
+        with _interrupt_after(_CHECK_LIMIT_S):
             return _checked_outputs(adopted, script, reference)
     except KeyboardInterrupt:  # large mechanisms take longer to import than a file should take to be written
         return adopted, None, (), []
@@ -232,9 +249,11 @@ def _make_model(adopted: AdoptedModel, script: ScriptMechanics, reference: str) 
 def main() -> None:
     """Adopt the script of the command line: script, reference, name, label, limit, "inline" or "", result."""
     script, reference, name, label, limit, inline, place = sys.argv[1:]
-    faulthandler.dump_traceback_later(float(limit) + 2.0, file=Path(f"{place}.trace").open("w"))  # noqa: SIM115
     try:
-        record = adopt_script(Path(script), reference, name, label or None, float(limit), inline=inline == "inline")
+        with Path(f"{place}.trace").open("w", encoding="utf-8") as trace:
+            record = adopt_script(
+                Path(script), reference, name, label or None, float(limit), inline=inline == "inline", trace=trace
+            )
         result: dict[str, Any] = {"record": asdict(record)}
     except Mb2FmuError as error:
         result = {"headline": error.headline, "faults": [asdict(fault) for fault in error.faults]}
