@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import sympy as sm
@@ -22,9 +22,7 @@ Origin = Literal[
 ]
 """Where a number was found, most reliable first."""
 
-ORIGINS: tuple[Origin, ...] = (
-    "integration", "package", "function call", "dictionary", "pair of sequences", "substitution", "zip", "same name",
-)  # fmt: skip
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
 NOTED_CALLS = 20
 """Calls of one function of a script whose local variables are looked at; an integrator's loop has thousands."""
 

@@ -1,7 +1,7 @@
 """Stand-ins for packages that only draw, show or solve, where a script imports them and they are not needed.
 
-A stand-in answers every attribute, call, index and arithmetic with itself, so that what a script does with a figure
-before it integrates does not end it.
+A stand-in answers every attribute, call, index and arithmetic with another stand-in, so that what a script does with a
+figure before it integrates does not end it. As a number it is NaN: no value comes from an absent package.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ DRAWING_PACKAGES = frozenset(
 )
 """Packages without which a mechanism can be derived: they draw, show, speed up or optimize."""
 
-OBSERVED_PACKAGES = frozenset({"opty", "pydy"})
-"""Packages whose classes are watched; ``package_observation`` fills their stand-ins."""
+OBSERVED_PACKAGES = frozenset({"opty", "pydy", "pydy_code_gen"})
+"""Packages whose classes are watched; ``integrator_notes.observed_packages`` fills their stand-ins."""
 
 
 class PackageStandIn:
@@ -154,7 +154,8 @@ class PackageStandIn:
         return False
 
     def __float__(self) -> float:
-        return 0.0
+        """Return no number: what a script reads by an absent package is a value that nobody knows."""
+        return float("nan")
 
     def _combine(self, *_: Any) -> Any:
         return PackageStandIn()

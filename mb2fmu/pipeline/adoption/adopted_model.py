@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import sympy as sm
@@ -117,7 +118,7 @@ class _Decider:
         states = [*self.coordinates, *self.speeds.all]
         if len(integration.start) != len(states):
             return {}
-        return dict(zip(states, integration.start, strict=True))
+        return {state: start for state, start in zip(states, integration.start, strict=True) if isfinite(start)}
 
     def _further_states(self, run: ScriptRun) -> set[sm.Expr]:
         """Return functions that are neither q nor u, and that the script's integrator integrates beside them."""

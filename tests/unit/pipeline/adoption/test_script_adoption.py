@@ -70,6 +70,11 @@ WAYS = {
         "f = generate_ode_function(kane.forcing, [q], [u], [m, g, l], mass_matrix=kane.mass_matrix)\n"
         "odeint(f, [0.3, -0.2], np.linspace(0, 3), args=({m: 2.0, g: 9.81, l: 0.5},))\n"
     ),
+    "PyDy's older ode function": FORMED + (
+        "from pydy_code_gen.code import generate_ode_function\n"
+        "f = generate_ode_function(kane.mass_matrix_full, kane.forcing_full, [m, g, l], [q], [u])\n"
+        "odeint(f, [0.3, -0.2], np.linspace(0, 3), args=({'constants': [2.0, 9.81, 0.5]},))\n"
+    ),
     "opty": FORMED + (
         "from opty import Problem\nProblem(None, None, kane.kanes_equations()[0], (q, u), 101, 0.03,\n"
         "    known_parameter_map={m: 2.0, g: 9.81, l: 0.5},\n"
@@ -135,6 +140,17 @@ def test_what_the_script_does_not_say_is_a_line_to_fill_in(tmp_path: Path) -> No
     with pytest.raises(ModelError, match=r"g has no value\n.*write a number in m/s2 in place of"):
         check_model(load(path))
     assert sorted(each.name for each in tmp_path.iterdir()) == ["pendulum.py", "pendulum_model.py"]
+
+
+def test_what_an_absent_package_reads_is_no_value(tmp_path: Path) -> None:
+    text = FORMED + (
+        "import tikzplotlib as absent\nmass, swing = float(absent.read('m')), float(absent.read('q'))\n"
+        "f = sm.lambdify([q, u], kane.rhs().subs({m: mass, g: 9.81, l: 0.5}))\n"
+        "solve_ivp(lambda t, x: f(*x).ravel(), [0, 3], [swing, -0.2])\n"
+    )
+    path, record = adopt(written(tmp_path, text))
+    assert (record.missing, record.no_start) == (("m",), ("q(t)",))
+    assert 'model.speed(script["u"], -0.2, "rad/s")' in path.read_text()
 
 
 def test_inputs_are_functions_that_nothing_determines_and_forces_without_value(tmp_path: Path) -> None:
