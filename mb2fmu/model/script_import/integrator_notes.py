@@ -226,6 +226,7 @@ def _right_hand_side(values: NotedValues, states: list[Any], constants: list[Any
     """Return f(x, t, …) that notes what it is called with."""
 
     def right_hand_side(x: Any, _t: Any, *arguments: Any) -> Any:
+        values.note_stand_in()
         values.note_structure(states, np.asarray(x), values.origin)
         if (
             len(arguments) == 1 and isinstance(arguments[0], Mapping) and "constants" in arguments[0]

@@ -52,11 +52,16 @@ class NotedValues:
         found: The notes.
         origin: Origin of what lambdified functions are called with: changes while the integrand is evaluated.
         namespaces: Local variables of functions that ended, and of modules.
+        is_deferred: Whether stand-ins take the place of SymPy's equations of motion.
+        stand_in_evaluated: Whether the script evaluated a stand-in before it integrated: numbers that follow from it,
+            an equilibrium for example, are wrong.
     """
 
     found: list[NotedValue] = field(default_factory=list)
     origin: Origin = "function call"
     namespaces: list[dict[str, Any]] = field(default_factory=list)
+    is_deferred: bool = False
+    stand_in_evaluated: bool = False
     _calls: dict[Any, int] = field(default_factory=dict)
 
     def note(self, symbol: Any, value: Any, origin: Origin) -> None:
@@ -84,6 +89,10 @@ class NotedValues:
             if len(symbols) == len(values):
                 for symbol, value in zip(symbols, values, strict=True):
                     self.note_structure(symbol, value, origin)
+
+    def note_stand_in(self) -> None:
+        """Note that the script evaluates a stand-in of equations."""
+        self.stand_in_evaluated |= self.origin != "integration"
 
     def note_locals(self, variables: dict[str, Any]) -> None:
         """Keep the local variables of a function that ends."""
@@ -257,10 +266,11 @@ def _noting_lambdify(notes: NotedValues, original: Callable[..., Any]) -> Callab
     """Return ``lambdify`` whose functions note which numbers they are called with."""
 
     @wraps(original)
-    def noting_lambdify(args: Any, *further: Any, **keywords: Any) -> Any:
+    def noting_lambdify(args: Any, expr: Any, *further: Any, **keywords: Any) -> Any:
         args = list(args) if isinstance(args, zip | map | filter | set) else args
         keywords.pop("backend", None)  # of packages that speed up, which are stood in for
-        function = original(args, *further, **keywords)
+        function = original(args, expr, *further, **keywords)
+        is_stand_in = notes.is_deferred and _is_constant(expr)  # a script's own equations have symbols
         symbols = list(_flat(args)) if isinstance(args, _SEQUENCES) else [args]
         counter = itertools.count()
 
@@ -269,11 +279,22 @@ def _noting_lambdify(notes: NotedValues, original: Callable[..., Any]) -> Callab
             if notes.origin == "integration" or next(counter) < NOTED_CALLS:
                 for symbol, value in zip(symbols, values, strict=False):
                     notes.note_structure(symbol, value, notes.origin)
+            if is_stand_in:
+                notes.note_stand_in()
             return function(*values, **named)
 
         return evaluate
 
     return noting_lambdify
+
+
+def _is_constant(expression: Any) -> bool:
+    """Return whether an expression, or each of a sequence, has no symbols but in derivatives."""
+    if isinstance(expression, _SEQUENCES):
+        return all(_is_constant(each) for each in _flat(expression))
+    if not isinstance(expression, sm.Expr):
+        return True
+    return not expression.xreplace(dict.fromkeys(expression.atoms(sm.Derivative), sm.S.Zero)).free_symbols
 
 
 def make_noting_zip(notes: NotedValues) -> Callable[..., Iterable[Any]]:

@@ -80,7 +80,7 @@ def run_script(
     """
     path = path.resolve()
     parts = read_script_parts(path)
-    noted, values, integration = NotedMechanics(), NotedValues(), IntegrationNotes()
+    noted, values, integration = NotedMechanics(), NotedValues(is_deferred=defer), IntegrationNotes()
     integration.ready = lambda: any(_is_ready(made) for made in noted.objects)
     variables: dict[str, Any] = {"__name__": "__main__", "__file__": str(path), NOTE_FUNCTION: values.note_locals}
     if (path.parent / "__init__.py").is_file():

@@ -60,11 +60,12 @@ def adopt_script(
     begun = time.monotonic()
     adopted, run = _adopt_one(script, name, label, _end_after(limit, trace), defer=True)
     left = limit - (time.monotonic() - begun)
-    if (adopted.missing or run.error is not None) and left > 1.0:
+    is_doubtful = run.error is not None or _may_start_elsewhere(run)
+    if (adopted.missing or is_doubtful) and left > 1.0:
         # Values may come from the equations themselves: the script runs again, with all that SymPy forms.
         with suppress(Mb2FmuError):
             again, rerun = _adopt_one(script, name, label or adopted.label, _interrupt_after(left), defer=False)
-            if len(again.missing) < len(adopted.missing) or (rerun.error is None and run.error is not None):
+            if len(again.missing) < len(adopted.missing) or (rerun.error is None and is_doubtful):
                 adopted, run = again, rerun
     record = _record(adopted, run, reference)
     return _inlined(record, script) if inline else record
@@ -161,7 +162,7 @@ def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRe
         contradictions=adopted.units.contradictions,
         integrator=run.integration.integrator,
         error="" if run.error is None else str(run.error),
-        faults=(*faults, *_further_states(adopted)),
+        faults=(*faults, *_further_states(adopted), *_doubtful_values(run)),
         counts={
             kind: sum(each.kind == kind for each in adopted.quantities)
             for kind in ("parameter", "input", "coordinate", "speed")
@@ -202,6 +203,17 @@ def _further_states(adopted: AdoptedModel) -> Iterator[str]:
     for each in adopted.quantities:
         if each.is_integrated:
             yield f"{each.symbol} is integrated by the script itself: declare it by model.state, with its derivative"
+
+
+def _may_start_elsewhere(run: ScriptRun) -> bool:
+    """Return whether an integrator's start may follow from stand-ins; the script's own loop always evaluates them."""
+    return run.values.stand_in_evaluated and bool(run.integration.integrator)
+
+
+def _doubtful_values(run: ScriptRun) -> Iterator[str]:
+    """Yield what is to be checked where numbers of the script may come from equations that were not formed."""
+    if _may_start_elsewhere(run):
+        yield "values may follow from equations of motion that were not formed: check them, or give it more by --time"
 
 
 def _is_movable(quantity: AdoptedQuantity) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import time
 from pathlib import Path
 
@@ -140,6 +141,26 @@ def test_what_the_script_does_not_say_is_a_line_to_fill_in(tmp_path: Path) -> No
     with pytest.raises(ModelError, match=r"g has no value\n.*write a number in m/s2 in place of"):
         check_model(load(path))
     assert sorted(each.name for each in tmp_path.iterdir()) == ["pendulum.py", "pendulum_model.py"]
+
+
+EQUILIBRIUM = MECHANICS + (
+    "from scipy.optimize import brentq\nloads += [(A, 3.0 * (1 - q) * N.z)]\nkane.kanes_equations([bob], loads)\n"
+    "c = {m: 2.0, g: 9.81, l: 0.5}\ntorque = sm.lambdify([q], kane.forcing[0].subs(c))\n"
+    "q0 = brentq(torque, 0.0, 1.0) if torque(0.0) else 0.1\n"
+    "f = sm.lambdify([q, u], kane.rhs().subs(c))\nsolve_ivp(lambda t, x: f(*x).ravel(), [0, 3], [q0, 0.0])\n"
+)
+
+
+def test_a_start_that_follows_from_the_equations_is_the_script_s(tmp_path: Path) -> None:
+    found, _ = adopted_model(tmp_path, EQUILIBRIUM)
+    q = found["q"][0]
+    assert 3.0 * (1 - q) == pytest.approx(9.81 * math.sin(q), rel=1e-9)
+
+
+def test_a_start_that_follows_from_unformed_equations_is_doubted(tmp_path: Path) -> None:
+    slow = EQUILIBRIUM.replace("c = {", "if kane.forcing[0]:\n    while True: pass\nc = {")
+    record = adopt_script(written(tmp_path, slow), "pendulum.py", "Pendulum", None, 4.0)
+    assert any("equations of motion that were not formed" in each for each in record.faults)
 
 
 def test_what_an_absent_package_reads_is_no_value(tmp_path: Path) -> None:
