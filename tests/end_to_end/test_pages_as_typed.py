@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from pendulum_script import FORMED
 from shorter_validations import shorter_validations
 from unit.robots.robot_texts import ARM
 
@@ -27,25 +28,10 @@ NOT_RUN = {"pip", "scripts/demo", "scripts/test", "eval", "OMSimulator"}
 NOT_THERE = {"pyfmi"}
 """Packages of importers that the tests do not have."""
 
-SCRIPT = """
-import sympy as sm
-import sympy.physics.mechanics as me
-from scipy.integrate import solve_ivp
-
-m, g, l = sm.symbols("m g l")
-q, u = me.dynamicsymbols("q u")
-N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
-A.orient_axis(N, N.z, q)
-A.set_ang_vel(N, u * N.z)
-O = me.Point("O")
-O.set_vel(N, 0)
-P = O.locatenew("P", l * A.x)
-P.v2pt_theory(O, N, A)
-kane = me.KanesMethod(N, [q], [u], kd_eqs=[q.diff() - u])
-kane.kanes_equations([me.Particle("bob", P, m)], [(P, m * g * N.x)])
-f = sm.lambdify([q, u], kane.rhs().subs({m: 2.0, g: 9.81, l: 0.5}))
-solve_ivp(lambda t, x: f(*x).ravel(), (0.0, 2.0), [0.3, 0.0])
-"""
+SCRIPT = FORMED + (
+    "from scipy.integrate import solve_ivp\nf = sm.lambdify([q, u], kane.rhs().subs({m: 2.0, g: 9.81, l: 0.5}))\n"
+    "solve_ivp(lambda t, x: f(*x).ravel(), (0.0, 2.0), [0.3, 0.0])\n"
+)
 """What a user has who adopts a script."""
 
 Block = tuple[str, str]

@@ -81,7 +81,7 @@ def run_script(
     path = path.resolve()
     parts = read_script_parts(path)
     noted, values, integration = NotedMechanics(), NotedValues(is_deferred=defer), IntegrationNotes()
-    integration.ready = lambda: any(_is_ready(made) for made in noted.objects)
+    integration.ready = lambda: any(has_known_mechanics(made) for made in noted.objects)
     variables: dict[str, Any] = {"__name__": "__main__", "__file__": str(path), NOTE_FUNCTION: values.note_locals}
     if (path.parent / "__init__.py").is_file():
         variables["__package__"] = path.parent.name  # from .sibling import …
@@ -145,7 +145,7 @@ def _call_makers(parts: Iterable[ScriptPart], variables: dict[str, Any]) -> None
             return
 
 
-def _is_ready(made: Any) -> bool:
+def has_known_mechanics(made: Any) -> bool:
     """Return whether an object's mechanics are known: a KanesMethod needs bodies."""
     return not isinstance(made, KanesMethod) or bool(made._bodylist)  # noqa: SLF001 - no public way before forming
 

@@ -23,9 +23,8 @@ from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
-from mb2fmu.model.script_import.deferred_forming import MECHANICS_CLASSES
 from mb2fmu.model.script_import.script_mechanics import ScriptMechanics, read_script
-from mb2fmu.model.script_import.script_run import ScriptRun, run_script
+from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
 from mb2fmu.model.script_import.script_source import list_makers, read_script_parts
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.adopted_model import AdoptedModel, AdoptedQuantity, adopt_mechanics, describe_missing
@@ -119,16 +118,16 @@ def _interrupt_after(limit: float) -> Iterator[None]:
 
 def _choose(run: ScriptRun, label: str | None) -> str:
     """Return the label of the wanted object."""
-    usable = {name: made for name, made in run.mechanics.items() if name in run.complete or _has_content(made)}
     if label is not None:
         if label not in run.mechanics:
             fault = Fault(f"no {label} is made in it", run.path.name, f"it makes {', '.join(run.mechanics) or 'none'}")
             raise ModelError("the mechanics cannot be adopted:", [fault] + ([run.error] if run.error else []))
         return label
-    for wanted in reversed(run.complete):
-        return wanted
+    if run.complete:
+        return run.complete[-1]
+    usable = [name for name, made in run.mechanics.items() if has_known_mechanics(made)]
     if usable:
-        return list(usable)[-1]
+        return usable[-1]
     what = "it makes no KanesMethod, LagrangesMethod, JointsMethod or System"
     if run.mechanics:
         what = f"{', '.join(run.mechanics)} has no bodies: kanes_equations was not called"
@@ -138,12 +137,6 @@ def _choose(run: ScriptRun, label: str | None) -> str:
         what += " when it is run"
         remedy = f"{', '.join(makers)} would, and nothing calls it: call it at the script's end"
     raise ModelError(f"no mechanics are found in {run.path.name}:", [run.error or Fault(what, run.path.name, remedy)])
-
-
-def _has_content(made: Any) -> bool:
-    """Return whether an object can be used although its equations were never asked for."""
-    kane = isinstance(made, MECHANICS_CLASSES[0])
-    return not kane or bool(mechanics_source.bodies(made))
 
 
 def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRecord:

@@ -8,28 +8,12 @@ from pathlib import Path
 import pytest
 import scipy.integrate
 import sympy as sm
+from pendulum_script import FORMED
 from sympy.physics import mechanics as me
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check_model, load, read_script
 from mb2fmu.model.script_import.script_run import run_script
-
-PENDULUM = """
-import sympy as sm
-import sympy.physics.mechanics as me
-m, g, l = sm.symbols("m g l")
-q, u = me.dynamicsymbols("q u")
-N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
-A.orient_axis(N, N.z, q)
-A.set_ang_vel(N, u * N.z)
-O = me.Point("O")
-O.set_vel(N, 0)
-P = O.locatenew("P", l * A.x)
-P.v2pt_theory(O, N, A)
-bob = me.Particle("bob", P, m)
-kane = me.KanesMethod(N, [q], [u], kd_eqs=[q.diff() - u])
-fr, frstar = kane.kanes_equations([bob], [(P, m * g * N.x)])
-"""
 
 
 def written(folder: Path, text: str, name: str = "pendulum.py") -> Path:
@@ -39,7 +23,7 @@ def written(folder: Path, text: str, name: str = "pendulum.py") -> Path:
 
 
 def test_forming_is_put_off_and_the_object_is_as_before(tmp_path: Path) -> None:
-    text = PENDULUM + "M, f = kane.mass_matrix_full, kane.forcing_full\nqdd = (fr + frstar)[0]\n"
+    text = FORMED + "M, f = kane.mass_matrix_full, kane.forcing_full\nqdd = (fr + frstar)[0]\n"
     run = run_script(written(tmp_path, text))
     kane = run.mechanics["kane"]
     assert run.complete == ("kane",)
@@ -58,13 +42,13 @@ def test_everything_is_as_before_after_a_run(tmp_path: Path) -> None:
     ]  # fmt: skip
     before = [vars(owner)[name] for owner, name in watched]
     here = Path.cwd()
-    run_script(written(tmp_path, PENDULUM))
+    run_script(written(tmp_path, FORMED))
     assert [vars(owner)[name] for owner, name in watched] == before
     assert Path.cwd() == here
 
 
 def test_the_first_integration_ends_the_script(tmp_path: Path) -> None:
-    text = PENDULUM + (
+    text = FORMED + (
         "from scipy.integrate import solve_ivp\nf = sm.lambdify([q, u, m, g, l], kane.rhs())\n"
         "try:\n    solve_ivp(lambda t, x: f(*x, 1.0, 9.81, 0.5).ravel(), (0, 4), [0.2, 0.3])\n"
         "except Exception:\n    pass\nreached = True\n"
@@ -76,7 +60,7 @@ def test_the_first_integration_ends_the_script(tmp_path: Path) -> None:
 
 
 def test_an_integration_before_the_mechanics_is_done(tmp_path: Path) -> None:
-    text = "from scipy.integrate import odeint\ny = float(odeint(lambda y, t: -y, 1.0, [0.0, 1.0])[-1, 0])\n" + PENDULUM
+    text = "from scipy.integrate import odeint\ny = float(odeint(lambda y, t: -y, 1.0, [0.0, 1.0])[-1, 0])\n" + FORMED
     (space,) = [space for space in run_script(written(tmp_path, text)).namespaces if "y" in space]
     assert space["y"] == pytest.approx(0.36787944, rel=1e-6)
 
@@ -87,14 +71,14 @@ def test_absent_packages_that_draw_are_stood_in_for(tmp_path: Path) -> None:
         "fig, (a, b) = pyvista.subplots(1, 2)\nline, = a.plot([1])\nplotter = pyvista.Plotter(off=True)\n"
         "with plotter as inside:\n    inside.add(2 * p.box + 1)\n"
     )
-    assert run_script(written(tmp_path, text + PENDULUM)).error is None
+    assert run_script(written(tmp_path, text + FORMED)).error is None
     with pytest.raises(ModelError, match="absent_mechanics_package"):
-        run_script(written(tmp_path, "import absent_mechanics_package\n" + PENDULUM))
+        run_script(written(tmp_path, "import absent_mechanics_package\n" + FORMED))
 
 
 def test_files_are_read_beside_the_script_and_written_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "numbers.txt").write_text("3.5")
-    text = PENDULUM + (
+    text = FORMED + (
         "import numpy as np, os\nfrom pathlib import Path\nvalue = float(open('numbers.txt').read())\n"
         "np.savetxt('out.csv', np.eye(2))\nos.makedirs('figures')\n"
         "Path(__file__).with_name('beside.txt').write_text('x')\n"
@@ -121,7 +105,7 @@ def test_a_script_that_ends_early_is_told_with_its_line(tmp_path: Path, text: st
 
 
 def test_an_error_after_the_mechanics_is_kept(tmp_path: Path) -> None:
-    run = run_script(written(tmp_path, PENDULUM + "raise RuntimeError('late')\n"))
+    run = run_script(written(tmp_path, FORMED + "raise RuntimeError('late')\n"))
     assert "late" in str(run.error)
     assert run.complete == ("kane",)
 
@@ -131,7 +115,7 @@ def test_notebooks_run_without_their_magics(tmp_path: Path) -> None:
 
     cells = [
         {"cell_type": "markdown", "source": ["# title"]},
-        {"cell_type": "code", "source": ["%matplotlib inline\n", "!pip list\n", PENDULUM]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "!pip list\n", FORMED]},
         {"cell_type": "code", "source": ["%%bash\n", "exit 1"]},
         {"cell_type": "code", "source": ["display(kane)\n", "kane.rhs?\n", "raise ValueError('here')"]},
     ]
@@ -143,13 +127,13 @@ def test_notebooks_run_without_their_magics(tmp_path: Path) -> None:
 
 
 def test_functions_that_nobody_calls_are_called(tmp_path: Path) -> None:
-    body = "\n".join(f"    {line}" for line in PENDULUM.splitlines())
+    body = "\n".join(f"    {line}" for line in FORMED.splitlines())
     run = run_script(written(tmp_path, f"def derive(long=False):\n{body}\n    return kane\n"))
     assert run.complete == ("kane",)
 
 
 def test_a_model_file_fetches_the_mechanics(tmp_path: Path) -> None:
-    written(tmp_path, PENDULUM + "raise RuntimeError('never reached')\n")
+    written(tmp_path, FORMED + "raise RuntimeError('never reached')\n")
     model = load(
         written(
             tmp_path,
@@ -170,13 +154,13 @@ def test_a_model_file_fetches_the_mechanics(tmp_path: Path) -> None:
 
 
 def test_a_script_is_no_model_file(tmp_path: Path) -> None:
-    path = written(tmp_path, PENDULUM + "raise RuntimeError('it ran')\n")
+    path = written(tmp_path, FORMED + "raise RuntimeError('it ran')\n")
     with pytest.raises(ModelError, match="mb2fmu adopt"):
         load(path)
 
 
 def test_a_variable_that_holds_several_mechanics_one_after_the_other_tells_none_of_them(tmp_path: Path) -> None:
-    text = PENDULUM + (
+    text = FORMED + (
         "kane = me.KanesMethod(N, [q], [u], kd_eqs=[q.diff() - u])\n"
         "kane.kanes_equations([bob], [(P, 2 * m * g * N.x)])\n"
     )

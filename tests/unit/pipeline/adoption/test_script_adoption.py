@@ -7,6 +7,7 @@ import math
 import time
 from pathlib import Path
 
+import pendulum_script
 import pytest
 from click.testing import CliRunner
 
@@ -16,25 +17,9 @@ from mb2fmu.model import check_model, load
 from mb2fmu.pipeline.adoption.script_adoption import adopt
 from mb2fmu.pipeline.adoption.script_worker import adopt_script
 
-MECHANICS = """
-import numpy as np
-import sympy as sm
-import sympy.physics.mechanics as me
-from scipy.integrate import solve_ivp, odeint, ode
-m, g, l = sm.symbols("m g l")
-q, u = me.dynamicsymbols("q u")
-N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
-A.orient_axis(N, N.z, q)
-A.set_ang_vel(N, u * N.z)
-O = me.Point("O")
-O.set_vel(N, 0)
-P = O.locatenew("P", l * A.x)
-P.v2pt_theory(O, N, A)
-bob = me.Particle("bob", P, m)
-kane = me.KanesMethod(N, [q], [u], kd_eqs=[q.diff() - u])
-loads = [(P, m * g * N.x)]
-"""
-FORMED = MECHANICS + "kane.kanes_equations([bob], loads)\n"
+IMPORTS = "import numpy as np\nfrom scipy.integrate import solve_ivp, odeint, ode\n"
+MECHANICS = IMPORTS + pendulum_script.MECHANICS
+FORMED = IMPORTS + pendulum_script.FORMED
 FUNCTION = FORMED + "f = sm.lambdify([(q, u), (m, g, l)], kane.rhs())\n"
 
 WAYS = {
