@@ -76,18 +76,13 @@ def read_script(path: Path | str, name: str) -> ScriptMechanics:
         >>> import pathlib, tempfile, mb2fmu
         >>> lines = [
         ...     "from sympy.physics.mechanics import *",
-        ...     "q, u = dynamicsymbols('q u')",
-        ...     "N, O = ReferenceFrame('N'), Point('O')",
-        ...     "O.set_vel(N, 0)",
-        ...     "P = O.locatenew('P', q * N.x)",
-        ...     "P.set_vel(N, u * N.x)",
-        ...     "kane = KanesMethod(N, [q], [u], [q.diff() - u])",
-        ...     "kane.kanes_equations([Particle('p', P, 2)], [(P, -q * N.x)])",
+        ...     "q = dynamicsymbols('q')",
+        ...     "oscillator = LagrangesMethod(q.diff()**2 - q**2, [q])",
         ... ]
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     script = pathlib.Path(folder, "mass.py")
         ...     _ = script.write_text("\n".join(lines))
-        ...     mechanics = mb2fmu.read_script(script, "kane").mechanics
+        ...     mechanics = mb2fmu.read_script(script, "oscillator").mechanics
         >>> len(mechanics.q)
         1
     """

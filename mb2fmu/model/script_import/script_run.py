@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
@@ -167,21 +167,16 @@ def _end_at(noted: NotedMechanics, until: str, variables: dict[str, Any]) -> Cal
     return end
 
 
-class _main_module:  # noqa: N801 - used as a function
-    """Makes the script's variables those of ``__main__``, where dataclasses and pickle look classes up."""
-
-    def __init__(self, variables: dict[str, Any]) -> None:
-        self.module = ModuleType("__main__")
-        vars(self.module).update(variables)
-        self.variables = variables
-
-    def __enter__(self) -> None:
-        self.before = sys.modules.get("__main__")
-        sys.modules["__main__"] = self.module
-
-    def __exit__(self, *_: object) -> None:
-        if self.before is not None:
-            sys.modules["__main__"] = self.before
+@contextmanager
+def _main_module(variables: dict[str, Any]) -> Iterator[None]:
+    """Make the script's variables those of ``__main__``, where dataclasses and pickle look classes up."""
+    module, before = ModuleType("__main__"), sys.modules["__main__"]
+    vars(module).update(variables)
+    sys.modules["__main__"] = module
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = before
 
 
 def _note_frames(values: NotedValues, step: TracebackType | None, path: Path) -> None:

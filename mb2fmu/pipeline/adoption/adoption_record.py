@@ -22,7 +22,7 @@ class AdoptionRecord:
         contradictions: Of units, one sentence each.
         integrator: What ended the script; empty if it ended by itself.
         error: What the script raised after its mechanics were made; empty if nothing.
-        faults: What the checks of the model say so far.
+        faults: What is to be mended or checked in the model file.
         counts: Kind of quantity → how many.
     """
 

@@ -166,7 +166,7 @@ def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRe
 def _choose_outputs(
     adopted: AdoptedModel, run: ScriptRun, reference: str
 ) -> tuple[AdoptedModel, str | None, tuple[str, ...], list[str]]:
-    """Return what :func:`_checked_outputs` does, or no outputs where that takes too long."""
+    """Return the model with its outputs and faults; with no outputs where finding them takes too long."""
     # As the model file finds them: a script that goes on writes velocities into its points, which it has not there.
     script = read_script(run.path, adopted.label)
     try:
