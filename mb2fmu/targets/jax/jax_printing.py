@@ -59,7 +59,7 @@ class JaxPrinter(StatementPrinter):
             place = loop.end
         for statement in statements[place:]:
             self.add(statement)
-        self._print(f"return {self._join(results)}")
+        self._print(f"return {self._join(results, 'assemble')}")
         own = "\n".join([f"def {self._name}({arguments}):", *self.lines])
         return "\n\n\n".join([*self._print_bodies(), own])
 
@@ -146,12 +146,12 @@ class JaxPrinter(StatementPrinter):
 
     # --- arrays ------------------------------------------------------------------------------------------------------
 
-    def _join(self, nodes: Sequence[int]) -> str:
-        """Return a vector of nodes; neighbours in an array stay together."""
+    def _join(self, nodes: Sequence[int], function: str = "join") -> str:
+        """Return a vector of nodes, formed by a function of the runtime; neighbours in an array stay together."""
         parts = list(self._list_parts(nodes))
         if len(parts) == 1 and parts[0].endswith("]") and ":" in parts[0]:
             return parts[0]
-        return f"join(x.dtype, {', '.join(parts)})" if parts else "jnp.zeros(0, x.dtype)"
+        return f"{function}(x.dtype, {', '.join(parts)})" if parts else "jnp.zeros(0, x.dtype)"
 
     def _list_parts(self, nodes: Sequence[int]) -> Iterator[str]:
         """Yield slices of arrays, tuples of numbers, and single values."""

@@ -10,7 +10,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jax.lax import scan, stop_gradient
+from jax.lax import dynamic_update_slice, scan, stop_gradient
 from jax.scipy.linalg import cho_solve
 from jax.scipy.linalg import lu_factor as _factor_by_lu
 from jax.scipy.linalg import lu_solve as _solve_by_lu
@@ -35,6 +35,22 @@ _FADING = 1e-14  # of the largest eigenvalue: those below it fade out
 def join(dtype, *parts):
     """Return numbers, values and vectors as one vector."""
     return jnp.concatenate([jnp.atleast_1d(jnp.asarray(part, dtype)) for part in parts])
+
+
+def assemble(dtype, *parts):
+    """Return the results of a function as one vector.
+
+    On a CPU they are written one after another: XLA fuses a concatenation with what it joins, and then evaluates the
+    terms that its elements share for each element anew.
+    """
+    if jax.default_backend() != "cpu":
+        return join(dtype, *parts)
+    vectors = [jnp.atleast_1d(jnp.asarray(part, dtype)) for part in parts]
+    result, place = jnp.zeros(sum(map(len, vectors)), dtype), 0
+    for vector in vectors:
+        result = dynamic_update_slice(result, vector, (place,))
+        place += len(vector)
+    return result
 
 
 def less(a, b):
