@@ -77,12 +77,38 @@ class _DifferentiableCopy(CopiedProgram):
         residual = [inside.node[node] for node in body.entries["residual"].results]
         slopes = [b.unary(Op.FROZEN, inside.node[node]) for node in body.entries["jacobian"].results]
         rows = [slopes[i * n : i * n + n] for i in range(n)]
-        system = LinearSystem(b, rows, f"the derivative of {block.name}")
+        added = body.entries["regularization"].results if "regularization" in body.entries else ()
+        system = _NewtonStep(
+            b,
+            LinearSystem(b, rows, f"the derivative of {block.name}"),
+            [b.unary(Op.FROZEN, inside.node[node]) for node in added],
+        )
         y = _subtract_step(b, y, system.solve(residual))
         for _ in range(self._order - 1):
             again = _InlinedNewtonBody(body, b, y, theta)
             y = _subtract_step(b, y, system.solve([again.node[node] for node in body.entries["residual"].results]))
         return y
+
+
+class _NewtonStep:
+    """Steps by a regularized matrix, F_y + R, corrected once: s + (F_y + R)⁻¹ R s is off by the square of R F_y⁻¹ only.
+
+    Args:
+        builder: Takes the nodes.
+        system: F_y + R.
+        added: The diagonal of R; (): nothing was added.
+    """
+
+    def __init__(self, builder: ProgramBuilder, system: LinearSystem, added: Sequence[int]) -> None:
+        self._builder, self._system, self._added = builder, system, added
+
+    def solve(self, residual: Sequence[int]) -> list[int]:
+        """Return F_y⁻¹ F."""
+        b, step = self._builder, self._system.solve(residual)
+        if all(b.is_zero(e) for e in self._added):
+            return step
+        weak = self._system.solve([b.mul(e, x) for e, x in zip(self._added, step, strict=True)])
+        return [b.add(x, y) for x, y in zip(step, weak, strict=True)]
 
 
 def _subtract_step(b: ProgramBuilder, y: Sequence[int], step: Sequence[int]) -> list[int]:

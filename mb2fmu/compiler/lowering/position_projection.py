@@ -159,6 +159,7 @@ class PositionProjection:
         if self._redundant and not self._far:
             b.entry("turned", labels, system.turned(y))
         b.entry("jacobian", [f"{a} {c}" for a in labels for c in labels], [b.neg(e) for row in slopes for e in row])
+        b.entry("regularization", labels, [b.neg(e) for e in system.regularization()])
         return b.build()
 
 

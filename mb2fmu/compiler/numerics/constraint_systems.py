@@ -177,6 +177,13 @@ class RegularizedConstraintSystem:
                     found[i][j] = entry
         return found
 
+    def regularization(self) -> list[int]:
+        """Return the part of :meth:`missing` that is small, a diagonal: ε, and 0 where the rank of S counts."""
+        found: dict[int, int] = {}
+        for group, system in self._parts:
+            found.update(zip(group, system.regularization(), strict=True))
+        return [found[i] for i in range(len(found))]
+
     def turned(self, y: Sequence[int]) -> list[int]:
         """Return a solution as a number, that follows the space of solutions (:func:`add_eigenspace_rotation`)."""
         b = self._builder
@@ -212,6 +219,10 @@ class _FilteredSystem:
         zero = self._builder.constant(0.0)
         return [[e if i == j else zero for j in range(len(self._added))] for i, e in enumerate(self._added)]
 
+    def regularization(self) -> list[int]:
+        """Return the diagonal of :meth:`missing`."""
+        return self._added
+
     def _weak(self, right: Sequence[int]) -> list[int]:
         """Return E r."""
         return self._system.solve([self._builder.mul(e, x) for e, x in zip(self._added, right, strict=True)])
@@ -244,6 +255,10 @@ class _LeastNormSystem:
             [b.sub(one if i == j else zero, entry) for j, entry in enumerate(row)]
             for i, row in enumerate(zip(*columns, strict=True))
         ]
+
+    def regularization(self) -> list[int]:
+        """Return zeros: nothing is added to eigenvalues that count."""
+        return [self._builder.constant(0.0)] * len(self._scales)
 
     def turned(self, y: Sequence[int]) -> list[int]:
         """Return vectors of the left-out space turned with the scaled matrix."""

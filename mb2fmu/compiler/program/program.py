@@ -187,7 +187,8 @@ class Program:
         systems: Symmetric linear systems that are written out in nodes; who only evaluates need not know them.
         bodies: What ``newton`` blocks evaluate again and again, each a program of its own: ``layout.states`` are the
             unknowns y, ``layout.parameters`` theta. Its entry ``residual`` is F, ``step`` the step of Newton's method,
-            both scaled so that 1 is large, ``jacobian`` the matrix dF/dy row by row, regular also where F is singular.
+            both scaled so that 1 is large, ``jacobian`` the matrix dF/dy row by row, regular also where F is singular;
+            ``regularization``, if it is there, is what was added to its diagonal for that.
     """
 
     layout: Layout

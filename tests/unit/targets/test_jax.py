@@ -49,6 +49,17 @@ def random_states(f: RightHandSide, count: int) -> np.ndarray:
     return f.x0 + 0.05 * np.random.default_rng(3).standard_normal((count, len(f.x0)))
 
 
+def round_off_of_states(f: RightHandSide, x: np.ndarray) -> np.ndarray:
+    """Return by how much of its largest entry x' moves where states and parameters move by their last bit."""
+    compiled, rng, size = f.compile(), np.random.default_rng(0), np.finfo(float).eps
+    expected, moved = compiled(0.3, x), np.zeros(len(x))
+    for _ in range(10):
+        p = f.p0 * (1.0 + size * rng.choice((-1, 1), len(f.p0)))
+        found = compiled(0.3, x * (1.0 + size * rng.choice((-1, 1), x.shape)), p=p)
+        moved = np.fmax(moved, np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1))
+    return moved
+
+
 def own_jacobians(f: RightHandSide, x: np.ndarray) -> np.ndarray:
     slopes = derivatives.form_jacobian(f.program, "rhs", ("states",))
     own = np.zeros((len(x), len(f.x0), len(f.x0)))
@@ -83,6 +94,21 @@ def test_values_are_those_of_the_c_code_and_slopes_ours(name):
     for mode in (jax.jacfwd, jax.jacrev):
         matrix = np.asarray(jax.vmap(mode(module.rhs, 1), (None, 0))(0.3, some))
         assert (np.abs(matrix - own).max(axis=(1, 2)) / np.abs(own).max(axis=(1, 2))).max() <= 1e-11
+
+
+@needs_jax
+@pytest.mark.parametrize("name", [pytest.param("andrews", marks=pytest.mark.repeats), "steering_linkage"])
+def test_values_near_singular_positions_are_those_of_the_c_code(name):
+    """At some of these states x' moves by more than 1e-13 where x moves by its last bit; two such bits are left."""
+    import jax
+
+    jax.config.update("jax_enable_x64", val=True)
+    f = pipeline.rhs(MODELS / f"{name}.py")
+    x = random_states(f, 200)
+    expected = f.compile()(0.3, x)
+    found = np.asarray(jax.jit(jax.vmap(f.jax().rhs, (None, 0)))(0.3, x))
+    difference = np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)
+    assert (difference <= np.fmax(1e-13, 2 * round_off_of_states(f, x))).all()
 
 
 @needs_jax
