@@ -11,8 +11,8 @@ from mb2fmu.errors import Mb2FmuError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.result import ValidationResult
 from mb2fmu.validation.validate import make_reference_data
+from mb2fmu.validation.validation_result import ValidationResult
 
 
 def in_long_steps(path: Path, step: float) -> Model:

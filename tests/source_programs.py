@@ -31,7 +31,7 @@ from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
 from mb2fmu.targets.jax import emit_jax_module
 from mb2fmu.targets.julia import emit_julia_file
-from mb2fmu.targets.source_model import Quantity, SourceModel
+from mb2fmu.targets.target_model_description import Quantity, SourceModel
 
 Floats = npt.NDArray[np.float64]
 

@@ -24,8 +24,8 @@ from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.fmu.emit_python.runtime.explicit import DormandPrince
-from mb2fmu.fmu.emit_python.runtime.stepping import Memory, Tolerance
+from mb2fmu.fmu.emit_python.runtime.dormand_prince import DormandPrince
+from mb2fmu.fmu.emit_python.runtime.integrator_base import Memory, Tolerance
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering.high_precision import evaluate_high_precision
+from mb2fmu.compiler.lowering.high_precision_evaluation import evaluate_high_precision
 from mb2fmu.compiler.program.program import Op, Program, read_initial_memory
 
 Floats = npt.NDArray[np.float64]

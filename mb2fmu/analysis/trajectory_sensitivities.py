@@ -25,7 +25,7 @@ from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.analysis.saltation import IntegrationSettings, SaltationIntegration
 from mb2fmu.analysis.sensitivity_request import SensitivityRequest
 from mb2fmu.analysis.zero_order_hold import ZeroOrderHoldInputs, iterate_stretch_ends
-from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
+from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_slope
 from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
 from mb2fmu.compiler.events import freeze_switches

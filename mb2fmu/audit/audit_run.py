@@ -23,7 +23,7 @@ from mb2fmu.audit.behaviour.runner.supervised_run import (
     run_all_trials,
 )
 from mb2fmu.audit.description import archive_rules as archive
-from mb2fmu.audit.description import binary_rules, fmi1_rules, header_rules, rule_applicability, schema_validation
+from mb2fmu.audit.description import binary_rules, fmi1_rules, inapplicable_rules, root_element_rules, schema_validation
 from mb2fmu.audit.description import structure_rules as structure
 from mb2fmu.audit.description import unit_definition_rules as quantities
 from mb2fmu.audit.description import variable_rules as variables
@@ -169,7 +169,7 @@ def _collect_findings(
             else:
                 observations.append(RuleViolation("xml.readable", str(error), DESCRIPTION))
     if description is not None:
-        inapplicable = rule_applicability.find_inapplicable_rules(fmu, description)
+        inapplicable = inapplicable_rules.find_inapplicable_rules(fmu, description)
         behaviour_rules = [
             rule_id for rule_id in rule_ids if rules()[rule_id].half == "behaviour" or rule_id == "binary.symbols"
         ]
@@ -232,7 +232,7 @@ def _find_unjudged_reason(rule_id: str, collected: _CollectedFindings, version: 
     if version not in rule.sections:
         return f"FMI {version} has no such requirement"
     if rule.half == "description":
-        if collected.description is None and rule_id not in rule_applicability.ARCHIVE_RULES:
+        if collected.description is None and rule_id not in inapplicable_rules.ARCHIVE_RULES:
             return "there is no description that can be read"
         return collected.inapplicable.get(rule_id, "")
     if rule_id in run_result.judged:
@@ -285,7 +285,7 @@ def _check_description(fmu: archive.FmuArchive, description: DescribedModel) -> 
     return [
         *archive.check_promised_files(fmu, description),
         *schema_validation.check_schemas(fmu, description),
-        *header_rules.check_header(description),
+        *root_element_rules.check_header(description),
         *quantities.check_unit_definitions(description),
         *variables.check_variables(description),
         *structure.check_structure(description),

@@ -162,7 +162,7 @@ def _print_quantities(
 ) -> None:
     """Print the quantities of ``--show``."""
     from mb2fmu import pipeline
-    from mb2fmu.report.equation_display.quantity_text import format_quantities, format_quantity_sections
+    from mb2fmu.report.equation_display.named_quantity_text import format_quantities, format_quantity_sections
 
     if form not in ("text", "latex"):
         raise click.BadParameter(f"quantities are shown as text or latex, not as {form}", param_hint="--show")

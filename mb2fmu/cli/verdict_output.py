@@ -43,7 +43,7 @@ def print_run_verdict(run: RunResult, json_file: Path | None, report: Path) -> N
 def print_validation_verdict(result: ValidationResult, json_file: Path | None, fmu: Path, report: Path | None) -> None:
     """Print the verdict on any FMU, and where the report is; end with exit code 0 or 1."""
     from mb2fmu.report.verdict_summary import SummaryLine
-    from mb2fmu.validation.result import INTERFACE_TYPE_NAMES
+    from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES
 
     kinds = " and ".join(INTERFACE_TYPE_NAMES[kind.simulation.kind].split(",")[0] for kind in result.kinds)
     made = [SummaryLine("FMU", str(fmu), is_path=True), SummaryLine("", kinds)]
@@ -55,7 +55,7 @@ def _finish_validation(
     result: ValidationResult, json_file: Path | None, made: Sequence[SummaryLine], files: Sequence[SummaryLine]
 ) -> None:
     """Print a validation; end with exit code 0 or 1."""
-    from mb2fmu.report.terminal_verdict import format_verdict_blocks
+    from mb2fmu.report.console_verdict import format_verdict_blocks
     from mb2fmu.report.verdict_summary import summarize_validation
 
     text = result.to_json(timings=True) if json_file is not None else ""

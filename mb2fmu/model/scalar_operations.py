@@ -135,7 +135,7 @@ class Operation:
             choices), or is ``flat``.
         flat: Its derivative is 0 wherever it exists.
         sympy: Name of the class of SymPy (of ``sympy``, else of ``sympy.codegen.cfunctions``) that it is; empty where
-            expressions of several forms become it (``compiler/lowering/sympy_walker.py``).
+            expressions of several forms become it (``compiler/lowering/sympy_lowering.py``).
         meaning: The line of the documentation for this function; empty where it is listed with others of its kind.
         notation: Its name in mathematical notation, if that is not SymPy's.
         infix: The sign between its operands, in all languages.

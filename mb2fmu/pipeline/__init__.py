@@ -1,9 +1,9 @@
 """The pipeline: the only place that composes stages.
 
     Path → Model → Declarations → Mechanism → EquationsOfMotion → Program            derive      model_derivation
-         → Linearization, Sensitivities                                                 linearize   point_analyses
+         → Linearization, Sensitivities                                                 linearize   linear_analyses
                             → NamedQuantities, graph                                    quantities  theory_display
-         → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build       core_fmu
+         → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build       fmu_assembly
          → .fmu                                                                         export      publication_rules
          → ValidationResult                                                             validate    validation_run
          → report → .fmu with its report                                                run         report_pages
@@ -47,7 +47,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import (
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.display.mechanism_animation import animate
-from mb2fmu.pipeline.fmu_build.core_fmu import build
+from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 from mb2fmu.pipeline.fmu_build.source_code_export import export_source_code, list_source_files, write_source_files
 from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_displays  # registers how records are shown
 from mb2fmu.pipeline.run_and_report import publication_rules, report_pages, validation_run
@@ -58,7 +58,7 @@ from mb2fmu.pipeline.run_and_report.validation_run import measure, validate
 from mb2fmu.pipeline.simulation.model_callable import Model, load, rhs
 from mb2fmu.pipeline.simulation.model_simulation import simulate
 from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation
-from mb2fmu.pipeline.study_runs.point_analyses import linearize, sensitivities, sweep
+from mb2fmu.pipeline.study_runs.linear_analyses import linearize, sensitivities, sweep
 
 __all__ = [
     "BuildOptions", "Derivation", "ExportOptions", "ExportResult", "FmuBuild", "FmuSimulation", "FormulationOptions",

@@ -14,7 +14,7 @@ from rich.text import Text
 from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause, format_tolerance_share, list_failures
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.result import ValidationResult
+    from mb2fmu.validation.validation_result import ValidationResult
 
 SummaryState = Literal["good", "bad", "doubt", "plain"]
 LABEL_WIDTH = 11

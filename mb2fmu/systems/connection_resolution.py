@@ -9,7 +9,7 @@ from mb2fmu.audit.description.description_records import TerminalMember
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredConnection
 from mb2fmu.systems.fmu_component import FmuComponent, compute_unit_conversion
-from mb2fmu.systems.power_bonds import TerminalBondResolver
+from mb2fmu.systems.power_bond_resolution import TerminalBondResolver
 from mb2fmu.systems.wired_system import TerminalLink, WiringDiagnostics
 
 ComponentVariable = tuple[int, str]

@@ -14,7 +14,7 @@ from mb2fmu.systems.connection_resolution import ConnectionResolver
 from mb2fmu.systems.coupled_system import CoupledSystem
 from mb2fmu.systems.fmu_component import FmuComponent, UnitOfMeasure, compute_unit_conversion
 from mb2fmu.systems.master.evaluation_order import format_algebraic_loop, order_components, order_inputs_by_level
-from mb2fmu.systems.power_bonds import DeclaredBondResolver
+from mb2fmu.systems.power_bond_resolution import DeclaredBondResolver
 from mb2fmu.systems.resolved_system import EXTRAPOLATION_ORDERS, ComponentPort, PortLink, SteppingMethod, SystemWiring
 from mb2fmu.systems.wired_system import CouplingError, MappedParameter, WiredSystem, WiringDiagnostics
 from mb2fmu.units import parse_unit

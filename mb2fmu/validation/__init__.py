@@ -23,7 +23,9 @@ from mb2fmu.validation.reference.reference_run import ReferenceRun, integrate_by
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference_equations.newton_euler import exceeds_symbolic_size, newton_euler_applies
-from mb2fmu.validation.result import (
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
+from mb2fmu.validation.validate import ReferenceData, choose_reference_method, make_reference_data, validate
+from mb2fmu.validation.validation_result import (
     ApiCheckResult,
     ExercisedResult,
     InterfaceTypeResult,
@@ -33,8 +35,6 @@ from mb2fmu.validation.result import (
     ValidationResult,
     VariableResult,
 )
-from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
-from mb2fmu.validation.validate import ReferenceData, choose_reference_method, make_reference_data, validate
 
 __all__ = [
     "ApiCheckResult",

@@ -52,7 +52,14 @@ from mb2fmu.validation.reference.first_integrals_along_run import (
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_variables, make_reference
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
-from mb2fmu.validation.result import (
+from mb2fmu.validation.runs.fmu_description import (
+    CONVERGED_TOLERANCE,
+    FmuDescription,
+    InterfaceType,
+    read_fmu_description,
+)
+from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, check_required_variables, run_fmu_process
+from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
     ApiCheckResult,
     EventResult,
@@ -63,13 +70,6 @@ from mb2fmu.validation.result import (
     ValidationResult,
     VariableResult,
 )
-from mb2fmu.validation.runs.fmu_description import (
-    CONVERGED_TOLERANCE,
-    FmuDescription,
-    InterfaceType,
-    read_fmu_description,
-)
-from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, check_required_variables, run_fmu_process
 from mb2fmu.version import __version__
 
 if TYPE_CHECKING:

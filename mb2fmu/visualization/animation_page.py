@@ -16,10 +16,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mb2fmu.visualization import three_js
+from mb2fmu.visualization.scene.contact_overlay import TouchOverlay, form_touch_overlay
 from mb2fmu.visualization.scene.drawing_records import AnchorPoint, Drawing, PoseSeries
 from mb2fmu.visualization.scene.mesh_files import decimate_meshes_to_size, describe_decimation
 from mb2fmu.visualization.scene.poses import PlotSignals
-from mb2fmu.visualization.scene.touch_overlay import TouchOverlay, form_touch_overlay
 from mb2fmu.visualization.still_picture import render_still_picture
 
 FRAMES_PER_SECOND = 60

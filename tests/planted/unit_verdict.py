@@ -26,14 +26,14 @@ from mb2fmu.fmu import package
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline.derivation import model_derivation
-from mb2fmu.pipeline.derivation.event_support import add_discrete_modes
+from mb2fmu.pipeline.derivation.hybrid_models import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report import validation_run
 from mb2fmu.validation import ReferenceData, ValidationResult
 from mb2fmu.validation.conformity_checks import check_conformity
-from mb2fmu.validation.result import InterfaceTypeResult
+from mb2fmu.validation.validation_result import InterfaceTypeResult
 
 EFFECTIVE = 1e-3
 """Of the largest magnitude of a result: a fault that changes less is not counted."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, form_jacobian
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program import Layout, Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.pruning import prune_program

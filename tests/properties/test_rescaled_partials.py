@@ -11,7 +11,7 @@ from rescaling import rescale
 
 from mb2fmu import pipeline
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.trials.partial_derivative_trials import try_continuous_derivatives, try_initial_derivatives
 from mb2fmu.audit.description.description_import import read_description

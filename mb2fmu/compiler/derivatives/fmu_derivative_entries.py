@@ -1,4 +1,4 @@
-"""Entry points of native FMUs in addition to those of :func:`mb2fmu.compiler.lowering.lower_equations`."""
+"""Entry points of native FMUs in addition to those of :func:`mb2fmu.compiler.lowering.equation_lowering`."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mb2fmu.compiler.events.linear_forms import LinearFormFinder
-from mb2fmu.compiler.events.powers_of_switches import PowersOfSwitches
 from mb2fmu.compiler.events.sliding_modes import SlidingModeSystem, form_sliding_system
+from mb2fmu.compiler.events.switch_guarded_powers import PowersOfSwitches
 from mb2fmu.compiler.events.time_events import (
     NEXT_TIME_EVENT_ENTRY,
     LinearTimeFunction,

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.lower_equations import EquationsLowering
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.equation_lowering import EquationsLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.pruning import prune_program

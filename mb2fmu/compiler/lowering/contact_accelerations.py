@@ -11,7 +11,7 @@ from mb2fmu.compiler.lowering.dynamics_solves import ConstrainedDynamicsSolver
 from mb2fmu.compiler.lowering.friction_laws import FrictionalContactLaws
 from mb2fmu.compiler.lowering.latch_laws import LatchLaws
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.unilateral_impulses import (
     FrictionlessImpacts,
     solve_resting_forces,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.contact_records import Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 import sympy as sm
 
 from mb2fmu.compiler.lowering.contact_mobility import ContactMobility
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.coulomb_contacts import (
     CoulombContactProblem,
     choose_contact_modes,
     require_no_painleve_paradox,
 )
-from mb2fmu.compiler.numerics.friction_rows import FrictionContactRows, FrictionForceSolver
+from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
 from mb2fmu.compiler.numerics.frictional_impacts import FrictionalImpacts, solve_frictional_impulses
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import sympy as sm
 
 from mb2fmu.compiler.lowering.contact_mobility import define_response_sums, split_groups
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.unilateral_impulses import ActiveRowSystem
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.constraint_systems import (
     RegularizedConstraintSystem,
     compute_row_scales,

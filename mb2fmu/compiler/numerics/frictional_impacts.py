@@ -19,7 +19,7 @@ from mb2fmu.compiler.numerics.coulomb_contacts import (
     choose_contact_modes,
     require_no_painleve_paradox,
 )
-from mb2fmu.compiler.numerics.friction_rows import FrictionContactRows, FrictionForceSolver
+from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.contact_records import REIMPACT_SPEED_RATIO

@@ -18,7 +18,6 @@ from mb2fmu.fmu.emit_c.batch_printing import (
     emit_processor_probe,
     read_batch_fmu_sources,
 )
-from mb2fmu.fmu.emit_c.component_module import WIT_WORLD, emit_component, emit_component_manifest
 from mb2fmu.fmu.emit_c.fmu_sources import (
     FUNCTION_NAMES_HEADER,
     MotionSources,
@@ -31,6 +30,7 @@ from mb2fmu.fmu.emit_c.fmu_sources import (
     list_translation_units,
 )
 from mb2fmu.fmu.emit_c.standalone_program import ExperimentInputs, emit_standalone
+from mb2fmu.fmu.emit_c.wasm_component_code import WIT_WORLD, emit_component, emit_component_manifest
 from mb2fmu.fmu.emit_c.web_module import emit_web_module
 
 __all__ = [

@@ -22,15 +22,15 @@ _RUNTIME_FILES = (
     "__init__.py",
     "description.py",
     "equations.py",
-    "explicit.py",
+    "dormand_prince.py",
     "failures.py",
-    "fixed.py",
-    "implicit.py",
-    "linear.py",
+    "runge_kutta.py",
+    "rosenbrock_method.py",
+    "dense_lu_solve.py",
     "slave.py",
-    "start.py",
+    "start_value_continuation.py",
     "state.py",
-    "stepping.py",
+    "integrator_base.py",
 )
 
 

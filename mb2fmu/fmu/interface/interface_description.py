@@ -60,7 +60,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     UnitDefinition,
     VariableSource,
 )
-from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
+from mb2fmu.fmu.interface.quantity_attributes import list_quantity_types
 from mb2fmu.fmu.interface.terminals import describe_terminals
 from mb2fmu.fmu.interface.variable_groups import EnumerationItem, FmuArray, Terminal, TypeDefinition
 from mb2fmu.fmu.solvers import SOLVERS, find_solver_by_kind, find_solver_by_name

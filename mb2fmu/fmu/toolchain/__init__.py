@@ -10,10 +10,10 @@ Must not: know models or equations, and of FMI no more than the names of its pla
 
 from mb2fmu.fmu.toolchain.compile_and_link import BuildOrder
 from mb2fmu.fmu.toolchain.compiled_batch import CompiledProgram, compile_program
-from mb2fmu.fmu.toolchain.compiled_motion import CompiledMotion, compile_implicit_motion, compile_motion
+from mb2fmu.fmu.toolchain.compiled_integrator import CompiledMotion, compile_implicit_motion, compile_motion
 from mb2fmu.fmu.toolchain.compilers import Compiler, default_compiler
-from mb2fmu.fmu.toolchain.component_compilation import compile_component, find_wasm_tools
 from mb2fmu.fmu.toolchain.fmu_compilation import CompileObserver, FmuCompilation, compile_fmu_binaries
+from mb2fmu.fmu.toolchain.host_library_compilation import compile_library, load_library_bytes
 from mb2fmu.fmu.toolchain.platforms import (
     PLATFORMS,
     WASM_COMPONENT_FOLDER,
@@ -23,7 +23,7 @@ from mb2fmu.fmu.toolchain.platforms import (
     split_wasm_component,
 )
 from mb2fmu.fmu.toolchain.pythonfmu_builder import pythonfmu_version, read_pythonfmu_licence, run_pythonfmu_builder
-from mb2fmu.fmu.toolchain.shared_libraries import compile_library, load_library_bytes
+from mb2fmu.fmu.toolchain.wasm_component_compilation import compile_component, find_wasm_tools
 from mb2fmu.fmu.toolchain.web_compilation import compile_web_module
 
 __all__ = [

@@ -20,7 +20,7 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.contact_records import Contacts
 from mb2fmu.mechanics.equations.event_records import EventRecord, contact_and_latch_events
 from mb2fmu.mechanics.equations.latch_records import Latches
@@ -308,7 +308,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
 
     def _repr_latex_(self) -> str:
         """Return the equations as LaTeX, for notebooks."""
-        return notebook_display.render_latex(self)
+        return notebook_display_registry.render_latex(self)
 
     @property
     def u_dependent(self) -> tuple[int, ...]:

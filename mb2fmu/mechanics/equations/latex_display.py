@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sm
 from sympy.printing.latex import LatexPrinter
 
-from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 DIMENSION, LONG, ROWS = 6, 400, 12
@@ -37,7 +37,7 @@ def _format_symbol(symbol: sm.Expr) -> str:
     return str(_EquationPrinter().doprint(symbol))
 
 
-@notebook_display.render_latex.register
+@notebook_display_registry.render_latex.register
 def format_equations(equations: EquationsOfMotion) -> str:
     r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$``: kinematics, constraints, dynamics, intermediates.
 

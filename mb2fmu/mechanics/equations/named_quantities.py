@@ -11,7 +11,7 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
 
 QuantityLetter = Literal[
@@ -86,8 +86,8 @@ class NamedQuantities:
 
     def _repr_html_(self) -> str:
         """Return a section for each kind, to be unfolded, for notebooks."""
-        return notebook_display.render_html(self)
+        return notebook_display_registry.render_html(self)
 
     def _repr_latex_(self) -> str:
         """Return the formulas as LaTeX, for notebooks that show nothing else."""
-        return notebook_display.render_latex(self)
+        return notebook_display_registry.render_latex(self)

@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody, inertia
 from sympy.physics.vector import Vector
 
-from mb2fmu.mechanics.formulations.generalized_forces import load_magnitude
+from mb2fmu.mechanics.formulations.projected_loads import load_magnitude
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Components,
     ForceLoad,

@@ -26,8 +26,8 @@ from mb2fmu.mechanics.formulations import lagrange
 from mb2fmu.mechanics.formulations.applicability import projection_applicability
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, potential_energy
 from mb2fmu.mechanics.formulations.energies.first_integrals import FirstIntegralFinder, LagrangeEnergyTerms
-from mb2fmu.mechanics.formulations.generalized_forces import AppliedLoad, applied_loads
 from mb2fmu.mechanics.formulations.intermediate_substitution import inline_short_intermediates
+from mb2fmu.mechanics.formulations.projected_loads import AppliedLoad, applied_loads
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks, total_time_derivative
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (

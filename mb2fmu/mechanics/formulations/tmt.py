@@ -22,7 +22,7 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
 from mb2fmu.mechanics.formulations.applicability import Applicability, projection_applicability
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
-from mb2fmu.mechanics.formulations.generalized_forces import applied_loads
+from mb2fmu.mechanics.formulations.projected_loads import applied_loads
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,

@@ -63,7 +63,7 @@ from mb2fmu.model.quantity_declarations import (
     symbol_word,
 )
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.record_mechanics import (
+from mb2fmu.model.sources.recorded_mechanics import (
     RecordedBody,
     RecordedFrame,
     RecordedJoint,

@@ -15,7 +15,7 @@ from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.record_mechanics import RecordedLoad, RecordedMechanics
+from mb2fmu.model.sources.recorded_mechanics import RecordedLoad, RecordedMechanics
 from mb2fmu.units import are_compatible_units
 
 MAX_SIMULTANEOUS_CONTACTS = 3

@@ -19,7 +19,7 @@ from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, ConstraintForce, Coordinate, Speed, symbol_word
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts import Parts
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 from mb2fmu.units import BASE_UNITS, derivative_unit, parse_unit
 
 _ANGLE_INDEX = BASE_UNITS.index("rad")

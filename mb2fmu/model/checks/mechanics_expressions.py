@@ -22,7 +22,7 @@ from sympy.physics.vector import Dyadic, Vector
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 
 _SYMPY_DICTIONARY_NAMES = {"dcm": "_dcm_dict", "omega": "_ang_vel_dict", "position": "_pos_dict"}
 

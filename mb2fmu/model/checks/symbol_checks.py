@@ -30,7 +30,7 @@ from mb2fmu.model.quantity_declarations import (
     symbol_word,
 )
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 
 DeclarationRole = Literal["output", "state", "value", "potential"]
 GEOMETRIC_ROLES: tuple[ExpressionRole, ...] = ("position", "velocity")

@@ -18,7 +18,7 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources.parts import Parts
-from mb2fmu.model.sources.record_mechanics import RecordedLoad, RecordedMechanics
+from mb2fmu.model.sources.recorded_mechanics import RecordedLoad, RecordedMechanics
 
 if TYPE_CHECKING:
     from mb2fmu.model.sources.mechanics_source import Mechanics

@@ -23,7 +23,7 @@ from mb2fmu.model.elements.link_contact import (
 from mb2fmu.model.functions import no_event, sticking_sign
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts import Parts
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics, RecordedPoint
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics, RecordedPoint
 from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 
 if TYPE_CHECKING:

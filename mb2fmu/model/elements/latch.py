@@ -16,7 +16,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredLatch, DeclaredLatchRow
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.link_contact import link_position_faults
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
 from mb2fmu.model.elements.contact_surfaces import CylinderSurface, HeightSurface, PlaneSurface, Surface
-from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedLoad, RecordedMechanics, RecordedPoint
+from mb2fmu.model.sources.recorded_mechanics import RecordedFrame, RecordedLoad, RecordedMechanics, RecordedPoint
 
 _GROUND = ReferenceFrame("ground")
 _ORIGIN = Point("ground")

@@ -15,7 +15,7 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:

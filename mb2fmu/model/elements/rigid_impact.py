@@ -15,7 +15,7 @@ from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact, 
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.link_contact import link_position_faults
 from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model

@@ -13,14 +13,14 @@ from sympy.physics.mechanics.joint import Joint
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.element_attachment import make_attachment
-from mb2fmu.model.elements.point_pair_pathway import (
+from mb2fmu.model.elements.element_pathways import (
     is_link_point_pair,
     is_point_pair,
     link_distance,
     link_pull_forces,
     pathway_or_joint_faults,
 )
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics, RecordedPoint
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics, RecordedPoint
 from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from sympy.physics.mechanics import Dyadic, KanesMethod, LagrangesMethod, Point,
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.sources.parts import Parts
-from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedMechanics, RecordedPoint
+from mb2fmu.model.sources.recorded_mechanics import RecordedFrame, RecordedMechanics, RecordedPoint
 
 ExpressionTuple = tuple[sm.Expr, ...]
 Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics

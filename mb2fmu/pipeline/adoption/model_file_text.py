@@ -12,7 +12,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.quantity_declarations import symbol_word
 from mb2fmu.model.variable_naming import is_variable_name, strip_latex, suggest_identifier
-from mb2fmu.pipeline.adoption.adopted_model import AdoptedModel, AdoptedQuantity
+from mb2fmu.pipeline.adoption.symbol_classification import AdoptedModel, AdoptedQuantity
 
 IMPORT_LINE = "from mb2fmu import Model, read_script"
 _MAX_LISTED_BODIES = 12

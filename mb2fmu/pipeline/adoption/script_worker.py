@@ -27,10 +27,15 @@ from mb2fmu.model.script_import.script_mechanics import ScriptMechanics, read_sc
 from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
 from mb2fmu.model.script_import.script_source import list_makers, read_script_parts
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.adoption.adopted_model import AdoptedModel, AdoptedQuantity, adopt_mechanics, describe_missing
 from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file
 from mb2fmu.pipeline.adoption.script_slice import inline_model_file, slice_script
+from mb2fmu.pipeline.adoption.symbol_classification import (
+    AdoptedModel,
+    AdoptedQuantity,
+    adopt_mechanics,
+    describe_missing,
+)
 
 _CHECK_LIMIT_S = 40.0
 """What the check of the written model may take, in s; then the model file has no outputs."""

@@ -17,7 +17,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Me
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
-from mb2fmu.pipeline.derivation.event_support import add_discrete_modes
+from mb2fmu.pipeline.derivation.hybrid_models import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram

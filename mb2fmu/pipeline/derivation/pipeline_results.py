@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from mb2fmu.compiler.program.result_dependencies import count_operations
-from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Derivation:
 
     def _repr_latex_(self) -> str:
         """Return the equations, for notebooks."""
-        return notebook_display.render_latex(self.equations)
+        return notebook_display_registry.render_latex(self.equations)
 
     @property
     def operations(self) -> int:
@@ -141,7 +141,7 @@ class ExportResult:
 
     def _repr_html_(self) -> str:
         """Return the FMU's place and page, for notebooks."""
-        return notebook_display.render_html(self)
+        return notebook_display_registry.render_html(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -168,7 +168,7 @@ class ValidationOutcome:
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
-        return notebook_display.render_html(self)
+        return notebook_display_registry.render_html(self)
 
     @property
     def passed(self) -> bool:
@@ -206,7 +206,7 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
-        return notebook_display.render_html(self)
+        return notebook_display_registry.render_html(self)
 
     @property
     def passed(self) -> bool:

@@ -151,7 +151,7 @@ class RightHandSide:
         """
         from mb2fmu.deferred_imports import require_packages
         from mb2fmu.targets.jax import print_jax_module
-        from mb2fmu.targets.source_model import Quantity, SourceModel
+        from mb2fmu.targets.target_model_description import Quantity, SourceModel
 
         def name(names: tuple[str, ...], values: npt.NDArray[np.float64]) -> tuple[Quantity, ...]:
             return tuple(Quantity(*each) for each in zip(names, repeat(""), values.tolist(), strict=False))

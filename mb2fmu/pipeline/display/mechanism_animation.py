@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load
@@ -52,7 +52,7 @@ class MechanismAnimation(NamedTuple):
 
     def _repr_html_(self) -> str:
         """Return the page, for notebooks."""
-        return notebook_display.render_html(self.page())
+        return notebook_display_registry.render_html(self.page())
 
 
 def animate(

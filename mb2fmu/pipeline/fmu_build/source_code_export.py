@@ -18,10 +18,10 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
-from mb2fmu.pipeline.derivation.event_support import list_event_sources, list_sticking_frictions, needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import list_event_sources, list_sticking_frictions, needs_events
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.targets import SOURCE_TARGETS
-from mb2fmu.targets.source_model import Quantity, SourceModel
+from mb2fmu.targets.target_model_description import Quantity, SourceModel
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.interface import FmuInterface

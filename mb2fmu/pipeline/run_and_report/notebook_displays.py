@@ -7,7 +7,7 @@ import hashlib
 from html import escape
 from typing import TYPE_CHECKING
 
-from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.model import Model
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, RunResult, ValidationOutcome
 from mb2fmu.pipeline.run_and_report import report_pages
@@ -41,7 +41,7 @@ _MAX_SHOWN_DECLARATIONS = 40
 _DECLARATION_KIND_NAMES = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
 
 
-@notebook_display.render_html.register
+@notebook_display_registry.render_html.register
 def _render_model(model: Model) -> str:
     """Return name, drawing, and all declarations."""
     from mb2fmu.report.figures.model_picture import embed_model_picture
@@ -68,13 +68,13 @@ def _format_declaration_row(item: Quantity) -> str:
     )
 
 
-@notebook_display.render_html.register
+@notebook_display_registry.render_html.register
 def _render_motion_page(page: MotionPage) -> str:
     """Return a page in motion."""
     return _embed_page_in_frame(page.content, page.name, _ANIMATION_FRAME_HEIGHT)
 
 
-@notebook_display.render_html.register
+@notebook_display_registry.render_html.register
 def _render_fmu_simulation(simulated: FmuSimulation) -> str:
     """Return the motion of an FMU; its numbers where it carries no scene."""
     from mb2fmu.errors import PackageError
@@ -85,7 +85,7 @@ def _render_fmu_simulation(simulated: FmuSimulation) -> str:
         return _format_final_values(simulated)
 
 
-@notebook_display.render_html.register
+@notebook_display_registry.render_html.register
 def _render_model_simulation(simulated: ModelSimulation) -> str:
     """Return the motion and its plot, with controls."""
     from mb2fmu import visualization
@@ -103,7 +103,7 @@ def _render_model_simulation(simulated: ModelSimulation) -> str:
     )
 
 
-@notebook_display.render_html.register
+@notebook_display_registry.render_html.register
 def _render_validation(validated: ValidationOutcome) -> str:
     """Return the verdict, and the folded report."""
     return _format_verdict(validated) + _fold_page(
@@ -111,7 +111,7 @@ def _render_validation(validated: ValidationOutcome) -> str:
     )
 
 
-@notebook_display.render_html.register
+@notebook_display_registry.render_html.register
 def _render_run_result(finished: RunResult) -> str:
     """Return the verdict, the motion with sliders that run the FMU where a page can, and the folded report."""
     built, name = finished.exported.build, finished.exported.build.interface.model_name
@@ -124,7 +124,7 @@ def _render_run_result(finished: RunResult) -> str:
     )
 
 
-@notebook_display.render_html.register
+@notebook_display_registry.render_html.register
 def _render_export(exported: ExportResult) -> str:
     """Return the FMU's path, and the page that describes it."""
     built = exported.build
@@ -153,7 +153,7 @@ def _format_quantity_value(item: Quantity) -> str:
 
 def _format_verdict(validated: ValidationOutcome) -> str:
     """Return the line that the terminal ends with."""
-    from mb2fmu.report.terminal_verdict import format_verdict_line
+    from mb2fmu.report.console_verdict import format_verdict_line
 
     return f"<p><strong>{escape(format_verdict_line(validated.result).plain)}</strong></p>"
 

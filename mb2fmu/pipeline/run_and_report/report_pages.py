@@ -65,7 +65,7 @@ def form_theory_content(mechanism: Mechanism, *, limited: bool) -> TheoryContent
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS
     from mb2fmu.report.equation_display.graph_picture import draw_mechanism_graph
-    from mb2fmu.report.equation_display.quantity_blocks import form_quantity_blocks
+    from mb2fmu.report.equation_display.named_quantity_blocks import form_quantity_blocks
     from mb2fmu.report.figures.model_picture import embed_model_picture
     from mb2fmu.report.pages.report_content import TheoryContent
 

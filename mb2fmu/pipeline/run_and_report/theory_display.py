@@ -57,7 +57,7 @@ def quantities(
         >>> len(found.sections)
         1
     """
-    from mb2fmu.report.equation_display import quantity_blocks, quantity_text  # noqa: F401  register their displays
+    from mb2fmu.report.equation_display import named_quantity_blocks, named_quantity_text  # noqa: F401  register their displays
 
     stage = Stopwatch(observer)
     _, read = import_model(model, arguments, stage)

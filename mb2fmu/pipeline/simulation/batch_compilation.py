@@ -17,7 +17,7 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.toolchain.batch_arguments import BatchResult, BatchTimeGrid
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
-from mb2fmu.pipeline.derivation.event_support import needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
@@ -105,7 +105,7 @@ def _make_sequential_ensemble(ensemble: Ensemble, derivation: Derivation) -> Ens
 def _load_fmu_integrator(ensemble: Ensemble, derivation: Derivation, solver: EnsembleSolver) -> FmuBatchIntegrator:
     """Return the model's FMU, loaded, in a C loop."""
     from mb2fmu.fmu import emit_c, toolchain
-    from mb2fmu.pipeline.fmu_build.core_fmu import build
+    from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 
     built = build(derivation, fmi="2", solver=solver)
     references = {variable.name: variable.value_reference for variable in built.interface.variables}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import mb2fmu.model
 from mb2fmu import robots
-from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
@@ -55,7 +55,7 @@ class Model(mb2fmu.model.Model):
 
     def _repr_html_(self) -> str:
         """Return the declarations as a table, for notebooks."""
-        return notebook_display.render_html(self)
+        return notebook_display_registry.render_html(self)
 
     def compile(self, **options: Unpack[FormulationOptions]) -> Ensemble:
         """Compile the model for many instances: ``model.compile().simulate(1000, {"m": masses})``."""

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from mb2fmu import visualization
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
+from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_slope
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
-from mb2fmu.pipeline.derivation.event_support import needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
@@ -135,7 +135,7 @@ def _simulate_by_fmu(
 ) -> FmuSimulation:
     """Make the FMU of a model in a temporary folder, and run it: it handles the events."""
     from mb2fmu.fmu.package import write_archive
-    from mb2fmu.pipeline.fmu_build.core_fmu import build
+    from mb2fmu.pipeline.fmu_build.fmu_assembly import build
     from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
     from mb2fmu.validation import form_experiment_numbers
 

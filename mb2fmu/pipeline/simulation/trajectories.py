@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.model.quantity_declarations import Output, Quantity
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class MotionPage:
 
     def _repr_html_(self) -> str:
         """Return the page, for notebooks."""
-        return notebook_display.render_html(self)
+        return notebook_display_registry.render_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class SimulationTrajectories(ABC):
 
     def _repr_html_(self) -> str:
         """Return plots of the variables, for notebooks."""
-        return notebook_display.render_html(self)
+        return notebook_display_registry.render_html(self)
 
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame``: a column per variable, index ``time``; ``attrs["units"]`` has the units.

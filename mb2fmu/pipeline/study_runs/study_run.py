@@ -183,7 +183,7 @@ def _load_study_fmu(
         except OSError as error:
             raise AnalysisError("the plan cannot be used:", [Fault(error.strerror or str(error), str(path))]) from error
     from mb2fmu import validation
-    from mb2fmu.pipeline.fmu_build.core_fmu import build
+    from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 
     source = path if path.exists() else Path(plan.source)  # the name of a model that comes with mb2fmu
     derivation = derive(source, arguments=plan.arguments, observer=observer)

@@ -15,7 +15,7 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
-from mb2fmu.pipeline.fmu_build.core_fmu import build
+from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 from mb2fmu.pipeline.run_and_report import report_pages
 from mb2fmu.systems.splitting import (
     CutMethod,

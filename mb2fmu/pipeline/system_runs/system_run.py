@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
+from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_slope
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.model.model_loading import load_annotated
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
-from mb2fmu.pipeline.derivation.event_support import needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch

@@ -9,7 +9,7 @@ import numpy as np
 
 from mb2fmu.report.figures.figure_style import INK, SOFT, render_figure, use_figure_style
 from mb2fmu.report.figures.svg_chart import format_axis_label
-from mb2fmu.validation.result import ValidationResult
+from mb2fmu.validation.validation_result import ValidationResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,7 +16,7 @@ from mb2fmu.report.sections import coverage_section, event_tables, validation_se
 from mb2fmu.report.sections import fmu_facts as description
 from mb2fmu.report.sections.independent_checks_section import list_independent_checks
 from mb2fmu.report.sections.measurement_comparison import list_table_failures, list_table_rows
-from mb2fmu.validation.result import ValidationResult
+from mb2fmu.validation.validation_result import ValidationResult
 from mb2fmu.visualization import Drawing, PlotSignals, render_animation_element
 from mb2fmu.visualization.default_plots import choose_default_plots
 

@@ -16,7 +16,7 @@ from mb2fmu.report.pages.report_content import (
     VerdictColour,
 )
 from mb2fmu.report.sections.validation_sections import form_error_row
-from mb2fmu.validation.result import (
+from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
     ApiCheckResult,
     InvariantResult,

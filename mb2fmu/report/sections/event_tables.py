@@ -19,7 +19,7 @@ from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.reference.event_sides import drop_round_off_events
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.result import INTERFACE_TYPE_NAMES, EventResult, ValidationResult
+from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES, EventResult, ValidationResult
 
 _VERDICT_COLOURS: dict[str, VerdictColour] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
 _MAX_EVENT_ROWS = 40  # events of one run, the failed ones always

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mb2fmu.validation.result import (
+from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
     EventResult,
     InterfaceTypeResult,

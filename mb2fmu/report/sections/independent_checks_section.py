@@ -5,7 +5,7 @@ from __future__ import annotations
 from mb2fmu.report.number_format import format_exact_number, format_short_number
 from mb2fmu.report.pages.report_content import DisplayedNumber, IndependentCheckRow, VerdictColour
 from mb2fmu.validation.independent_checks import IndependentCheck
-from mb2fmu.validation.result import ValidationResult
+from mb2fmu.validation.validation_result import ValidationResult
 
 _VERDICT_COLOURS: dict[str, VerdictColour] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
 _VERDICT_WORDS = {"passed": "passed", "failed": "failed", "unjudged": "not done"}

@@ -14,7 +14,7 @@ from rich.text import Text
 from mb2fmu.report.pages.report_content import ErrorRow
 from mb2fmu.report.sections.validation_sections import display_number, error_bar_width
 from mb2fmu.validation.data.measured_data import ColumnResult, TableResult
-from mb2fmu.validation.result import INTERFACE_TYPE_NAMES
+from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES
 
 _VERDICT_STYLES = {"passed": "green", "failed": "bold red"}
 _NARROW_WIDTH = 88

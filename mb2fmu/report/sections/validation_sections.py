@@ -23,7 +23,7 @@ from mb2fmu.report.pages.report_content import (
 from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
 from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
-from mb2fmu.validation.result import INTERFACE_TYPE_NAMES, InvariantResult, ValidationResult, VariableResult
+from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES, InvariantResult, ValidationResult, VariableResult
 
 _VERDICT_COLOURS: dict[str, VerdictColour] = {"passed": "good", "failed": "bad", "unjudged": "bad"}
 _MOTION_KIND_NAMES = {"coordinate": "coordinates", "speed": "speeds", "state": "auxiliary states"}

@@ -10,7 +10,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
-from mb2fmu.model.sources.record_mechanics import RecordedJoint
+from mb2fmu.model.sources.recorded_mechanics import RecordedJoint
 from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import ArticulatedTree

@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.quantity_declarations import Input
-from mb2fmu.model.sources.record_mechanics import RecordedPoint
+from mb2fmu.model.sources.recorded_mechanics import RecordedPoint
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import Array
 from mb2fmu.robots.joints.inverse_dynamics_setup import excitation_rate

@@ -16,7 +16,7 @@ from typing import Any
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.model import Model
-from mb2fmu.model.sources.record_mechanics import RecordedBody, RecordedPoint
+from mb2fmu.model.sources.recorded_mechanics import RecordedBody, RecordedPoint
 from mb2fmu.robots.robot_settings import FrameOutput
 from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics

@@ -9,7 +9,7 @@ from pathlib import Path
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.appearance_records import MeshPlacement
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 from mb2fmu.robots.description.robot_description import LoopRecord, RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import ArticulatedTree

@@ -39,7 +39,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.unilateral_import import read_unila
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.sources.record_mechanics import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
+from mb2fmu.model.sources.recorded_mechanics import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
 from mb2fmu.robots.description.robot_description import Array, Pose
 from mb2fmu.robots.robot_appearance import FrameAndPointNumbers, form_robot_appearance
 from mb2fmu.robots.tree.articulated_tree import TreePart

@@ -46,7 +46,7 @@ from mb2fmu.systems.splitting.joint_cut_records import (
     RenumberedRecords,
 )
 from mb2fmu.systems.splitting.joint_sides import JointSides
-from mb2fmu.systems.splitting.opened_joint import OpenedJoint, find_opened_joint
+from mb2fmu.systems.splitting.joint_topology import OpenedJoint, find_opened_joint
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.splitting.state_dependencies import StateDependencies
 

@@ -15,7 +15,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinemat
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.systems.splitting.exchanged_forces import AXES
 from mb2fmu.systems.splitting.joint_cut_records import rotation_about_frame_axis, rotation_by_vector
-from mb2fmu.systems.splitting.opened_joint import OpenedJoint
+from mb2fmu.systems.splitting.joint_topology import OpenedJoint
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 Floats = npt.NDArray[np.float64]

@@ -26,7 +26,7 @@ from mb2fmu.fmu.emit_c.operation_code import list_operation_files
 from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.template_environment import read_packaged_file
-from mb2fmu.targets.source_model import SourceModel
+from mb2fmu.targets.target_model_description import SourceModel
 
 _RUNTIME_FILES = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),

@@ -14,7 +14,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.jax.jax_printing import JaxPrinter
-from mb2fmu.targets.source_model import SourceModel
+from mb2fmu.targets.target_model_description import SourceModel
 
 _PRINTED_ENTRIES = ("rhs", "outputs", "energy", "initialize", "remember")
 _PACKAGE = "mb2fmu.targets.jax"

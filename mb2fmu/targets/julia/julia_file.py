@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.targets.module_files import ModuleLanguage, emit_module
-from mb2fmu.targets.source_model import SourceModel
+from mb2fmu.targets.single_module_target import ModuleLanguage, emit_module
 from mb2fmu.targets.statement_printing import format_decimal
+from mb2fmu.targets.target_model_description import SourceModel
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
 _KEYWORDS = (

@@ -14,8 +14,8 @@ from mb2fmu.compiler.program.program import Block, Program, Table
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.targets.source_model import SourceModel
 from mb2fmu.targets.statement_printing import Requirement, StatementPrinter, format_decimal
+from mb2fmu.targets.target_model_description import SourceModel
 
 _PRINTED_ENTRIES = ("rhs", "outputs")
 FIXED_FILES = ("runtime/arithmetic.m", "runtime/linear_solves.m", "runtime/newton.m")

@@ -18,7 +18,7 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection, form_flange_model
 from mb2fmu.targets.modelica.modelica_mode_clauses import form_modes_and_events, make_mode_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames, format_modelica_number
-from mb2fmu.targets.source_model import Quantity, SourceModel
+from mb2fmu.targets.target_model_description import Quantity, SourceModel
 from mb2fmu.units import parse_unit
 
 _RESERVED_WORDS = frozenset(

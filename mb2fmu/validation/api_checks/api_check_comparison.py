@@ -37,8 +37,8 @@ from mb2fmu.validation.reference.experiment_numbers import evaluate_calculated_p
 from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, compute_time_derivatives
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
-from mb2fmu.validation.result import ApiCheckResult
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, FmuSimulationResult
+from mb2fmu.validation.validation_result import ApiCheckResult
 
 Floats = npt.NDArray[np.float64]
 RecordedValues = Mapping[str, Any]

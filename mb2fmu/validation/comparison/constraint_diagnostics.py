@@ -21,8 +21,8 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import ROUND_OFF_ALLOWANCE, compute_row_scales
-from mb2fmu.validation.result import InvariantResult
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
+from mb2fmu.validation.validation_result import InvariantResult
 
 Floats = npt.NDArray[np.float64]
 

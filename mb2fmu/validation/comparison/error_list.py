@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from mb2fmu.validation.result import ValidationResult
+from mb2fmu.validation.validation_result import ValidationResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.event_sides import SimultaneousEvents, evaluate_both_event_sides
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
 from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION
-from mb2fmu.validation.result import EventJump, EventResult
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, Operations
+from mb2fmu.validation.validation_result import EventJump, EventResult
 
 if TYPE_CHECKING:
     from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType

@@ -9,7 +9,7 @@ with the tolerance of the experiment, v's own size and round-off (``variable_sca
 measured sensitivity S_v (``start_sensitivity``) and the reference's own uncertainty. FACTOR = 50: an integrator keeps
 the error of each of its steps at about the tolerance and makes many of them; Dormand and Prince's method of order 5,
 tried on double pendulums over 10 s, stays below 12 tolerance · S_v. N(t) says how often the motion has gone through its
-range by then (``traversal_count``): what oscillates a thousand times adds up more errors, at every tolerance.
+range by then (``range_traversals``): what oscillates a thousand times adds up more errors, at every tolerance.
 
 Where events graze, what they may have set or not is added (``grazing_events``).
 
@@ -50,7 +50,7 @@ from mb2fmu.validation.bounds.event_time_bounds import (
 from mb2fmu.validation.bounds.grazing_events import compute_grazing_uncertainty
 from mb2fmu.validation.bounds.indeterminate_friction import compute_sticking_force_effects
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, StepEnd
-from mb2fmu.validation.bounds.traversal_count import count_traversals
+from mb2fmu.validation.bounds.range_traversals import count_traversals
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics, form_invariant_result
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -69,8 +69,8 @@ from mb2fmu.validation.reference.variable_scales import (
     find_largest_of_unit,
     find_moving_variables,
 )
-from mb2fmu.validation.result import InvariantResult, VariableResult
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
+from mb2fmu.validation.validation_result import InvariantResult, VariableResult
 
 if TYPE_CHECKING:
     from mb2fmu.validation.runs.fmu_description import InterfaceType

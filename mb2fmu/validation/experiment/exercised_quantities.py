@@ -25,7 +25,7 @@ from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun, observe_trajectory
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
-from mb2fmu.validation.result import ExercisedResult, Perturbation
+from mb2fmu.validation.validation_result import ExercisedResult, Perturbation
 
 Floats = npt.NDArray[np.float64]
 

@@ -35,8 +35,8 @@ from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps, fi
 from mb2fmu.validation.reference.reference_run import ROUGH_RUN_TOLERANCE, ReferenceRun, compute_constraint_scales
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
-from mb2fmu.validation.result import Perturbation
 from mb2fmu.validation.runs.fmu_description import FmuDescription
+from mb2fmu.validation.validation_result import Perturbation
 
 Floats = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
-from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedPoint
+from mb2fmu.model.sources.recorded_mechanics import RecordedFrame, RecordedPoint
 from mb2fmu.robots import MJCF, URDF, RobotMechanics
 from mb2fmu.validation.independent_import.independent_loads import (
     GROUND_POSE,

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.evaluation_plans.event_errors import (
+from mb2fmu.validation.evaluation_plans.event_iteration_errors import (
     make_alternating_switches_error,
     make_conflicting_settings_error,
 )

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.root_finding import find_first_crossing
-from mb2fmu.validation.evaluation_plans.event_errors import make_alternating_switches_error
+from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, make_standstill_error

@@ -13,7 +13,7 @@ from mb2fmu.compiler.lowering import AuxiliaryProgramBuilder
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
-from mb2fmu.mechanics.formulations.generalized_forces import decompose_load, express_in_inertial_frame
+from mb2fmu.mechanics.formulations.projected_loads import decompose_load, express_in_inertial_frame
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, DrawnLoad
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity

@@ -13,7 +13,7 @@ from sympy.physics import mechanics as me
 from trees import AXES, build
 
 from mb2fmu import Model, pipeline
-from mb2fmu.compiler.lowering.high_precision import evaluate_high_precision
+from mb2fmu.compiler.lowering.high_precision_evaluation import evaluate_high_precision
 from mb2fmu.compiler.program.program import Op
 
 MODELS = Path(__file__).parents[3] / "models"

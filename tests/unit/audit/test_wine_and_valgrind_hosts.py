@@ -19,7 +19,7 @@ from mb2fmu.audit import audit, audit_run
 from mb2fmu.audit.behaviour.fixture.short_runs import run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.instance import wine_and_valgrind_hosts
-from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.errors import ToolError

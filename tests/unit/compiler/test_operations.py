@@ -18,7 +18,7 @@ from source_programs import TARGETS, run_program
 from source_programs import missing as missing_target
 
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.lowering.sympy_walker import LOWERING_RULES
+from mb2fmu.compiler.lowering.sympy_lowering import LOWERING_RULES
 from mb2fmu.compiler.program.program import Entry, Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.emit_c.operation_code import list_operation_files

@@ -34,8 +34,8 @@ from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
 from mb2fmu.validation.reference.reference_run import BalanceQuantity, ComparedVariable, ReferenceRun
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
-from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
+from mb2fmu.validation.validation_result import InvariantResult, ValidationResult, VariableResult
 
 
 @dataclass(frozen=True)

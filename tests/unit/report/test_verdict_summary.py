@@ -13,7 +13,7 @@ from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause, format_tolerance_share, list_failures
 from mb2fmu.report.verdict_summary import SummaryLine, format_summary, limit_lines, summarize_validation
 from mb2fmu.validation import InterfaceTypeResult, PerturbedExperimentResult
-from mb2fmu.validation.result import ValidationResult
+from mb2fmu.validation.validation_result import ValidationResult
 
 
 def summary(result: ValidationResult, width: int = 100, encoding: str = "utf-8") -> list[str]:

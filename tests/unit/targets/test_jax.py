@@ -28,7 +28,7 @@ from mb2fmu.pipeline.fmu_build.source_code_export import list_source_files
 from mb2fmu.targets.jax import print_jax_module
 from mb2fmu.targets.jax.jax_printing import JaxPrinter
 from mb2fmu.targets.jax.repeated_statements import find_repeated_statements
-from mb2fmu.targets.source_model import Quantity, SourceModel
+from mb2fmu.targets.target_model_description import Quantity, SourceModel
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "models"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
-from mb2fmu.pipeline.derivation.event_support import needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import needs_events
 from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_fmi3_variables
 from mb2fmu.pipeline.system_runs.system_run import simulate_monolithic_model
 from mb2fmu.targets.modelica.modelica_file import make_identifiers

@@ -21,7 +21,7 @@ from mb2fmu.targets import SOURCE_TARGETS, SourceTarget, format_targets_as_markd
 from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
 from mb2fmu.targets.julia import emit_julia_file
-from mb2fmu.targets.source_model import Quantity, SourceModel
+from mb2fmu.targets.target_model_description import Quantity, SourceModel
 
 ROOT = Path(__file__).parents[3]
 ROWS = [pytest.param(row, id=row.name) for row in SOURCE_TARGETS.values()]

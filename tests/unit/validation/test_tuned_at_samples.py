@@ -18,10 +18,10 @@ from mb2fmu.validation.api_checks.api_call_plan import CallPlan, choose_call_sce
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.experiment.perturbed_experiment import form_experiment_to_set, list_settable_names
 from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
-from mb2fmu.validation.result import ApiCheckResult
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, run_fmu_process
 from mb2fmu.validation.validate import make_reference_data
+from mb2fmu.validation.validation_result import ApiCheckResult
 
 
 def sampled() -> Model:

@@ -6,7 +6,7 @@ import ctypes as c
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from mb2fmu.audit.behaviour.instance.fmi_types import (
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     C_TYPES_FMI2,
     C_TYPES_FMI3,
     DISCARD,

@@ -12,7 +12,7 @@ from collections.abc import Callable, MutableMapping, Sequence
 from functools import cache
 from typing import Any
 
-from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, STATUS_NAMES, WARNING, LoggerCallback2
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, STATUS_NAMES, WARNING, LoggerCallback2
 
 REGISTER_ARGUMENTS = 8
 """Floating-point arguments that System V's calling convention of x86-64 hands over in registers."""

@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mb2fmu.audit.behaviour.instance.fmi_types import (
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     Callbacks2,
     IntermediateUpdateCallback,
     LoggerCallback2,

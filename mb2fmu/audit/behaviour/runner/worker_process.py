@@ -26,7 +26,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import TRIALS, Trial
 from mb2fmu.audit.behaviour.fixture.work_folders import WORK, work_folder_environment
-from mb2fmu.audit.behaviour.instance.fmi_types import DISCARD, FmuLibrary, RefusedCallError
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import DISCARD, FmuLibrary, RefusedCallError
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import (
     IN_PROCESS,

@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import DISCARD, RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import DISCARD, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS

@@ -25,7 +25,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     have_same_bits,
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, OK, WARNING, RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, OK, WARNING, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable

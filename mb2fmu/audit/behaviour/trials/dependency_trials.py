@@ -7,12 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from mb2fmu.audit.behaviour.fixture.changes_without_dependency import (
-    SMALL_FRACTION,
-    VISIBLE_CHANGE,
-    drop_jumps_to_other_solutions,
-    drop_mode_changes,
-)
 from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     ChangeEffects,
     ParameterSet,
@@ -21,9 +15,15 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
 )
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
 from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
+from mb2fmu.audit.behaviour.fixture.spurious_effects import (
+    SMALL_FRACTION,
+    VISIBLE_CHANGE,
+    drop_jumps_to_other_solutions,
+    drop_mode_changes,
+)
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (

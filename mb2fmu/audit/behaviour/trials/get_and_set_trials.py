@@ -16,7 +16,14 @@ from mb2fmu.audit.behaviour.fixture.short_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, format_first_names, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, MemoryBlock, RefusedCallError, Value, status_name
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
+    OK,
+    WARNING,
+    MemoryBlock,
+    RefusedCallError,
+    Value,
+    status_name,
+)
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation

@@ -20,7 +20,7 @@ from mb2fmu.audit.behaviour.fixture.short_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.process_settings import (
     PROCESSOR_SET,
     ProcessSettings,

@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
 from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step, run_co_simulation
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION, values_agree
 from mb2fmu.audit.description.description_records import DescribedVariable

@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
 from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, record_ordinary_run, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, REINSTANTIATION_TITLE, register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, FATAL, OK, WARNING, RefusedCallError
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, FATAL, OK, WARNING, RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError

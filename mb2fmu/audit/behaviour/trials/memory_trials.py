@@ -22,7 +22,7 @@ from mb2fmu.audit.behaviour.fixture.short_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, find_c_function
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, find_c_function
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.process_settings import (
     MAX_OPEN_DESCRIPTORS,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, status_name
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS

@@ -15,7 +15,7 @@ from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
 from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.findings import RuleViolation
 

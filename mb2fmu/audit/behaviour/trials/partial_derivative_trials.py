@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import choose_parameters_and_st
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.typical_magnitudes import relative_weight, spread_largest_magnitude
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (

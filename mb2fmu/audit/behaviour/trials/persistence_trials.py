@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
 from mb2fmu.audit.behaviour.fixture.short_runs import run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.behaviour.trials.array_size_trials import list_size_parameters
 from mb2fmu.audit.description.description_records import DescribedVariable

@@ -15,7 +15,7 @@ from mb2fmu.audit.behaviour.fixture.short_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, format_first_names
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import Value
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation

@@ -20,7 +20,7 @@ from mb2fmu.audit.behaviour.fixture.short_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
 from mb2fmu.audit.findings import RuleViolation

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value, list_inputs, list_settable_variables
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import TrialBudgetError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import EvaluationPoint, choose_random_point, move_to_point

@@ -12,7 +12,7 @@ from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, at
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import SpatialVector, shift_motion_to_link
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Vector
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.link_recursion import (

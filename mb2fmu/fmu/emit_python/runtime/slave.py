@@ -22,16 +22,16 @@ from weakref import WeakSet
 from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
 
+from .dense_lu_solve import factored
 from .description import Description, Value
+from .dormand_prince import DormandPrince
 from .equations import Equations
-from .explicit import DormandPrince
 from .failures import RefusedError, StepError, UndefinedError
-from .fixed import RungeKutta4
-from .implicit import Rodas
-from .linear import factored
-from .start import walk
+from .integrator_base import Integrator, Memory, Tolerance
+from .rosenbrock_method import Rodas
+from .runge_kutta import RungeKutta4
+from .start_value_continuation import walk
 from .state import Snapshot, packed, unpacked
-from .stepping import Integrator, Memory, Tolerance
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -33,7 +33,7 @@ from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
     integrate_expression,
     is_conservative,
 )
-from mb2fmu.mechanics.formulations.generalized_forces import express_in_inertial_frame, load_power
+from mb2fmu.mechanics.formulations.projected_loads import express_in_inertial_frame, load_power
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (

@@ -30,13 +30,13 @@ import sympy as sm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, OutputExpression
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, load_potential, potential_energy
-from mb2fmu.mechanics.formulations.generalized_forces import (
+from mb2fmu.mechanics.formulations.outputs.reaction_wrenches import ReactionWrenches
+from mb2fmu.mechanics.formulations.projected_loads import (
     applied_loads,
     express_in_inertial_frame,
     load_magnitude,
     load_power,
 )
-from mb2fmu.mechanics.formulations.outputs.reaction_wrenches import ReactionWrenches
 from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinematics
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.mechanics.formulations.generalized_forces import decompose_load, express_in_inertial_frame
+from mb2fmu.mechanics.formulations.projected_loads import decompose_load, express_in_inertial_frame
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_quantities import Joint
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 
 
 @dataclass(eq=False, kw_only=True)

@@ -10,7 +10,7 @@ import sympy as sm
 
 from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder

@@ -13,7 +13,7 @@ from mb2fmu.compiler.arithmetic.python_runtime import SingularMatrixError
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, form_jacobian
 from mb2fmu.compiler.evaluation.numpy_evaluator import EntryPointEvaluator, make_evaluator
 from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Block, Layout, Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder

@@ -9,7 +9,7 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program import Layout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.model.functions import LookupTable

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from mb2fmu.fmu.emit_python.runtime import implicit, stepping
-from mb2fmu.fmu.emit_python.runtime.explicit import DormandPrince
+from mb2fmu.fmu.emit_python.runtime import integrator_base, rosenbrock_method
+from mb2fmu.fmu.emit_python.runtime.dense_lu_solve import factored
+from mb2fmu.fmu.emit_python.runtime.dormand_prince import DormandPrince
 from mb2fmu.fmu.emit_python.runtime.failures import StepError, UndefinedError
-from mb2fmu.fmu.emit_python.runtime.fixed import RungeKutta4
-from mb2fmu.fmu.emit_python.runtime.implicit import Rodas
-from mb2fmu.fmu.emit_python.runtime.linear import factored
-from mb2fmu.fmu.emit_python.runtime.stepping import Memory, Tolerance
+from mb2fmu.fmu.emit_python.runtime.integrator_base import Memory, Tolerance
+from mb2fmu.fmu.emit_python.runtime.rosenbrock_method import Rodas
+from mb2fmu.fmu.emit_python.runtime.runge_kutta import RungeKutta4
 
 
 def kepler(_t, y):
@@ -121,8 +121,8 @@ def test_weights_of_the_embedded_pair_are_consistent():
     trial = method.attempt(lambda _t, _x: (1.0,), 0.0, (0.0,), 0.5, (1.0,))
     assert trial.x == [pytest.approx(0.5, rel=1e-15)]
     assert trial.error < 1e-9
-    for alpha, d, row in zip(implicit.ALPHA, implicit.D, implicit.A, strict=True):
-        assert len(row) == implicit.A.index(row)
+    for alpha, d, row in zip(rosenbrock_method.ALPHA, rosenbrock_method.D, rosenbrock_method.A, strict=True):
+        assert len(row) == rosenbrock_method.A.index(row)
         assert abs(alpha) <= 1.0
         assert abs(d) < 1.0
 
@@ -244,8 +244,8 @@ def test_a_hole_inside_a_trial_step_is_stepped_around():
 
 def test_too_many_steps_are_foreseen(monkeypatch):
     """Tens of times the limit: given up long before it. Few times: worked at, for a motion may calm down."""
-    monkeypatch.setattr(stepping, "LONGEST_WALK", 1000)
-    monkeypatch.setattr(stepping, "PACE", 15)
+    monkeypatch.setattr(integrator_base, "LONGEST_WALK", 1000)
+    monkeypatch.setattr(integrator_base, "PACE", 15)
     calls = 0
 
     def stiff(rate):

@@ -14,7 +14,7 @@ from mb2fmu.fmu import interface
 from mb2fmu.fmu.emit_c import emit_fmu_sources
 from mb2fmu.fmu.interface.fmu_interface import Target
 from mb2fmu.fmu.interface.model_structure import number_variables
-from mb2fmu.pipeline.fmu_build import core_fmu
+from mb2fmu.pipeline.fmu_build import fmu_assembly
 
 MODEL = Path(__file__).parents[4] / "models" / "double_pendulum.py"
 
@@ -54,7 +54,7 @@ def test_gaps_are_refused(derivation):
     ("written", "version"), [("2", "2"), (2, "2"), ("2.0", "2"), ("3", "3"), (3, "3"), ("3.0", "3")]
 )
 def test_versions_may_be_written_as_numbers(written, version):
-    assert core_fmu.fmi_major_version({"fmi": written}) == version
+    assert fmu_assembly.fmi_major_version({"fmi": written}) == version
 
 
 @pytest.mark.parametrize("written", [1, "1.0", True, 2.0, None, "3.1", [3]])

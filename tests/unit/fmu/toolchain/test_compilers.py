@@ -22,7 +22,7 @@ from mb2fmu.fmu.toolchain import (
     host_platform,
 )
 from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions
-from mb2fmu.pipeline.fmu_build.core_fmu import choose_compiler
+from mb2fmu.pipeline.fmu_build.fmu_assembly import choose_compiler
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=str)

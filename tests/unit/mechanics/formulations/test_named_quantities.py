@@ -13,7 +13,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
 from mb2fmu.mechanics.formulations.theory_quantities import SECTION_TITLES, form_named_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.report.equation_display.quantity_text import format_quantities
+from mb2fmu.report.equation_display.named_quantity_text import format_quantities
 
 MODELS = ("double_pendulum", "two_rods", "chaplygin_sleigh")
 ALL = tuple(SECTION_TITLES)

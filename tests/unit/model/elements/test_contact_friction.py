@@ -13,7 +13,7 @@ from touching import planar_body
 from mb2fmu import Impact, Model, derive, validation
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.numerics.coulomb_contacts import CoulombContactProblem, choose_contact_modes
-from mb2fmu.compiler.numerics.friction_rows import FrictionContactRows, FrictionForceSolver
+from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
 from mb2fmu.compiler.program.program import Layout, Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import MechanismError, ModelError, ValidationError

@@ -11,11 +11,11 @@ from event_models import belt, dropped, particle, reference_of
 from lxml import etree
 
 from mb2fmu.report import render_validation_page
+from mb2fmu.report.console_verdict import format_verdict_blocks, format_verdict_line
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.sections.coverage_section import describe_untested
 from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
-from mb2fmu.report.terminal_verdict import format_verdict_blocks, format_verdict_line
-from mb2fmu.validation.result import EventJump, EventResult, PerturbedExperimentResult
+from mb2fmu.validation.validation_result import EventJump, EventResult, PerturbedExperimentResult
 
 
 def event(verdict: str, reason: str = "", time: float = 0.5) -> EventResult:

@@ -8,7 +8,7 @@ from event_models import particle, reference_of
 from scipy.integrate import solve_ivp
 
 from mb2fmu.model import check_model
-from mb2fmu.validation.bounds.traversal_count import count_traversals
+from mb2fmu.validation.bounds.range_traversals import count_traversals
 from mb2fmu.validation.comparison.motion_comparison import ERROR_BOUND_FACTOR, compare_variables, compute_error_bounds
 from mb2fmu.validation.experiment.perturbed_experiment import form_perturbed_experiment
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity

@@ -12,9 +12,9 @@ import pytest
 from mb2fmu.errors import PackageError, ToolError, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.validation import ExperimentNumbers, check_conformance, simulate_fmu, validate
-from mb2fmu.validation.result import PerturbedExperimentResult
 from mb2fmu.validation.runs.fmu_description import find_platform_folder, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
+from mb2fmu.validation.validation_result import PerturbedExperimentResult
 
 OUTPUTS = ("q", "u", "acceleration")
 

@@ -31,7 +31,7 @@ from mb2fmu.compiler.lowering.contact_accelerations import define_contact_accele
 from mb2fmu.compiler.lowering.dynamics_solves import ConstrainedDynamicsSolver
 from mb2fmu.compiler.lowering.position_projection import PositionProjection
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.constraint_systems import (
     GRAM_REGULARIZATION,
     compute_row_scales,

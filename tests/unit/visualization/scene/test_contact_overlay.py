@@ -14,10 +14,10 @@ import sympy.physics.mechanics as me
 from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pipeline, visualization
 from mb2fmu.errors import PackageError
 from mb2fmu.pipeline.display.motion_drawings import require_scene
+from mb2fmu.visualization.scene.contact_overlay import STATE_OPEN, STATE_SLIDING, STATE_STICKING, form_touch_overlay
 from mb2fmu.visualization.scene.drawing import locate_contacts
 from mb2fmu.visualization.scene.poses import StateTrajectory
 from mb2fmu.visualization.scene.scene import Scene
-from mb2fmu.visualization.scene.touch_overlay import STATE_OPEN, STATE_SLIDING, STATE_STICKING, form_touch_overlay
 
 ALPHA = 0.3
 

@@ -9,7 +9,7 @@ import sympy as sm
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
-from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity
 
@@ -132,7 +132,7 @@ def _latex_quantity_name(q: NamedQuantity) -> str:
     return name + (rf"^{{\text{{{of}}}}}" if of else "") + (f"_{{{index}}}" if index else "")
 
 
-@notebook_display.render_latex.register
+@notebook_display_registry.render_latex.register
 def _format_notebook_formula(quantities: NamedQuantities) -> str:
     r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$`` for notebooks."""
     lines = []

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .stepping import Adaptive, RightHandSide, Tolerance, Trial
+from .integrator_base import Adaptive, RightHandSide, Tolerance, Trial
 
 Matrix = list[list[float]]
 Linearization = Callable[[float, Sequence[float]], tuple[Matrix, Sequence[float]]]

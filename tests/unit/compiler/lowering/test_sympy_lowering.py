@@ -14,7 +14,7 @@ from sympy.physics.biomechanics import (
 )
 
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program import Layout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.pruning import prune_program

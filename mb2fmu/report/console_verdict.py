@@ -14,7 +14,7 @@ from mb2fmu.report.sections.event_tables import describe_events
 from mb2fmu.report.sections.event_tables import list_event_failures as event_failures
 from mb2fmu.report.sections.measurement_comparison import format_tables_for_terminal, list_table_failures
 from mb2fmu.validation.independent_checks import IndependentCheck
-from mb2fmu.validation.result import (
+from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
     InterfaceTypeResult,
     InvariantResult,

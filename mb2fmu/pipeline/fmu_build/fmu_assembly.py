@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Unpack, get_args
 from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault, InterfaceError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.pipeline.derivation.event_support import needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import needs_events
 from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions, FmiVersion
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import PlatformStopwatch, Stopwatch

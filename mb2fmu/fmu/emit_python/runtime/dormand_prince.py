@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .stepping import Adaptive, RightHandSide, Trial
+from .integrator_base import Adaptive, RightHandSide, Trial
 
 A21 = 1 / 5
 A31, A32 = 3 / 40, 9 / 40

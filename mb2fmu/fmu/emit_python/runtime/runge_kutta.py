@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from .failures import StepError, UndefinedError
-from .stepping import Accepted, Integrator, Memory, RightHandSide
+from .integrator_base import Accepted, Integrator, Memory, RightHandSide
 
 
 class RungeKutta4(Integrator):

@@ -10,7 +10,7 @@ from sympy.physics.mechanics import Point
 
 from mb2fmu.model.elements.element_attachment import attachment_faults
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.record_mechanics import RecordedLoad, RecordedMechanics, RecordedPoint
+from mb2fmu.model.sources.recorded_mechanics import RecordedLoad, RecordedMechanics, RecordedPoint
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model

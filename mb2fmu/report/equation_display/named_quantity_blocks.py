@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import sympy as sm
 from markupsafe import Markup, escape
 
-from mb2fmu.mechanics.equations import notebook_display
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity, QuantitySection
 from mb2fmu.report.equation_display.equation_lists import (
@@ -94,7 +94,7 @@ class _QuantityBlockWriter(FormulaLinePrinter):
         return self.format_unfoldable_formula(head, format_formulas_in_line([whole]))
 
 
-@notebook_display.render_html.register
+@notebook_display_registry.render_html.register
 def _render_quantities_html(quantities: NamedQuantities) -> str:
     """Return a section per kind, to be unfolded; the first one is open."""
     parts = []

@@ -14,7 +14,7 @@ from mb2fmu.compiler.program.program import Program, Table
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.targets.source_model import SourceModel
+from mb2fmu.targets.target_model_description import SourceModel
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter, print_module
 
 _PLACEHOLDER = "NameOfTheModel"

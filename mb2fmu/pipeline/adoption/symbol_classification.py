@@ -21,7 +21,7 @@ from mb2fmu.model.script_import.noted_values import Origin
 from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
 from mb2fmu.model.script_import.script_run import ScriptRun
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.adoption.found_values import FoundValues
+from mb2fmu.pipeline.adoption.script_values import FoundValues
 from mb2fmu.pipeline.adoption.unit_inference import InferredUnits, infer_units
 
 _START_ORIGINS: tuple[Origin, ...] = ("integration", "package", "function call", "dictionary")

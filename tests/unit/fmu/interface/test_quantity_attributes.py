@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.fmu.interface.interface_description import make_free_name
-from mb2fmu.fmu.interface.physical_quantities import find_physical_quantity, list_quantity_types
+from mb2fmu.fmu.interface.quantity_attributes import find_physical_quantity, list_quantity_types
 from mb2fmu.fmu.interface.variable_groups import TypeDefinition
 from mb2fmu.units import parse_unit
 
