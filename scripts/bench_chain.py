@@ -34,10 +34,10 @@ from mb2fmu import pipeline
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import Entry, Program
+from mb2fmu.compiler.program.program import EntryPoint, Program
 from mb2fmu.compiler.program.pruning import prune_program
 from mb2fmu.fmu import emit_c
-from mb2fmu.fmu.interface import Target, describe_interface
+from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.toolchain import compile_program
 from mb2fmu.fmu.toolchain.compiled_batch import find_widest_variant
 from mb2fmu.fmu.toolchain.compilers import Variant, compile_options, find_compiler
@@ -216,7 +216,7 @@ def total(program: Program, entry: str) -> int:
 def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] = tuple(BUILDS)) -> dict[str, Side]:
     """The FMU's equations of x' in some builds."""
     native = motion_only(derivation.program)
-    target = Target("2", "native")
+    target = FmuTarget("2", "native")
     interface = describe_interface(derivation.definition, derivation.equations, derivation.program, target)
     sources = emit_c.emit_fmu_sources(native, interface)
     for path in sources:
@@ -250,7 +250,7 @@ def motion_only(program: Program) -> derivatives.ProgramWithDerivatives:
         "divisors",
         "project",
     )
-    none = {name: Entry(name, (), ()) for name in wanted}
+    none = {name: EntryPoint(name, (), ()) for name in wanted}
     kept = {name: program.entries[name] for name in ("rhs", "pivots", "divisors") if name in program.entries}
     small = prune_program(dataclasses.replace(program, entries=none | kept))
     nothing = np.array([], dtype=np.intp)

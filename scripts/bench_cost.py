@@ -26,7 +26,7 @@ from mb2fmu import pipeline
 from mb2fmu.compiler.arithmetic import python_runtime
 from mb2fmu.compiler.evaluation.numpy_printer import find_parameter_only_nodes
 from mb2fmu.compiler.program import operation_cost
-from mb2fmu.compiler.program.program import Block, Op, Program, Table
+from mb2fmu.compiler.program.program import Op, PiecewisePolynomial, Program, SolveBlock
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.result_dependencies import count_block_operations, count_operations
@@ -101,7 +101,9 @@ def kinds() -> dict[str, Added]:
         found[op.name] = functools.partial(_unary, op)
     for op in BINARY:
         found[op.name] = functools.partial(_binary, op)
-    table = Table("curve", tuple(np.linspace(0.0, 1.0, 9).tolist()), tuple((float(k),) * 8 for k in range(1, 5)))
+    table = PiecewisePolynomial(
+        "curve", tuple(np.linspace(0.0, 1.0, 9).tolist()), tuple((float(k),) * 8 for k in range(1, 5))
+    )
     found["ACOSH"] = lambda b, a, _: [b.unary(Op.ACOSH, b.add(a, b.constant(1.0)))]
     found["SELECT"] = lambda b, a, _: [b.select(b.state(JOINTS), a, b.state(1))]
     found["TABLE"] = lambda b, a, _: [b.table(table, 0, a)]
@@ -134,7 +136,7 @@ def _block(kind: Any, n: int, b: ProgramBuilder, a: int, place: int, *, solved: 
     right = [b.add(a, b.state(k)) for k in range(n)]
     if not solved:
         return [*entries, *right]
-    return [*entries, *right, *b.solution(b.block(Block(kind, n, tuple(entries), name="more")), right)]
+    return [*entries, *right, *b.solution(b.block(SolveBlock(kind, n, tuple(entries), name="more")), right)]
 
 
 class _More(CopiedProgram):

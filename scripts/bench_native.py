@@ -22,7 +22,7 @@ from mb2fmu import pipeline
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface import FmuInterface
-from mb2fmu.fmu.toolchain import BuildOrder
+from mb2fmu.fmu.toolchain import BuildSpecification
 from mb2fmu.fmu.toolchain.compile_and_link import MAIN_TRANSLATION_UNIT, list_platform_translation_units
 from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
 from mb2fmu.fmu.toolchain.platforms import PLATFORMS, host_platform
@@ -117,8 +117,8 @@ def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: boo
 
 def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> Path:
     """The FMU's sources with ``bench_native.c``, as a program in ``folder``."""
-    states, inputs = interface.of("state"), interface.of("input")
-    settable = [*inputs, *(v for v in interface.of("parameter") if v.variability == "tunable")]
+    states, inputs = interface.variables_from_sources("state"), interface.variables_from_sources("input")
+    settable = [*inputs, *(v for v in interface.variables_from_sources("parameter") if v.variability == "tunable")]
     defined = [
         *(["-DHAND"] if by_hand else []),
         f"-DFIRST_STATE={states[0].value_reference}u",
@@ -137,7 +137,7 @@ def compiled_with(driver: Path, core: FileTree, interface: FmuInterface, folder:
             file.write_bytes(core[path])
     zig = find_compiler("zig").command
     objects = []
-    for unit in list_platform_translation_units(core, BuildOrder(interface.model_identifier), host_platform()):
+    for unit in list_platform_translation_units(core, BuildSpecification(interface.model_identifier), host_platform()):
         if unit.source == MAIN_TRANSLATION_UNIT:
             continue
         target = folder / unit.name

@@ -26,7 +26,7 @@ from bench_chain import BUILDS, ROOT, compiled_pinocchio, motion_only, total
 
 from mb2fmu import pipeline
 from mb2fmu.fmu import emit_c
-from mb2fmu.fmu.interface import Target, describe_interface
+from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
 from mb2fmu.fmu.toolchain.platforms import host_platform
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
@@ -149,7 +149,7 @@ def ours(
     q, v, effort = state
     d = derivation.checked
     interface = describe_interface(
-        derivation.definition, derivation.equations, derivation.program, Target("2", "native")
+        derivation.definition, derivation.equations, derivation.program, FmuTarget("2", "native")
     )
     sources = emit_c.emit_fmu_sources(motion_only(derivation.program), interface)
     for path in sources:

@@ -108,7 +108,7 @@ class Numeric:
         u[independent] = u_i
         auxiliary = np.zeros(len(m.u_auxiliary))
         self.numeric.set_state(state.t, q, np.concatenate([u, auxiliary]), z, state.r, parameters)
-        A, b, _ = self.numeric.constraints()
+        A, b, _ = self.numeric.velocity_constraint_terms()
         if dependent:
             u[dependent] = np.linalg.solve(A[:, dependent], -(A[:, independent] @ u_i + b))
             self.numeric.set_state(state.t, q, np.concatenate([u, auxiliary]), z, state.r, parameters)
@@ -118,15 +118,15 @@ class Numeric:
         """u' of all speeds."""
         self.move(state)
         n = len(self.mechanism.u)
-        M, f = self.numeric.dynamics()
-        A, _, gamma = self.numeric.constraints()
+        M, f = self.numeric.unconstrained_mass_and_forcing()
+        A, _, gamma = self.numeric.velocity_constraint_terms()
         matrix = np.block([[M[:n, :n], A.T], [A, np.zeros((len(A), len(A)))]])
         return np.linalg.solve(matrix, np.concatenate([f[:n], -gamma]))[:n]
 
     def condition(self) -> float:
         """Of the mass matrix at the state last moved to."""
         n = len(self.mechanism.u)
-        return float(np.linalg.cond(self.numeric.dynamics()[0][:n, :n]))
+        return float(np.linalg.cond(self.numeric.unconstrained_mass_and_forcing()[0][:n, :n]))
 
 
 def close(a: Array, b: Array, condition: float, tolerance: float = 1e-10) -> bool:

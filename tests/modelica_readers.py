@@ -13,7 +13,7 @@ from pymoca.backends.casadi import generator
 from scipy.sparse.linalg import splu
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.program.program import Entry, Program
+from mb2fmu.compiler.program.program import EntryPoint, Program
 from mb2fmu.model.scalar_operations import Op
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
@@ -67,7 +67,10 @@ def pymoca_error(derivation: Derivation, source: str, seed: int, spread: float =
 def _unknowns(derivation: Derivation, t: float, x: Floats, r: Floats, p: Floats) -> dict[str, float]:
     """Our own values of what the file calls unknowns, and of its outputs."""
     program, interface = derivation.program, describe_native_fmi3_variables(derivation)
-    groups = [[v.name for v in sorted(interface.of(s), key=lambda v: v.index)] for s in ("state", "input", "parameter")]
+    groups = [
+        [v.name for v in sorted(interface.variables_from_sources(s), key=lambda v: v.index)]
+        for s in ("state", "input", "parameter")
+    ]
     outputs = [each.name for each in derivation.equations.outputs]
     shown = make_identifiers([name for group in (*groups, outputs) for name in group])
     ends = np.cumsum([len(group) for group in groups])
@@ -91,7 +94,9 @@ def _values(
     of_bodies = {k: program.blocks[k].operands[: -program.blocks[k].size] for k in printer.bodies}
     named = {**of_blocks, **printer.nodes}
     wanted = [*named.values(), *(node for operands in of_bodies.values() for node in operands)]
-    whole = replace(program, entries={**program.entries, "all": Entry("all", tuple(map(str, wanted)), tuple(wanted))})
+    whole = replace(
+        program, entries={**program.entries, "all": EntryPoint("all", tuple(map(str, wanted)), tuple(wanted))}
+    )
     found = np.asarray(evaluation.make_evaluator(whole, "all")(t, x, r, p)).tolist()
     values = dict(zip(named, found, strict=False))
     rest = iter(found[len(named) :])

@@ -31,7 +31,7 @@ from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
 from mb2fmu.targets.jax import emit_jax_module
 from mb2fmu.targets.julia import emit_julia_file
-from mb2fmu.targets.target_model_description import Quantity, SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
 
 Floats = npt.NDArray[np.float64]
 
@@ -203,7 +203,7 @@ COMPILED: dict[str, tuple[str, Callable[[Path, str, int], list[str]]]] = {
 }
 """Target → the program that compiles it, and how."""
 
-EMITTERS: dict[str, Callable[[Program, SourceModel], FileTree]] = {
+EMITTERS: dict[str, Callable[[Program, TargetModelDescription], FileTree]] = {
     "fortran": emit_fortran_files,
     "csharp": emit_csharp_files,
     "julia": emit_julia_file,
@@ -231,7 +231,9 @@ def evaluate(target: str, derivation: pipeline.Derivation, points: Sequence[Poin
     return run_files(target, files, describe_source_model(derivation), points, folder)
 
 
-def run_files(target: str, files: FileTree, model: SourceModel, points: Sequence[Point], folder: Path) -> Values:
+def run_files(
+    target: str, files: FileTree, model: TargetModelDescription, points: Sequence[Point], folder: Path
+) -> Values:
     """What the files of a target compute; NaN where a function reports that it has no valid result.
 
     Raises:
@@ -249,7 +251,9 @@ def run_files(target: str, files: FileTree, model: SourceModel, points: Sequence
     return values
 
 
-def _evaluate_program(target: str, model: SourceModel, points: Sequence[Point], folder: Path) -> tuple[Values, str]:
+def _evaluate_program(
+    target: str, model: TargetModelDescription, points: Sequence[Point], folder: Path
+) -> tuple[Values, str]:
     """What a compiled driver prints, and its messages."""
     command = COMPILED[target][1](folder, model.name, len(model.memory))
     lines = [str(len(points)), *(" ".join(map(repr, point.numbers.tolist())) for point in points)]
@@ -262,9 +266,9 @@ def _evaluate_program(target: str, model: SourceModel, points: Sequence[Point], 
 
 def run_program(target: str, program: Program, states: Sequence[Floats], folder: Path) -> Floats:
     """The outputs of a program that has states alone, a row per point."""
-    quantities = tuple(Quantity(name, "") for name in program.layout.states)
-    outputs = tuple(Quantity(name, "") for name in program.entries["outputs"].labels)
-    model = SourceModel("TinyModel", "", "a test", quantities, (), (), outputs, 1.0, 0.1, 10, ((),), 1e-6)
+    quantities = tuple(TargetQuantity(name, "") for name in program.layout.states)
+    outputs = tuple(TargetQuantity(name, "") for name in program.entries["outputs"].labels)
+    model = TargetModelDescription("TinyModel", "", "a test", quantities, (), (), outputs, 1.0, 0.1, 10, ((),), 1e-6)
     none = np.zeros(0)
     files = EMITTERS[target](program, model)
     return run_files(target, files, model, [Point(0.0, x, none, none) for x in states], folder).y

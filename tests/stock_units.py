@@ -12,7 +12,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from mb2fmu.fmu.package.python_fmu import patch_second_free
+from mb2fmu.fmu.package.python_fmu import patch_interpreter_finalization
 
 
 def built(folder: Path, name: str, source: str) -> Path:
@@ -26,5 +26,5 @@ def built(folder: Path, name: str, source: str) -> Path:
         for member in old.infolist():
             content = old.read(member)
             is_linux = member.filename.startswith("binaries/linux64/") and member.filename.endswith(".so")
-            new.writestr(member, patch_second_free(content) if is_linux else content)
+            new.writestr(member, patch_interpreter_finalization(content) if is_linux else content)
     return mended.replace(stock)

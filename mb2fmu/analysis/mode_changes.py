@@ -89,7 +89,7 @@ class ModeChangeProcessor:
         """Return margins, positive where modes are valid, shape (n_margins,)."""
         return self._indicators(t, x, self._signals(t), self._p, self.memory)
 
-    def margin_slopes(self, at: MotionPoint, rates: Floats) -> tuple[Floats, Floats]:
+    def margin_rates(self, at: MotionPoint, rates: Floats) -> tuple[Floats, Floats]:
         """Return rates of the margins along the motion, shape (n,), and their derivatives by k quantities, (k, n).
 
         Args:
@@ -112,7 +112,7 @@ class ModeChangeProcessor:
 
     # --- events -----------------------------------------------------------------------------------------------------
 
-    def begin(self, at: MotionPoint) -> None:
+    def set_initial_modes(self, at: MotionPoint) -> None:
         """Set initial modes from the sides of the surfaces at a point, and process the events there."""
         for _ in range(self._margins + 1):
             found = self._surface(at)
@@ -128,9 +128,9 @@ class ModeChangeProcessor:
             if self._kinds[k] == "ticks":
                 self._put(k, 0.0)  # the first may be now
         self._agree(at, [])
-        self.settle(at)
+        self.settle_modes_and_events(at)
 
-    def settle(self, at: MotionPoint) -> list[str]:
+    def settle_modes_and_events(self, at: MotionPoint) -> list[str]:
         """Make the modes valid at a point and process the events there; return what changed, in order.
 
         Raises:
@@ -150,7 +150,7 @@ class ModeChangeProcessor:
                 self._bounded(at, changed)
         return changed
 
-    def has_no_effect(self, k: int, at: MotionPoint, slope: Callable[[float, Floats], Floats]) -> bool:
+    def switch_has_no_effect(self, k: int, at: MotionPoint, slope: Callable[[float, Floats], Floats]) -> bool:
         """Return whether rates, events and the derivatives of both are the same in both modes of a switch.
 
         Args:

@@ -25,7 +25,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.emit_python.runtime.dormand_prince import DormandPrince
-from mb2fmu.fmu.emit_python.runtime.integrator_base import Memory, Tolerance
+from mb2fmu.fmu.emit_python.runtime.integrator_base import IntegratorMemory, Tolerance
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
@@ -106,7 +106,14 @@ def _largest_magnitudes(
     ends = ArithmeticError, ValueError, SingularMatrixError, _EvaluationsSpentError
     with suppress(*ends), np.errstate(all="ignore"):
         if np.isfinite(f(0.0, start.x, signals(0.0), start.p)).all():
-            solver.advance(recorder.slope, 0.0, start.x.tolist(), definition.experiment.stop, Memory(), recorder.accept)
+            solver.advance(
+                recorder.slope,
+                0.0,
+                start.x.tolist(),
+                definition.experiment.stop,
+                IntegratorMemory(),
+                recorder.record_step_magnitudes,
+            )
             return recorder.largest, True
     return recorder.largest, False
 
@@ -141,7 +148,7 @@ class _MagnitudeRecorder:
         slopes: list[float] = self.function(t, x).tolist()
         return slopes
 
-    def accept(self, _: float, x: Sequence[float]) -> None:
+    def record_step_magnitudes(self, _: float, x: Sequence[float]) -> None:
         """Look at the state at the end of a step."""
         if np.isfinite(x).all():
             self.largest = np.maximum(self.largest, np.abs(x))

@@ -126,7 +126,7 @@ def compute_root_locus(
             f"{name} cannot be swept:", [Fault("the values do not increase", remedy="write FIRST:LAST:STEP")]
         )
     points = _OperatingPointSequence(equations, program, start_for, name, values[0])
-    found = [points.at(value) for value in values]
+    found = [points.linearize_at_value(value) for value in values]
     kept = _remove_cyclic_states(found)
     short = next((k for k, point in enumerate(found) if not set(kept) <= set(point.states)), None)
     if short is not None:
@@ -158,7 +158,7 @@ class _OperatingPointSequence:
         self._slopes = ProgramDerivatives(equations, program, start.t, start.p)
         self._before: Linearization | None = None
 
-    def at(self, value: float) -> Linearization:
+    def linearize_at_value(self, value: float) -> Linearization:
         """Return the linearization at a value.
 
         Raises:
@@ -256,7 +256,7 @@ def _refine_crossing(
         """Return the real part of the followed eigenvalue at a parameter value, and remember the eigenvalue."""
         share = (value - low) / (high - low)
         expected = first + share * (last - first)
-        candidates = np.linalg.eigvals(_state_matrix_block(points.at(value), kept))
+        candidates = np.linalg.eigvals(_state_matrix_block(points.linearize_at_value(value), kept))
         nearest[0] = complex(candidates[np.argmin(np.abs(candidates - expected))])
         return nearest[0].real
 

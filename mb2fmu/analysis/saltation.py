@@ -89,7 +89,7 @@ class SaltationIntegration:
         self._changes, self._how = changes, integration
         self._at_once = 0
 
-    def follow(self, x: Floats, slopes: Floats) -> list[MotionStretch]:
+    def integrate_through_events(self, x: Floats, slopes: Floats) -> list[MotionStretch]:
         """Integrate over the instants wanted.
 
         Args:
@@ -105,9 +105,9 @@ class SaltationIntegration:
         done = 0
         for part, end in enumerate(self._how.ends):
             if part == 0:
-                self._changes.begin(at)
+                self._changes.set_initial_modes(at)
             else:
-                self._changes.settle(at)  # inputs have jumped, at an instant that nothing moves
+                self._changes.settle_modes_and_events(at)  # inputs have jumped, at an instant that nothing moves
             at, done = self._stretch(at, done, end, part, stretches)
         return stretches
 
@@ -196,7 +196,7 @@ class SaltationIntegration:
         rates = how.slope(t, y)[:n]
         at.late = self._moved(at, rates)
         at.slopes = at.slopes + np.multiply.outer(at.late, rates)
-        changed = changes.settle(at)
+        changed = changes.settle_modes_and_events(at)
         if self._at_once > _MAX_SIMULTANEOUS_EVENTS:
             name = ", ".join(dict.fromkeys(changed[-4:]))
             fault = Fault(f"more than {_MAX_SIMULTANEOUS_EVENTS} events follow each other at t = {t:.6g} s: {name}")
@@ -212,7 +212,7 @@ class SaltationIntegration:
             AnalysisError: If the margin only touches zero, or two events happen at once that move apart.
         """
         margins = self._changes.margins(at.t, at.x)
-        rate, by = self._changes.margin_slopes(at, rates)
+        rate, by = self._changes.margin_rates(at, rates)
         first = int(np.argmin(margins))
         if self._touches(at, rates, rate, first):
             return np.zeros(len(at.slopes))
@@ -245,7 +245,7 @@ class SaltationIntegration:
         n = how.size
         ahead = MotionPoint(at.t + _CURVATURE_STEP_S, at.x + _CURVATURE_STEP_S * rates, at.slopes, at.late)
         y = np.concatenate([ahead.x, at.slopes.ravel()])
-        curvature = (self._changes.margin_slopes(ahead, how.slope(ahead.t, y)[:n])[0][k] - rate[k]) / _CURVATURE_STEP_S
+        curvature = (self._changes.margin_rates(ahead, how.slope(ahead.t, y)[:n])[0][k] - rate[k]) / _CURVATURE_STEP_S
         least = np.sqrt(2 * abs(curvature) * how.tolerance) if np.isfinite(curvature) else 0.0
         if rate[k] < -least:
             return False
@@ -258,11 +258,11 @@ class SaltationIntegration:
     def _is_idle(self, k: int, at: MotionPoint) -> bool:
         """Return whether a switch has no effect, neither before an event nor after it."""
         changes, modes = self._changes, self._changes.memory.copy()
-        idle = changes.has_no_effect(k, at, self._how.slope)
+        idle = changes.switch_has_no_effect(k, at, self._how.slope)
         if idle:
             there = MotionPoint(at.t, at.x.copy(), at.slopes.copy(), at.late.copy())
-            changes.settle(there)
-            idle = changes.has_no_effect(k, there, self._how.slope)
+            changes.settle_modes_and_events(there)
+            idle = changes.switch_has_no_effect(k, there, self._how.slope)
             changes.memory[:] = modes  # in place: they are shared
         return idle
 
@@ -272,7 +272,7 @@ class SaltationIntegration:
         n, ends = how.size, []
         for late in (0.0, 1.0):
             there = MotionPoint(at.t, at.x.copy(), at.slopes + late * rates, np.full(len(at.slopes), late))
-            self._changes.settle(there)
+            self._changes.settle_modes_and_events(there)
             behind = how.slope(at.t, np.concatenate([there.x, there.slopes.ravel()]))[:n]
             ends.append(there.slopes - late * behind)
             self._changes.memory[:] = modes  # in place: they are shared

@@ -25,7 +25,7 @@ from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.analysis.saltation import IntegrationSettings, SaltationIntegration
 from mb2fmu.analysis.sensitivity_request import SensitivityRequest
 from mb2fmu.analysis.zero_order_hold import ZeroOrderHoldInputs, iterate_stretch_ends
-from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_slope
+from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_finite_start_derivative
 from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
 from mb2fmu.compiler.events import freeze_switches
@@ -114,7 +114,9 @@ def compute_sensitivities(
     y = np.concatenate([variation.x, variation.start.ravel()])
     values, derivatives, done, begin = [], [], 0, float(time[0])
     with np.errstate(all="ignore"):
-        require_slope("the motion cannot be differentiated:", start.names, variation.slope(begin, y)[:n])
+        require_finite_start_derivative(
+            "the motion cannot be differentiated:", start.names, variation.slope(begin, y)[:n]
+        )
     for end in iterate_stretch_ends(signals, float(time[-1])):
         rows = np.flatnonzero((np.arange(len(time)) >= done) & (time <= end))
         with np.errstate(over="ignore", invalid="ignore"):  # derivatives that grow without bound: told below
@@ -131,7 +133,7 @@ def compute_sensitivities(
             raise AnalysisError("the motion cannot be differentiated:", [Fault(f"it ends early: {solution.message}")])
         y, begin, done = solution.y[:, -1], end, done + len(rows)
         path = solution.y[:, : len(rows)]
-        seen = variation.observe(time[rows], path[:n].T, path[n:].T.reshape(-1, k, n))
+        seen = variation.evaluate_differentiated_values(time[rows], path[:n].T, path[n:].T.reshape(-1, k, n))
         values.append(seen[0])
         derivatives.append(seen[1])
     return Sensitivities(study.of, study.to, time, np.concatenate(values), np.concatenate(derivatives), study.units)
@@ -155,12 +157,14 @@ def _integrate_through_events(
         stiff=study.stiff,
     )
     values, derivatives = np.empty((len(study.time), len(study.of))), np.empty((len(study.time), len(study.of), k))
-    for stretch in SaltationIntegration(changes, integration).follow(variation.x, variation.start):
+    for stretch in SaltationIntegration(changes, integration).integrate_through_events(variation.x, variation.start):
         variation.memory = stretch.memory
         if isinstance(signals, ZeroOrderHoldInputs):
             signals.row = stretch.part
         y, rows = stretch.y, stretch.rows
-        values[rows], derivatives[rows] = variation.observe(study.time[rows], y[:, :n], y[:, n:].reshape(-1, k, n))
+        values[rows], derivatives[rows] = variation.evaluate_differentiated_values(
+            study.time[rows], y[:, :n], y[:, n:].reshape(-1, k, n)
+        )
     return Sensitivities(study.of, study.to, study.time, values, derivatives, study.units)
 
 
@@ -225,7 +229,7 @@ class _VariationalRightHandSide:
             [self._rates(t, x, r, self._p, self.memory), self._along(self._rate_slopes, t, x, S, r).ravel()]
         )
 
-    def observe(self, t: Floats, x: Floats, S: Floats) -> tuple[Floats, Floats]:
+    def evaluate_differentiated_values(self, t: Floats, x: Floats, S: Floats) -> tuple[Floats, Floats]:
         """Return the values to differentiate at all times.
 
         Args:

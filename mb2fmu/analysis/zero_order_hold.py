@@ -25,7 +25,7 @@ class ZeroOrderHoldInputs:
         """Return the values that hold; a copy, which may be changed."""
         return np.array(self._rows[self.row])
 
-    def stretches(self, end: float) -> Iterator[float]:
+    def hold_interval_ends(self, end: float) -> Iterator[float]:
         """Yield the end of each stretch between two jumps, from the first row on.
 
         Args:
@@ -47,4 +47,4 @@ def iterate_stretch_ends(signals: Callable[[float], Floats], end: float) -> Iter
         signals: Time in s → inputs.
         end: Of the motion in s.
     """
-    return signals.stretches(end) if isinstance(signals, ZeroOrderHoldInputs) else iter((end,))
+    return signals.hold_interval_ends(end) if isinstance(signals, ZeroOrderHoldInputs) else iter((end,))

@@ -115,7 +115,7 @@ class _ErrorReportingGroup(click.Group):
             ctx.exit(ToolError.exit_code)
         except KeyboardInterrupt as error:
             click.echo(f"mb2fmu: {str(error) or 'interrupted'}", err=True)
-            ctx.exit(exit_code(error))
+            ctx.exit(get_signal_exit_code(error))
 
 
 def _choose_closest_options(name: str, others: Sequence[str]) -> list[str]:
@@ -418,7 +418,7 @@ class TerminationSignal(KeyboardInterrupt):
         self.number = number
 
 
-def exit_code(error: KeyboardInterrupt) -> int:
+def get_signal_exit_code(error: KeyboardInterrupt) -> int:
     """Return the exit code of a process that a signal ended: 128 and the signal's number."""
     return 128 + error.number if isinstance(error, TerminationSignal) else INTERRUPTED_EXIT_CODE
 

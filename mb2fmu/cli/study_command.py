@@ -56,7 +56,7 @@ class _CaseProgress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def told(self, done: int, n: int, failed: int) -> None:
+    def show_case_progress(self, done: int, n: int, failed: int) -> None:
         """Show the number."""
         text = f"cases, {failed} failed" if failed else "cases"
         if self._task is None:
@@ -267,7 +267,13 @@ def study(
     plan = form_study_plan(source, words)
     with StageProgress() as progress, _CaseProgress() as counter:
         outcome = run_study(
-            plan, folder, scheduler=scheduler, workers=workers, resume=resume, told=counter.told, observer=progress
+            plan,
+            folder,
+            scheduler=scheduler,
+            workers=workers,
+            resume=resume,
+            told=counter.show_case_progress,
+            observer=progress,
         )
     facts = {
         "folder": str(outcome.folder),
@@ -298,7 +304,7 @@ def _print_outcome(outcome: StudyOutcome) -> None:
     if outcome.failed:
         headline = replace(headline, state="bad")
         lines.append(SummaryLine("Failed", "the column message of the results says why"))
-    lines += [SummaryLine("Varied", outcome.spread)] if outcome.spread else []
+    lines += [SummaryLine("Varied", outcome.default_variation_note)] if outcome.default_variation_note else []
     lines += [SummaryLine("Time", outcome.effort)] if outcome.effort else []
     lines.append(SummaryLine("Results", str(outcome.folder / "results.parquet"), is_path=True))
     lines.append(SummaryLine("Report", str(outcome.summary), is_path=True))

@@ -52,7 +52,7 @@ def _value_faults(free: Sequence[Parameter], calculated: Sequence[Parameter]) ->
         if expression.free_symbols - set(values) or not collect_contents(expression).defined:
             continue  # told elsewhere: something in it is not declared, or no number
         value = expression.xreplace(values).evalf()
-        if not value.is_number or collect_contents(value).varying:
+        if not value.is_number or collect_contents(value).functions_of_time:
             continue
         number = float(value) if value.is_real else math.nan
         values[parameter.symbol] = value

@@ -143,7 +143,7 @@ def run(
         with stage("pack"):
             results.pack(built.core)
         validated = validation_run.validate_fmu(
-            results.unit, derivation.checked, derivation.mechanism, derivation.equations.method, stage
+            results.archive_path, derivation.checked, derivation.mechanism, derivation.equations.method, stage
         )
         with stage("compile for the page"):
             built = replace(built, live=build_page_fmu(built))

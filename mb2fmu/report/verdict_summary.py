@@ -146,7 +146,7 @@ def _describe_reference(result: ValidationResult) -> Iterator[SummaryLine]:
         yield SummaryLine("", f"{text}{first.horizon:.3g} s; later only balances are judged", "doubt")
 
 
-class _Compared(Protocol):
+class _BoundedError(Protocol):
     """What has a name and an error over its bound."""
 
     @property
@@ -158,7 +158,7 @@ class _Compared(Protocol):
         """Error over bound."""
 
 
-_Item = TypeVar("_Item", bound=_Compared)
+_Item = TypeVar("_Item", bound=_BoundedError)
 
 
 def _find_worst(items: Sequence[_Item]) -> _Item:

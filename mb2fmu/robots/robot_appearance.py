@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import (
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components
 from mb2fmu.robots.description.robot_description import Array, LinkGeometry, LinkRecord, Pose, RobotDescription
 from mb2fmu.robots.file_formats.mesh_file_search import MeshNotFoundError, find_mesh_file
-from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
+from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 Y_AXIS: Components = (sm.S.Zero, sm.S.One, sm.S.Zero)
@@ -49,7 +49,7 @@ class FrameAndPointNumbers:
 
 
 def select_drawn_geometries(
-    description: RobotDescription, tree: ArticulatedTree
+    description: RobotDescription, tree: SingleSpeedLinkTree
 ) -> Iterator[tuple[int, LinkRecord, LinkGeometry, Pose]]:
     """Yield (part, link, shape, pose in the part's axes): visual shapes, or collision shapes of links without."""
     for link in description.links:
@@ -60,7 +60,7 @@ def select_drawn_geometries(
 
 
 def find_meshes(
-    description: RobotDescription, tree: ArticulatedTree, packages: Mapping[str, str]
+    description: RobotDescription, tree: SingleSpeedLinkTree, packages: Mapping[str, str]
 ) -> tuple[tuple[MeshPlacement, ...], tuple[str, ...]]:
     """Return every use of a mesh file that is there, and a note for each one that is not."""
     uses, notes = [], []

@@ -41,7 +41,7 @@ from mb2fmu.robots.outputs.link_outputs import reaction_faults, request_frame_ou
 from mb2fmu.robots.outputs.robot_arrays import ARRAY_NAMES, declare_arrays
 from mb2fmu.robots.robot_appearance import find_meshes
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, ArticulatedTree, build_articulated_tree
+from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, SingleSpeedLinkTree, build_articulated_tree
 from mb2fmu.robots.tree.loop_list import list_loops
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 from mb2fmu.robots.tree.tree_inertia import (
@@ -123,7 +123,7 @@ def make_robot_model(
     if settings.role == "inverse-dynamics":
         settings = replace(settings, prescribed=select_prescribed_joints(description, settings), inputs=())
     tree = build_articulated_tree(description, settings)
-    check_singular_joints(tree, description.locate())
+    check_singular_joints(tree, description.format_location())
     robot = _declare_variables(description, settings, tree)
     mechanics = _form_mechanics(robot, format_)
     model = _form_model(robot, mechanics, kind)
@@ -165,7 +165,7 @@ class _RobotVariables:
 
     description: RobotDescription
     settings: RobotSettings
-    tree: ArticulatedTree
+    tree: SingleSpeedLinkTree
     gravity: GravityVector
     joints: JointDeclarations
     actuation: JointEffortLaws
@@ -184,7 +184,7 @@ class _RobotVariables:
 
 
 def _declare_variables(
-    description: RobotDescription, settings: RobotSettings, tree: ArticulatedTree
+    description: RobotDescription, settings: RobotSettings, tree: SingleSpeedLinkTree
 ) -> _RobotVariables:
     """Declare the variables of gravity, joints, actuators and loads; names and notes are made in this order."""
     names = UniqueNames(set(_RESERVED_NAMES), [*description.notes, *tree.notes])
@@ -248,7 +248,7 @@ def _declare_actuators(joints: JointDeclarations) -> tuple[list[Input], JointEff
                 symbol=symbol, name=f"{name}.control", unit="1",
                 minimum=finite_or_none(low), maximum=finite_or_none(high),
                 start=float(np.clip(0.0, low, high)),
-                where=description.locate(actuator.line), description=f"control of actuator {actuator.name}",
+                where=description.format_location(actuator.line), description=f"control of actuator {actuator.name}",
             )
         )  # fmt: skip
         actuation.add_actuator(actuator, symbol)
@@ -304,7 +304,7 @@ def _form_model(robot: _RobotVariables, mechanics: RobotMechanics, kind: type[Mo
     text = f"{description.name or name}: {len(robot.joints.variables)} joints, from {mechanics.kind}"
     model = kind(suggest_identifier(name, "Robot"), mechanics, description=text)
     model.source = description.source
-    model.where = description.locate()
+    model.where = description.format_location()
     model.declared += [*robot.declared, *robot.joints.outputs]
     for label, members, flow in robot.joints.terminals:
         model.terminal(label, members, inflow=[flow])

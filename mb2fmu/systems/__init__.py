@@ -1,7 +1,7 @@
 """Systems: coupled FMUs, run by mb2fmu's own master, and written for other masters.
 
 Input: a ``CoupledSystem`` and the FMUs of its components, made by mb2fmu or others. Output: ``WiredSystem`` (checked
-connections), ``SystemMotion`` (recorded outputs), files for other masters.
+connections), ``SystemTrajectories`` (recorded outputs), files for other masters.
 
 Promises: units of measure are checked and converted; all faults of a system are reported together, with remedies; FMUs
 run in a process of their own; results up to a failure are kept.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mb2fmu.systems.coupled_system import CoupledSystem
     from mb2fmu.systems.fmu_component import FmuComponent, read_component
     from mb2fmu.systems.resolved_system import SteppingSettings
-    from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
+    from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, simulate_system
     from mb2fmu.systems.wired_system import CouplingError, WiredSystem
     from mb2fmu.systems.wiring import wire_system
 
@@ -29,8 +29,8 @@ __all__ = [
     "CouplingError",
     "FmuComponent",
     "SteppingSettings",
-    "SystemMotion",
     "SystemRunError",
+    "SystemTrajectories",
     "WiredSystem",
     "read_component",
     "simulate_system",
@@ -43,7 +43,7 @@ __getattr__ = import_on_first_use(
         "coupled_system": "CoupledSystem",
         "fmu_component": "FmuComponent read_component",
         "resolved_system": "SteppingSettings",
-        "system_simulation": "SystemMotion SystemRunError simulate_system",
+        "system_simulation": "SystemTrajectories SystemRunError simulate_system",
         "wired_system": "CouplingError WiredSystem",
         "wiring": "wire_system",
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 
-from mb2fmu.audit.description.description_records import TerminalMember
+from mb2fmu.audit.description.description_records import DescribedTerminalMember
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredConnection
 from mb2fmu.systems.fmu_component import FmuComponent, compute_unit_conversion
@@ -215,8 +215,8 @@ class ConnectionResolver:
 
     def _link_terminal_members(
         self,
-        first_member_key: tuple[int, TerminalMember],
-        second_member_key: tuple[int, TerminalMember],
+        first_member_key: tuple[int, DescribedTerminalMember],
+        second_member_key: tuple[int, DescribedTerminalMember],
         description: str,
         where: str,
     ) -> None:

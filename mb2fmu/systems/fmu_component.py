@@ -11,8 +11,8 @@ from mb2fmu.audit.description.description_import import read_terminals
 from mb2fmu.audit.description.description_records import (
     TERMINALS,
     DescribedModel,
+    DescribedTerminalMember,
     DescribedVariable,
-    TerminalMember,
     parse_number,
 )
 from mb2fmu.errors import Fault, ValidationError
@@ -24,7 +24,7 @@ from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
 
 @dataclass(frozen=True, slots=True)
-class UnitOfMeasure:
+class DeclaredUnit:
     """A unit of measure as an FMU declares it: a value v is ``factor * v + offset`` in base units.
 
     Attributes:
@@ -40,7 +40,7 @@ class UnitOfMeasure:
     offset: float = 0.0
 
 
-def compute_unit_conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tuple[float, float]:
+def compute_unit_conversion(source: DeclaredUnit | None, target: DeclaredUnit | None) -> tuple[float, float]:
     """Return (factor, offset) from one unit to another: target value = factor * source value + offset.
 
     Angles may be left out of a unit (N.m for N.m/rad): as a pure number a radian is 1.
@@ -81,8 +81,8 @@ class FmuComponent:
     file_tree: FileTree
     description: DescribedModel
     variables: Mapping[str, DescribedVariable]
-    units: Mapping[str, UnitOfMeasure]
-    terminals: Mapping[str, tuple[TerminalMember, ...]]
+    units: Mapping[str, DeclaredUnit]
+    terminals: Mapping[str, tuple[DescribedTerminalMember, ...]]
     capabilities: SlaveCapabilities
     model_identifier: str
     trouble_log_categories: tuple[str, ...]
@@ -97,14 +97,14 @@ class FmuComponent:
         """Names of scalar outputs."""
         return tuple(name for name, variable in self.variables.items() if variable.causality == "output")
 
-    def unit(self, variable: str) -> UnitOfMeasure | None:
+    def unit(self, variable: str) -> DeclaredUnit | None:
         """Return the unit of a variable; None if it has none."""
         name = self.variables[variable].get("unit")
-        return None if name is None else self.units.get(name, UnitOfMeasure(name, None))
+        return None if name is None else self.units.get(name, DeclaredUnit(name, None))
 
     def feedthrough(self, output: str) -> frozenset[str]:
         """Return inputs on which an output depends at the same instant: as declared, else all."""
-        for unknown in self.description.listed("Outputs"):
+        for unknown in self.description.model_structure_entries("Outputs"):
             if unknown.variable is not None and unknown.variable.name == output:
                 if unknown.dependencies is None:
                     return frozenset(self.inputs)
@@ -156,13 +156,13 @@ def read_component(name: str, path: Path) -> FmuComponent:
     )
 
 
-def _make_unit_of_measure(name: str, base: Mapping[str, str] | None) -> UnitOfMeasure:
+def _make_unit_of_measure(name: str, base: Mapping[str, str] | None) -> DeclaredUnit:
     """Return a unit of measure; without a base unit its exponents are unknown (None)."""
     if base is None:
-        return UnitOfMeasure(name, None)
+        return DeclaredUnit(name, None)
     exponents = tuple(int(parse_number(base.get(base_unit)) or 0) for base_unit in BASE_UNITS)
     factor, offset = parse_number(base.get("factor")), parse_number(base.get("offset"))
-    return UnitOfMeasure(name, exponents, 1.0 if factor is None else factor, offset or 0.0)
+    return DeclaredUnit(name, exponents, 1.0 if factor is None else factor, offset or 0.0)
 
 
 def _read_capabilities(description: DescribedModel) -> SlaveCapabilities:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from mb2fmu.audit.description.description_records import TerminalMember
+from mb2fmu.audit.description.description_records import DescribedTerminalMember
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredBond
 from mb2fmu.systems.fmu_component import FmuComponent
@@ -73,7 +73,7 @@ class TerminalBondResolver:
 
     name: str
     components: tuple[FmuComponent, ...]
-    sides: tuple[tuple[int, Mapping[str, TerminalMember]], ...]
+    sides: tuple[tuple[int, Mapping[str, DescribedTerminalMember]], ...]
 
     def __call__(self, input_ports: PortIndices, output_ports: PortIndices) -> Iterator[PowerBond]:
         """Yield the bond, if both sides have a flow and a motion."""
@@ -86,7 +86,7 @@ class TerminalBondResolver:
         yield PowerBond(self.name, tuple(sides))
 
     def _resolve_side(
-        self, component: int, members: Mapping[str, TerminalMember], input_ports: PortIndices,
+        self, component: int, members: Mapping[str, DescribedTerminalMember], input_ports: PortIndices,
         output_ports: PortIndices,
     ) -> BondSide | None:  # fmt: skip
         """Return effort and flow of one side: its one flow member and a rate; None if it has not both."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.system_simulation import SystemMotion
+from mb2fmu.systems.system_simulation import SystemTrajectories
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class VariableDeviation:
 
 
 def compute_deviations(
-    motion: SystemMotion, reference_names: Mapping[str, str], reference_values: Mapping[str, Floats]
+    motion: SystemTrajectories, reference_names: Mapping[str, str], reference_values: Mapping[str, Floats]
 ) -> tuple[VariableDeviation, ...]:
     """Return the errors of a system.
 

@@ -15,7 +15,7 @@ from mb2fmu.report.pages.page_template import render_document
 from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult
 from mb2fmu.systems.reference_comparison import VariableDeviation
 from mb2fmu.systems.system_picture import draw_system_picture
-from mb2fmu.systems.system_simulation import SystemMotion
+from mb2fmu.systems.system_simulation import SystemTrajectories
 from mb2fmu.systems.wired_system import WiredSystem
 
 _LINE_STYLES: tuple[LineStyle, ...] = ("first", "second", "third", "fourth", "fifth")
@@ -34,7 +34,7 @@ class VerdictTile:
 
 def render_system_page(
     wired_system: WiredSystem,
-    motion: SystemMotion,
+    motion: SystemTrajectories,
     deviations: Sequence[VariableDeviation],
     foreign_results: Sequence[ForeignMasterResult],
 ) -> bytes:
@@ -90,7 +90,7 @@ def _format_headline(deviations: Sequence[VariableDeviation], error_bound: float
 
 
 def _list_tiles(
-    motion: SystemMotion, deviations: Sequence[VariableDeviation], error_bound: float | None
+    motion: SystemTrajectories, deviations: Sequence[VariableDeviation], error_bound: float | None
 ) -> Iterator[VerdictTile]:
     """Yield the figures at the top: error, steps, unsettled steps, stability, energy defect."""
     statistics = motion.statistics
@@ -144,7 +144,7 @@ def _list_links(wired_system: WiredSystem) -> Iterator[tuple[str, str, str, bool
         )
 
 
-def _list_stepping_settings(wired_system: WiredSystem, motion: SystemMotion) -> Iterator[tuple[str, str]]:
+def _list_stepping_settings(wired_system: WiredSystem, motion: SystemTrajectories) -> Iterator[tuple[str, str]]:
     """Yield how the system was stepped, as rows of name and value."""
     stepping, run_settings = wired_system.system.run_settings.stepping, wired_system.system.run_settings
     order_names = ("held", "lines", "parabolas")
@@ -172,7 +172,7 @@ def _list_stepping_settings(wired_system: WiredSystem, motion: SystemMotion) -> 
 
 
 def _draw_charts(
-    motion: SystemMotion, deviations: Sequence[VariableDeviation]
+    motion: SystemTrajectories, deviations: Sequence[VariableDeviation]
 ) -> Iterator[tuple[str, Markup, list[tuple[str, str]]]]:
     """Yield title, picture, legend of each chart."""
     for index, deviation in enumerate(deviations):
@@ -206,7 +206,7 @@ def _draw_charts(
         yield "Energy defects", draw_chart(chart), list(chart.legend)
 
 
-def _list_bond_energies(motion: SystemMotion) -> Iterator[tuple[str, float, float, float]]:
+def _list_bond_energies(motion: SystemTrajectories) -> Iterator[tuple[str, float, float, float]]:
     """Yield name, largest exchanged energy, defect at the end, largest defect, in J."""
     for index, name in enumerate(motion.bonds):
         exchanged_energy, energy_defect = motion.exchanged_energies[:, index], motion.energy_defects[:, index]

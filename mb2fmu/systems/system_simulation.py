@@ -33,7 +33,7 @@ _MAX_MESSAGES = 20
 
 
 @dataclass(frozen=True)
-class SystemMotion:
+class SystemTrajectories:
     """Results of a system's run.
 
     Attributes:
@@ -70,14 +70,14 @@ class SystemRunError(ToolError):
         motion: Recorded outputs up to the last valid communication point.
     """
 
-    def __init__(self, headline: str, faults: list[Fault], motion: SystemMotion) -> None:
+    def __init__(self, headline: str, faults: list[Fault], motion: SystemTrajectories) -> None:
         super().__init__(headline, faults)
         self.motion = motion
 
 
 def simulate_system(
     wired_system: WiredSystem, progress: ProgressCallback | None = None, time_limit: float = TIME_LIMIT
-) -> SystemMotion:
+) -> SystemTrajectories:
     """Run a system to its end.
 
     Args:
@@ -141,7 +141,9 @@ def _make_request(wired_system: WiredSystem, folder: Path) -> SystemRequest:
 
 def _list_state_references(component: FmuComponent) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the value references of states and of their derivatives; both empty where they do not match."""
-    derivatives = [entry.variable for entry in component.description.listed("Derivatives") if entry.variable]
+    derivatives = [
+        entry.variable for entry in component.description.model_structure_entries("Derivatives") if entry.variable
+    ]
     states = component.description.states
     if len(derivatives) != len(states):
         return (), ()
@@ -182,7 +184,7 @@ def _compute_row_length(wired_system: WiredSystem) -> int:
     return 1 + len(wired_system.wiring.outputs) + 2 * len(wired_system.wiring.bonds)
 
 
-def _read_motion(wired_system: WiredSystem, folder: Path, outcome: Mapping[str, Any]) -> SystemMotion:
+def _read_motion(wired_system: WiredSystem, folder: Path, outcome: Mapping[str, Any]) -> SystemTrajectories:
     """Read the master's records, also of a run that ended early; an incomplete row is dropped."""
     wiring, row_length = wired_system.wiring, _compute_row_length(wired_system)
     rows_file = folder / "rows.f64"
@@ -191,7 +193,7 @@ def _read_motion(wired_system: WiredSystem, folder: Path, outcome: Mapping[str, 
     output_count, bond_count = len(wiring.outputs), len(wiring.bonds)
     log_file = folder / "log.jsonl"
     messages = map(json.loads, log_file.read_text(encoding="utf-8").splitlines()) if log_file.is_file() else ()
-    return SystemMotion(
+    return SystemTrajectories(
         tuple(wiring.output_name(output) for output in range(output_count)),
         tuple(port.unit for port in wiring.outputs),
         table[:, 0].copy(),
@@ -204,7 +206,7 @@ def _read_motion(wired_system: WiredSystem, folder: Path, outcome: Mapping[str, 
     )
 
 
-def _describe_last_point(motion: SystemMotion) -> str:
+def _describe_last_point(motion: SystemTrajectories) -> str:
     """Return the time up to which results are valid, in words."""
     if not len(motion.time):
         return "it had not begun"
@@ -213,7 +215,7 @@ def _describe_last_point(motion: SystemMotion) -> str:
 
 
 def _component_failure_error(
-    wired_system: WiredSystem, failure: Mapping[str, Any], motion: SystemMotion
+    wired_system: WiredSystem, failure: Mapping[str, Any], motion: SystemTrajectories
 ) -> SystemRunError:
     """Return the error of a component that refused or ended the run, with its last messages."""
     failed_name = failure["component"] or wired_system.system.name
@@ -228,7 +230,7 @@ def _component_failure_error(
 
 
 def _crash_error(
-    wired_system: WiredSystem, folder: Path, exit_code: int, output: str, motion: SystemMotion
+    wired_system: WiredSystem, folder: Path, exit_code: int, output: str, motion: SystemTrajectories
 ) -> SystemRunError:
     """Return the error of a process that died, with the component that was being called."""
     current_component_file = folder / "at.i64"

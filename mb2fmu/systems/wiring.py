@@ -12,7 +12,7 @@ from typing import get_args
 from mb2fmu.errors import Fault
 from mb2fmu.systems.connection_resolution import ConnectionResolver
 from mb2fmu.systems.coupled_system import CoupledSystem
-from mb2fmu.systems.fmu_component import FmuComponent, UnitOfMeasure, compute_unit_conversion
+from mb2fmu.systems.fmu_component import DeclaredUnit, FmuComponent, compute_unit_conversion
 from mb2fmu.systems.master.evaluation_order import format_algebraic_loop, order_components, order_inputs_by_level
 from mb2fmu.systems.power_bond_resolution import DeclaredBondResolver
 from mb2fmu.systems.resolved_system import EXTRAPOLATION_ORDERS, ComponentPort, PortLink, SteppingMethod, SystemWiring
@@ -318,6 +318,6 @@ class ParameterValueResolver:
             return 1.0, 0.0
         parsed_unit = parse_unit(unit)
         return compute_unit_conversion(
-            UnitOfMeasure(unit, parsed_unit.whole_exponents, parsed_unit.factor, parsed_unit.offset),
+            DeclaredUnit(unit, parsed_unit.whole_exponents, parsed_unit.factor, parsed_unit.offset),
             component.unit(name),
         )

@@ -10,11 +10,11 @@ from typing import Any
 
 import jinja2
 
-from mb2fmu.compiler.program.program import Program, Table
+from mb2fmu.compiler.program.program import PiecewisePolynomial, Program
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.targets.target_model_description import SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter, print_module
 
 _PLACEHOLDER = "NameOfTheModel"
@@ -51,7 +51,7 @@ class ModuleLanguage:
     ignores_case: bool = False
 
 
-def emit_module(program: Program, model: SourceModel, language: ModuleLanguage) -> FileTree:
+def emit_module(program: Program, model: TargetModelDescription, language: ModuleLanguage) -> FileTree:
     """Print the files.
 
     Args:
@@ -72,7 +72,7 @@ def emit_module(program: Program, model: SourceModel, language: ModuleLanguage) 
         ],
     }
 
-    def render(named: SourceModel) -> dict[str, str]:
+    def render(named: TargetModelDescription) -> dict[str, str]:
         """Return the text of each file."""
         environment = _make_template_environment(language)
         return {
@@ -107,7 +107,7 @@ def _find_words(text: str, language: ModuleLanguage) -> set[str]:
     return set(re.findall(r"(?<!\w)[A-Za-z_]\w*", code))
 
 
-def _list_table_arrays(tables: Mapping[Table, str]) -> Iterator[tuple[str, str, tuple[float, ...]]]:
+def _list_table_arrays(tables: Mapping[PiecewisePolynomial, str]) -> Iterator[tuple[str, str, tuple[float, ...]]]:
     """Yield the two arrays of each lookup table: name, ``breaks`` or ``coefficients``, numbers.
 
     The coefficients stand piece by piece, the highest power first.

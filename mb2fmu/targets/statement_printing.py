@@ -15,7 +15,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Block, Op, Program, Table, find_required_nodes
+from mb2fmu.compiler.program.program import (
+    LEAF_OPERATIONS,
+    Op,
+    PiecewisePolynomial,
+    Program,
+    SolveBlock,
+    find_required_nodes,
+)
 from mb2fmu.compiler.program.statement_schedule import (
     FactorizationStatement,
     NewtonStatement,
@@ -79,7 +86,7 @@ class StatementPrinter(ABC):
                 self.factorize(statement.block, self.program.blocks[statement.block])
             case SolveStatement() | NewtonStatement():
                 block = self.program.blocks[statement.block]
-                solve = self.iterate if isinstance(statement, NewtonStatement) else self.solve
+                solve = self.print_newton_iteration if isinstance(statement, NewtonStatement) else self.solve
                 vector, first = solve(statement.block, block)
                 for node, result in zip(statement.nodes, statement.results, strict=True):
                     self._compute(node, self.element(vector, first + result))
@@ -123,13 +130,13 @@ class StatementPrinter(ABC):
             table = self.program.tables[int(self.program.a[node])].derivative(int(self.program.b[node]))
             return self.look_up(table, operands[0])
         if op is Op.FROZEN:
-            return self.format_frozen(operands[0])
+            return self.format_without_derivative(operands[0])
         if op is Op.NEG:
             return f"-{operands[0]}"
         row = OPERATIONS[op]
         return f" {row.infix} ".join(operands) if row.infix else self.format_call(row.function, operands)
 
-    def format_frozen(self, operand: str) -> str:
+    def format_without_derivative(self, operand: str) -> str:
         """Return a value that is a number to whoever differentiates the code."""
         return operand
 
@@ -152,7 +159,7 @@ class StatementPrinter(ABC):
         """Return a double that reads back to the same bits; negative ones stand in parentheses."""
 
     @abstractmethod
-    def look_up(self, table: Table, operand: str) -> str:
+    def look_up(self, table: PiecewisePolynomial, operand: str) -> str:
         """Return the value of a table."""
 
     @abstractmethod
@@ -164,15 +171,15 @@ class StatementPrinter(ABC):
         """Print that a node's value must be positive or not zero, and finite; ``clause`` says what is wrong else."""
 
     @abstractmethod
-    def factorize(self, index: int, block: Block) -> None:
+    def factorize(self, index: int, block: SolveBlock) -> None:
         """Print the factorization of a matrix."""
 
     @abstractmethod
-    def solve(self, index: int, block: Block) -> tuple[str, int]:
+    def solve(self, index: int, block: SolveBlock) -> tuple[str, int]:
         """Print a linear solve; return the vector of its solution, and where it begins there, from 0."""
 
     @abstractmethod
-    def iterate(self, index: int, block: Block) -> tuple[str, int]:
+    def print_newton_iteration(self, index: int, block: SolveBlock) -> tuple[str, int]:
         """Print Newton's method; return the vector of its solution, and where it begins there, from 0."""
 
 

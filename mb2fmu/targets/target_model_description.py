@@ -1,4 +1,4 @@
-"""``SourceModel``: what every target writes of a model beside its equations, decided once for all of them.
+"""``TargetModelDescription``: what every target writes of a model beside its equations, decided once for all of them.
 
 Names, units, start values and the default experiment come from the FMU's variables; a target prints them and changes
 nothing.
@@ -14,7 +14,7 @@ VECTOR_MEANINGS = {"x": "states", "r": "inputs", "p": "parameters", "y": "output
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class TargetQuantity:
     """One number of a vector.
 
     Attributes:
@@ -37,7 +37,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceModel:
+class TargetModelDescription:
     """A model as the targets write it.
 
     Attributes:
@@ -59,10 +59,10 @@ class SourceModel:
     name: str
     description: str
     origin: str
-    states: tuple[Quantity, ...]
-    inputs: tuple[Quantity, ...]
-    parameters: tuple[Quantity, ...]
-    outputs: tuple[Quantity, ...]
+    states: tuple[TargetQuantity, ...]
+    inputs: tuple[TargetQuantity, ...]
+    parameters: tuple[TargetQuantity, ...]
+    outputs: tuple[TargetQuantity, ...]
     stop: float
     step: float
     steps: int
@@ -75,7 +75,7 @@ class SourceModel:
             raise ValueError(f"{len(self.held)} rows of inputs for {self.steps} steps")
 
     @property
-    def vectors(self) -> dict[str, tuple[Quantity, ...]]:
+    def vectors(self) -> dict[str, tuple[TargetQuantity, ...]]:
         """What stands in each vector, by its letter (:data:`VECTOR_MEANINGS`)."""
         return dict(zip(VECTOR_MEANINGS, (self.states, self.inputs, self.parameters, self.outputs), strict=True))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from mb2fmu.compiler.program.program import Block, Program, Table
+from mb2fmu.compiler.program.program import PiecewisePolynomial, Program, SolveBlock
 from mb2fmu.compiler.program.statement_schedule import Statement, factor_storage_size, group_statements
 from mb2fmu.targets.statement_printing import Requirement, StatementPrinter, describe_singular_matrix
 
@@ -68,10 +68,10 @@ class ModuleContents:
     functions: list[StraightLineFunction] = field(default_factory=list)
     bodies: dict[str, StraightLineFunction] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
-    tables: dict[Table, str] = field(default_factory=dict)
+    tables: dict[PiecewisePolynomial, str] = field(default_factory=dict)
     routines: set[str] = field(default_factory=set)
 
-    def number_failures(self, *clauses: str) -> int:
+    def first_failure_number(self, *clauses: str) -> int:
         """Return the number of the first of several clauses, which have consecutive numbers."""
         for clause in clauses:
             self.failures.setdefault(clause, len(self.failures) + 1)
@@ -143,9 +143,9 @@ class WorkArrayPrinter(StatementPrinter):
 
     def require(self, node: int, requirement: Requirement, clause: str) -> None:
         """Print the return of a failure number."""
-        self.fail(self.format_violation(requirement, self.read(node)), self._contents.number_failures(clause))
+        self.fail(self.format_violation(requirement, self.read(node)), self._contents.first_failure_number(clause))
 
-    def factorize(self, index: int, block: Block) -> None:
+    def factorize(self, index: int, block: SolveBlock) -> None:
         """Print a factorization in place, in ``w``."""
         size = factor_storage_size(block.kind, block.size)
         first = self._factors[index] = self._reserve(size)
@@ -153,10 +153,10 @@ class WorkArrayPrinter(StatementPrinter):
         kind = block.kind.removesuffix("_factor")
         self._contents.routines.add(kind)
         rank = [str(block.rank)] if block.rank >= 0 else []
-        number = self._contents.number_failures(describe_singular_matrix(block.name))
+        number = self._contents.first_failure_number(describe_singular_matrix(block.name))
         self.call(block.kind, [str(block.size), *rank, self.section("w", first, size)], number)
 
-    def solve(self, index: int, block: Block) -> tuple[str, int]:  # noqa: ARG002 (structures of others have a name)
+    def solve(self, index: int, block: SolveBlock) -> tuple[str, int]:  # noqa: ARG002 (structures of others have a name)
         """Print a solve in place, in ``b``."""
         factor = self.program.blocks[block.factor]
         factors = self.section("w", self._factors[block.factor], factor_storage_size(factor.kind, factor.size))
@@ -166,7 +166,7 @@ class WorkArrayPrinter(StatementPrinter):
         self.call(routine, [str(block.size), factors, self.section("b", 0, block.size)], None)
         return "b", 0
 
-    def iterate(self, index: int, block: Block) -> tuple[str, int]:  # noqa: ARG002
+    def print_newton_iteration(self, index: int, block: SolveBlock) -> tuple[str, int]:  # noqa: ARG002
         """Print Newton's method: in ``b`` stand its parameters, then its guess, which becomes the solution."""
         contents, count = self._contents, len(block.operands) - block.size
         name = self.function_name(f"body_{block.body}")
@@ -183,10 +183,10 @@ class WorkArrayPrinter(StatementPrinter):
             *(str(block.size), name, str(count), self.section("b", 0, count)),
             *(self.format_truth(bool(block.rows)), self.section("b", count, block.size)),
         ]
-        self.call("newton", arguments, contents.number_failures(*clauses))
+        self.call("newton", arguments, contents.first_failure_number(*clauses))
         return "b", count
 
-    def look_up(self, table: Table, operand: str) -> str:
+    def look_up(self, table: PiecewisePolynomial, operand: str) -> str:
         """Return a call with the arrays of the table."""
         self._contents.routines.add("lookup")
         name = self._contents.tables.setdefault(table, f"table_{len(self._contents.tables) + 1}")
@@ -208,7 +208,7 @@ class WorkArrayPrinter(StatementPrinter):
         self.assign(name, text)
 
     @staticmethod
-    def format_status(number: int) -> str:
+    def format_failure_number(number: int) -> str:
         """Return the failure number of a call of which ``failed`` is 1 for failure ``number``, 2 for the next one."""
         return "failed" if number == 1 else f"{number - 1} + failed"
 

@@ -21,9 +21,9 @@ from mb2fmu.audit.description.description_import import read_terminals
 from mb2fmu.audit.description.description_records import (
     TERMINALS,
     DescribedModel,
+    DescribedTerminalMember,
+    DescribedUnit,
     DescribedVariable,
-    TerminalMember,
-    UnitDefinition,
     parse_number,
 )
 from mb2fmu.audit.external_checkers import CheckerFinding, check_conformance
@@ -189,7 +189,7 @@ def _compare_declarations(
 
 
 def _compare_terminals(
-    fmu_terminals: Mapping[str, Sequence[TerminalMember]], definition: Declarations
+    fmu_terminals: Mapping[str, Sequence[DescribedTerminalMember]], definition: Declarations
 ) -> Iterator[CheckerFinding]:
     """Yield terminals whose members are other variables than in the model, or flow in another sense."""
     for terminal in definition.terminals:
@@ -242,7 +242,7 @@ def _compare_units(declared: DescribedModel, definition: Declarations, equations
         yield from _check_unit_definition(fmu_units[unit])
 
 
-def _check_unit_definition(unit: UnitDefinition) -> Iterator[str]:
+def _check_unit_definition(unit: DescribedUnit) -> Iterator[str]:
     """Yield the fault in the definition of a unit that the model uses."""
     model_unit = parse_unit(unit.name)
     base: Mapping[str, str] = unit.base or {}

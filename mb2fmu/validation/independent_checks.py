@@ -35,7 +35,7 @@ from mb2fmu.validation.source_checks import (
     value_import_check,
 )
 from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun
-from mb2fmu.validation.source_checks.solution_accuracy import SolutionAccuracy, find_least_accurate_derivative
+from mb2fmu.validation.source_checks.solution_accuracy import LeastAccurateDerivative, find_least_accurate_derivative
 from mb2fmu.validation.source_checks.source_accelerations import (
     AccelerationSample,
     SourceAccelerations,
@@ -112,7 +112,7 @@ class IndependentChecks:
 
     checks: tuple[IndependentCheck, ...]
     import_checks: tuple[IndependentCheck, ...] = ()
-    solution_accuracy: SolutionAccuracy | None = None
+    solution_accuracy: LeastAccurateDerivative | None = None
 
     @property
     def passed(self) -> bool:
@@ -198,7 +198,7 @@ def run_independent_checks(
 
 def _measure_solution_accuracy(
     accelerations: SourceAccelerations, definition: ModelDefinition
-) -> SolutionAccuracy | None:
+) -> LeastAccurateDerivative | None:
     """Return how many digits are left when x' is solved for; None where no terms are known."""
     units = estimate_characteristic_units(definition)
     typical = {
@@ -320,7 +320,7 @@ def plan_sample_sessions(
             },
             "inputs": [variables[name].reference for name in accelerations.inputs],
         }
-        states = [values[accelerations.starts[name]] for name, _ in description.rates]
+        states = [values[accelerations.starts[name]] for name, _ in description.state_derivative_pairs]
         inputs = [values[k] for k in accelerations.inputs.values()]
         sessions[_session_name(number)] = [["derivatives", point, inputs, states, references, outputs]]
     return sessions
@@ -482,18 +482,18 @@ def _session_name(number: int) -> str:
 
 def _list_derivative_variables(description: FmuDescription) -> list[str]:
     """Return variables that hold derivatives of states."""
-    return [derivative for _, derivative in description.rates]
+    return [derivative for _, derivative in description.state_derivative_pairs]
 
 
 def _list_judged_states(description: FmuDescription) -> list[str]:
     """Return the states whose derivatives the FMU gives, in this order."""
-    return [name for name, _ in description.rates]
+    return [name for name, _ in description.state_derivative_pairs]
 
 
 def _list_missing_variables(description: FmuDescription, accelerations: SourceAccelerations) -> str:
     """Return variables that the FMU lacks for setting or reading; empty if it has all."""
     missing = [name for name in (*accelerations.starts, *accelerations.inputs) if name not in description.variables]
-    foreign_states = [name for name, _ in description.rates if name not in accelerations.starts]
+    foreign_states = [name for name, _ in description.state_derivative_pairs if name not in accelerations.starts]
     if missing:
         return f"the FMU has no variable {', '.join(missing[:3])}"
     if foreign_states:

@@ -21,7 +21,7 @@ from mb2fmu.validation.reference.reference_run import ComparedVariableKind, Refe
 from mb2fmu.validation.runs.fmu_description import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun
-from mb2fmu.validation.source_checks.solution_accuracy import SolutionAccuracy
+from mb2fmu.validation.source_checks.solution_accuracy import LeastAccurateDerivative
 
 Floats = npt.NDArray[np.float64]
 Verdict = Literal["passed", "failed", "unjudged"]
@@ -540,7 +540,7 @@ def _record_scalars(
     | ExercisedResult
     | IndependentCheck
     | KnownDigits
-    | SolutionAccuracy,
+    | LeastAccurateDerivative,
 ) -> dict[str, object]:
     """Return the record without its arrays."""
     names = [name for name in record.__slots__ if name not in {"errors", "bounds", "values"}]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mb2fmu.visualization.scene.drawing_records import Drawing
     from mb2fmu.visualization.scene.mesh_files import (
         TriangleMesh,
-        decimate_meshes_together,
+        decimate_meshes_to_budget,
         describe_decimation,
         read_triangle_mesh,
     )
@@ -53,7 +53,7 @@ __all__ = [
     "StateTrajectory",
     "TriangleMesh",
     "build_scene",
-    "decimate_meshes_together",
+    "decimate_meshes_to_budget",
     "describe_decimation",
     "draw_motion",
     "draw_start",
@@ -71,7 +71,7 @@ __getattr__ = import_on_first_use(
         "animation_page": "AnimationElement ReferenceOverlay render_animation_element render_animation_page",
         "scene.drawing": "draw_motion draw_start",
         "scene.drawing_records": "Drawing",
-        "scene.mesh_files": "TriangleMesh decimate_meshes_together describe_decimation read_triangle_mesh",
+        "scene.mesh_files": "TriangleMesh decimate_meshes_to_budget describe_decimation read_triangle_mesh",
         "scene.poses": "PlotSignals StateTrajectory",
         "scene.scene": "SCENE_FILE Scene",
         "scene.scene_building": "build_scene list_scene_variables",

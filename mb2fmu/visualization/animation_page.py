@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mb2fmu.visualization import three_js
-from mb2fmu.visualization.scene.contact_overlay import TouchOverlay, form_touch_overlay
+from mb2fmu.visualization.scene.contact_overlay import ContactOverlay, form_touch_overlay
 from mb2fmu.visualization.scene.drawing_records import AnchorPoint, Drawing, PoseSeries
 from mb2fmu.visualization.scene.mesh_files import decimate_meshes_to_size, describe_decimation
 from mb2fmu.visualization.scene.poses import PlotSignals
@@ -157,7 +157,7 @@ def choose_animation_frames(time: npt.NDArray[np.float64], most: int = MOST_FRAM
 def _form_viewer_data(
     drawing: Drawing,
     signals: PlotSignals | None,
-    touches: TouchOverlay | None,
+    touches: ContactOverlay | None,
     shown: tuple[str, ...],
     ghost: ReferenceOverlay,
     limit: int | None,
@@ -211,7 +211,7 @@ def _encoded_size(moving: dict[str, Any]) -> int:
 
 
 def _encode_time_dependent_data(
-    drawing: Drawing, signals: PlotSignals | None, touches: TouchOverlay | None, rows: npt.NDArray[np.intp]
+    drawing: Drawing, signals: PlotSignals | None, touches: ContactOverlay | None, rows: npt.NDArray[np.intp]
 ) -> dict[str, Any]:
     """Return what changes with time, encoded: poses, reference's poses, vectors, touches and signals, at these rows."""
     poses = drawing.poses

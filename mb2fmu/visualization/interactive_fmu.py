@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import Block, Program, read_initial_memory
+from mb2fmu.compiler.program.program import Program, SolveBlock, read_initial_memory
 from mb2fmu.model.scalar_operations import Op
 from mb2fmu.visualization.scene.drawing_records import Drawing
 from mb2fmu.visualization.scene.scene import Scene
@@ -127,7 +127,7 @@ def _form_program_tables(program: Program) -> dict[str, Any]:
     }
 
 
-def _form_block_record(block: Block) -> dict[str, Any]:
+def _form_block_record(block: SolveBlock) -> dict[str, Any]:
     """Return what a page solves: names are for messages, which it does not have."""
     return {name: getattr(block, name) for name in ("kind", "size", "operands", "factor", "body", "rank")}
 

@@ -33,7 +33,7 @@ from mb2fmu.visualization.scene.drawing_records import (
     DrawnSolid,
     PoseSeries,
 )
-from mb2fmu.visualization.scene.mesh_files import TriangleMesh, decimate_mesh, decimate_meshes_together
+from mb2fmu.visualization.scene.mesh_files import TriangleMesh, decimate_mesh, decimate_meshes_to_budget
 from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix, quaternion_product
 
 Floats = npt.NDArray[np.float64]
@@ -256,7 +256,7 @@ def render_still_picture(
         An SVG document; equal arguments give equal bytes.
     """
     if faces is not None:
-        thin = decimate_meshes_together(dict(enumerate(drawing.meshes)), faces)
+        thin = decimate_meshes_to_budget(dict(enumerate(drawing.meshes)), faces)
         drawing = replace(drawing, meshes=tuple(thin.values()))
     poses = drawing.poses
     row = 0 if at is None else int(np.argmin(np.abs(poses.time - at)))

@@ -16,7 +16,7 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDeriva
 from mb2fmu.fmu import emit_xml, interface, package
 from mb2fmu.fmu.emit_c import emit_fmu_sources, has_motion_equations, list_translation_units
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.interface.fmu_interface import FmuInterface, Target
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface, FmuTarget
 from mb2fmu.fmu.toolchain import host_platform
 from mb2fmu.mechanics import formulations, mechanism
 
@@ -34,7 +34,7 @@ def pendulum():
     program = lowering.lower_to_program(equations)
     native = add_fmu_derivatives(program)
     plain = {
-        fmi: interface.describe_interface(definition, equations, native.program, Target(fmi, "native"))
+        fmi: interface.describe_interface(definition, equations, native.program, FmuTarget(fmi, "native"))
         for fmi in ("2", "3")
     }
 

@@ -130,7 +130,7 @@ class Attracted(NumericEquations):
     def mass_matrix(self, t, x, prepared):
         q, z, r = x[: self.n_q], x[self.n_q + self.n_u :], np.zeros(len(self.equations.r))
         self.numeric.set_state(t, q, np.zeros(len(self.numeric.mechanism.u_all)), z, r, np.array(prepared))
-        return self.numeric.dynamics()[0][: self.n_u, : self.n_u]
+        return self.numeric.unconstrained_mass_and_forcing()[0][: self.n_u, : self.n_u]
 
     def nearest(self, M, A, b, v):
         """Of all u with A u + b = 0: u = S w + s with w near the kept speeds of v."""

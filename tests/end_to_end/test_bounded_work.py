@@ -17,7 +17,7 @@ from mb2fmu.fmu.emit_c.fmu_sources import (
     MAX_INTERNAL_STEP_LIMIT,
     MAX_STEP_WORK,
     MIN_INTERNAL_STEP_LIMIT,
-    limit_internal_steps,
+    compute_max_internal_steps,
 )
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -46,7 +46,7 @@ def test_a_muscle_whose_tendon_is_shorter_than_nothing(tmp_path):
         unit.doStep(0.0, 0.01)
     unit.freeInstance()
     assert caught.value.status == fmpy.fmi3.fmi3Discard
-    limit = limit_internal_steps(program)
+    limit = compute_max_internal_steps(program)
     found = re.search(
         r"more than (\d+) internal steps; given up after (\d+) of them and (\d+) evaluations of the derivatives",
         told[-1],
@@ -61,7 +61,7 @@ def test_a_muscle_whose_tendon_is_shorter_than_nothing(tmp_path):
 @pytest.mark.parametrize("name", ["simple_pendulum", "four_bar", "chain"])
 def test_dear_equations_are_allowed_fewer_steps(name):
     program = pipeline.derive(MODELS / f"{name}.py").program
-    steps = limit_internal_steps(program)
+    steps = compute_max_internal_steps(program)
     assert MIN_INTERNAL_STEP_LIMIT <= steps <= MAX_INTERNAL_STEP_LIMIT
     work = steps * EVALUATIONS_PER_INTERNAL_STEP * estimate_evaluation_cost(program, "rhs")
     assert work <= MAX_STEP_WORK or steps == MIN_INTERNAL_STEP_LIMIT

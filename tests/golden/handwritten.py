@@ -9,19 +9,19 @@ import uuid
 import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
-from mb2fmu.compiler.program.program import Layout, Op, Program
+from mb2fmu.compiler.program.program import Op, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
     Dependency,
+    DescribedUnit,
     DisplayUnit,
     FmiVersion,
     FmuInterface,
+    FmuTarget,
     FmuVariable,
     SolverSettings,
-    Target,
-    UnitDefinition,
 )
 from mb2fmu.fmu.interface.interface_description import (
     LOG_CATEGORIES,
@@ -30,7 +30,7 @@ from mb2fmu.fmu.interface.interface_description import (
     describe_solver_type,
 )
 from mb2fmu.fmu.interface.quantity_attributes import list_quantity_types
-from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember
+from mb2fmu.fmu.interface.variable_groups import DescribedTerminalMember, Terminal
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
@@ -49,7 +49,7 @@ PARAMETERS = ("m", "l", "g", "d")
 
 def pendulum_program() -> Program:
     """The pendulum, with the entry points that lowering makes."""
-    b = ProgramBuilder(Layout(states=STATES, inputs=("tau",), parameters=PARAMETERS))
+    b = ProgramBuilder(VariableLayout(states=STATES, inputs=("tau",), parameters=PARAMETERS))
     q, u, tau = b.state(0), b.state(1), b.input(0)
     m, length, g, d = (b.parameter(i) for i in range(4))
     inertia = b.product([m, length, length])
@@ -122,7 +122,7 @@ def pendulum_interface(
         "token": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {solver}")),
         "variables": tuple(FmuVariable(value_reference=i, **v) for i, v in enumerate(variables)),  # type: ignore[arg-type]
         "units": tuple(
-            UnitDefinition(unit, 1.0, 0.0, powers, shown.get(unit, ())) for unit, powers in exponents.items()
+            DescribedUnit(unit, 1.0, 0.0, powers, shown.get(unit, ())) for unit, powers in exponents.items()
         ),
         "experiment": DefaultExperiment(0.0, 2.0, 0.01, 1e-6),
         "solver": solver or SolverSettings("explicit", 1e-6),
@@ -143,8 +143,12 @@ def native_interface(fmi: FmiVersion, **changes: object) -> FmuInterface:
     typed = [
         dataclasses.replace(v, declared_type=types[v.unit].name if v.unit in types else None) for v in python.variables
     ]
-    members = (TerminalMember("tau", "tau", "inflow"), TerminalMember("phi", "q"), TerminalMember("w", "u"))
-    target = Target(fmi, "native")
+    members = (
+        DescribedTerminalMember("tau", "tau", "inflow"),
+        DescribedTerminalMember("phi", "q"),
+        DescribedTerminalMember("w", "u"),
+    )
+    target = FmuTarget(fmi, "native")
     native = {
         "target": target,
         "variables": (*typed, solver, step),

@@ -129,7 +129,7 @@ class Subject:
     def _interface(self, fmi: Literal["2", "3"]) -> FmuInterface:
         """What an importer of the right FMU sees."""
         d = self.derivation
-        target = interface.Target(fmi, "native", None, "zig", False)  # noqa: FBT003
+        target = interface.FmuTarget(fmi, "native", None, "zig", False)  # noqa: FBT003
         return interface.describe_interface(d.definition, d.equations, d.program, target)
 
     @cached_property

@@ -11,7 +11,7 @@ from planted.fault import Mutant, Subject
 
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import EventRecord
-from mb2fmu.mechanics.equations.latch_records import Latch, LatchedRow
+from mb2fmu.mechanics.equations.latch_records import LatchedRow, LatchRecord
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput
 
@@ -95,7 +95,7 @@ def _of_latches(mechanism: Mechanism) -> Planted:
                 yield "condition of a latch", f"{latch.name}: {what}", moved
 
 
-def _latch(i: int, latch: Latch) -> Callable[[Mechanism], Mechanism]:
+def _latch(i: int, latch: LatchRecord) -> Callable[[Mechanism], Mechanism]:
     """Replaces a latch."""
 
     def change(m: Mechanism) -> Mechanism:

@@ -96,7 +96,7 @@ def test_every_fault_of_the_runtime_has_its_place(models, fmi):
     """A change of the runtime that moves such a place must move the fault with it."""
     subject = models["cart_pole"]
     d = subject.derivation
-    target = interface.Target(fmi=fmi, backend="native", solver=None)
+    target = interface.FmuTarget(fmi=fmi, backend="native", solver=None)
     described = interface.describe_interface(d.definition, d.equations, d.program, target)
     right = emit_c.emit_motion_sources(d.program, described, adjoint=True)
     found = [*runtime.mutants(subject), *(m for m in conditional.mutants(subject) if m.level == "sources")]

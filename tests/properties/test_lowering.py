@@ -12,7 +12,7 @@ from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forwar
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.program.program import Layout, Op
+from mb2fmu.compiler.program.program import Op, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.pruning import prune_program
 from mb2fmu.compiler.program.result_dependencies import DependencyKind, find_dependencies
@@ -46,7 +46,7 @@ smooth, any_kind = _expressions(SMOOTH), _expressions(SMOOTH + KINKED)
 
 
 def _walker():
-    builder = ProgramBuilder(Layout(states=("x", "y"), inputs=("r",), parameters=("p", "s")))
+    builder = ProgramBuilder(VariableLayout(states=("x", "y"), inputs=("r",), parameters=("p", "s")))
     nodes = [builder.time(), builder.state(0), builder.state(1), builder.input(0)]
     nodes += [builder.parameter(0), builder.parameter(1)]
     return builder, SympyLowering(builder, dict(zip(LEAVES, nodes, strict=True)))

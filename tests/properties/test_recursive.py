@@ -81,7 +81,7 @@ def _agree(kinds, tilted):
             energy = dict(zip(one.program.entries["energy"].labels, one("energy", state), strict=True))
             assert np.allclose([energy["kinetic"], energy["power"]], energies, rtol=1e-10, atol=1e-10)
         M = evaluated[1]("equations", state)[: n * n].reshape(n, n)
-        assert np.allclose(M, numeric.numeric.dynamics()[0], rtol=1e-11, atol=1e-11)
+        assert np.allclose(M, numeric.numeric.unconstrained_mass_and_forcing()[0], rtol=1e-11, atol=1e-11)
         assert np.min(np.linalg.eigvalsh(M)) > 0
 
 
@@ -191,7 +191,7 @@ def test_motors_add_inertia_along_their_joints():
             assert close(one("accelerations", state), expected, condition)
         added = np.array([0.3, -0.2])
         u_dot = forward(state.t, state.x, state.r, state.p, (), added)
-        M = numeric.numeric.dynamics()[0]
+        M = numeric.numeric.unconstrained_mass_and_forcing()[0]
         assert np.allclose(M @ (u_dot - expected), added, rtol=1e-10, atol=1e-10)
         assert np.allclose(inverse(state.t, state.x, state.r, state.p, (), u_dot), added, rtol=1e-10, atol=1e-10)
 

@@ -135,7 +135,7 @@ class CaseRunner:
                 messages.append(message)
             return CaseResults(values, tuple(messages), paths, time.perf_counter() - begin)
 
-    def watch(self) -> None:
+    def start_call_watchdog(self) -> None:
         """End this process if a call of the FMU does not return: the sender of the case notices, and continues."""
 
         def look() -> None:

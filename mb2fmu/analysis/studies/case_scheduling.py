@@ -32,7 +32,7 @@ CHUNKS_PER_WORKER = 2
 class ChunkEngine(Protocol):
     """Protocol: runs chunks."""
 
-    def width(self) -> int:
+    def worker_count(self) -> int:
         """Return the present number of workers."""
         ...
 
@@ -58,7 +58,7 @@ class InProcessEngine:
         self._runner, self._cases = CaseRunner(job, unzipped), cases
         self._handed: deque[CaseNumbers] = deque()
 
-    def width(self) -> int:
+    def worker_count(self) -> int:
         """Return one worker: this process."""
         return 1
 
@@ -91,7 +91,7 @@ class RunEffort:
         """The time of workers outside of cases, as a fraction of the cases' time: transfer, writing, waiting."""
         return self.workers * self.elapsed / self.cases - 1.0 if self.cases > 0.0 else 0.0
 
-    def words(self) -> str:
+    def format_effort(self) -> str:
         """Return the effort in words, for people."""
         beside = self.workers * self.elapsed - self.cases
         # A share of next to nothing says nothing.
@@ -101,7 +101,7 @@ class RunEffort:
             " beside them (loading the FMU, handing out, writing, waiting)"
         )
 
-    def facts(self) -> dict[str, float]:
+    def effort_record(self) -> dict[str, float]:
         """Return the effort as JSON values, for the manifest."""
         return {
             "workers": self.workers,
@@ -132,7 +132,7 @@ def run_cases(
     waiting, suspects = deque(left), deque[CaseNumbers]()
     per_case, size, handed = 0.0, 1, 0
     while waiting or handed:
-        width = max(engine.width(), 1)
+        width = max(engine.worker_count(), 1)
         most = max(most, width)
         while waiting and handed < CHUNKS_PER_WORKER * width:
             n = max(min(size, -(-len(waiting) // width)), 1)

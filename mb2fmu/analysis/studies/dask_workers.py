@@ -59,7 +59,7 @@ class FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
         if self.own and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells all processes; who started this one ends it
         self.runner = CaseRunner(self.job, folder)
-        self.runner.watch()
+        self.runner.start_call_watchdog()
 
 
 def run_chunk(key: str, cases: Floats) -> CaseResults:
@@ -107,7 +107,7 @@ class DaskEngine:
             else:
                 return
 
-    def width(self) -> int:
+    def worker_count(self) -> int:
         """Return the present number of workers."""
         return len(self._client.nthreads())
 

@@ -123,7 +123,7 @@ class Ensemble:
         carrier = self.varied(self, to) if to and self.varied is not None else self
         points = max(round(end / h), 1)
         x, p = self._starts(n, given)
-        x, lost = carrier.placed(x, p, self.inputs[0])
+        x, lost = carrier.project_start_values(x, p, self.inputs[0])
         chosen = min(max(self.tolerance if tolerance is None else tolerance, 1e-12), 1e-2)
         course = carrier.make_time_grid(h, points, chosen)
         select = self._read_outputs(wanted, trajectories=trajectories)
@@ -134,7 +134,7 @@ class Ensemble:
         for first in range(0, n, INSTANCES_PER_BLOCK):
             some = slice(first, min(first + INSTANCES_PER_BLOCK, n))
             moved = move(x[some], p[0] if shared else p[some], course, trajectories, every)
-            kept.take(np.arange(n)[some], moved)
+            kept.reduce_block(np.arange(n)[some], moved)
             blocks.append(moved if trajectories else replace(moved, path_outputs=moved.path_outputs[:0]))
         time = h * np.arange(points + 1, dtype=np.float64)
         messages = tuple(message for block in blocks for message in block.messages)
@@ -193,7 +193,7 @@ class Ensemble:
             array[:, names.index(name)] = value
         return x, p
 
-    def placed(self, x: Floats, p: Floats, r: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def project_start_values(self, x: Floats, p: Floats, r: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return start values on the constraints, with derivatives, and the instances that have none."""
         own = len(self.states) if self.own is None else self.own
         wide = np.zeros((len(x), len(self.states)))
@@ -309,15 +309,15 @@ class _BlockReductions:
         self._wanted, self._step = wanted, step
         self._places = {name: select.index(names.index(one.output)) for name, one in wanted.items()}
         self._behind = [len(select) * (i + 1) for i in range(k)]
-        self._memory = {name: one.begin(n) for name, one in wanted.items()}
+        self._memory = {name: one.allocate_memory(n) for name, one in wanted.items()}
         self._derivatives = {name: np.full((n, k), np.nan) for name in wanted}
 
-    def take(self, instances: npt.NDArray[np.intp], moved: BatchResult) -> None:
+    def reduce_block(self, instances: npt.NDArray[np.intp], moved: BatchResult) -> None:
         """Pass on the values of outputs by communication point; derivatives as a whole."""
         for name, one in self._wanted.items():
             place, path = self._places[name], moved.path_outputs
             for k, y in enumerate(np.ascontiguousarray(path[:, :, place].T)):
-                one.take(self._memory[name], instances, np.full(len(instances), self._step * k), y)
+                one.add_samples(self._memory[name], instances, np.full(len(instances), self._step * k), y)
             if self._behind and isinstance(one, DifferentiableReduction):
                 time = self._step * np.arange(path.shape[1], dtype=np.float64)
                 slopes = path[:, :, [place + behind for behind in self._behind]]

@@ -112,7 +112,7 @@ class FmuBatchIntegrator:
     def __call__(
         self, x0: Floats, p: Floats, course: BatchTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()
     ) -> BatchResult:
-        """Move instances to their last communication points; arguments as of ``CompiledMotion``."""
+        """Move instances to their last communication points; arguments as of ``CompiledIntegrator``."""
         places = self._places
         widths = (len(places.states), len(places.inputs), len(places.parameters))
         asked = BatchArguments(x0, p, course, widths, len(places.outputs), states=states, outputs=outputs)
@@ -120,7 +120,7 @@ class FmuBatchIntegrator:
         self._record.selected = selected.ctypes.data
         self._said.clear()
         self._run(ctypes.byref(self._record), ctypes.byref(asked.record), 0, len(x0))
-        return asked.answer(self._said)
+        return asked.read_batch_result(self._said)
 
     def _hear(self, _environment: object, _name: bytes, status: int, _category: bytes, message: bytes) -> None:
         """Keep an instance's last message, unless it only warns."""

@@ -39,11 +39,11 @@ class OutputReduction(Protocol):
         """FMU name of the output."""
         ...
 
-    def begin(self, n: int) -> Floats:
+    def allocate_memory(self, n: int) -> Floats:
         """Allocate memory for n instances."""
         ...
 
-    def take(self, memory: Floats, instance: IndexArray, t: Floats, y: Floats) -> None:
+    def add_samples(self, memory: Floats, instance: IndexArray, t: Floats, y: Floats) -> None:
         """Take the next values of some instances."""
         ...
 
@@ -71,7 +71,7 @@ class DifferentiableReduction(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Largest:
+class LargestValue:
     """The largest value at a communication point. Its derivative is that of the output there (of several, the first).
 
     Attributes:
@@ -80,11 +80,11 @@ class Largest:
 
     output: str
 
-    def begin(self, n: int) -> Floats:
+    def allocate_memory(self, n: int) -> Floats:
         """Start with no value."""
         return np.full(n, -np.inf)
 
-    def take(self, memory: Floats, instance: IndexArray, t: Floats, y: Floats) -> None:  # noqa: ARG002
+    def add_samples(self, memory: Floats, instance: IndexArray, t: Floats, y: Floats) -> None:  # noqa: ARG002
         """Keep the larger of the value so far and the new one."""
         memory[instance] = np.maximum(memory[instance], y)
 
@@ -120,11 +120,11 @@ class FirstCrossing:
             msg = f"{self.direction!r} is no direction: one of {', '.join(CROSSING_DIRECTIONS)}"
             raise ValueError(msg)
 
-    def begin(self, n: int) -> Floats:
+    def allocate_memory(self, n: int) -> Floats:
         """Begin without a crossing; store time and value of the last point."""
         return np.full((n, 3), np.nan)
 
-    def take(self, memory: Floats, instance: IndexArray, t: Floats, y: Floats) -> None:
+    def add_samples(self, memory: Floats, instance: IndexArray, t: Floats, y: Floats) -> None:
         """Look for a change of side."""
         before, was, found = memory[instance].T
         now = np.isnan(found) & find_crossings(was, y, self.level, self.direction)

@@ -117,7 +117,7 @@ class StudyPlan:
     trajectory_format: Format = "parquet"
 
 
-def examine_plan(content: Mapping[str, Any]) -> tuple[StudyPlan, tuple[Fault, ...]]:
+def parse_plan_with_faults(content: Mapping[str, Any]) -> tuple[StudyPlan, tuple[Fault, ...]]:
     """Check a plan's file.
 
     Args:
@@ -139,7 +139,7 @@ def read_plan(content: Mapping[str, Any]) -> StudyPlan:
     Raises:
         AnalysisError: With every fault.
     """
-    plan, faults = examine_plan(content)
+    plan, faults = parse_plan_with_faults(content)
     if faults:
         raise AnalysisError("the plan cannot be used:", faults)
     return plan

@@ -109,7 +109,7 @@ class StudyStore:
                 with contextlib.suppress(OSError):  # it has something in it
                     self.folder.rmdir()
 
-    def begin(self, *, resume: bool) -> None:
+    def prepare_study_folder(self, *, resume: bool) -> None:
         """Make the folder, or examine its contents.
 
         Raises:
@@ -131,7 +131,7 @@ class StudyStore:
         self._compare(before)
         self._collect(complete=before.get("state") == "complete")
 
-    def add(self, cases: Sequence[int], answer: CaseResults) -> None:
+    def add_results(self, cases: Sequence[int], answer: CaseResults) -> None:
         """Add results; they are on disk after ``FLUSH_INTERVAL_S`` seconds at most, or a call of :meth:`flush`."""
         self._waiting.append((cases, answer))
         self.done[list(cases)] = True
@@ -165,7 +165,7 @@ class StudyStore:
                 (self.folder / name).unlink(missing_ok=True)
             shutil.rmtree(self.folder / PARTS_FOLDER, ignore_errors=True)
 
-    def finish(self) -> None:
+    def join_result_parts(self) -> None:
         """Join the parts, ordered by case; the same cases give the same bytes in any way of running."""
         self.flush()
         cases, values, messages = self.results()
@@ -182,7 +182,7 @@ class StudyStore:
         self._manifest |= {
             "state": "complete",
             "failed": self.failed,
-            "run": None if self.effort is None else self.effort.facts(),
+            "run": None if self.effort is None else self.effort.effort_record(),
             "files": {
                 path.relative_to(self.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
                 for path in files

@@ -11,11 +11,11 @@ from mb2fmu.audit.description.description_records import (
     INTERFACE_TYPES,
     ArrayDimension,
     DescribedModel,
+    DescribedTerminalMember,
+    DescribedType,
+    DescribedUnit,
+    DescribedUnknown,
     DescribedVariable,
-    StructureUnknown,
-    TerminalMember,
-    TypeDefinition,
-    UnitDefinition,
 )
 
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
@@ -64,7 +64,7 @@ def parse_description(content: bytes) -> Element:
         raise ValueError(str(error)) from error
 
 
-def read_terminals(content: bytes) -> Mapping[str, tuple[TerminalMember, ...]]:
+def read_terminals(content: bytes) -> Mapping[str, tuple[DescribedTerminalMember, ...]]:
     """Return the members of each terminal of a ``terminalsAndIcons.xml``, by its name; none where it is no XML."""
     try:
         root = parse_description(content)
@@ -72,7 +72,7 @@ def read_terminals(content: bytes) -> Mapping[str, tuple[TerminalMember, ...]]:
         return {}  # the schema check reports it
     return {
         terminal.get("name", ""): tuple(
-            TerminalMember(
+            DescribedTerminalMember(
                 member.get("memberName", member.get("variableName", "")),
                 member.get("variableName", ""),
                 member.get("variableKind", "signal"),
@@ -123,14 +123,14 @@ def _fill_in_defaults(attributes: Mapping[str, str], type_name: str) -> tuple[st
     return causality, variability, attributes.get("initial", default_initial(causality, variability))
 
 
-def _read_units(root: Element) -> tuple[UnitDefinition, ...]:
+def _read_units(root: Element) -> tuple[DescribedUnit, ...]:
     """Return the unit definitions, with display units in order, doubles included."""
     units = []
     for element in _children(root.find("UnitDefinitions"), "Unit"):
         base_unit = element.find("BaseUnit")
         display_units = list(_children(element, "DisplayUnit"))
         units.append(
-            UnitDefinition(
+            DescribedUnit(
                 element.get("name", ""),
                 None if base_unit is None else _attributes(base_unit),
                 {display_unit.get("name", ""): _attributes(display_unit) for display_unit in display_units},
@@ -167,7 +167,7 @@ def _read_general_part(root: Element) -> dict[str, object]:
 
 
 def _assemble_model(
-    root: Element, version: int, types: tuple[TypeDefinition, ...], variables: tuple[DescribedVariable, ...],
+    root: Element, version: int, types: tuple[DescribedType, ...], variables: tuple[DescribedVariable, ...],
     entries: list[tuple[str, Element]], lists: frozenset[str],
 ) -> DescribedModel:  # fmt: skip
     """Return the description with the entries of its model structure resolved to variables."""
@@ -187,12 +187,12 @@ def _assemble_model(
         dependencies = None if dependencies_text is None else tuple(dependencies_text.split())
         kinds_text = element.get("dependenciesKind")
         unknowns.append(
-            StructureUnknown(
+            DescribedUnknown(
                 list_name,
                 element.get(reference_attribute, ""),
-                model_without_structure.target(element.get(reference_attribute)),
+                model_without_structure.find_referenced_variable(element.get(reference_attribute)),
                 dependencies,
-                tuple(model_without_structure.target(reference) for reference in dependencies or ()),
+                tuple(model_without_structure.find_referenced_variable(reference) for reference in dependencies or ()),
                 None if kinds_text is None else tuple(kinds_text.split()),
                 _line_number(element),
             )
@@ -213,7 +213,7 @@ def _read_fmi2_description(root: Element) -> DescribedModel:
     for element in _children(root.find("TypeDefinitions"), "SimpleType"):
         type_element = next(_children(element, "Real", "Integer", "Boolean", "String", "Enumeration"), None)
         types.append(
-            TypeDefinition(
+            DescribedType(
                 element.get("name", ""),
                 "" if type_element is None else str(type_element.tag),
                 _attributes(type_element),
@@ -254,7 +254,7 @@ def _read_fmi2_description(root: Element) -> DescribedModel:
 def _read_fmi3_description(root: Element) -> DescribedModel:
     """Read a description of FMI 3."""
     types = tuple(
-        TypeDefinition(
+        DescribedType(
             element.get("name", ""),
             str(element.tag).removesuffix("Type"),
             _attributes(element),

@@ -87,13 +87,13 @@ class DescribedVariable:
         return bool(self.written.get("clocks", "").strip())
 
     @property
-    def place(self) -> str:
+    def location_in_file(self) -> str:
         """Place in the file, for a message."""
         return f'{DESCRIPTION}:{self.line}, variable "{self.name}"'
 
 
 @dataclass(frozen=True, slots=True)
-class StructureUnknown:
+class DescribedUnknown:
     """One entry of the model structure.
 
     Attributes:
@@ -115,14 +115,14 @@ class StructureUnknown:
     line: int
 
     @property
-    def place(self) -> str:
+    def location_in_file(self) -> str:
         """Place in the file, for a message."""
         name = f' of "{self.variable.name}"' if self.variable else ""
         return f"{DESCRIPTION}:{self.line}, ModelStructure/{self.list}{name}"
 
 
 @dataclass(frozen=True, slots=True)
-class TerminalMember:
+class DescribedTerminalMember:
     """One variable of a terminal; ``kind`` is ``signal``, ``inflow`` or ``outflow``."""
 
     name: str
@@ -131,7 +131,7 @@ class TerminalMember:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitDefinition:
+class DescribedUnit:
     """A unit: exponents and factor as written, display units by name."""
 
     name: str
@@ -142,7 +142,7 @@ class UnitDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class TypeDefinition:
+class DescribedType:
     """A declared type: its element's name, attributes, and the items of an enumeration."""
 
     name: str
@@ -174,15 +174,15 @@ class DescribedModel:
     attributes: Mapping[str, str]
     interfaces: Mapping[str, Mapping[str, str]]
     sources: Mapping[str, tuple[str, ...]]
-    units: tuple[UnitDefinition, ...]
-    types: tuple[TypeDefinition, ...]
+    units: tuple[DescribedUnit, ...]
+    types: tuple[DescribedType, ...]
     categories: tuple[str, ...]
     experiment: Mapping[str, str]
     variables: tuple[DescribedVariable, ...]
-    unknowns: tuple[StructureUnknown, ...]
+    unknowns: tuple[DescribedUnknown, ...]
     lists: frozenset[str]
 
-    def listed(self, name: str) -> tuple[StructureUnknown, ...]:
+    def model_structure_entries(self, name: str) -> tuple[DescribedUnknown, ...]:
         """Return entries of one list."""
         return tuple(unknown for unknown in self.unknowns if unknown.list == name)
 
@@ -195,7 +195,7 @@ class DescribedModel:
         """Return a capability flag."""
         return self.interfaces.get(interface, {}).get(name, "false").strip() in {"true", "1"}
 
-    def target(self, reference: str | None) -> DescribedVariable | None:
+    def find_referenced_variable(self, reference: str | None) -> DescribedVariable | None:
         """Return the variable that a derivative or dependency refers to: index in FMI 2, value reference in FMI 3."""
         try:
             position = int(reference or "")
@@ -203,10 +203,10 @@ class DescribedModel:
             return None
         if self.version == 2:
             return self.variables[position - 1] if 1 <= position <= len(self.variables) else None
-        return self.by_reference.get(position)
+        return self.variables_by_reference.get(position)
 
     @cached_property
-    def by_reference(self) -> Mapping[int, DescribedVariable]:
+    def variables_by_reference(self) -> Mapping[int, DescribedVariable]:
         """Value reference → first variable that has it."""
         variables: dict[int, DescribedVariable] = {}
         for variable in self.variables:
@@ -217,8 +217,10 @@ class DescribedModel:
     @cached_property
     def states(self) -> tuple[DescribedVariable, ...]:
         """Continuous states in the order of the derivatives; ambiguous ones are left out."""
-        derivatives = (unknown.variable for unknown in self.listed("Derivatives"))
-        targets = (self.target(variable.written.get("derivative")) for variable in derivatives if variable)
+        derivatives = (unknown.variable for unknown in self.model_structure_entries("Derivatives"))
+        targets = (
+            self.find_referenced_variable(variable.written.get("derivative")) for variable in derivatives if variable
+        )
         return tuple(state for state in targets if state)
 
     @cached_property
@@ -237,12 +239,12 @@ class DescribedModel:
         for dimension in variable.dimensions:
             length = dimension.start
             if length is None:
-                source = self.target(dimension.reference)
+                source = self.find_referenced_variable(dimension.reference)
                 length = source.start[0] if source and source.start else "1"
             product *= int(parse_number(length) or 0)
         return product
 
-    def items(self, variable: DescribedVariable) -> tuple[int, ...]:
+    def enumeration_values(self, variable: DescribedVariable) -> tuple[int, ...]:
         """Return values of an enumeration; none for other types."""
         type_name = variable.written.get("declaredType")
         listed = next((item.items for item in self.types if item.name == type_name), ())

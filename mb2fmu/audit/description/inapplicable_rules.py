@@ -120,10 +120,15 @@ def _exclude_structure_rules(description: DescribedModel) -> dict[str, str]:
             "structure.factors",
         ),
         **_exclude_rules(
-            description.listed("EventIndicators"), "no event indicators are listed", "structure.indicators"
+            description.model_structure_entries("EventIndicators"),
+            "no event indicators are listed",
+            "structure.indicators",
         ),
         **_exclude_rules(
-            description.listed("Derivatives"), "it has no continuous states", "structure.derivatives", "variables.state"
+            description.model_structure_entries("Derivatives"),
+            "it has no continuous states",
+            "structure.derivatives",
+            "variables.state",
         ),
         **_exclude_rules(description.attributes.get("generationDateAndTime"), "it has no date", "header.date"),
         **_exclude_rules(description.experiment, "it has no default experiment", "experiment.values"),

@@ -10,9 +10,9 @@ from mb2fmu.audit.description.description_records import (
     DESCRIPTION,
     FLOATS,
     DescribedModel,
+    DescribedType,
+    DescribedUnit,
     DescribedVariable,
-    TypeDefinition,
-    UnitDefinition,
     parse_number,
 )
 from mb2fmu.audit.findings import RuleViolation
@@ -56,7 +56,7 @@ def check_unit_definitions(description: DescribedModel) -> Iterator[RuleViolatio
             )
 
 
-def _read_exponents(unit: UnitDefinition) -> tuple[int, ...] | None:
+def _read_exponents(unit: DescribedUnit) -> tuple[int, ...] | None:
     """Return the exponents of the base units; None if missing or not whole."""
     if unit.base is None:
         return None
@@ -71,7 +71,7 @@ def _read_factor(attributes: Mapping[str, str]) -> float | None:
     return parse_number(attributes.get("factor", "1"))
 
 
-def _check_unit(unit: UnitDefinition) -> Iterator[RuleViolation]:
+def _check_unit(unit: DescribedUnit) -> Iterator[RuleViolation]:
     """Yield faults of a unit: doubled display units, useless factors, no base, or a name that says otherwise."""
     place = f'{DESCRIPTION}:{unit.line}, unit "{unit.name}"'
     for name, count in Counter(unit.display_names).items():
@@ -98,7 +98,7 @@ def _check_unit(unit: UnitDefinition) -> Iterator[RuleViolation]:
         yield from _compare_display_unit(unit, name, attributes, place)
 
 
-def _compare_with_name(unit: UnitDefinition, named_unit: UnitOfMeasurement, place: str) -> Iterator[RuleViolation]:
+def _compare_with_name(unit: DescribedUnit, named_unit: UnitOfMeasurement, place: str) -> Iterator[RuleViolation]:
     """Compare the definition of a unit with its name."""
     assert unit.base is not None
     exponents, factor = _read_exponents(unit), _read_factor(unit.base)
@@ -125,7 +125,7 @@ def _compare_with_name(unit: UnitDefinition, named_unit: UnitOfMeasurement, plac
 
 
 def _compare_display_unit(
-    unit: UnitDefinition, name: str, attributes: Mapping[str, str], place: str
+    unit: DescribedUnit, name: str, attributes: Mapping[str, str], place: str
 ) -> Iterator[RuleViolation]:
     """Compare the conversion to a display unit with both names: shown = factor · value + offset."""
     try:
@@ -163,7 +163,7 @@ def _format_exponents(exponents: tuple[Exponent, ...]) -> str:
     return ".".join(parts) or "1"
 
 
-def _check_type(description: DescribedModel, type_definition: TypeDefinition) -> Iterator[RuleViolation]:
+def _check_type(description: DescribedModel, type_definition: DescribedType) -> Iterator[RuleViolation]:
     """Yield faults of a type: its unit, bounds, items and name."""
     place = f'{DESCRIPTION}:{type_definition.line}, type "{type_definition.name}"'
     unit = type_definition.attributes.get("unit")
@@ -186,16 +186,16 @@ def _check_type(description: DescribedModel, type_definition: TypeDefinition) ->
 
 
 def _check_variable_units(
-    variable: DescribedVariable, units: Mapping[str, UnitDefinition], types: Mapping[str, TypeDefinition]
+    variable: DescribedVariable, units: Mapping[str, DescribedUnit], types: Mapping[str, DescribedType]
 ) -> Iterator[RuleViolation]:
     """Yield units, display units and types that a variable uses and that do not fit."""
     yield from _check_declared_type(variable, types)
     unit, display_unit = variable.get("unit"), variable.get("displayUnit")
     if unit is not None and unit not in units:
         if variable.written.get("unit") is not None:
-            yield RuleViolation("units.declared", f'unit "{unit}" is not defined', variable.place)
+            yield RuleViolation("units.declared", f'unit "{unit}" is not defined', variable.location_in_file)
     elif display_unit is not None and unit is None:
-        yield RuleViolation("units.display", f'displayUnit "{display_unit}" without a unit', variable.place)
+        yield RuleViolation("units.display", f'displayUnit "{display_unit}" without a unit', variable.location_in_file)
     elif (
         display_unit is not None
         and unit is not None
@@ -203,7 +203,7 @@ def _check_variable_units(
         and display_unit != unit
     ):
         message = f'displayUnit "{display_unit}" is not defined for unit "{unit}"'
-        yield RuleViolation("units.display", message, variable.place)
+        yield RuleViolation("units.display", message, variable.location_in_file)
     for alias in variable.aliases:
         alias_display_unit = alias.get("displayUnit")
         if (
@@ -215,32 +215,34 @@ def _check_variable_units(
                 f'displayUnit "{alias_display_unit}" of the alias "{alias.get("name")}" is not defined '
                 f'for unit "{unit or ""}"'
             )
-            yield RuleViolation("units.display", message, variable.place)
+            yield RuleViolation("units.display", message, variable.location_in_file)
     if variable.written.get("relativeQuantity") and variable.type not in FLOATS:
-        yield RuleViolation("types.declared", f"relativeQuantity on a variable of {variable.type}", variable.place)
+        yield RuleViolation(
+            "types.declared", f"relativeQuantity on a variable of {variable.type}", variable.location_in_file
+        )
 
 
-def _check_declared_type(variable: DescribedVariable, types: Mapping[str, TypeDefinition]) -> Iterator[RuleViolation]:
+def _check_declared_type(variable: DescribedVariable, types: Mapping[str, DescribedType]) -> Iterator[RuleViolation]:
     """Yield a declared type that is missing, unknown, or of another kind."""
     type_name = variable.written.get("declaredType")
     if type_name is None:
         if variable.type == "Enumeration":
             message = "an Enumeration without declaredType has no items"
-            yield RuleViolation("types.declared", message, variable.place)
+            yield RuleViolation("types.declared", message, variable.location_in_file)
     elif type_name not in types:
-        yield RuleViolation("types.declared", f'declaredType "{type_name}" is not defined', variable.place)
+        yield RuleViolation("types.declared", f'declaredType "{type_name}" is not defined', variable.location_in_file)
     elif types[type_name].type != variable.type:
         message = f'declaredType "{type_name}" is of {types[type_name].type}, the variable of {variable.type}'
-        yield RuleViolation("types.declared", message, variable.place)
+        yield RuleViolation("types.declared", message, variable.location_in_file)
 
 
-def _check_derivative_units(description: DescribedModel, units: dict[str, UnitDefinition]) -> Iterator[RuleViolation]:
+def _check_derivative_units(description: DescribedModel, units: dict[str, DescribedUnit]) -> Iterator[RuleViolation]:
     """Check units of derivatives: unit of the variable per unit of the independent variable (else seconds)."""
     independent = description.independent
     time_unit_name = independent.get("unit") if independent else None
     time_unit = units.get(time_unit_name) if time_unit_name else None
     for variable in description.variables:
-        state = description.target(variable.written.get("derivative"))
+        state = description.find_referenced_variable(variable.written.get("derivative"))
         if state is None:
             continue
         unit_names = [quantity.get("unit") for quantity in (state, variable)]
@@ -259,4 +261,4 @@ def _check_derivative_units(description: DescribedModel, units: dict[str, UnitDe
         ]
         if without_radian[0] != without_radian[1]:
             message = f'unit "{unit_names[1]}" is not that of "{state.name}" ("{unit_names[0]}") per unit of time'
-            yield RuleViolation("units.derivative", message, variable.place)
+            yield RuleViolation("units.derivative", message, variable.location_in_file)

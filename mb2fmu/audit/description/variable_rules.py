@@ -60,16 +60,18 @@ def _check_names(description: DescribedModel) -> Iterator[RuleViolation]:
                 yield RuleViolation(
                     "variables.unique",
                     f'the name "{name}" is that of line {variables_by_name[name].line} too',
-                    variable.place,
+                    variable.location_in_file,
                 )
             variables_by_name.setdefault(name, variable)
             if not name or any(character in name for character in "\r\n\t"):
-                yield RuleViolation("variables.name", f"{name!r} is empty or holds a control character", variable.place)
+                yield RuleViolation(
+                    "variables.name", f"{name!r} is empty or holds a control character", variable.location_in_file
+                )
             elif is_structured and not _STRUCTURED.match(name):
                 yield RuleViolation(
                     "variables.name",
                     f'"{name}" is no structured name, which variableNamingConvention promises',
-                    variable.place,
+                    variable.location_in_file,
                 )
 
 
@@ -78,13 +80,13 @@ def _check_references(description: DescribedModel) -> Iterator[RuleViolation]:
     for variable in description.variables:
         if variable.reference is None or not 0 <= variable.reference < 2**32:
             message = f"value reference {variable.written.get('valueReference')!r} is no unsigned 32-bit number"
-            yield RuleViolation("variables.reference", message, variable.place)
+            yield RuleViolation("variables.reference", message, variable.location_in_file)
     if description.version == 3:
         for variable in description.variables:
-            first = description.by_reference.get(-1 if variable.reference is None else variable.reference)
+            first = description.variables_by_reference.get(-1 if variable.reference is None else variable.reference)
             if first is not None and first is not variable:
                 message = f'value reference {variable.reference} is that of "{first.name}" too'
-                yield RuleViolation("variables.reference", message, variable.place)
+                yield RuleViolation("variables.reference", message, variable.location_in_file)
         return
     groups: dict[tuple[str, int | None], list[DescribedVariable]] = {}
     for variable in description.variables:
@@ -98,7 +100,7 @@ def _check_references(description: DescribedModel) -> Iterator[RuleViolation]:
 def _check_aliases(group: list[DescribedVariable]) -> Iterator[RuleViolation]:
     """Check FMI 2's aliases: variables of one type with one value reference share one value."""
     names = ", ".join(f'"{variable.name}"' for variable in group)
-    place = group[1].place
+    place = group[1].location_in_file
     settable = [variable for variable in group if variable.causality in {"parameter", "input"}]
     if len(settable) > 1:
         yield RuleViolation(
@@ -121,15 +123,19 @@ def _check_combination(description: DescribedModel, variable: DescribedVariable)
     """Yield causality, variability and initial that do not go together, by the standard's table."""
     pair = variable.causality, variable.variability
     if variable.variability == "continuous" and not variable.is_float:
-        yield RuleViolation("variables.continuous", f"continuous, but of {variable.type}", variable.place)
+        yield RuleViolation("variables.continuous", f"continuous, but of {variable.type}", variable.location_in_file)
         return
     if variable.type == "Clock":
         if variable.causality not in {"input", "output", "local"}:
-            yield RuleViolation("variables.combination", f"a Clock with causality {variable.causality}", variable.place)
+            yield RuleViolation(
+                "variables.combination", f"a Clock with causality {variable.causality}", variable.location_in_file
+            )
         return
     if pair not in _ALLOWED_INITIAL or (variable.causality == "structuralParameter" and description.version == 2):
         yield RuleViolation(
-            "variables.combination", f"causality {pair[0]} and variability {pair[1]} do not go together", variable.place
+            "variables.combination",
+            f"causality {pair[0]} and variability {pair[1]} do not go together",
+            variable.location_in_file,
         )
         return
     initial, allowed = variable.written.get("initial"), _ALLOWED_INITIAL[pair]
@@ -140,7 +146,7 @@ def _check_combination(description: DescribedModel, variable: DescribedVariable)
         return
     allowed_text = " or ".join(sorted(allowed)) or "no initial"
     yield RuleViolation(
-        "variables.initial", f'initial="{initial}"; {" ".join(pair)} allows {allowed_text}', variable.place
+        "variables.initial", f'initial="{initial}"; {" ".join(pair)} allows {allowed_text}', variable.location_in_file
     )
 
 
@@ -155,7 +161,7 @@ def _check_start(description: DescribedModel, variable: DescribedVariable) -> It
     }
     if variable.start is None:
         if is_required and variable.causality != "independent":
-            yield RuleViolation("variables.start_missing", "no start value", variable.place)
+            yield RuleViolation("variables.start_missing", "no start value", variable.location_in_file)
         return
     if variable.causality == "independent" or (variable.initial == "calculated" and variable.causality != "input"):
         subject = (
@@ -163,11 +169,11 @@ def _check_start(description: DescribedModel, variable: DescribedVariable) -> It
             if variable.causality == "independent"
             else 'a variable with initial="calculated"'
         )
-        yield RuleViolation("variables.start_forbidden", f"{subject} has a start value", variable.place)
+        yield RuleViolation("variables.start_forbidden", f"{subject} has a start value", variable.location_in_file)
     count = description.size(variable)
     if variable.type != "Binary" and len(variable.start) not in {1, count}:
         start_text = f"{len(variable.start)} start values for {count} elements"
-        yield RuleViolation("variables.start_type", start_text, variable.place)
+        yield RuleViolation("variables.start_type", start_text, variable.location_in_file)
     for start_text in variable.start:
         yield from _check_start_value(description, variable, start_text)
 
@@ -176,14 +182,14 @@ def _check_start_value(description: DescribedModel, variable: DescribedVariable,
     """Yield a start value that is not of the variable's type."""
     if variable.type == "Boolean":
         if text.strip() not in _BOOLEAN_TEXTS:
-            yield RuleViolation("variables.start_type", f'start "{text}" is no Boolean', variable.place)
+            yield RuleViolation("variables.start_type", f'start "{text}" is no Boolean', variable.location_in_file)
     elif variable.type == "Binary":
         if len(text) % 2 or not re.fullmatch(r"[0-9A-Fa-f]*", text):
-            yield RuleViolation("variables.start_type", f'start "{text}" is not hexadecimal', variable.place)
+            yield RuleViolation("variables.start_type", f'start "{text}" is not hexadecimal', variable.location_in_file)
         max_size = variable.number("maxSize")
         if max_size is not None and len(text) // 2 > max_size:
             text = f"start has {len(text) // 2} bytes, and maxSize is {max_size:g}"
-            yield RuleViolation("variables.start_bounds", text, variable.place)
+            yield RuleViolation("variables.start_bounds", text, variable.location_in_file)
     elif variable.type != "String":
         yield from _check_start_number(description, variable, text)
 
@@ -197,26 +203,32 @@ def _check_start_number(description: DescribedModel, variable: DescribedVariable
     value = parse_number(text)
     is_integral = variable.type in INTEGERS or variable.type == "Enumeration"
     if value is None or (is_integral and not re.fullmatch(r"\s*[+-]?\d+\s*", text)):
-        yield RuleViolation("variables.start_type", f'start "{text}" is no {variable.type}', variable.place)
+        yield RuleViolation("variables.start_type", f'start "{text}" is no {variable.type}', variable.location_in_file)
         return
     if math.isnan(value):
-        yield RuleViolation("variables.start_type", "start is not a number", variable.place)
+        yield RuleViolation("variables.start_type", "start is not a number", variable.location_in_file)
     type_minimum, type_maximum = RANGES.get(variable.type, (-math.inf, math.inf))
     too_large = variable.type == "Float32" and MAX_SINGLE_PRECISION < abs(value) < math.inf
     too_large = too_large or (math.isinf(value) and "INF" not in text)
     if too_large or (is_integral and not type_minimum <= int(text) <= type_maximum):
-        yield RuleViolation("variables.start_type", f"start {text} does not fit into {variable.type}", variable.place)
+        yield RuleViolation(
+            "variables.start_type", f"start {text} does not fit into {variable.type}", variable.location_in_file
+        )
     minimum, maximum = variable.number("min"), variable.number("max")
     if minimum is not None and value < minimum:
-        yield RuleViolation("variables.start_bounds", f"start {value:g} is beyond min {minimum:g}", variable.place)
+        yield RuleViolation(
+            "variables.start_bounds", f"start {value:g} is beyond min {minimum:g}", variable.location_in_file
+        )
     if maximum is not None and value > maximum:
-        yield RuleViolation("variables.start_bounds", f"start {value:g} is beyond max {maximum:g}", variable.place)
+        yield RuleViolation(
+            "variables.start_bounds", f"start {value:g} is beyond max {maximum:g}", variable.location_in_file
+        )
     if variable.type == "Enumeration":
         declared = variable.written.get("declaredType")
         items = next((each.items for each in description.types if each.name == declared), ())
         if items and text.strip() not in {item.get("value", "").strip() for item in items}:
             yield RuleViolation(
-                "variables.start_bounds", f"start {text} is none of the enumeration's values", variable.place
+                "variables.start_bounds", f"start {text} is none of the enumeration's values", variable.location_in_file
             )
 
 
@@ -225,43 +237,51 @@ def _check_bounds(variable: DescribedVariable) -> Iterator[RuleViolation]:
     minimum, maximum, nominal = variable.number("min"), variable.number("max"), variable.number("nominal")
     for name, bound in (("min", minimum), ("max", maximum)):
         if bound is not None and math.isnan(bound):
-            yield RuleViolation("variables.bounds", f"{name} is not a number", variable.place)
+            yield RuleViolation("variables.bounds", f"{name} is not a number", variable.location_in_file)
     if (
         minimum is not None
         and maximum is not None
         and minimum > maximum
         and (variable.written.get("min") or variable.written.get("max"))
     ):
-        yield RuleViolation("variables.bounds", f"min {minimum:g} is above max {maximum:g}", variable.place)
+        yield RuleViolation("variables.bounds", f"min {minimum:g} is above max {maximum:g}", variable.location_in_file)
     if nominal is not None and not (nominal > 0.0 and math.isfinite(nominal)):
-        yield RuleViolation("variables.nominal", f"nominal {nominal:g} is not a positive number", variable.place)
+        yield RuleViolation(
+            "variables.nominal", f"nominal {nominal:g} is not a positive number", variable.location_in_file
+        )
 
 
 def _check_derivative(description: DescribedModel, variable: DescribedVariable) -> Iterator[RuleViolation]:
     """Yield a derivative of nothing, of itself, or of another type or size; and faults of states."""
     reference = variable.written.get("derivative")
-    state = description.target(reference)
+    state = description.find_referenced_variable(reference)
     if reference is not None:
         if state is None:
             yield RuleViolation(
-                "variables.derivative", f"derivative={reference}, but there is no such variable", variable.place
+                "variables.derivative",
+                f"derivative={reference}, but there is no such variable",
+                variable.location_in_file,
             )
         elif state is variable:
-            yield RuleViolation("variables.derivative", "is declared as its own derivative", variable.place)
+            yield RuleViolation("variables.derivative", "is declared as its own derivative", variable.location_in_file)
         elif state.variability != "continuous" or variable.variability != "continuous" or not state.is_float:
             message = f'the derivative of "{state.name}", but not both are continuous floating point variables'
-            yield RuleViolation("variables.derivative", message, variable.place)
+            yield RuleViolation("variables.derivative", message, variable.location_in_file)
         elif description.size(state) != description.size(variable):
             yield RuleViolation(
-                "variables.derivative", f'"{state.name}", whose derivative it is, has another size', variable.place
+                "variables.derivative",
+                f'"{state.name}", whose derivative it is, has another size',
+                variable.location_in_file,
             )
     is_state = variable in description.state_set
     if variable.written.get("reinit") is not None and not is_state:
         reinit_text = "true" if variable.flag("reinit") else "false"
-        yield RuleViolation("variables.reinit", f"reinit={reinit_text}, but it is no continuous state", variable.place)
+        yield RuleViolation(
+            "variables.reinit", f"reinit={reinit_text}, but it is no continuous state", variable.location_in_file
+        )
     if is_state and variable.causality not in {"local", "output"}:
         yield RuleViolation(
-            "variables.state", f"a continuous state with causality {variable.causality}", variable.place
+            "variables.state", f"a continuous state with causality {variable.causality}", variable.location_in_file
         )
 
 
@@ -269,10 +289,14 @@ def _check_special_attributes(description: DescribedModel, variable: DescribedVa
     """Yield attributes on variables that cannot have them."""
     if variable.written.get("canHandleMultipleSetPerTimeInstant") is not None and variable.causality != "input":
         yield RuleViolation(
-            "variables.multiple_set", "canHandleMultipleSetPerTimeInstant, but it is no input", variable.place
+            "variables.multiple_set",
+            "canHandleMultipleSetPerTimeInstant, but it is no input",
+            variable.location_in_file,
         )
     if variable.flag("intermediateUpdate") and (variable.causality == "parameter" or variable.type == "Clock"):
-        yield RuleViolation("variables.intermediate", f"intermediateUpdate on a {variable.causality}", variable.place)
+        yield RuleViolation(
+            "variables.intermediate", f"intermediateUpdate on a {variable.causality}", variable.location_in_file
+        )
     del description
 
 
@@ -286,11 +310,11 @@ def _check_independent(description: DescribedModel) -> Iterator[RuleViolation]:
     for variable in independent_variables:
         if not variable.is_float:
             yield RuleViolation(
-                "variables.independent", f"the independent variable is of {variable.type}", variable.place
+                "variables.independent", f"the independent variable is of {variable.type}", variable.location_in_file
             )
         if variable.written.get("initial") is not None:
             yield RuleViolation(
-                "variables.independent", "the independent variable must not have initial", variable.place
+                "variables.independent", "the independent variable must not have initial", variable.location_in_file
             )
 
 
@@ -299,31 +323,37 @@ def _check_dimensions(description: DescribedModel, variable: DescribedVariable) 
     for dimension in variable.dimensions:
         if (dimension.start is None) == (dimension.reference is None):
             yield RuleViolation(
-                "variables.dimension", "a Dimension needs either start or valueReference", variable.place
+                "variables.dimension", "a Dimension needs either start or valueReference", variable.location_in_file
             )
         elif dimension.start is not None:
             if (parse_number(dimension.start) or 0) < 1:
-                yield RuleViolation("variables.dimension", f"a Dimension of {dimension.start} elements", variable.place)
+                yield RuleViolation(
+                    "variables.dimension", f"a Dimension of {dimension.start} elements", variable.location_in_file
+                )
         else:
-            source = description.target(dimension.reference)
+            source = description.find_referenced_variable(dimension.reference)
             if source is None:
                 yield RuleViolation(
-                    "variables.dimension", f"there is no variable {dimension.reference} for a Dimension", variable.place
+                    "variables.dimension",
+                    f"there is no variable {dimension.reference} for a Dimension",
+                    variable.location_in_file,
                 )
             elif source.type != "UInt64" or not (
                 source.causality == "structuralParameter" or source.variability == "constant"
             ):
                 message = f'"{source.name}" sizes a Dimension, but is no structural parameter or constant of UInt64'
-                yield RuleViolation("variables.dimension", message, variable.place)
+                yield RuleViolation("variables.dimension", message, variable.location_in_file)
             elif source.start and (parse_number(source.start[0]) or 0) < 1:
                 yield RuleViolation(
                     "variables.dimension",
                     f'"{source.name}" makes a Dimension of {source.start[0]} elements',
-                    variable.place,
+                    variable.location_in_file,
                 )
     if variable.dimensions and (variable.type == "Clock" or variable.causality == "structuralParameter"):
         yield RuleViolation(
-            "variables.dimension", f"{variable.causality} of {variable.type} with a Dimension", variable.place
+            "variables.dimension",
+            f"{variable.causality} of {variable.type} with a Dimension",
+            variable.location_in_file,
         )
 
 
@@ -348,35 +378,37 @@ def _check_clock_timing(variable: DescribedVariable, interval_kind: str | None) 
             continue
         if not (value >= 0.0 if lower_limit is None else value > lower_limit):
             message = f"{name} {value:g} is {'negative' if lower_limit is None else 'not positive'}"
-            yield RuleViolation("variables.clocks", message, variable.place)
+            yield RuleViolation("variables.clocks", message, variable.location_in_file)
         if interval_kind is not None and interval_kind not in _PERIODIC_INTERVALS:
             yield RuleViolation(
-                "variables.clocks", f"{name} on a {interval_kind} Clock, which has no period", variable.place
+                "variables.clocks", f"{name} on a {interval_kind} Clock, which has no period", variable.location_in_file
             )
         elif name in _REQUIRED_ATTRIBUTES and _REQUIRED_ATTRIBUTES[name] not in variable.written:
-            yield RuleViolation("variables.clocks", f"{name} without {_REQUIRED_ATTRIBUTES[name]}", variable.place)
+            yield RuleViolation(
+                "variables.clocks", f"{name} without {_REQUIRED_ATTRIBUTES[name]}", variable.location_in_file
+            )
 
 
 def _check_clocks(description: DescribedModel, variable: DescribedVariable) -> Iterator[RuleViolation]:
     """Yield clocks without an interval, and variables whose clock or previous value is wrong."""
     for reference in variable.written.get("clocks", "").split():
-        clock = description.target(reference)
+        clock = description.find_referenced_variable(reference)
         if clock is None or clock.type != "Clock":
-            yield RuleViolation("variables.clocks", f"clocks={reference}, which is no Clock", variable.place)
+            yield RuleViolation("variables.clocks", f"clocks={reference}, which is no Clock", variable.location_in_file)
     if variable.clocked and variable.variability not in {"discrete", "tunable"}:
-        yield RuleViolation("variables.clocks", f"clocked, but {variable.variability}", variable.place)
+        yield RuleViolation("variables.clocks", f"clocked, but {variable.variability}", variable.location_in_file)
     if variable.type == "Clock" and not variable.written.get("intervalVariability"):
-        yield RuleViolation("variables.clocks", "a Clock without intervalVariability", variable.place)
+        yield RuleViolation("variables.clocks", "a Clock without intervalVariability", variable.location_in_file)
     interval_kind = variable.written.get("intervalVariability")
     declared_attributes = {"intervalDecimal", "intervalCounter"} & variable.written.keys()
     if variable.type == "Clock" and interval_kind == "constant" and not declared_attributes:
         message = "a constant Clock without intervalDecimal and intervalCounter: nobody knows when it ticks"
-        yield RuleViolation("variables.clocks", message, variable.place)
+        yield RuleViolation("variables.clocks", message, variable.location_in_file)
     if variable.type == "Clock":
         yield from _check_clock_timing(variable, interval_kind)
     previous = variable.written.get("previous")
     if previous is not None:
-        previous_variable = description.target(previous)
+        previous_variable = description.find_referenced_variable(previous)
         if (
             previous_variable is None
             or previous_variable is variable
@@ -386,9 +418,11 @@ def _check_clocks(description: DescribedModel, variable: DescribedVariable) -> I
             yield RuleViolation(
                 "variables.previous",
                 f"previous={previous} is no variable that can hold its value before",
-                variable.place,
+                variable.location_in_file,
             )
         if not variable.clocked or variable.variability != "discrete":
             yield RuleViolation(
-                "variables.previous", "previous on a variable that is not clocked and discrete", variable.place
+                "variables.previous",
+                "previous on a variable that is not clocked and discrete",
+                variable.location_in_file,
             )

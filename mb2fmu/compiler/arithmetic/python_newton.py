@@ -91,7 +91,7 @@ class ContradictionError(NoSolutionError):
         Exception.__init__(self, f"no solution is found for {name}: they contradict each other and stay open, {told}")
 
 
-class OutsideError(SingularMatrixError):
+class NonPositiveValueError(SingularMatrixError):
     """A value that must be positive is not.
 
     Args:
@@ -134,7 +134,7 @@ def newton(
         OtherBranchError: If the path ends in a singular position, and there is a solution beyond it.
         NoSolutionError: If neither the steps nor F become small.
     """
-    closing = _Closing(name, rows, [float(value) for value in theta[len(theta) - 2 * len(rows) :]])
+    closing = _ResidualTolerance(name, rows, [float(value) for value in theta[len(theta) - 2 * len(rows) :]])
     found, residual = _iterate(n, body, theta, guess, closing, on_path=True)
     if found is not None:
         return found
@@ -144,7 +144,7 @@ def newton(
     raise NoSolutionError(name, residual)
 
 
-class _Closing:
+class _ResidualTolerance:
     """The residual that each row may keep.
 
     Args:
@@ -158,7 +158,7 @@ class _Closing:
         self._name, self._rows = name, rows
         self._unit, self._limit = limits[:n], limits[n:]
 
-    def gaps(self, residual: Sequence[float], size: float) -> dict[str, float]:
+    def violated_residuals(self, residual: Sequence[float], size: float) -> dict[str, float]:
         """Return the residuals of the rows that exceed their limits, in the rows' own units.
 
         Args:
@@ -175,11 +175,11 @@ class _Closing:
 
     def is_closed(self, residual: Sequence[float]) -> bool:
         """Return whether the residual is so small that no further step is needed."""
-        return not self.gaps(residual, 0.0) if self._rows else _largest(residual) <= _RESIDUAL
+        return not self.violated_residuals(residual, 0.0) if self._rows else _largest(residual) <= _RESIDUAL
 
-    def refuse(self, residual: Sequence[float], size: float) -> None:
+    def raise_if_not_closed(self, residual: Sequence[float], size: float) -> None:
         """Raise if rows are still open before the last step of that size."""
-        gaps = self.gaps(residual, size)
+        gaps = self.violated_residuals(residual, size)
         if gaps:
             raise ContradictionError(self._name, gaps)
 
@@ -189,7 +189,7 @@ def _iterate(
     body: Callable[..., Sequence[float]],
     theta: Any,
     guess: Sequence[float],
-    closing: _Closing,
+    closing: _ResidualTolerance,
     *,
     on_path: bool,
 ) -> tuple[list[float] | None, float]:
@@ -203,7 +203,7 @@ def _iterate(
         return _largest(values[:n]), values[n:], values[:n]
 
     y = [float(value) for value in guess]
-    path = _Path(at, y)
+    path = _NewtonPath(at, y)
     way: Sequence[float] = [0.0] * n
     residual, step, left_over = at(y)
     for _ in range(_ITERATIONS):
@@ -211,7 +211,7 @@ def _iterate(
             break
         size = _largest(step)
         if size <= _STEP or size * (_largest(way) + size) <= _ERROR:
-            closing.refuse(left_over, size)
+            closing.raise_if_not_closed(left_over, size)
             return [a + b for a, b in zip(y, step, strict=True)], residual
         part = 1.0
         for _ in range(_HALVINGS):
@@ -220,7 +220,7 @@ def _iterate(
             if not on_path and left < math.inf:
                 break
             if left <= max(_SCARCELY, 1.0 - 0.5 * part) * residual and (
-                residual <= _RESIDUAL or path.is_kept(y, (residual, step), part, tried, found)
+                residual <= _RESIDUAL or path.stays_on_path(y, (residual, step), part, tried, found)
             ):
                 break
             part = part * 0.5
@@ -231,7 +231,7 @@ def _iterate(
     return (y if residual < math.inf and closing.is_closed(left_over) else None), residual
 
 
-class _Path:
+class _NewtonPath:
     """Newton's path from a guess; it ends where the determinant of F's Jacobian changes its sign.
 
     Args:
@@ -243,7 +243,7 @@ class _Path:
         self._at, self._guess = at, list(guess)
         self._of_guess: int | None = None
 
-    def is_kept(
+    def stays_on_path(
         self,
         y: Sequence[float],
         before: tuple[float, Sequence[float]],

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from .python_least_norm import array_least_norm_factor, array_least_norm_solve, least_norm_factor, least_norm_solve
-from .python_newton import NoSolutionError, OutsideError, SingularMatrixError, array_newton, newton
+from .python_newton import NonPositiveValueError, NoSolutionError, SingularMatrixError, array_newton, newton
 
-__all__ = ["ARRAY", "FAST", "IEEE", "NoSolutionError", "OutsideError", "SingularMatrixError"]
+__all__ = ["ARRAY", "FAST", "IEEE", "NoSolutionError", "NonPositiveValueError", "SingularMatrixError"]
 
 Pieces = tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]
 Factors = tuple[Any, ...]
@@ -85,7 +85,7 @@ def _select(condition: float, a: float, b: float) -> float:
 def _inside(a: float, clause: str) -> float:
     """Return a, which must be positive; else raise with the clause that says what is wrong."""
     if not 0.0 < a < math.inf:
-        raise OutsideError(clause)
+        raise NonPositiveValueError(clause)
     return a
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ValidationError
 
 
-def require_slope(what: str, states: Sequence[str], x_dot: npt.NDArray[np.float64]) -> None:
+def require_finite_start_derivative(what: str, states: Sequence[str], x_dot: npt.NDArray[np.float64]) -> None:
     """Refuse a start without x': SciPy's first step would be NaN, which it makes smaller for ever.
 
     Args:

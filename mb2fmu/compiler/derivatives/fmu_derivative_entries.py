@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.derivatives.forward_derivatives import add_jacobian_entry, add_tangent_entry, list_variables
 from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
 from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
-from mb2fmu.compiler.program.program import Entry, Op, Program
+from mb2fmu.compiler.program.program import EntryPoint, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.pruning import find_needed_nodes, prune_program
@@ -65,7 +65,7 @@ def add_fmu_derivatives(program: Program, *, adjoint: bool = True) -> ProgramWit
     entries = dict(program.entries)
     labels = tuple(f"{name} {label}" for name in DIFFERENTIATED_ENTRIES for label in entries[name].labels)
     results = tuple(node for name in DIFFERENTIATED_ENTRIES for node in entries[name].results)
-    entries["results"] = Entry("results", labels, results)
+    entries["results"] = EntryPoint("results", labels, results)
     whole, source = make_newton_solutions_differentiable(dataclasses.replace(program, entries=entries), "results")
     whole, motion = make_newton_solutions_differentiable(whole, "rhs")
     start_source = "rhs"
@@ -99,7 +99,7 @@ def _x_dot_dependencies(program: Program) -> list[int]:
         reads[node] = 1
     for node in np.flatnonzero(program.op == Op.STATE).tolist():
         reads[node] = 2 << int(program.a[node])
-    first, second, others = program.pairs()
+    first, second, others = program.operand_pairs()
     for node in np.flatnonzero(wanted).tolist():
         reads[node] |= reads[first[node]] | reads[second[node]]
         for operand in others.get(node, ()):
@@ -159,6 +159,6 @@ def _separate_time_column(
     for part, mask in (("jacobian", by_state), ("jacobian_time", ~by_state)):
         picked = np.flatnonzero(mask)
         labels = tuple(everything.labels[i] for i in picked)
-        entries[part] = Entry(part, labels, tuple(everything.results[i] for i in picked))
+        entries[part] = EntryPoint(part, labels, tuple(everything.results[i] for i in picked))
     finished = _remove_results_entry(dataclasses.replace(program, entries=entries))
     return ProgramWithDerivatives(finished, rows[by_state], columns[by_state], rows[~by_state])

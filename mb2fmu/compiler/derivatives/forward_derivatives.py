@@ -32,7 +32,7 @@ from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPER
 from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
 from mb2fmu.compiler.derivatives.zero_derivative_masks import ForwardMasks
 from mb2fmu.compiler.numerics.linear_solve import solve_written_out_system
-from mb2fmu.compiler.program.program import Block, Op, Program, WrittenOutSystem
+from mb2fmu.compiler.program.program import Op, Program, SolveBlock, WrittenOutSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgram, factor_entry_row_and_column
 from mb2fmu.compiler.program.pruning import prune_program
@@ -74,7 +74,7 @@ class TangentSumBuilder:
         self._innermost: dict[int, int] = {}
         self._factors: dict[int, frozenset[int]] = {}
 
-    def of(self, plus: Sequence[DerivativeTerm], minus: Sequence[DerivativeTerm] = ()) -> int:
+    def build_sum(self, plus: Sequence[DerivativeTerm], minus: Sequence[DerivativeTerm] = ()) -> int:
         """Return the sum of some terms less the sum of others."""
         terms = (*plus, *minus)
         if len(terms) == 1 or self._way == "plain":
@@ -88,7 +88,7 @@ class TangentSumBuilder:
         if again:
             ways.append(self._by_derivative)
         ways.append(self._as_it_stands)
-        return self._builder.shortest([partial(way, plus, minus) for way in ways])
+        return self._builder.build_smallest_alternative([partial(way, plus, minus) for way in ways])
 
     def _derivative_in(self, term: DerivativeTerm) -> int:
         """Return the terms that the product rule does not produce."""
@@ -112,7 +112,9 @@ class TangentSumBuilder:
         known = self._factors.get(node)
         if known is None:
             b = self._builder
-            known = self._factors[node] = frozenset(factor for factor in b.factors(node) if b.rank(factor) > 0)
+            known = self._factors[node] = frozenset(
+                factor for factor in b.factors(node) if b.variability_rank(factor) > 0
+            )
         return known
 
     def _as_it_stands(self, plus: Iterable[DerivativeTerm], minus: Iterable[DerivativeTerm]) -> int:
@@ -376,7 +378,7 @@ class _ForwardDifferentiation:
                 continue
             tangent = self._tangent_of(node)
             if self._sources is not None:
-                tangent = {i: self._sources.tangent(node, d) for i, d in tangent.items()}
+                tangent = {i: self._sources.masked_tangent(node, d) for i, d in tangent.items()}
             if self._zero in tangent.values():
                 tangent = {i: d for i, d in tangent.items() if d != self._zero}
             self._tangent[node] = tangent
@@ -419,7 +421,7 @@ class _ForwardDifferentiation:
         if node in self._systems:
             return self._of_system(node)
         if code in _SUM_AND_PRODUCT_OPERATIONS:  # nearly all
-            return {i: self._sums.of(*terms) for i, terms in sorted(self._terms_of(node).items())}
+            return {i: self._sums.build_sum(*terms) for i, terms in sorted(self._terms_of(node).items())}
         if code == _DIV:
             return self._of_quotient(node)
         op, index = Op(code), int(program.a[node])
@@ -473,7 +475,7 @@ class _ForwardDifferentiation:
         value, divisor = self._copy.node[node], self._copy.node[y]
         return {
             i: b.div(
-                self._sums.of(
+                self._sums.build_sum(
                     [(self._one, dx[i])] if i in dx else [],
                     [(value, dy[i])] if i in dy else [],
                 ),
@@ -528,7 +530,7 @@ class _ForwardDifferentiation:
                         if i != j:
                             less[j].append((x[i], slope[direction]))
                 residual = [
-                    self._sums.of([(self._one, known[direction])] if direction in known else [], terms)
+                    self._sums.build_sum([(self._one, known[direction])] if direction in known else [], terms)
                     for known, terms in zip(right, less, strict=True)
                 ]
                 for i, d in zip(
@@ -575,14 +577,14 @@ class _LeastNormTangent:
     """
 
     builder: ProgramBuilder
-    block: Block
+    block: SolveBlock
     factor: int
     entries: dict[int, int]
     twofold_solution: list[int]
     left: list[int]
 
     @classmethod
-    def of(cls, copy: CopiedProgram, solve: Block) -> _LeastNormTangent:
+    def of(cls, copy: CopiedProgram, solve: SolveBlock) -> _LeastNormTangent:
         """Return the copy of a solve of least norm, with the matrix that its factors were made of."""
         b, old = copy.builder, copy.program.blocks[solve.factor]
         factor = copy.factor[solve.factor]
@@ -605,14 +607,14 @@ class _LeastNormTangent:
 
 
 def multiply_factored_matrix(
-    b: ProgramBuilder, factor: Block, entries: Mapping[int, int], x: Sequence[int]
+    b: ProgramBuilder, factor: SolveBlock, entries: Mapping[int, int], x: Sequence[int]
 ) -> list[int]:
     """Return a x, of the entries of A that are not zero by operand of its factor block."""
     return [b.sum(row) for row in _form_row_products(b, factor, entries, x)]
 
 
 def _form_row_products(
-    b: ProgramBuilder, factor: Block, entries: Mapping[int, int], x: Sequence[int]
+    b: ProgramBuilder, factor: SolveBlock, entries: Mapping[int, int], x: Sequence[int]
 ) -> list[list[int]]:
     """Return matrix · x row by row, for a sparse matrix whose entries are numbered by position in the block."""
     products: list[list[int]] = [[] for _ in range(factor.size)]

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
-from mb2fmu.compiler.program.program import Block, Op, Program
+from mb2fmu.compiler.program.program import Op, Program, SolveBlock
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.pruning import find_needed_nodes
@@ -64,7 +64,7 @@ class _DifferentiableCopy(CopiedProgram):
         self._order = order
         super().__init__(program, builder, entries=())
 
-    def _newton(self, block: Block) -> list[int]:
+    def _newton(self, block: SolveBlock) -> list[int]:
         """Replace a solution by Newton steps from its frozen value; their derivatives are the implicit function's."""
         b, n = self.builder, block.size
         y = [b.unary(Op.FROZEN, node) for node in super()._newton(block)]

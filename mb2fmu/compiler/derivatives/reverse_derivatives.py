@@ -27,7 +27,7 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
 )
 from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
 from mb2fmu.compiler.derivatives.zero_derivative_masks import SELECTION_OPERATIONS, ReverseMasks
-from mb2fmu.compiler.program.program import Block, Op, Program
+from mb2fmu.compiler.program.program import Op, Program, SolveBlock
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgram, factor_entry_row_and_column
 from mb2fmu.compiler.program.pruning import prune_program
@@ -126,11 +126,11 @@ class _ReverseDifferentiation:
     def _spread(self, op: int, node: int, adjoint: int) -> None:
         """Add each operand's share of a node's adjoint."""
         operands, nodes, readers = self._operands[node], self._copy.node, self._readers
-        readers.spread(node)
+        readers.propagate_readers(node)
         if op == _MUL:
             x, y = operands
-            self._add(x, readers.share(node, self._builder.mul(nodes[y], adjoint), y))
-            self._add(y, readers.share(node, self._builder.mul(nodes[x], adjoint), x))
+            self._add(x, readers.masked_share(node, self._builder.mul(nodes[y], adjoint), y))
+            self._add(y, readers.masked_share(node, self._builder.mul(nodes[x], adjoint), x))
         elif op in _SUM_OPERATIONS:
             x, y = operands
             self._add(x, adjoint)
@@ -138,7 +138,7 @@ class _ReverseDifferentiation:
         else:
             shares = self._shares_of(Op(op), node, [nodes[operand] for operand in operands], adjoint)
             for operand, share in zip(operands, shares, strict=True):
-                self._add(operand, share if op in SELECTION_OPERATIONS else readers.share(node, share))
+                self._add(operand, share if op in SELECTION_OPERATIONS else readers.masked_share(node, share))
 
     def _shares_of(self, op: Op, node: int, nodes: list[int], adjoint: int) -> list[int]:
         """Return the share of each operand, for operations other than products and sums."""
@@ -172,7 +172,7 @@ class _ReverseDifferentiation:
         block = self._program.blocks[index]
         if block.kind == "newton":
             return  # smoothing has left it a number
-        first, share_of = self._results[index][0], self._readers.share
+        first, share_of = self._results[index][0], self._readers.masked_share
         old = self._program.blocks[block.factor]
         x = self._copy.solution[index]
         right = b.solution(self._transposed(block.factor), [adjoints.get(i, zero) for i in range(old.size)])
@@ -190,7 +190,7 @@ class _ReverseDifferentiation:
             self._add(operand, share_of(first, b.sum([b.neg(share), *terms])))
 
     def _of_least_norm(
-        self, block: Block, adjoints: Sequence[int], right: Sequence[int]
+        self, block: SolveBlock, adjoints: Sequence[int], right: Sequence[int]
     ) -> list[tuple[list[int], list[int]]]:
         """Return the columns and rows of the two extra terms of a least-norm solution."""
         b, copy, old = self._builder, self._copy, self._program.blocks[block.factor]
@@ -209,4 +209,4 @@ class _ReverseDifferentiation:
             return self._copy.factor[factor]
         n = old.size
         operands = tuple(self._copy.node[old.operands[j * n + i]] for i in range(n) for j in range(n))
-        return self._builder.block(Block(old.kind, n, operands, name=old.name))
+        return self._builder.block(SolveBlock(old.kind, n, operands, name=old.name))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.derivatives.forward_derivatives import add_jacobian_entry, add_tangent_entry, list_variables
 from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
 from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
-from mb2fmu.compiler.program.program import Entry, Program
+from mb2fmu.compiler.program.program import EntryPoint, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.pruning import find_needed_nodes, prune_program
@@ -134,7 +134,7 @@ def _mirror_hessian_entries(
     ]
     results = tuple(entry.results[place] for _, _, place in kept)
     labels = tuple(entry.labels[place] for _, _, place in kept)
-    entries = {**program.entries, "hessian": Entry("hessian", labels, results)}
+    entries = {**program.entries, "hessian": EntryPoint("hessian", labels, results)}
     places = np.array([i for i, _, _ in kept], dtype=np.intp), np.array([j for _, j, _ in kept], dtype=np.intp)
     return dataclasses.replace(program, entries=entries), places
 

@@ -15,7 +15,7 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
     list_variables,
 )
 from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
-from mb2fmu.compiler.program.program import Entry, Program
+from mb2fmu.compiler.program.program import EntryPoint, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.pruning import prune_program
@@ -49,7 +49,7 @@ def add_variational_states(program: Program, to: Sequence[VariableReference], or
     varied = _VariationalResults(CopiedProgram(whole, builder), to, len(states), sources)
     for name in sources:
         labels = program.entries["outputs"].labels if name == "outputs" else states
-        along = [node for k in range(len(to)) for node in varied.along(name, k)]
+        along = [node for k in range(len(to)) for node in varied.result_derivatives(name, k)]
         builder.entry(
             name,
             (*labels, *(f"d {label} / d {other}" for other, _ in to for label in labels)),
@@ -57,7 +57,9 @@ def add_variational_states(program: Program, to: Sequence[VariableReference], or
         )
     if "initialize" not in sources:
         start = [builder.state(i) for i in range(len(states))]
-        builder.entry("initialize", carried, [*start, *(node for k in range(len(to)) for node in varied.first(k))])
+        builder.entry(
+            "initialize", carried, [*start, *(node for k in range(len(to)) for node in varied.initial_sensitivities(k))]
+        )
     for source in set(sources.values()) - program.entries.keys():
         builder.forget(source)
     return prune_program(builder.build())
@@ -75,7 +77,7 @@ def add_variational_jacobian(native: ProgramWithDerivatives, to: Sequence[Variab
     n = len(native.program.layout.states)
     varied = add_variational_states(dataclasses.replace(native.program, entries=kept), to, order=2)
     rates = varied.entries["rhs"]
-    entries = {**varied.entries, "rates": Entry("rates", rates.labels[n:], rates.results[n:])}
+    entries = {**varied.entries, "rates": EntryPoint("rates", rates.labels[n:], rates.results[n:])}
     builder = ProgramBuilder(varied.layout)
     copy = CopiedProgram(dataclasses.replace(varied, entries=entries), builder)
     variables = [*list_variables(varied, ("states",))[:n], *list_variables(varied, ("time",))]
@@ -86,7 +88,7 @@ def add_variational_jacobian(native: ProgramWithDerivatives, to: Sequence[Variab
     entries = {name: entry for name, entry in found.entries.items() if name not in {"rates", "jacobian_rates"}}
     for name, which in (("jacobian", ~by_time), ("jacobian_time", by_time)):
         more, old = np.flatnonzero(which).tolist(), entries[name]
-        entries[name] = Entry(
+        entries[name] = EntryPoint(
             name, (*old.labels, *(labels[i] for i in more)), (*old.results, *(nodes[i] for i in more))
         )
     return ProgramWithDerivatives(
@@ -117,9 +119,9 @@ class _VariationalResults:
             found += [self._copy.builder.state(i) for i in range(len(found), self._n)]
         return found
 
-    def along(self, name: str, k: int) -> list[int]:
+    def result_derivatives(self, name: str, k: int) -> list[int]:
         """Return the derivatives of the results by the k-th θ."""
-        carried = self.first(k) if name == "initialize" else self._carried(k)
+        carried = self.initial_sensitivities(k) if name == "initialize" else self._carried(k)
         leaf = self._to[k][1]
         along: dict[tuple[VariableGroup, int], int] = {("states", i): node for i, node in enumerate(carried)}
         if leaf[0] == "parameters":
@@ -127,7 +129,7 @@ class _VariationalResults:
         found = form_directional_derivatives(self._copy, along, self._copy.program.entries[self._sources[name]].results)
         return found if name == "outputs" else [*found, *carried[len(found) :]]
 
-    def first(self, k: int) -> list[int]:
+    def initial_sensitivities(self, k: int) -> list[int]:
         """Return the initial S: 1 where θ is the state's own start value."""
         leaf, b = self._to[k][1], self._copy.builder
         return [b.constant(float(leaf == ("states", i))) for i in range(self._n)]

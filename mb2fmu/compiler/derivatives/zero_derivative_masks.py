@@ -131,7 +131,7 @@ class _PathMasks:
         self._mask: dict[int, int] = {}
         self._least: dict[int, int] = {}
 
-    def path(self, is_open: Callable[[], int], implied: int = 0) -> int:
+    def add_path(self, is_open: Callable[[], int], implied: int = 0) -> int:
         """Return a new bit.
 
         Args:
@@ -142,7 +142,7 @@ class _PathMasks:
         self._implied.append(implied)
         return 1 << (len(self._open) - 1)
 
-    def least(self, paths: int) -> int:
+    def drop_implied_paths(self, paths: int) -> int:
         """Return the paths without those that are open only where others of them are."""
         if paths not in self._least:
             found = paths
@@ -154,7 +154,7 @@ class _PathMasks:
 
     def mask(self, paths: int) -> int:
         """Return the node that is 1 where one of some paths is open, else 0."""
-        paths = self.least(paths)
+        paths = self.drop_implied_paths(paths)
         if paths not in self._mask:
             b, found = self.builder, self.builder.constant(0.0)
             for i in _iterate_bits(paths):
@@ -162,10 +162,10 @@ class _PathMasks:
             self._mask[paths] = found
         return self._mask[paths]
 
-    def weighted(self, seed: int) -> int:
+    def add_seed_path(self, seed: int) -> int:
         """Return the bit of a path that is open where a seed is not 0."""
         b = self.builder
-        return self.path(lambda: b.unary(Op.NOT, b.binary(Op.EQ, seed, b.constant(0.0))))
+        return self.add_path(lambda: b.unary(Op.NOT, b.binary(Op.EQ, seed, b.constant(0.0))))
 
 
 class ReverseMasks:
@@ -184,17 +184,17 @@ class ReverseMasks:
         program = copy.program
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
-        moving = [copy.builder.rank(node) > 1 for node in copy.node]
+        moving = [copy.builder.variability_rank(node) > 1 for node in copy.node]
         self._hazards = NonFiniteNodes(program, moving, operands)
         self._masks = _PathMasks(copy.builder)
         self._paths = [0] * len(program)
         self._branches: dict[tuple[int, int], tuple[int, int]] = {}
         for result, weight in zip(results, weights, strict=True):
-            self._paths[result] |= self._masks.weighted(weight)
+            self._paths[result] |= self._masks.add_seed_path(weight)
         self._first_branch = 1 << len(results)
         self._needed = any(self._hazards.wild)
 
-    def spread(self, node: int) -> None:
+    def propagate_readers(self, node: int) -> None:
         """Pass the readers of a node on to its operands."""
         paths = self._paths[node]
         if not (paths and self._needed):
@@ -216,8 +216,8 @@ class ReverseMasks:
         key = (paths, condition)
         if key not in self._branches:
             self._branches[key] = (
-                masks.path(lambda: b.binary(Op.AND, masks.mask(paths), condition), paths),
-                masks.path(lambda: b.binary(Op.AND, masks.mask(paths), b.unary(Op.NOT, condition)), paths),
+                masks.add_path(lambda: b.binary(Op.AND, masks.mask(paths), condition), paths),
+                masks.add_path(lambda: b.binary(Op.AND, masks.mask(paths), b.unary(Op.NOT, condition)), paths),
             )
         return self._branches[key]
 
@@ -231,7 +231,7 @@ class ReverseMasks:
         for operand in self._operands[nodes[0]]:
             self._paths[operand] |= paths
 
-    def share(self, node: int, share: int, *factors: int) -> int:
+    def masked_share(self, node: int, share: int, *factors: int) -> int:
         """Return a share of an operand of a node, or 0 where nothing active reads the node.
 
         Args:
@@ -246,7 +246,7 @@ class ReverseMasks:
 
     def _is_hazard(self, node: int, factors: Sequence[int]) -> bool:
         """Return whether a share needs a mask: it may be infinite or NaN where no active result reads it."""
-        hazards, paths = self._hazards, self._masks.least(self._paths[node])
+        hazards, paths = self._hazards, self._masks.drop_implied_paths(self._paths[node])
         if paths < self._first_branch and paths.bit_count() > 1:
             return hazards.edge[node]  # of several results: where its value is not defined theirs are not either
         read = factors or (node, *self._operands[node])
@@ -269,10 +269,10 @@ class ForwardMasks:
         program = copy.program
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
-        moving = [copy.builder.rank(node) > 1 for node in copy.node]
+        moving = [copy.builder.variability_rank(node) > 1 for node in copy.node]
         self._hazards = NonFiniteNodes(program, moving, operands)
         self._masks = _PathMasks(copy.builder)
-        self._bits = {leaf: self._masks.weighted(seed) for leaf, seed in seeds.items()}
+        self._bits = {leaf: self._masks.add_seed_path(seed) for leaf, seed in seeds.items()}
         self._paths = self._followed(program) if any(self._hazards.edge) else []
 
     def _followed(self, program: Program) -> list[int]:
@@ -301,9 +301,9 @@ class ForwardMasks:
         if first == second:
             return first
         b, masks = self._masks.builder, self._masks
-        return masks.path(lambda: b.select(condition, masks.mask(first), masks.mask(second)), first | second)
+        return masks.add_path(lambda: b.select(condition, masks.mask(first), masks.mask(second)), first | second)
 
-    def tangent(self, node: int, tangent: int) -> int:
+    def masked_tangent(self, node: int, tangent: int) -> int:
         """Return the tangent of a node, or 0 where the node reads nothing that moves."""
         if not self._paths or not self._hazards.edge[node]:
             return tangent

@@ -77,7 +77,7 @@ class DiscreteMemoryLookup:
         self._key = b""
         self._known: dict[tuple[int, ...], npt.NDArray[np.float64]] = {}
 
-    def at(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+    def memory_at(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
         """Return the memory at (t, x, r, p).
 
         Raises:
@@ -126,14 +126,14 @@ class DiscreteMemoryLookup:
             last = self._known[each]
         return last
 
-    def along(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+    def memory_along_rows(self, arrays: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
         """Return the memory at each row of a batch; the initial one where the program has none."""
         count = next(len(array) for i, array in enumerate(arrays) if array.ndim == (2 if i else 1))
         rows = np.tile(self._first, (count, 1))
         for k in range(count):
             row = [array[k] if array.ndim == (2 if i else 1) else array for i, array in enumerate(arrays)]
             with suppress(python_runtime.SingularMatrixError):
-                rows[k] = self.at(row)
+                rows[k] = self.memory_at(row)
         return rows
 
 
@@ -200,7 +200,7 @@ class EntryPointEvaluator:
         arrays = [np.asarray(value, dtype=np.float64) for value in given]
         batch = arrays[0].ndim == 1 or any(array.ndim == 2 for array in arrays[1:])
         if m is None and self.memory is not None:
-            arrays[4] = self.memory.along(arrays[:4]) if batch else self.memory.at(arrays[:4])
+            arrays[4] = self.memory.memory_along_rows(arrays[:4]) if batch else self.memory.memory_at(arrays[:4])
         if batch:
             return self._evaluate_batch(arrays)
         return self._evaluate_one(arrays)

@@ -24,7 +24,7 @@ from typing import Literal
 
 from mb2fmu.compiler.events.linear_forms import LinearFormFinder
 from mb2fmu.compiler.events.sliding_modes import SlidingModeSystem, form_sliding_system
-from mb2fmu.compiler.events.switch_guarded_powers import PowersOfSwitches
+from mb2fmu.compiler.events.switch_guarded_powers import SwitchGuardedPowers
 from mb2fmu.compiler.events.time_events import (
     NEXT_TIME_EVENT_ENTRY,
     LinearTimeFunction,
@@ -117,7 +117,7 @@ def freeze_switches(program: Program, sizes: Callable[[Program], Sequence[float]
     surfaces = _find_switch_surfaces(program, marked)
     names = list(program.entries["conditions"].labels) if "conditions" in program.entries else []
     sliding = _find_sticking_signs(program, marked)
-    plan = _ModeAssignment.of(program, surfaces, [node for node in marked if node in sliding], names)
+    plan = _ModeAssignment.number_modes(program, surfaces, [node for node in marked if node in sliding], names)
     held = form_sliding_system(plan.frozen(), plan.sticking, _find_holding_states(program)) if plan.sticking else None
     frozen = prune_program(_FrozenProgramAssembly(plan, held).build())
     if sizes is None or not plan.margins:
@@ -214,7 +214,7 @@ class _ModeAssignment:
     switches: tuple[Switch, ...]
 
     @classmethod
-    def of(
+    def number_modes(
         cls,
         program: Program,
         surfaces: Mapping[int, _SwitchSurface],
@@ -274,7 +274,7 @@ class FrozenSwitchCopy(CopiedProgram):
     def __init__(self, plan: _ModeAssignment, builder: ProgramBuilder, values: Mapping[int, int]) -> None:
         self._plan = plan
         self._values = values
-        self._powers = PowersOfSwitches(plan.program, plan.program.all_operands(), plan.surfaces)
+        self._powers = SwitchGuardedPowers(plan.program, plan.program.all_operands(), plan.surfaces)
         builder.constant(0.0)  # nothing is adopted: nodes change
         super().__init__(
             plan.program, builder, [n for n in plan.program.entries if n not in _SEPARATELY_COPIED_ENTRIES]
@@ -305,7 +305,7 @@ class FrozenSwitchCopy(CopiedProgram):
             return self._frozen(node, surface)
         if self._powers.is_power_of_switch(node):
             return self._copied_power(node)
-        if self._powers.is_guard(node):
+        if self._powers.is_power_guard(node):
             condition, yes, no = self._operands[node]
             return self.builder.select(self._unfrozen(condition), self.node[yes], self.node[no])
         return super()._copied(node)
@@ -369,7 +369,7 @@ class _FrozenProgramAssembly:
         self._modes = [self._builder.memory(self._first + i) for i in range(len(plan.switches))]
         k = len(plan.modes)
         self._slips = self._modes[k : k + len(plan.sticking)]
-        factors = held.factors(self._builder, self._slips) if held else []
+        factors = held.sticking_factors(self._builder, self._slips) if held else []
         self._factors = factors
         self._copy = FrozenSwitchCopy(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
 
@@ -383,8 +383,8 @@ class _FrozenProgramAssembly:
         set_only = TimeLinearityAnalysis(b, self._resting_states(), inputs=True)
         margins = [self._margin(i, s, set_only.of(s)) for i, s in enumerate(surfaces)]
         slipping = [self._sized(len(surfaces) + i, node) for i, node in enumerate(slip)]
-        drives = self._held.drives(b, self._slips, self._factors, limits, slipping) if self._held else []
-        bars, zero = self._held.bars(b, self._slips) if self._held else [], b.constant(0.0)
+        drives = self._held.sticking_test_values(b, self._slips, self._factors, limits, slipping) if self._held else []
+        bars, zero = self._held.sticking_slip_limits(b, self._slips) if self._held else [], b.constant(0.0)
         for mode, s, factor, limit, bar in zip(self._slips, slipping, drives, limits, bars, strict=True):
             left = b.sub(limit, b.unary(Op.ABS, factor))
             margins.append(b.select(b.binary(Op.EQ, mode, zero), left, b.sub(b.mul(mode, s), bar)))

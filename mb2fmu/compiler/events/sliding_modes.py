@@ -77,7 +77,7 @@ class SlidingModeSystem:
     reach: tuple[tuple[int, int], ...]
     open: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] = ((), ())
 
-    def factors(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
+    def sticking_factors(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
         """Return σ; ``modes``: nodes of −1, 1, or 0 for held."""
         rates, matrix, _ = self._at_modes(b, modes)
         right = [self._less(b, row, modes, rate) for row, rate in zip(matrix, rates, strict=True)]
@@ -87,13 +87,13 @@ class SlidingModeSystem:
             held = [b.binary(Op.AND, here, b.unary(Op.NOT, other)) for here, other in zip(held, barred, strict=True)]
         return self._solved(b, modes, matrix, held, right, modes, "the sticking forces")
 
-    def bars(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
+    def sticking_slip_limits(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
         """Return the slip, over its size, below which each sign sticks: more than 0 where something else holds it."""
         _, matrix, _ = self._at_modes(b, modes)
         moving, none = b.constant(_MOVING_SLIP_RATIO), b.constant(0.0)
         return [b.select(here, moving, none) for here in self._barred(b, modes, matrix)]
 
-    def drives(
+    def sticking_test_values(
         self,
         b: ProgramBuilder,
         modes: Sequence[int],

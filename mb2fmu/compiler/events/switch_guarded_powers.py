@@ -19,7 +19,7 @@ _UNFROZEN = frozenset(map(int, (Op.MIN, Op.MAX, Op.ABS, Op.LT, Op.LE)))
 """Switches that are functions of the present state alone: of a sign that sticks the mode is a memory."""
 
 
-class PowersOfSwitches:
+class SwitchGuardedPowers:
     """Finds the powers of a program whose base depends on switches, and the selections that guard a power.
 
     Args:
@@ -41,7 +41,7 @@ class PowersOfSwitches:
         found = [each for each in self._cone(self._operands[node][0]) if each in self._switches]
         return bool(found) and all(self._op[each] in _UNFROZEN for each in found)
 
-    def is_guard(self, node: int) -> bool:
+    def is_power_guard(self, node: int) -> bool:
         """Return whether a node selects by a comparison whose surface is the base of a power in a branch."""
         if self._op[node] != Op.SELECT or self._operands[node][0] not in self._switches:
             return False

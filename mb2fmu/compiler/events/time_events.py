@@ -70,7 +70,7 @@ class TimeLinearityAnalysis:
         """Return the operands on which a course can depend."""
         b, op = self._builder, self._builder.operation(node)
         if op == Op.SELECT:
-            return b.choice(node)
+            return b.selection_operands(node)
         is_leaf = op <= Op.SEED or op in {Op.BLOCK, Op.TABLE} or b.value(node) is not None
         return () if is_leaf else b.operands(node)
 
@@ -82,7 +82,7 @@ class TimeLinearityAnalysis:
             return LinearTimeFunction(b.constant(1.0), zero)
         still = op == Op.MEMORY or (op == Op.STATE and self._index(node) in self._constant)
         still = still or (self._inputs and op == Op.INPUT)
-        if b.rank(node) < 2 or still:  # numbers, parameters
+        if b.variability_rank(node) < 2 or still:  # numbers, parameters
             return LinearTimeFunction(zero, node)
         parts = [self._known[each] for each in self._read(node)]
         found = [part for part in parts if part is not None]

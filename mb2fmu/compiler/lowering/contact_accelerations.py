@@ -13,7 +13,7 @@ from mb2fmu.compiler.lowering.latch_laws import LatchLaws
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.unilateral_impulses import (
-    FrictionlessImpacts,
+    FrictionlessImpactProblem,
     solve_resting_forces,
     solve_sequential_impulses,
     solve_simultaneous_impulses,
@@ -103,16 +103,16 @@ def define_contact_accelerations(
         return
     if e.u_dependent:
         walker.define([e.u[i] for i in e.u_dependent], dynamics.speed_expressions(), dynamics.dependent_speeds)
-    needs = dynamics.expressions()
+    needs = dynamics.acceleration_expressions()
     reactions = [[sm.Dummy() for _ in e.multipliers] for _ in range(k)]
 
     def respond(nodes: Sequence[int]) -> list[int]:
         """Return responses of u', then of multipliers where they are requested."""
         rates, multipliers = dynamics.response(nodes[: len(needs)], columns(nodes[len(needs) :]))
-        wanted = multipliers if e.multipliers and dynamics.with_multipliers else []
+        wanted = multipliers if e.multipliers and dynamics.requires_multipliers else []
         return [node for part in (*rates, *wanted) for node in part]
 
-    if dynamics.with_multipliers:
+    if dynamics.requires_multipliers:
         free = [sm.Dummy() for _ in e.multipliers]
         walker.define((*touching.free, *free), needs, dynamics.accelerations_and_multipliers)
         walker.define([*flat, *(s for column in reactions for s in column)], [*needs, *touching.rows], respond)
@@ -141,7 +141,7 @@ class FrictionlessContactLaws(ContactMobility):
         n, k = len(e.u), self._count
         flat = [symbol for column in self._response for symbol in column]
         W = self._define_mobility(walker)
-        gaps = self._where_free(walker, [contact.acceleration(e.u, self._free) for contact in each])
+        gaps = self._where_free(walker, [contact.stabilized_acceleration(e.u, self._free) for contact in each])
         walker.define(self._contacts.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
         self._define_sums(walker, e.u_dot, self._free, self._contacts.forces)
         blows = [contact.impact_impulse for contact in each]
@@ -177,7 +177,7 @@ class FrictionlessContactLaws(ContactMobility):
         b, k = self._builder, self._count
         rates, closed, resting, e, slow = (list(nodes[k * k + k * i : k * k + k * i + k]) for i in range(5))
         settled = [b.mul(b.constant(float(REIMPACT_SPEED_RATIO)), speed) for speed in slow]
-        blows = FrictionlessImpacts(self._square(nodes), rates, closed, resting, e, slow, settled)
+        blows = FrictionlessImpactProblem(self._square(nodes), rates, closed, resting, e, slow, settled)
         if self._contacts.order == "in turn":
             impulses, rests = solve_sequential_impulses(b, blows)
         else:

@@ -73,7 +73,7 @@ class ConstrainedDynamicsSolver:
 
     # --- accelerations -----------------------------------------------------------------------------------------------
 
-    def expressions(self) -> list[sm.Basic]:
+    def acceleration_expressions(self) -> list[sm.Basic]:
         """Return expressions that :meth:`accelerations` takes lowered: M, f, A and γ."""
         d, c = self._equations.mass_and_forcing, self._reducing
         return [*d.mass_matrix, *d.forcing, *((*c.jacobian, *self._bias()) if c else ())]
@@ -100,7 +100,7 @@ class ConstrainedDynamicsSolver:
         return [*u_dot, *multipliers] if self._equations.multipliers else u_dot
 
     @property
-    def with_multipliers(self) -> bool:
+    def requires_multipliers(self) -> bool:
         """Whether all speeds are states, so that λ is needed to know u'."""
         return self._m > 0 and not self._equations.u_dependent
 
@@ -142,7 +142,7 @@ class ConstrainedDynamicsSolver:
             forces: Each one node per row of M, or nothing for no added forces.
         """
         b, e, m = self._builder, self._equations, self._m
-        if self.with_multipliers:
+        if self.requires_multipliers:
             return [self._with_multipliers(nodes, force)[0] for force in forces]
         n = len(e.u)
         rows = e.mass_and_forcing.mass_matrix.rows
@@ -170,7 +170,7 @@ class ConstrainedDynamicsSolver:
         n, zero = len(e.u), self._builder.constant(0.0)
         rows = e.mass_and_forcing.mass_matrix.rows
         rest = nodes[rows * n + rows :]
-        if self.with_multipliers:
+        if self.requires_multipliers:
             system = self._multiplier_system(nodes[: n * n], rest[: m * n])
             both = [system.solve(column, [zero] * m) for column in columns]
             return [found[0] for found in both], [found[1] for found in both]

@@ -40,7 +40,7 @@ from mb2fmu.compiler.numerics.constraint_systems import (
     scale_rows,
 )
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem, solve_dense
-from mb2fmu.compiler.program.program import Layout, Op, Program
+from mb2fmu.compiler.program.program import Op, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.pruning import prune_program
 from mb2fmu.errors import Fault, LoweringError
@@ -185,7 +185,9 @@ class DependentCoordinateSolver:
     def _body(self) -> Program:
         """Build the body of Newton's method: scaled residuals of the loops, one step, and the Jacobian."""
         n, q = len(self._dependent), self._q
-        b = ProgramBuilder(Layout(states=tuple(map(str, self._dependent)), parameters=tuple(map(str, self.needs))))
+        b = ProgramBuilder(
+            VariableLayout(states=tuple(map(str, self._dependent)), parameters=tuple(map(str, self.needs)))
+        )
         symbols = {symbol: b.state(i) for i, symbol in enumerate(self._dependent)}
         symbols |= {symbol: b.parameter(i) for i, symbol in enumerate(self.needs)}
         walker = SympyLowering(b, symbols)
@@ -253,7 +255,7 @@ def lower_to_program(
         raise LoweringError("entry points cannot be lowered:", [Fault(what, remedy="ask a model without them")])
     sets = range(forces if "forward" in optional else 1)
     seeds = [f"s {symbol}" if k == 0 else f"s{k} {symbol}" for k in sets for symbol in equations.u] if optional else []
-    lowering = EquationsLowering.start(equations, seeds)
+    lowering = EquationsLowering.start_lowering(equations, seeds)
     lowering.add_entries()
     for name in sorted(optional):
         lowering.add_optional(name, forces)
@@ -281,9 +283,9 @@ class EquationsLowering:
     dynamics: ConstrainedDynamicsSolver | None = None
 
     @classmethod
-    def start(cls, equations: EquationsOfMotion, seeds: Sequence[str] = ()) -> EquationsLowering:
+    def start_lowering(cls, equations: EquationsOfMotion, seeds: Sequence[str] = ()) -> EquationsLowering:
         """Return a builder with the leaves, a walker with all definitions, no entry points yet."""
-        layout = Layout(
+        layout = VariableLayout(
             states=tuple(map(str, equations.states)),
             inputs=tuple(map(str, equations.r)),
             parameters=tuple(map(str, equations.p)),
@@ -393,7 +395,9 @@ class EquationsLowering:
         projection = PositionProjection(
             self.builder, e.q, rows, names, "the holonomic constraints", redundant=closed, lengths=lengths
         )
-        self.walker.define(e.q, projection.needs([self.raw[q] for q in e.q]), projection.project)
+        self.walker.define(
+            e.q, projection.position_projection_expressions([self.raw[q] for q in e.q]), projection.project
+        )
         assert self.dynamics is not None  # articulated bodies apply to trees only
         needs = self.dynamics.projection_expressions()
         self.walker.define(e.u, [*needs, *(self.raw[u] for u in e.u)], self.dynamics.projected_speeds)
@@ -414,8 +418,8 @@ class EquationsLowering:
         if e.u_dependent:
             self.walker.define([e.u[i] for i in e.u_dependent], dynamics.speed_expressions(), dynamics.dependent_speeds)
         if e.u:
-            needs = dynamics.expressions()
-            if dynamics.with_multipliers:
+            needs = dynamics.acceleration_expressions()
+            if dynamics.requires_multipliers:
                 both = dynamics.accelerations_and_multipliers
                 self.walker.define((*e.u_dot, *e.multipliers), needs, both)
             else:
@@ -502,7 +506,7 @@ class EquationsLowering:
             return self.motion.forward(sets)
         dynamics, rows = self.dynamics, self.equations.mass_and_forcing.mass_matrix.rows
         assert dynamics is not None
-        return dynamics.forward(self.walker.lower(dynamics.expressions()), [each[:rows] for each in sets])
+        return dynamics.forward(self.walker.lower(dynamics.acceleration_expressions()), [each[:rows] for each in sets])
 
     def _inverse(self, u_dot: list[int]) -> list[int]:
         """Return generalized forces that the given u' need, by matrix or recursion."""
@@ -511,7 +515,7 @@ class EquationsLowering:
             return self.motion.inverse(u_dot)
         dynamics = self.dynamics
         assert dynamics is not None
-        return dynamics.inverse(self.walker.lower(dynamics.expressions()), u_dot)
+        return dynamics.inverse(self.walker.lower(dynamics.acceleration_expressions()), u_dot)
 
     def _entry(self, name: str, labels: Sequence[str] | map[str], expressions: Sequence[sm.Expr]) -> None:
         """Lower expressions and add them to the program as an entry point."""
@@ -586,7 +590,7 @@ def solve_start_states(walker: SympyLowering, equations: EquationsOfMotion) -> l
         name = f"the start values of {_format_some_names(guesses)} on the holonomic constraints"
         redundant, lengths = ((), ()) if e.q_dependent else (e.redundant_positions, e.position_lengths)
         closing = PositionProjection(b, placed, phi, names, name, set(guesses), redundant, lengths)
-        q = closing.project(walker.lower(closing.needs(declared)))
+        q = closing.project(walker.lower(closing.position_projection_expressions(declared)))
     if c is None or not any(symbol in e.solved_start_states for symbol in e.u):
         return [*q, *given[n_q:]]
     closed = [sm.Dummy(f"start_{symbol}") for symbol in e.q]

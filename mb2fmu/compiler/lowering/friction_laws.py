@@ -17,7 +17,7 @@ from mb2fmu.compiler.numerics.coulomb_contacts import (
     require_no_painleve_paradox,
 )
 from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
-from mb2fmu.compiler.numerics.frictional_impacts import FrictionalImpacts, solve_frictional_impulses
+from mb2fmu.compiler.numerics.frictional_impacts import FrictionalImpactProblem, solve_frictional_impulses
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.contact_records import OPENING_STATE, ZERO_SLIP_RATIO
@@ -49,8 +49,8 @@ class FrictionalContactLaws(ContactMobility):
         W = self._define_mobility(walker)
         known = [*W, *(f.coefficient for f in frictions)]
         pairs = [(c, c.friction) for c in contacts.contacts_with_friction]
-        levels = [c.acceleration(e.u, self._free) for c in each]
-        levels += [f.acceleration(e.u, self._free, c.stabilization) for c, f in pairs if f]
+        levels = [c.stabilized_acceleration(e.u, self._free) for c in each]
+        levels += [f.stabilized_acceleration(e.u, self._free, c.stabilization) for c, f in pairs if f]
         levels = self._where_free(walker, levels)
         states = [*(c.resting for c in each), *(f.sliding for f in frictions)]
         walker.define(contacts.forces, [*known, *levels, *states], self._forces)
@@ -115,7 +115,7 @@ class FrictionalContactLaws(ContactMobility):
         size, k = len(self._response), len(self._contacts.each)
         frictions, rest = self._known(nodes)
         rates, states, laws = rest[:size], rest[size : 2 * size], rest[2 * size :]
-        blows = FrictionalImpacts(
+        blows = FrictionalImpactProblem(
             frictions=frictions,
             rates=rates,
             resting=states[:k],

@@ -91,7 +91,7 @@ class LatchLaws:
     def _define_forces(self, walker: SympyLowering) -> None:
         """Define the forces that hold the rows without contacts, each contact's addition, and the sum of both."""
         b, r, e = self._builder, len(self._rows), self._equations
-        accelerations = [row.acceleration(e.u, self._bare) for row in self._rows]
+        accelerations = [row.stabilized_acceleration(e.u, self._bare) for row in self._rows]
         beside = [entry for row in self._W[r:] for entry in row]
         needs = [*self._held(), *self._latches.engaged_states, *accelerations, *beside]
 

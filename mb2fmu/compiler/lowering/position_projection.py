@@ -19,7 +19,7 @@ from mb2fmu.compiler.numerics.constraint_systems import (
     form_gram_matrix,
     scale_rows,
 )
-from mb2fmu.compiler.program.program import Layout, Program
+from mb2fmu.compiler.program.program import Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.model.functions import NoEvent
 
@@ -67,7 +67,7 @@ class PositionProjection:
         self._others: tuple[sm.Symbol, ...] = tuple(sorted(free, key=lambda s: s.name))
         self._name = name
 
-    def needs(self, x: Sequence[sm.Symbol]) -> list[sm.Basic]:
+    def position_projection_expressions(self, x: Sequence[sm.Symbol]) -> list[sm.Basic]:
         """Return expressions that :meth:`project` takes lowered.
 
         Args:
@@ -119,7 +119,7 @@ class PositionProjection:
         names = [*(f"x {s}" for s in self._q), *(f"scale {i}" for i in range(m)), *map(str, self._others)]
         names += [f"D[{i},{j}]" for i, j in filled] + [f"S[{i},{j}]" for i, j in held]
         names += [f"{kind} {row}" for kind in ("unit", "open") for row in self._rows]
-        b = ProgramBuilder(Layout(states=tuple(f"y{i}" for i in range(m)), parameters=tuple(names)))
+        b = ProgramBuilder(VariableLayout(states=tuple(f"y{i}" for i in range(m)), parameters=tuple(names)))
         y, zero = [b.state(i) for i in range(m)], b.constant(0.0)
         theta = [b.parameter(i) for i in range(len(names))]
         x, scales, others, rest = theta[:n], theta[n : n + m], theta[n + m : n + m + k], theta[n + m + k : -2 * m]
@@ -151,13 +151,13 @@ class PositionProjection:
             step = system.solve(residual)
         slopes = [
             [b.add(e, added) for e, added in zip(*rows, strict=True)]
-            for rows in zip(slopes, system.missing(), strict=True)
+            for rows in zip(slopes, system.regularizing_matrix(), strict=True)
         ]
         labels = [f"y{i}" for i in range(m)]
         b.entry("residual", labels, residual)
         b.entry("step", labels, step)
         if self._redundant and not self._far:
-            b.entry("turned", labels, system.turned(y))
+            b.entry("turned", labels, system.follow_eigenspace_rotation(y))
         b.entry("jacobian", [f"{a} {c}" for a in labels for c in labels], [b.neg(e) for row in slopes for e in row])
         b.entry("regularization", labels, [b.neg(e) for e in system.regularization()])
         return b.build()

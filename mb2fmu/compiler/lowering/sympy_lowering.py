@@ -20,7 +20,7 @@ import sympy as sm
 from sympy.codegen import cfunctions
 from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 
-from mb2fmu.compiler.program.program import Op, Table
+from mb2fmu.compiler.program.program import Op, PiecewisePolynomial
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import Fault, LoweringError
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS, NoEvent, Pre, StickingSign, TableValue
@@ -71,7 +71,7 @@ def _find_sympy_class(name: str) -> type:
 
 def _make_switching_rule(op: Op) -> LoweringRule:
     """Return the rule of a one-argument operation that jumps, marked as a switch for event detection."""
-    return _make_argument_rule(lambda b, _, n: b.switch(b.unary(op, n[0])))
+    return _make_argument_rule(lambda b, _, n: b.mark_switch(b.unary(op, n[0])))
 
 
 def _make_reciprocal_rule(op: Op) -> LoweringRule:
@@ -92,7 +92,7 @@ def _make_nested_rule(op: Op) -> LoweringRule:
         ordered = sorted(n)
         result = ordered[0]
         for node in ordered[1:]:
-            result = b.switch(b.binary(op, result, node))
+            result = b.mark_switch(b.binary(op, result, node))
         return result
 
     return _make_argument_rule(combine)
@@ -157,7 +157,7 @@ def _lower_heaviside(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
     """Return nodes for 0 below zero, the given value at zero, and 1 above (NaN stays with the last)."""
     x, at_zero = n
     zero, one = b.constant(0.0), b.constant(1.0)
-    below, here = b.switch(b.binary(Op.LT, x, zero)), b.switch(b.binary(Op.EQ, x, zero))
+    below, here = b.mark_switch(b.binary(Op.LT, x, zero)), b.mark_switch(b.binary(Op.EQ, x, zero))
     return b.select(below, zero, b.select(here, at_zero, one))
 
 
@@ -172,7 +172,7 @@ def _make_comparison_rule(op: Op, *, swapped: bool = False, negated: bool = Fals
 
     def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
         left, right = (n[1], n[0]) if swapped else (n[0], n[1])
-        result = b.switch(b.binary(op, left, right))
+        result = b.mark_switch(b.binary(op, left, right))
         return b.unary(Op.NOT, result) if negated else result
 
     return _make_argument_rule(combine)
@@ -188,7 +188,7 @@ def _make_truth_rule(value: float) -> LoweringRule:
 
 def _lower_modulo(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
     """Return a − b·floor(a/b); the jump of floor is a switch."""
-    return b.sub(n[0], b.mul(n[1], b.switch(b.unary(Op.FLOOR, b.div(n[0], n[1])))))
+    return b.sub(n[0], b.mul(n[1], b.mark_switch(b.unary(Op.FLOOR, b.div(n[0], n[1])))))
 
 
 def _lower_table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
@@ -197,7 +197,7 @@ def _lower_table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
     Where a table has kinks, which of its straight pieces holds is a switch, and what it is on that piece has none.
     """
     data = expression.table
-    whole = Table(data.name, data.breaks, data.coefficients)
+    whole = PiecewisePolynomial(data.name, data.breaks, data.coefficients)
     if len(data.coefficients) > 2 or expression.order > 1:
         return b.table(whole, expression.order, n[0])
     (y, slopes), breaks = data.coefficients, data.breaks
@@ -207,12 +207,14 @@ def _lower_table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
     first = [0, *kinks]  # piece with which each straight line begins
     origins = [kinks[0], *kinks]  # kink at which its value is known: the first line has only its end
     number = _make_kink_number_table(data.name, [breaks[i] for i in kinks], breaks[-1] - breaks[0])
-    line = b.switch(b.unary(Op.FLOOR, b.table(number, 0, n[0])))
+    line = b.mark_switch(b.unary(Op.FLOOR, b.table(number, 0, n[0])))
 
     def on_line(word: str, values: list[float]) -> int:
         """Return what is constant on each line, by the line's number."""
         return b.table(
-            Table(f"{data.name}_{word}", tuple(map(float, range(len(values) + 1))), (tuple(values),)), 0, line
+            PiecewisePolynomial(f"{data.name}_{word}", tuple(map(float, range(len(values) + 1))), (tuple(values),)),
+            0,
+            line,
         )
 
     slope = on_line("slope", [slopes[i] for i in first])
@@ -222,7 +224,7 @@ def _lower_table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
     return b.add(value, b.mul(slope, b.sub(n[0], begin)))
 
 
-def _make_kink_number_table(name: str, kinks: list[float], width: float) -> Table:
+def _make_kink_number_table(name: str, kinks: list[float], width: float) -> PiecewisePolynomial:
     """Return the table that is j at the j-th kink, straight in between, and half a number more and less far out."""
     xs = [kinks[0] - width, *kinks, kinks[-1] + width]
     ys = [0.5, *map(float, range(1, len(kinks) + 1)), len(kinks) + 0.5]
@@ -230,7 +232,7 @@ def _make_kink_number_table(name: str, kinks: list[float], width: float) -> Tabl
         (after - before) / (end - begin) for begin, end, before, after in zip(xs, xs[1:], ys, ys[1:], strict=False)
     ]
     flat = (xs[0] - width, *xs, xs[-1] + width)
-    return Table(f"{name}_line", flat, ((ys[0], *ys), (0.0, *rises, 0.0)))
+    return PiecewisePolynomial(f"{name}_line", flat, ((ys[0], *ys), (0.0, *rises, 0.0)))
 
 
 def _lower_sign(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
@@ -274,7 +276,7 @@ LOWERING_RULES: dict[type, LoweringRule] = {
     sm.acsc: _make_reciprocal_argument_rule(Op.ASIN),
     sm.sinc: _make_argument_rule(_lower_sinc),
     sm.Mod: _make_argument_rule(_lower_modulo),
-    sm.frac: _make_argument_rule(lambda b, _, n: b.sub(n[0], b.switch(b.unary(Op.FLOOR, n[0])))),
+    sm.frac: _make_argument_rule(lambda b, _, n: b.sub(n[0], b.mark_switch(b.unary(Op.FLOOR, n[0])))),
     sm.Min: _make_nested_rule(Op.MIN),
     sm.Max: _make_nested_rule(Op.MAX),
     sm.Piecewise: LoweringRule(_piecewise_children, _lower_piecewise),

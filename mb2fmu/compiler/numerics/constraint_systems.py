@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem, SparselyOrderedSystem
-from mb2fmu.compiler.program.program import Block, Op
+from mb2fmu.compiler.program.program import Op, SolveBlock
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 NodeMatrix = list[list[int]]
@@ -144,7 +144,7 @@ class RegularizedConstraintSystem:
         redundant: Collection[int] = (),
     ) -> None:
         self._builder = builder
-        self._parts: list[tuple[list[int], _FilteredSystem | _LeastNormSystem]] = []
+        self._parts: list[tuple[list[int], _NonredundantSystem | _LeastNormSystem]] = []
         groups = find_connected_rows(builder, matrix) if redundant else [list(range(len(matrix)))]
         ranked = [group for group in groups if set(group) & set(redundant)]
         others = sorted({i for group in groups for i in group if group not in ranked})
@@ -153,7 +153,7 @@ class RegularizedConstraintSystem:
             some = [weights[i] for i in group]
             rank = len(group) - len(set(group) & set(redundant))
             system = _LeastNormSystem(builder, part, some, name, rank) if group in ranked else None
-            self._parts.append((group, system or _FilteredSystem(builder, part, some, name)))
+            self._parts.append((group, system or _NonredundantSystem(builder, part, some, name)))
 
     def solve(self, right: Sequence[int]) -> list[int]:
         """Return the solution for a right side."""
@@ -162,7 +162,7 @@ class RegularizedConstraintSystem:
             found.update(zip(group, system.solve([right[i] for i in group]), strict=True))
         return [found[i] for i in range(len(right))]
 
-    def missing(self) -> NodeMatrix:
+    def regularizing_matrix(self) -> NodeMatrix:
         """Return the matrix to add to one near S to make it regular; the rank of S counts.
 
         Where rows are redundant this is the projection I - S⁺ S: the solution for anything that the matrix spans is
@@ -172,7 +172,7 @@ class RegularizedConstraintSystem:
         n = sum(len(group) for group, _ in self._parts)
         found = [[zero] * n for _ in range(n)]
         for group, system in self._parts:
-            for i, row in zip(group, system.missing(), strict=True):
+            for i, row in zip(group, system.regularizing_matrix(), strict=True):
                 for j, entry in zip(group, row, strict=True):
                     found[i][j] = entry
         return found
@@ -184,17 +184,17 @@ class RegularizedConstraintSystem:
             found.update(zip(group, system.regularization(), strict=True))
         return [found[i] for i in range(len(found))]
 
-    def turned(self, y: Sequence[int]) -> list[int]:
+    def follow_eigenspace_rotation(self, y: Sequence[int]) -> list[int]:
         """Return a solution as a number, that follows the space of solutions (:func:`add_eigenspace_rotation`)."""
         b = self._builder
         found = {i: b.unary(Op.FROZEN, node) for i, node in enumerate(y)}
         for group, system in self._parts:
             if isinstance(system, _LeastNormSystem):
-                found.update(zip(group, system.turned([y[i] for i in group]), strict=True))
+                found.update(zip(group, system.follow_eigenspace_rotation([y[i] for i in group]), strict=True))
         return [found[i] for i in range(len(y))]
 
 
-class _FilteredSystem:
+class _NonredundantSystem:
     """A system without known redundant rows."""
 
     def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, weights: Sequence[int], name: str) -> None:
@@ -214,7 +214,7 @@ class _FilteredSystem:
         twice = self._weak(once)
         return [b.sum([x, y], [b.mul(b.constant(2.0), w)]) for x, y, w in zip(z, once, twice, strict=True)]
 
-    def missing(self) -> NodeMatrix:
+    def regularizing_matrix(self) -> NodeMatrix:
         """Return ε over each weight."""
         zero = self._builder.constant(0.0)
         return [[e if i == j else zero for j in range(len(self._added))] for i, e in enumerate(self._added)]
@@ -238,7 +238,7 @@ class _LeastNormSystem:
         scales = [b.unary(Op.SQRT, weight) for weight in weights]
         self._builder, self._scales = builder, scales
         lower = [b.mul(b.mul(scales[i], scales[j]), matrix[i][j]) for i in range(n) for j in range(i + 1)]
-        self._factor = b.block(Block("least_norm_factor", n, tuple(lower), name=name, rank=rank))
+        self._factor = b.block(SolveBlock("least_norm_factor", n, tuple(lower), name=name, rank=rank))
         self._matrix = [[lower[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
         self._left_out, self._name = n - rank, name
 
@@ -247,7 +247,7 @@ class _LeastNormSystem:
         found = b.solution(self._factor, [b.mul(s, value) for s, value in zip(self._scales, right, strict=True)])
         return [b.mul(s, value) for s, value in zip(self._scales, found, strict=True)]
 
-    def missing(self) -> NodeMatrix:
+    def regularizing_matrix(self) -> NodeMatrix:
         """Return I - S⁺ S of the scaled matrix."""
         b, one, zero = self._builder, self._builder.constant(1.0), self._builder.constant(0.0)
         columns = [b.solution(self._factor, row) for row in self._matrix]
@@ -260,9 +260,11 @@ class _LeastNormSystem:
         """Return zeros: nothing is added to eigenvalues that count."""
         return [self._builder.constant(0.0)] * len(self._scales)
 
-    def turned(self, y: Sequence[int]) -> list[int]:
+    def follow_eigenspace_rotation(self, y: Sequence[int]) -> list[int]:
         """Return vectors of the left-out space turned with the scaled matrix."""
-        return add_eigenspace_rotation(self._builder, self._matrix, self.missing(), self._left_out, y, self._name)
+        return add_eigenspace_rotation(
+            self._builder, self._matrix, self.regularizing_matrix(), self._left_out, y, self._name
+        )
 
 
 def find_connected_rows(b: ProgramBuilder, matrix: NodeMatrix) -> list[list[int]]:

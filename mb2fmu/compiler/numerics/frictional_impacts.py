@@ -27,7 +27,7 @@ from mb2fmu.model.quantity_declarations import RestitutionLaw
 
 
 @dataclass(frozen=True, slots=True)
-class FrictionalImpacts:
+class FrictionalImpactProblem:
     """Quantities of contacts just before an impact, as nodes.
 
     Attributes:
@@ -62,7 +62,7 @@ class _ImpactSolution:
     slides: list[int]
 
 
-def solve_frictional_impulses(b: ProgramBuilder, blows: FrictionalImpacts, *, in_turn: bool) -> list[int]:
+def solve_frictional_impulses(b: ProgramBuilder, blows: FrictionalImpactProblem, *, in_turn: bool) -> list[int]:
     """Return impulses row by row, then the contacts that rest after the impact, then senses of slip.
 
     Args:
@@ -89,7 +89,9 @@ def solve_frictional_impulses(b: ProgramBuilder, blows: FrictionalImpacts, *, in
     return [*found.impulses, *rests, *slides]
 
 
-def _apply_impact(b: ProgramBuilder, blows: FrictionalImpacts, some: Sequence[int], found: _ImpactSolution) -> None:
+def _apply_impact(
+    b: ProgramBuilder, blows: FrictionalImpactProblem, some: Sequence[int], found: _ImpactSolution
+) -> None:
     """Strike some contacts together, if one of them approaches."""
     zero, half = b.constant(0.0), b.constant(0.5)
     whole = blows.frictions

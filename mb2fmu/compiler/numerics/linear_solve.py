@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import Block, WrittenOutSystem
+from mb2fmu.compiler.program.program import SolveBlock, WrittenOutSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 NodeMatrix = list[list[int]]
@@ -86,7 +86,7 @@ class SparselyOrderedSystem:
         return [self.solve(right) for right in rights]
 
 
-class HalvedInverseProduct:
+class FactoredInverseProduct:
     """Products x · S⁻¹ y with a symmetric positive definite S = L D Lᵀ, by halves.
 
     Of every vector the halves L⁻¹ x and D⁻¹ L⁻¹ x are enough: x · S⁻¹ y is the product of one's left with the other's
@@ -116,9 +116,9 @@ class HalvedInverseProduct:
             return right, self._block.solve(right)
         assert self._written is not None
         left = self._written.forward(right)
-        return left, self._written.scaled(left)
+        return left, self._written.divide_by_diagonal(left)
 
-    def whole(self, right: Sequence[int]) -> list[int]:
+    def solve_from_half(self, right: Sequence[int]) -> list[int]:
         """Return S⁻¹ y from the right half of y."""
         found = list(right) if self._written is None else self._written.back(right)
         return [node for _, node in sorted(zip(self._order, found, strict=True))]
@@ -199,7 +199,7 @@ class _TriangularFactors:
         self._builder, self._rows, self._pivots = builder, rows, pivots
 
     def solve(self, right: list[int]) -> list[int]:
-        return self.back(self.scaled(self.forward(right)))
+        return self.back(self.divide_by_diagonal(self.forward(right)))
 
     def forward(self, right: Sequence[int]) -> list[int]:
         """Return L⁻¹ r."""
@@ -208,7 +208,7 @@ class _TriangularFactors:
             x[i] = b.sum([x[i]], [b.mul(self._rows[i][j], x[j]) for j in range(i)])
         return x
 
-    def scaled(self, right: Sequence[int]) -> list[int]:
+    def divide_by_diagonal(self, right: Sequence[int]) -> list[int]:
         """Return D⁻¹ r."""
         return [self._builder.div(value, pivot) for value, pivot in zip(right, self._pivots, strict=True)]
 
@@ -242,7 +242,9 @@ class _WrittenOutFactors(_TriangularFactors):
     def solve(self, right: list[int]) -> list[int]:
         x = super().solve(right)
         rows = tuple(entry for row in self._rows for entry in row)
-        self._builder.system(WrittenOutSystem(self._lower, tuple(right), tuple(x), rows, tuple(self._pivots)))
+        self._builder.record_linear_system(
+            WrittenOutSystem(self._lower, tuple(right), tuple(x), rows, tuple(self._pivots))
+        )
         return x
 
 
@@ -258,7 +260,7 @@ class _SymmetricBlockFactors:
     def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, name: str) -> None:
         self._builder = builder
         lower = tuple(node for i, row in enumerate(matrix) for node in row[: i + 1])
-        self._factor = builder.block(Block("ldlt_factor", len(matrix), lower, name=name))
+        self._factor = builder.block(SolveBlock("ldlt_factor", len(matrix), lower, name=name))
 
     def solve(self, right: list[int]) -> list[int]:
         return self._builder.solution(self._factor, right)
@@ -288,7 +290,9 @@ class _SubstitutionSolver:
         self._blocks: list[tuple[list[int], list[int], int]] = []  # rows, columns, factor
         for part, unknowns in _find_triangular_blocks(entries, rows, columns):
             operands = tuple(matrix[i][j] for i in part for j in unknowns)
-            self._blocks.append((part, unknowns, builder.block(Block("lu_factor", len(part), operands, name=name))))
+            self._blocks.append(
+                (part, unknowns, builder.block(SolveBlock("lu_factor", len(part), operands, name=name)))
+            )
 
     def solve(self, right: list[int]) -> list[int]:
         """Return the unknowns, block after block of the triangular form."""

@@ -119,9 +119,9 @@ class MultiplierSystem:
     def solve(self, forces: Sequence[int], gamma: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return (u', λ)."""
         b, taken = self._builder, self._taken
-        bias = taken.left(gamma)
+        bias = taken.remaining_right_side(gamma)
         kept, mu = self._system.solve(taken.forces(self._whole_M, forces, gamma), bias)
-        u_dot = taken.whole(kept, gamma)
+        u_dot = taken.restore_all_speeds(kept, gamma)
         found = [b.sub(x, b.mul(weight, g)) for x, weight, g in zip(mu, self._weights, bias, strict=True)]
         n, M = len(u_dot), self._whole_M
         left_over = [b.sum([forces[i]], [b.mul(M[max(i, j)][min(i, j)], u_dot[j]) for j in range(n)]) for i in range(n)]
@@ -131,10 +131,10 @@ class MultiplierSystem:
     def project(self, v: Sequence[int], offset: Sequence[int]) -> list[int]:
         """Return the speeds with A u + b = 0 that are nearest to v in kinetic energy."""
         b, taken = self._builder, self._taken
-        kept, bias = [v[j] for j in taken.columns], taken.left(offset)
+        kept, bias = [v[j] for j in taken.columns], taken.remaining_right_side(offset)
         off = [b.add(b.dot(row, kept), free) for row, free in zip(self._A, bias, strict=True)]
         change, _ = self._system.solve([b.constant(0.0)] * len(kept), off)
-        return taken.whole([b.add(x, y) for x, y in zip(kept, change, strict=True)], offset)
+        return taken.restore_all_speeds([b.add(x, y) for x, y in zip(kept, change, strict=True)], offset)
 
     def _shared(self, multipliers: Sequence[int]) -> list[int]:
         """Return the λ of least norm with the same Aᵀ λ: the mechanism does not determine λ further."""

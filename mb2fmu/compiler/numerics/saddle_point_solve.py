@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from mb2fmu.compiler.numerics.constraint_systems import GRAM_REGULARIZATION, NodeMatrix, RegularizedConstraintSystem
-from mb2fmu.compiler.numerics.linear_solve import HalvedInverseProduct
+from mb2fmu.compiler.numerics.linear_solve import FactoredInverseProduct
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 _MASS, _ROWS = "the mass matrix with the constraints", "the constraints' multipliers"
@@ -47,10 +47,10 @@ class SaddlePointSystem:
         weights: Sequence[int],
         redundant: Collection[int] = (),
     ) -> None:
-        self._way: _HalvedSolver | _SparseSolver
+        self._way: _SchurComplementSolver | _SparseSolver
         pattern = _SparsityPattern(builder, M, A)
         if redundant or pattern.cost_of_halves() <= pattern.cost_in_order():
-            self._way = _HalvedSolver(builder, M, A, weights, redundant)
+            self._way = _SchurComplementSolver(builder, M, A, weights, redundant)
         else:
             self._way = _SparseSolver(builder, M, A, weights, pattern.order)
 
@@ -59,14 +59,14 @@ class SaddlePointSystem:
         return self._way.solve(forces, right)
 
 
-class _HalvedSolver:
+class _SchurComplementSolver:
     """Solves by the factors of M̂ and of S."""
 
     def __init__(
         self, builder: ProgramBuilder, M: NodeMatrix, A: NodeMatrix, weights: Sequence[int], redundant: Collection[int]
     ) -> None:
         self._builder = b = builder
-        self._mass = HalvedInverseProduct(b, M, _MASS)
+        self._mass = FactoredInverseProduct(b, M, _MASS)
         halves = [self._mass.half_products(row) for row in A]
         self._left, self._right = [left for left, _ in halves], [right for _, right in halves]
         m, zero = len(A), b.constant(0.0)
@@ -82,7 +82,7 @@ class _HalvedSolver:
             b.sum([value], [b.mul(row[j], x) for row, x in zip(self._right, mu, strict=True)])
             for j, value in enumerate(load)
         ]
-        return self._mass.whole(rest), mu
+        return self._mass.solve_from_half(rest), mu
 
 
 class _SparseSolver:

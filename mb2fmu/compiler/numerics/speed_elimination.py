@@ -113,7 +113,7 @@ class SpeedElimination:
 
     # --- right-hand sides, one number per row ------------------------------------------------------------------------
 
-    def left(self, right: Sequence[int]) -> list[int]:
+    def remaining_right_side(self, right: Sequence[int]) -> list[int]:
         """Return A's right-hand side after the elimination, for the remaining rows."""
         reduced = self._reduced(right)
         return [reduced[i] for i in self.rows]
@@ -126,7 +126,7 @@ class SpeedElimination:
                 reduced[i] = b.sub(reduced[i], b.mul(factor, reduced[pivot.row]))
         return reduced
 
-    def whole(self, w: Sequence[int], right: Sequence[int]) -> list[int]:
+    def restore_all_speeds(self, w: Sequence[int], right: Sequence[int]) -> list[int]:
         """Return all speeds, or their rates, with A u + right = 0 from the remaining ones."""
         b = self._b
         reduced = self._reduced(right)
@@ -169,7 +169,7 @@ class SpeedElimination:
     def forces(self, M: NodeMatrix, forces: Sequence[int], gamma: Sequence[int]) -> list[int]:
         """Return Sᵀ (f − M s), with s = u' for zero accelerations of the remaining speeds."""
         b = self._b
-        s = self.whole([b.constant(0.0)] * len(self.columns), gamma)
+        s = self.restore_all_speeds([b.constant(0.0)] * len(self.columns), gamma)
         rest = [
             b.sum([force], [b.mul(M[max(i, j)][min(i, j)], s[j]) for j in range(self._n)])
             for i, force in enumerate(forces)

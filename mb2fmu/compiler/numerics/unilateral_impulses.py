@@ -105,7 +105,7 @@ class _LeastNormForces:
 
 
 @dataclass(frozen=True, slots=True)
-class FrictionlessImpacts:
+class FrictionlessImpactProblem:
     """Quantities of contacts just before an impact: nodes, one per contact.
 
     Attributes:
@@ -127,7 +127,7 @@ class FrictionlessImpacts:
     settled: Sequence[int]
 
 
-def solve_sequential_impulses(b: ProgramBuilder, blows: FrictionlessImpacts) -> tuple[list[int], list[int]]:
+def solve_sequential_impulses(b: ProgramBuilder, blows: FrictionlessImpactProblem) -> tuple[list[int], list[int]]:
     """Return impulses and resting contacts: approaching contacts are struck one by one, in order."""
     zero = b.constant(0.0)
     impulses: list[int] = []
@@ -144,7 +144,7 @@ def solve_sequential_impulses(b: ProgramBuilder, blows: FrictionlessImpacts) -> 
 
 
 def solve_simultaneous_impulses(
-    b: ProgramBuilder, blows: FrictionlessImpacts, *, poisson: bool
+    b: ProgramBuilder, blows: FrictionlessImpactProblem, *, poisson: bool
 ) -> tuple[list[int], list[int]]:
     """Return impulses of all closed contacts together, and the contacts that rest after them.
 
@@ -180,14 +180,14 @@ def solve_simultaneous_impulses(
     return impulses, _find_contacts_at_rest(b, blows, impulses, rests)
 
 
-def _effective_restitution(b: ProgramBuilder, blows: FrictionlessImpacts, k: int, v: int) -> tuple[int, int]:
+def _effective_restitution(b: ProgramBuilder, blows: FrictionlessImpactProblem, k: int, v: int) -> tuple[int, int]:
     """Return the effective restitution for a rate before the impact (0 if the contact rests then), and if it rests."""
     plastic = b.binary(Op.LT, b.mul(blows.restitution[k], b.neg(v)), blows.rest_below[k])
     return b.select(plastic, b.constant(0.0), blows.restitution[k]), plastic
 
 
 def _find_contacts_at_rest(
-    b: ProgramBuilder, blows: FrictionlessImpacts, impulses: Sequence[int], rests: Sequence[int]
+    b: ProgramBuilder, blows: FrictionlessImpactProblem, impulses: Sequence[int], rests: Sequence[int]
 ) -> list[int]:
     """Return 1 for resting contacts that no impulse parts; earlier drift does not count as parting."""
     found = []

@@ -67,7 +67,7 @@ def _find_varying_nodes(program: Program, fixed: Sequence[Op]) -> npt.NDArray[np
     still = {int(op) for op in fixed}
     leaves = {int(op) for op in LEAF_OPERATIONS}
     moving = bytearray(len(program) + 1)  # the last is the operand that a node does not have
-    first, second, others = program.pairs()
+    first, second, others = program.operand_pairs()
     for node, op in enumerate(program.op.tolist()):
         if op in leaves:
             moving[node] = op not in still

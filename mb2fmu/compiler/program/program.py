@@ -17,8 +17,20 @@ import numpy.typing as npt
 from mb2fmu.model.scalar_operations import LEAF_OPERATIONS, OPERATIONS, Op, select_operations
 
 __all__ = [
-    "BINARY_OPERATIONS", "LEAF_OPERATIONS", "TERNARY_OPERATIONS", "UNARY_OPERATIONS", "Block", "Entry", "Layout",
-    "Op", "Program", "Table", "WrittenOutSystem", "find_required_nodes", "read_constant_results", "read_initial_memory",
+    "BINARY_OPERATIONS",
+    "LEAF_OPERATIONS",
+    "TERNARY_OPERATIONS",
+    "UNARY_OPERATIONS",
+    "EntryPoint",
+    "Op",
+    "PiecewisePolynomial",
+    "Program",
+    "SolveBlock",
+    "VariableLayout",
+    "WrittenOutSystem",
+    "find_required_nodes",
+    "read_constant_results",
+    "read_initial_memory",
 ]  # fmt: skip
 
 
@@ -36,7 +48,7 @@ _OPERATION_ARITY = np.array(
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class VariableLayout:
     """Names of the variables that entry points read beside time; x = (q, independent u, z)."""
 
     states: tuple[str, ...] = ()
@@ -47,7 +59,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SolveBlock:
     """A linear algebra statement, or a nonlinear system.
 
     Attributes:
@@ -130,7 +142,7 @@ class WrittenOutSystem:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PiecewisePolynomial:
     """A piecewise polynomial of one variable: on [breaks[i], breaks[i+1]) sum_k coefficients[k, i] (x - breaks[i])^k.
 
     Outside the breaks the first and last pieces go on. A table with equal content is stored once.
@@ -147,16 +159,16 @@ class Table:
         assert self.coefficients, "a table needs coefficients"
         assert all(len(row) == pieces for row in self.coefficients), "one coefficient per piece and power"
 
-    def derivative(self, order: int) -> Table:
+    def derivative(self, order: int) -> PiecewisePolynomial:
         """Return the table of the derivative of that order, piece by piece; jumps between pieces are ignored."""
         rows = self.coefficients
         for _ in range(order):
             rows = tuple(tuple(k * c for c in row) for k, row in enumerate(rows) if k > 0)
-        return Table(self.name, self.breaks, rows or ((0.0,) * (len(self.breaks) - 1),))
+        return PiecewisePolynomial(self.name, self.breaks, rows or ((0.0,) * (len(self.breaks) - 1),))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntryPoint:
     """A named entry point: ``labels[i]`` is the value of node ``results[i]``; only what they need is evaluated.
 
     Two are no results but conditions, where a program has them: the linear system called ``labels[i]``, written out in
@@ -191,15 +203,15 @@ class Program:
             ``regularization``, if it is there, is what was added to its diagonal for that.
     """
 
-    layout: Layout
+    layout: VariableLayout
     op: npt.NDArray[np.uint8]
     a: npt.NDArray[np.int32]
     b: npt.NDArray[np.int32]
     c: npt.NDArray[np.int32]
     constants: npt.NDArray[np.float64]
-    blocks: tuple[Block, ...]
-    tables: tuple[Table, ...]
-    entries: Mapping[str, Entry]
+    blocks: tuple[SolveBlock, ...]
+    tables: tuple[PiecewisePolynomial, ...]
+    entries: Mapping[str, EntryPoint]
     bodies: tuple[Program, ...] = ()
     systems: tuple[WrittenOutSystem, ...] = ()
 
@@ -249,7 +261,7 @@ class Program:
                 result[node] = (c,) if count == _ARITY_TABLE else blocks[a]
         return result
 
-    def pairs(self, stop: int | None = None) -> tuple[list[int], list[int], dict[int, tuple[int, ...]]]:
+    def operand_pairs(self, stop: int | None = None) -> tuple[list[int], list[int], dict[int, tuple[int, ...]]]:
         """Return first and second operand of every node (before ``stop``), for passes over all of them.
 
         Returns:

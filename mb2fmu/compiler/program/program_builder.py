@@ -31,7 +31,15 @@ import mpmath
 import numpy as np
 
 from mb2fmu.compiler.arithmetic.python_runtime import IEEE
-from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, Table, WrittenOutSystem
+from mb2fmu.compiler.program.program import (
+    EntryPoint,
+    Op,
+    PiecewisePolynomial,
+    Program,
+    SolveBlock,
+    VariableLayout,
+    WrittenOutSystem,
+)
 from mb2fmu.compiler.program.scalar_graph import ScalarGraphWithSwitches
 from mb2fmu.model.scalar_operations import OPERATIONS, select_operations
 
@@ -120,13 +128,17 @@ def _count_shared_factors(b: ProgramBuilder, terms: Sequence[_FactoredTerm]) -> 
     for term in terms:
         for factor in set(term.factors):
             counts[factor] = counts.get(factor, 0) + 1
-    return {factor: count for factor, count in counts.items() if count > 1 and b.rank(factor) > 0}
+    return {factor: count for factor, count in counts.items() if count > 1 and b.variability_rank(factor) > 0}
 
 
 def _most_frequent_factor(b: ProgramBuilder, counts: Mapping[int, int]) -> int | None:
     """Return the factor in most terms; of several the most variable one, so that the rest may be constant."""
     most = max(counts.values(), default=0)
-    return max((b.rank(node), node) for node, count in counts.items() if count == most)[1] if most > 1 else None
+    return (
+        max((b.variability_rank(node), node) for node, count in counts.items() if count == most)[1]
+        if most > 1
+        else None
+    )
 
 
 def _common_factors(terms: Sequence[_FactoredTerm]) -> list[int]:
@@ -152,16 +164,16 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         layout: Names of what the program reads.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: VariableLayout) -> None:
         super().__init__()
         self.layout = layout
-        self._blocks: list[Block] = []
-        self._block_index: dict[Block, int] = {}
+        self._blocks: list[SolveBlock] = []
+        self._block_index: dict[SolveBlock, int] = {}
         self._bodies: list[Program] = []
         self._systems: dict[WrittenOutSystem, None] = {}
-        self._tables: list[Table] = []
-        self._table_index: dict[Table, int] = {}
-        self._entries: dict[str, Entry] = {}
+        self._tables: list[PiecewisePolynomial] = []
+        self._table_index: dict[PiecewisePolynomial, int] = {}
+        self._entries: dict[str, EntryPoint] = {}
         self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}, "domains": {}}  # node → name
         self._limits: dict[int, int] = {}  # sign → how far it may be exceeded before what sticks breaks away
 
@@ -455,7 +467,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         rank = max(self._rank[condition], self._rank[a], self._rank[b])
         return self._intern(Op.SELECT, condition, a, b, rank)
 
-    def table(self, table: Table, order: int, a: int) -> int:
+    def table(self, table: PiecewisePolynomial, order: int, a: int) -> int:
         """Return the derivative of that order of a table at a; beyond the table's degree it is 0."""
         if order >= len(table.coefficients):
             return self.constant(0.0)
@@ -466,7 +478,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
 
     # --- blocks ------------------------------------------------------------------------------------------------------
 
-    def block(self, block: Block) -> int:
+    def block(self, block: SolveBlock) -> int:
         """Return the index of a block statement; equal blocks are shared."""
         index = self._block_index.setdefault(block, len(self._blocks))
         if index == len(self._blocks):
@@ -478,7 +490,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         if all(self.is_zero(node) for node in right_hand_side):
             return list(right_hand_side)
         factored = self._blocks[factor]
-        index = self.block(Block("solve", factored.size, tuple(right_hand_side), factor, factored.name))
+        index = self.block(SolveBlock("solve", factored.size, tuple(right_hand_side), factor, factored.name))
         rank = max(self._rank[node] for node in (*factored.operands, *right_hand_side))
         return [self._intern(Op.BLOCK, index, i, -1, max(rank, 1)) for i in range(factored.size)]
 
@@ -502,10 +514,10 @@ class ProgramBuilder(ScalarGraphWithSwitches):
             sign = self.unary(Op.SIGN, argument)
             inner = self._a[sign] if self._op[sign] == Op.NEG else sign
             if self._op[inner] != Op.SIGN or self._limits.setdefault(inner, limit) == limit:
-                return self.switch(sign)
+                return self.mark_switch(sign)
             argument = self.mul(self.constant(2.0), argument)
 
-    def system(self, system: WrittenOutSystem) -> None:
+    def record_linear_system(self, system: WrittenOutSystem) -> None:
         """Record that some nodes are the solution of a linear system."""
         self._systems[system] = None
 
@@ -519,13 +531,13 @@ class ProgramBuilder(ScalarGraphWithSwitches):
             theta: One node per parameter of the body.
             guess: Where y starts.
             name: Of what is solved for, for messages.
-            rows: Names of the rows of F where they may contradict each other (see :class:`Block`).
+            rows: Names of the rows of F where they may contradict each other (see :class:`SolveBlock`).
         """
         place = next((i for i, known in enumerate(self._bodies) if known is body), len(self._bodies))
         if place == len(self._bodies):
             self._bodies.append(body)
         operands = (*theta, *guess)
-        index = self.block(Block("newton", len(guess), operands, name=name, body=place, rows=tuple(rows)))
+        index = self.block(SolveBlock("newton", len(guess), operands, name=name, body=place, rows=tuple(rows)))
         rank = max((self._rank[node] for node in operands), default=1)
         return [self._intern(Op.BLOCK, index, i, -1, max(rank, 1)) for i in range(len(guess))]
 
@@ -533,7 +545,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
 
     def entry(self, name: str, labels: Sequence[str], results: Sequence[int]) -> None:
         """Declare an entry point."""
-        self._entries[name] = Entry(name, tuple(labels), tuple(results))
+        self._entries[name] = EntryPoint(name, tuple(labels), tuple(results))
 
     def forget(self, name: str) -> None:
         """Remove an entry point."""
@@ -554,7 +566,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         """Return the program as it stands, with nodes that no entry needs (see ``passes.prune``)."""
         for entry, named in self._divisors.items():
             if named:
-                known = self._entries.get(entry, Entry(entry, (), ()))
+                known = self._entries.get(entry, EntryPoint(entry, (), ()))
                 together = dict(zip(known.results, known.labels, strict=True)) | named
                 self.entry(entry, tuple(together.values()), tuple(together))
         if self._switches:

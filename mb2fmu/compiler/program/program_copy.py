@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
-from mb2fmu.compiler.program.program import Block, Op, Program
+from mb2fmu.compiler.program.program import Op, Program, SolveBlock
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
@@ -51,7 +51,7 @@ class CopiedProgram:
             builder.adopt_program(program)
             self.node += range(len(program))
         for system in program.systems:
-            builder.system(system.renumber_nodes(self.node))
+            builder.record_linear_system(system.renumber_nodes(self.node))
         for name in program.entries if entries is None else entries:
             entry = program.entries[name]
             builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
@@ -108,14 +108,14 @@ class CopiedProgram:
         self.solution[index] = b.solution(self.factor[block.factor], right)
         return self.solution[index]
 
-    def _newton(self, block: Block) -> list[int]:
+    def _newton(self, block: SolveBlock) -> list[int]:
         """Copy a Newton block: its parameters theta, the guesses, and the body as it is."""
         nodes = [self.node[node] for node in block.operands]
         theta, guess = nodes[: -block.size], nodes[-block.size :]
         return self.builder.newton(self.program.bodies[block.body], theta, guess, block.name, block.rows)
 
 
-def factor_entry_row_and_column(factor: Block, position: int) -> tuple[int, int]:
+def factor_entry_row_and_column(factor: SolveBlock, position: int) -> tuple[int, int]:
     """Return row and column of an operand of a factor block."""
     if factor.kind == "lu_factor":
         return divmod(position, factor.size)

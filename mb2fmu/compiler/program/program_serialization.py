@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, Table, WrittenOutSystem
+from mb2fmu.compiler.program.program import (
+    EntryPoint,
+    Op,
+    PiecewisePolynomial,
+    Program,
+    SolveBlock,
+    VariableLayout,
+    WrittenOutSystem,
+)
 
 PROGRAM_RECORD_VERSION = 1
 
@@ -17,7 +25,7 @@ def program_to_record(program: Program) -> dict[str, Any]:
     """Return the program by its fields; operations by their names, so that their numbers may change."""
     record = {
         "version": PROGRAM_RECORD_VERSION,
-        "layout": {field.name: list(getattr(program.layout, field.name)) for field in fields(Layout)},
+        "layout": {field.name: list(getattr(program.layout, field.name)) for field in fields(VariableLayout)},
         "operations": [op.name for op in Op],
         "op": program.op.tolist(),
         "a": program.a.tolist(),
@@ -45,17 +53,17 @@ def program_from_record(record: Mapping[str, Any]) -> Program:
     try:
         known = np.array([int(Op[name]) for name in record["operations"]], dtype=np.uint8)
         return Program(
-            layout=Layout(**{name: tuple(labels) for name, labels in record["layout"].items()}),
+            layout=VariableLayout(**{name: tuple(labels) for name, labels in record["layout"].items()}),
             op=known[np.array(record["op"], dtype=np.intp)],
             a=np.array(record["a"], dtype=np.int32),
             b=np.array(record["b"], dtype=np.int32),
             c=np.array(record["c"], dtype=np.int32),
             constants=np.array([float.fromhex(text) for text in record["constants"]], dtype=np.float64),
-            blocks=tuple(Block(**_restore_tuples(block)) for block in record["blocks"]),
+            blocks=tuple(SolveBlock(**_restore_tuples(block)) for block in record["blocks"]),
             systems=tuple(WrittenOutSystem(**_restore_tuples(system)) for system in record.get("systems", ())),
-            tables=tuple(Table(**_restore_tuples(table)) for table in record["tables"]),
+            tables=tuple(PiecewisePolynomial(**_restore_tuples(table)) for table in record["tables"]),
             entries={
-                name: Entry(name, tuple(labels), tuple(results))
+                name: EntryPoint(name, tuple(labels), tuple(results))
                 for name, (labels, results) in record["entries"].items()
             },
             bodies=tuple(program_from_record(body) for body in record.get("bodies", ())),

@@ -32,7 +32,7 @@ def find_needed_nodes(program: Program, results: Iterable[int]) -> tuple[npt.NDA
     for result in results:
         wanted[result] = 1
         stop = max(stop, result + 1)
-    first, second, others = program.pairs(stop)
+    first, second, others = program.operand_pairs(stop)
     for node in range(stop - 1, -1, -1):  # what uses a node comes after it
         if wanted[node]:
             wanted[first[node]] = wanted[second[node]] = 1

@@ -38,10 +38,10 @@ from mb2fmu.compiler.program.program import (
     BINARY_OPERATIONS,
     LEAF_OPERATIONS,
     UNARY_OPERATIONS,
-    Block,
-    Entry,
+    EntryPoint,
     Op,
     Program,
+    SolveBlock,
 )
 from mb2fmu.compiler.program.pruning import find_needed_nodes
 
@@ -186,7 +186,7 @@ class _ModularEvaluation:
             self._solutions[index] = solve(block)
         return self._solutions[index]
 
-    def _solve(self, block: Block) -> list[_ModularDualNumber]:
+    def _solve(self, block: SolveBlock) -> list[_ModularDualNumber]:
         """Solve a y = b: y' = A⁻¹ (b' − A' y)."""
         factor = self._program.blocks[block.factor]
         entries = [[self._found[node] for node in row] for row in _factored_matrix_nodes(factor)]
@@ -208,7 +208,7 @@ class _ModularEvaluation:
         slopes = _multiply_residues(inverse, np.array(rest))
         return [_ModularDualNumber(value, slope) for value, slope in zip(y, slopes, strict=True)]
 
-    def _newton(self, block: Block) -> list[_ModularDualNumber]:
+    def _newton(self, block: SolveBlock) -> list[_ModularDualNumber]:
         """Solve F(y, θ) = 0: y' = −F_y⁻¹ F_θ θ', with y an unknown of its own."""
         n, body = block.size, self._program.bodies[block.body]
         theta = [self._found[node] for node in block.operands[:-n]]
@@ -339,7 +339,7 @@ _ARITHMETIC_RULES: dict[Op, Callable[..., _ModularDualNumber]] = {
 }
 
 
-def _factored_matrix_nodes(factor: Block) -> list[list[int]]:
+def _factored_matrix_nodes(factor: SolveBlock) -> list[list[int]]:
     """Return the nodes of the matrix that a block factors."""
     n, nodes = factor.size, factor.operands
     if factor.kind == "lu_factor":
@@ -418,7 +418,7 @@ class _VariableSets(NamedTuple):
             self.dependent | other.dependent,
         )
 
-    def at_least(self, kind: DependencyKind) -> _VariableSets:
+    def with_minimum_kind(self, kind: DependencyKind) -> _VariableSets:
         """Return the same variables, each with at least this kind of dependence."""
         every = self.any
         return _VariableSets(
@@ -465,7 +465,9 @@ def find_all_dependencies(
         lists: dict[tuple[_VariableSets, bytes], tuple[ResultDependency, ...]] = {}
         for key, row in zip(keys, rows, strict=True):
             if key not in lists:
-                lists[key] = tuple(each for each in bits.named(key[0]) if row[column[each.group, each.index]])
+                lists[key] = tuple(
+                    each for each in bits.iterate_named_dependencies(key[0]) if row[column[each.group, each.index]]
+                )
         found[entry] = tuple(lists[key] for key in keys)
     return found
 
@@ -499,7 +501,7 @@ class _DependencyPropagation:
         reads: dict[int, _VariableSets] = {}
         blocks: dict[int, _VariableSets] = {}
         nodes, _ = find_needed_nodes(program, results)
-        first, second, others = program.pairs()
+        first, second, others = program.operand_pairs()
         ops = program.op.tolist()
         for node in np.flatnonzero(nodes).tolist():
             if ops[node] in _ARITHMETIC_OPERATIONS:  # nearly all
@@ -535,7 +537,7 @@ class _DependencyPropagation:
                 return x
             return y if every == y.any else _VariableSets(every, every, every, every)
         if op == Op.MUL:
-            product = x.at_least(self._factor(y)) | y.at_least(self._factor(x))
+            product = x.with_minimum_kind(self._factor(y)) | y.with_minimum_kind(self._factor(x))
             both = x.any & y.any
             return _VariableSets(product.any, product.fixed | both, product.tunable | both, product.dependent | both)
         return self._linear(x, y) if op == Op.DIV else x | y
@@ -546,24 +548,26 @@ class _DependencyPropagation:
             return operands[0]
         if op is Op.SELECT:
             return self._linear(operands[1] | operands[2], operands[0])
-        return _unite_variable_sets(operands).at_least(DependencyKind.DEPENDENT)
+        return _unite_variable_sets(operands).with_minimum_kind(DependencyKind.DEPENDENT)
 
     def _linear(self, linear: _VariableSets, factor: _VariableSets) -> _VariableSets:
         """Return reads of a product: linear in some variables, with a factor of others; common ones are dependent."""
-        return linear.at_least(self._factor(factor)) | factor.at_least(DependencyKind.DEPENDENT)
+        return linear.with_minimum_kind(self._factor(factor)) | factor.with_minimum_kind(DependencyKind.DEPENDENT)
 
     def _block(self, index: int, reads: dict[int, _VariableSets]) -> _VariableSets:
         """Return the reads of a block's solution: linear in the right side, ``dependent`` on matrix and body."""
         block = self._program.blocks[index]
         if block.kind == "newton":
-            return _unite_variable_sets(reads[node] for node in block.operands).at_least(DependencyKind.DEPENDENT)
+            return _unite_variable_sets(reads[node] for node in block.operands).with_minimum_kind(
+                DependencyKind.DEPENDENT
+            )
         factor = self._program.blocks[block.factor]
         return self._linear(
             _unite_variable_sets(reads[node] for node in block.operands),
             _unite_variable_sets(reads[node] for node in factor.operands),
         )
 
-    def named(self, reads: _VariableSets) -> Iterator[ResultDependency]:
+    def iterate_named_dependencies(self, reads: _VariableSets) -> Iterator[ResultDependency]:
         """Yield the variables of a set."""
         rest = reads.any
         while rest:
@@ -607,7 +611,7 @@ def count_operations(program: Program, entry: str) -> Counter[str]:
 def _count_newton_operations(body: Program) -> Counter[str]:
     """Count the operations of one Newton iteration by kind: residual and step, shared nodes once."""
     results = (*body.entries["residual"].results, *body.entries["step"].results)
-    once = dataclasses.replace(body, entries={"once": Entry("once", tuple(map(str, results)), results)})
+    once = dataclasses.replace(body, entries={"once": EntryPoint("once", tuple(map(str, results)), results)})
     return count_operations(once, "once")
 
 

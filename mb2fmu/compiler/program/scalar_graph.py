@@ -77,11 +77,11 @@ class ScalarGraph:
         """True if the node is the number 0."""
         return self._value[node] == 0.0
 
-    def rank(self, node: int) -> int:
+    def variability_rank(self, node: int) -> int:
         """Return 0 for a number, 1 for what depends on parameters only, 2 for anything else."""
         return self._rank[node]
 
-    def shortest(self, ways: Iterable[Callable[[], int]]) -> int:
+    def build_smallest_alternative(self, ways: Iterable[Callable[[], int]]) -> int:
         """Return the alternative that needs the fewest new nodes; the first of equals."""
         start, best, fewest = len(self._op), None, math.inf
         for way in ways:
@@ -126,7 +126,7 @@ class ScalarGraph:
         """Return the operands of an operation with one or two operands."""
         return (self._a[node],) if self._b[node] < 0 else (self._a[node], self._b[node])
 
-    def choice(self, node: int) -> tuple[int, int, int]:
+    def selection_operands(self, node: int) -> tuple[int, int, int]:
         """Return the condition of a selection, its value where this holds, and its value elsewhere."""
         return self._a[node], self._b[node], self._c[node]
 
@@ -179,7 +179,7 @@ def _node_ranks(program: Program) -> list[int]:
     own[program.op == _CONSTANT] = 0
     own[program.op == _PARAMETER] = 1
     ranks = [*own.tolist(), 0]  # the last is the operand that a node does not have
-    first, second, others = program.pairs()
+    first, second, others = program.operand_pairs()
     for node in np.flatnonzero(program.op > Op.SEED).tolist():
         x, y = ranks[first[node]], ranks[second[node]]
         ranks[node] = max(y, x)
@@ -199,7 +199,7 @@ class ScalarGraphWithSwitches(ScalarGraph):
         super().__init__()
         self._switches: dict[int, str] = {}  # node → what people are told of it; empty: its expression
 
-    def switch(self, node: int) -> int:
+    def mark_switch(self, node: int) -> int:
         """Mark a node as a switch: its jumps and kinks are events (entry ``switches``). Returns the node."""
         inner = node
         while self._op[inner] in {Op.NEG, Op.NOT}:

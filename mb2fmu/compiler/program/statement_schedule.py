@@ -170,7 +170,7 @@ class _Edges:
 
 
 @dataclass(frozen=True, slots=True)
-class _ReducedGraph:
+class _PartiallyEvaluatedGraph:
     """A graph in which the values of some nodes are given.
 
     Attributes:
@@ -199,7 +199,7 @@ class ScheduledGraph:
         self.is_leaf: NodeMask = np.isin(program.op, [int(op) for op in LEAF_OPERATIONS])
         self.matrix = _form_operand_matrix(program)
         self._edges = _list_edges(program, self.matrix)
-        self._views: dict[bytes, _ReducedGraph] = {}
+        self._views: dict[bytes, _PartiallyEvaluatedGraph] = {}
         self._masks: dict[tuple[bytes, tuple[int, ...]], NodeMask] = {}
 
     @property
@@ -240,14 +240,14 @@ class ScheduledGraph:
             self._masks[key] = _find_reachable(self._view(given).reads, key[1])
         return self._masks[key]
 
-    def _view(self, given: NodeMask) -> _ReducedGraph:
+    def _view(self, given: NodeMask) -> _PartiallyEvaluatedGraph:
         """Return the graph without edges into given nodes; cached by the set of given nodes."""
         key = given.tobytes()
         if key not in self._views:
             known = self.is_leaf | given
             users, operands = (ends[~known[self._edges[0]]] for ends in self._edges)
             reads, used_by = _Edges.between(users, operands, len(known)), _Edges.between(operands, users, len(known))
-            self._views[key] = _ReducedGraph(known, reads, used_by, self._depth(known, used_by))
+            self._views[key] = _PartiallyEvaluatedGraph(known, reads, used_by, self._depth(known, used_by))
         return self._views[key]
 
     def _depth(self, known: NodeMask, used_by: _Edges) -> NodeArray:

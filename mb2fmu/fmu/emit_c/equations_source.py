@@ -90,7 +90,7 @@ def print_coloured_jacobian(
 {_print_integer_table("jacobian_order", order)}
 {_print_integer_table("jacobian_end", ends)}
 {_print_integer_table("jacobian_runs", [number for run in runs for number in run])}
-{format_function_head(signature.linkage, signature.function, signature.parameters)}
+{format_function_head(signature.linkage, signature.c_function_name, signature.parameters)}
 {{
     double *const s = work + {memory};
     double *const out = s + {seeds};
@@ -211,13 +211,16 @@ def print_motion(program: Program, part: int = MAX_VALUES_PER_PART) -> PrintedEq
     functions = _motion_functions(program)
     first = len(program.entries["prepare"].results) + len(program.layout.memory)
     printer = _EquationsPrinter(program, functions, first, part)
-    printed = [printer.prepare("equations_prepare", calculated=True)]
+    printed = [printer.print_preparation_function("equations_prepare", calculated=True)]
     for function in functions:
         whole = None
-        if function.signature.name == "equations_accelerations" and printed[1].whole > MAX_RECOMPUTED_VALUES:
+        if (
+            function.signature.name == "equations_accelerations"
+            and printed[1].total_value_count > MAX_RECOMPUTED_VALUES
+        ):
             whole = _forward_accelerations(printer.graph, function, printed[1], printer.hoisted)
-        printed.append(whole or printer.function(function))
-    return printer.equations("equations", printed, 0)
+        printed.append(whole or printer.print_equation_function(function))
+    return printer.collect_printed_equations("equations", printed, 0)
 
 
 def print_compact_motion(program: Program) -> PrintedEquations:
@@ -231,18 +234,18 @@ def print_compact_motion(program: Program) -> PrintedEquations:
     functions = {function.signature.stem: function for function in _motion_functions(program)}
     first = len(program.entries["prepare"].results) + len(program.layout.memory)
     printer = _EquationsPrinter(program, list(functions.values()), first, MAX_VALUES_PER_PART)
-    printed = {"prepare": printer.prepare("equations_prepare", calculated=True)}
-    printed |= {name: printer.function(function) for name, function in functions.items()}
+    printed = {"prepare": printer.print_preparation_function("equations_prepare", calculated=True)}
+    printed |= {name: printer.print_equation_function(function) for name, function in functions.items()}
     stages = [name for name in _SHARED_ENTRIES if name in functions and program.entries[name].results]
-    alone = sum(printed[name].whole for name in stages)
+    alone = sum(printed[name].total_value_count for name in stages)
     if len(stages) > 1 and alone <= MAX_SHARED_VALUES:
         signatures = {name: functions[name].signature for name in stages}
         shared, callers = print_shared_function(printer.graph, "motion", signatures, printer.names, printer.hoisted)
-        if shared.whole < alone - MIN_SHARED_VALUES:
+        if shared.total_value_count < alone - MIN_SHARED_VALUES:
             first_caller = next(name for name in printed if name in callers)
             printed |= callers
             printed[first_caller] = replace(callers[first_caller], text=f"{shared.text}\n{callers[first_caller].text}")
-    return printer.equations("equations", list(printed.values()), 0)
+    return printer.collect_printed_equations("equations", list(printed.values()), 0)
 
 
 def print_derivatives(
@@ -258,14 +261,14 @@ def print_derivatives(
     seldom = len(native.program) > MIN_NODES_FOR_QUICK_COMPILATION
     functions = _derivative_functions(native, large=seldom)
     printer = _EquationsPrinter(native.program, functions, motion.values, part, motion.failures)
-    printed = [printer.prepare("equations_prepare_derivatives", seldom=seldom)]
+    printed = [printer.print_preparation_function("equations_prepare_derivatives", seldom=seldom)]
     for function in functions:
         if native.column_colours is not None and function.signature.name == "equations_jacobian":
             tangent = [each.signature.stem for each in functions].index("tangent")
             printed.append(_print_coloured_jacobian(native, function.signature, printed[1 + tangent]))
         else:
-            printed.append(printer.function(function))
-    return printer.equations("derivatives", printed, motion.work)
+            printed.append(printer.print_equation_function(function))
+    return printer.collect_printed_equations("derivatives", printed, motion.work)
 
 
 class _EquationsPrinter:
@@ -300,7 +303,9 @@ class _EquationsPrinter:
         )
         self._bodies, self._inner = print_newton_bodies(program, self.names)
 
-    def prepare(self, name: str, *, calculated: bool = False, seldom: bool = False) -> PrintedFunction:
+    def print_preparation_function(
+        self, name: str, *, calculated: bool = False, seldom: bool = False
+    ) -> PrintedFunction:
         """Return the function that stores prepared values, calculated parameters included if asked for."""
         entry = self.graph.program.entries["prepare"]
         outputs = list(_store_pairs("w", entry.results)) if calculated else []
@@ -309,13 +314,13 @@ class _EquationsPrinter:
         signature = FunctionSignature(name, parameters, {Op.PARAMETER: "p"}, compiled_quickly=seldom)
         return print_function_with_loops(self.graph, signature, outputs, self.names, part=self._part)
 
-    def function(self, function: _PlannedFunction) -> PrintedFunction:
+    def print_equation_function(self, function: _PlannedFunction) -> PrintedFunction:
         """Return a function that reads prepared values."""
         return print_function_with_loops(
             self.graph, function.signature, function.outputs, self.names, given=self.hoisted, part=self._part
         )
 
-    def equations(
+    def collect_printed_equations(
         self, table: Literal["equations", "derivatives"], printed: Sequence[PrintedFunction], work: int
     ) -> PrintedEquations:
         """Return all equations; ``work`` is the space that other code needs for itself."""
@@ -354,7 +359,7 @@ def _print_coloured_jacobian(
     seeds = 1 + len(layout.states) + len(layout.inputs) + len(layout.parameters)
     results = len(native.program.entries["tangent"].results)
     return PrintedFunction(
-        name=signature.function,
+        name=signature.c_function_name,
         text=print_coloured_jacobian(
             signature=signature,
             tangent=tangent.name,
@@ -366,7 +371,7 @@ def _print_coloured_jacobian(
         ),
         weight=1,
         work=tangent.work + seeds + results,
-        prototype=format_function_declaration(signature.function, signature.parameters)
+        prototype=format_function_declaration(signature.c_function_name, signature.parameters)
         if signature.compiled_quickly
         else "",
     )

@@ -147,7 +147,7 @@ def emit_motion_sources(
         "program": program,
         "adjoint": adjoint,
         "rows": _variable_table_rows(interface),
-        "longest_step_loop": limit_internal_steps(program),
+        "longest_step_loop": compute_max_internal_steps(program),
         "most_steps": MAX_INTERNAL_STEP_LIMIT,
         "first_memory": read_initial_memory(program),
         "switches": list_switches(program),
@@ -321,7 +321,7 @@ def has_derivatives(name: str) -> bool:
     return name.startswith(_TABLE_FILE_STEMS["derivatives"])
 
 
-def limit_internal_steps(program: Program) -> int:
+def compute_max_internal_steps(program: Program) -> int:
     """Return the internal steps of a communication step after which an FMU gives up: they cost :data:`MAX_STEP_WORK`.
 
     Args:
@@ -340,10 +340,10 @@ def count_coordinates(program: Program) -> int:
 
 def _default_solver_number(interface: FmuInterface) -> int:
     """Return the solver that the FMU begins with: the start value of the parameter that chooses it."""
-    for variable in interface.of("solver"):
+    for variable in interface.variables_from_sources("solver"):
         assert variable.start is not None
         return int(variable.start)
-    return interface.solver.choice
+    return interface.solver.solver_enumeration_value
 
 
 def _variable_table_rows(interface: FmuInterface) -> list[str]:

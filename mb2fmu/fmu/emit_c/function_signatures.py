@@ -35,7 +35,7 @@ class FunctionSignature:
         return self.name.removeprefix("equations_")
 
     @property
-    def function(self) -> str:
+    def c_function_name(self) -> str:
         """Name of the function in C."""
         return f"MB2FMU_UNIT(any_{self.stem})" if self.compiled_quickly else self.name
 
@@ -45,7 +45,7 @@ class FunctionSignature:
         return "int" if self.compiled_quickly else "static int"
 
     @property
-    def real(self) -> str:
+    def real_type(self) -> str:
         """C type of a value."""
         return "mb2fmu_reals" if self.batch else "double"
 
@@ -79,11 +79,11 @@ class SharedCNames:
     body_work: dict[int, int] = field(default_factory=dict)
     stem: str = "model"
 
-    def table(self, index: int, order: int) -> str:
+    def table_stem(self, index: int, order: int) -> str:
         """Return the stem of the names of a table's arrays."""
         return self.tables.setdefault((index, order), f"{self.stem}_table_{index}_{order}")
 
-    def singular(self, name: str) -> int:
+    def singular_failure(self, name: str) -> int:
         """Return the failure number of this linear solve."""
         return self.domain_failure(f"the matrix of {name} is singular")
 
@@ -98,7 +98,7 @@ class SharedCNames:
             f"a solution is found for {head} on another branch of the assembly only{colon}{rest}"
         )
 
-    def contradiction(self, name: str, rows: Sequence[str]) -> int:
+    def contradiction_failure(self, name: str, rows: Sequence[str]) -> int:
         """Return the failure number of contradicting equations; ``work`` then holds the residual of each row.
 
         Lines behind the clause are the names of the rows.
@@ -158,6 +158,6 @@ class PrintedFunction:
     prototype: str = ""
 
     @property
-    def whole(self) -> int:
+    def total_value_count(self) -> int:
         """Number of values that the function and its parts compute."""
         return self.weight + sum(part.weight for part in self.parts)

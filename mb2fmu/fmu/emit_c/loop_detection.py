@@ -64,7 +64,7 @@ class StatementLoop:
         return self.first + self.period * self.turns
 
     @property
-    def saved(self) -> int:
+    def saved_statement_count(self) -> int:
         """Number of statements that need not be printed."""
         return self.period * (self.turns - 1)
 
@@ -73,7 +73,7 @@ class StatementLoop:
         steps = tuple(tuple(count * step for step in row) for row in self.steps) * count
         return StatementLoop(self.first, self.period * count, self.turns // count, steps)
 
-    def piece(self, begin: int, turns: int) -> StatementLoop:
+    def select_turns(self, begin: int, turns: int) -> StatementLoop:
         """Return some turns of the loop."""
         return StatementLoop(self.first + begin * self.period, self.period, turns, self.steps)
 

@@ -100,7 +100,7 @@ class _LoopArray:
     last: int = 0
     base: int = 0
 
-    def take(self, place: int, turns: int, step: int) -> None:
+    def reserve_storage(self, place: int, turns: int, step: int) -> None:
         """Make room for the result of the statement at a place, and of those that follow in so many rows."""
         row, column = divmod(place - self.loop.first, self.loop.period)
         self.columns.setdefault(column, len(self.columns))
@@ -163,7 +163,7 @@ class _LoopStorage:
         inside = (places >= 0) & (places < len(self._loop_at))
         return np.where(inside, self._loop_at[np.where(inside, places, 0)], -1)
 
-    def arrange(self, outputs: Iterable[tuple[str, int]]) -> list[StatementLoop] | None:
+    def assign_storage_places(self, outputs: Iterable[tuple[str, int]]) -> list[StatementLoop] | None:
         """Give every value its place; return fewer loops instead if operands of some have no regular place."""
         requests = []
         better: list[StatementLoop] = []
@@ -225,12 +225,12 @@ class _LoopStorage:
         pieces, begin = [], 0
         for _, turns in groupby(owners):
             count = len(list(turns))
-            pieces.append(loop.piece(begin, count))
+            pieces.append(loop.select_turns(begin, count))
             begin += count
         return [
             piece
             for piece in pieces
-            if piece.turns >= _MIN_JOINED_ITERATIONS and piece.saved >= MIN_SAVED_STATEMENTS_QUICK
+            if piece.turns >= _MIN_JOINED_ITERATIONS and piece.saved_statement_count >= MIN_SAVED_STATEMENTS_QUICK
         ]
 
     def _owner(self, place: int, step: int, turns: int) -> int | None:
@@ -244,14 +244,14 @@ class _LoopStorage:
         owner = owners.pop()
         if owners or step % self.loops[owner].period:
             return None
-        self._rows[owner].take(place, turns, step // self.loops[owner].period)
+        self._rows[owner].reserve_storage(place, turns, step // self.loops[owner].period)
         return owner
 
     def _keep(self, place: int, node: int) -> None:
         """Make room in its loop's rows for a value that code outside the loop reads."""
         owner = self.loop_at(place)
         if owner >= 0:
-            self._rows[owner].take(place, 1, 0)
+            self._rows[owner].reserve_storage(place, 1, 0)
             self._read.add(node)
 
     def _keep_for_straight_parts(self, outputs: Iterable[tuple[str, int]]) -> None:
@@ -338,7 +338,7 @@ class _LoopStorage:
         """Return the column of the array of a loop that a place in ``work`` is in."""
         return (place - self._rows[index].base) % len(self._rows[index].columns)
 
-    def kept(self, index: int) -> list[tuple[int, _OperandAddress]]:
+    def list_turn_stores(self, index: int) -> list[tuple[int, _OperandAddress]]:
         """Return the stores of one turn of a loop: (statement of the turn, place)."""
         rows = self._rows[index]
         width = len(rows.columns)
@@ -355,7 +355,7 @@ def _arrange_storage(
     better: list[StatementLoop] | None = list(loops)
     while better is not None:
         memory = _LoopStorage(statements, better, addresses)
-        better = memory.arrange(outputs)
+        better = memory.assign_storage_places(outputs)
     return memory
 
 
@@ -472,7 +472,7 @@ class LoopBodyPrinter(FunctionBodyPrinter):
         self._turn: list[str] = []
         for j in range(self._loop.period):
             self._add_turn(j, memory.operands[index][j])
-        for j, place in memory.kept(index):
+        for j, place in memory.list_turn_stores(index):
             self._turn.append(f"{self._at(place)} = {self._local[self._node(j)]};")
         self.lines += [f"    for (int k = 0; k < {self._loop.turns}; k++) {{"]
         self.lines += [f"        {line}" for line in self._turn]
@@ -499,7 +499,7 @@ class LoopBodyPrinter(FunctionBodyPrinter):
         name = self._loaded.get(place)
         if name is None:
             name = self._loaded[place] = f"m{len(self._loaded)}"
-            self._turn.append(f"const {self._signature.real} {name} = {self._at(place)};")
+            self._turn.append(f"const {self._signature.real_type} {name} = {self._at(place)};")
         return name
 
     def _at(self, place: _OperandAddress) -> str:
@@ -521,7 +521,7 @@ class LoopBodyPrinter(FunctionBodyPrinter):
             (self._names.divisors, f"!(fabs({name}) > 0.0 && fabs({name}) < MB2FMU_INFINITY)"),
         ):
             if node in required:
-                numbers = [self._names.singular(required[self._node(j, turn)]) for turn in turns]
+                numbers = [self._names.singular_failure(required[self._node(j, turn)]) for turn in turns]
                 listed = ", ".join(map(str, numbers))
                 self.lines.append(f"    static const int failures{j}[{len(numbers)}] = {{{listed}}};")
                 self._turn += [f"if ({condition}) {{", f"    return failures{j}[k];", "}"]

@@ -95,7 +95,7 @@ def _print_calling_function(
     begin, count = place
     arguments = ", ".join(own.arguments[:-1])
     lines = [
-        format_function_head(own.linkage, own.function, own.parameters),
+        format_function_head(own.linkage, own.c_function_name, own.parameters),
         "{",
         f"    const int failed = {shared.name}({arguments}, work + {shared.work}, {stage});",
         f"    for (int i = 0; i < {count}; i++) {{",
@@ -141,7 +141,7 @@ class _StagedFunction(SplitFunction):
                 body.add(statement)
             for target, node in outputs:
                 body.store(target, node)
-            body.leave(STAGE_ARGUMENT, number)
+            body.print_early_return(STAGE_ARGUMENT, number)
         return body
 
     def _store_outputs(self, body: FunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:

@@ -86,7 +86,7 @@ def print_forwarding_function(
         size: How many results the other one has.
     """
     lines = [
-        format_function_head(signature.linkage, signature.function, signature.parameters),
+        format_function_head(signature.linkage, signature.c_function_name, signature.parameters),
         "{",
         f"    double *const results = work + {source.work};",
         f"    const int failed = {source.name}({', '.join(arguments)}, results);",
@@ -144,7 +144,7 @@ class SplitFunction:
         """Return the function, and the parts that it calls one after the other if there are several."""
         bodies = self._bodies()
         signature = self._signature
-        name, parameters = signature.function, signature.parameters
+        name, parameters = signature.c_function_name, signature.parameters
         weights = [self._weight(i) for i in range(len(self._parts))]
         prototype = format_function_declaration(name, parameters) if signature.compiled_quickly else ""
         if len(bodies) == 1:
@@ -251,7 +251,7 @@ class SplitFunction:
         """Print the function that calls the parts in order and stops at the first failure."""
         arguments = ", ".join(self._signature.arguments)
         lines = [
-            format_function_head(self._signature.linkage, self._signature.function, self._signature.parameters),
+            format_function_head(self._signature.linkage, self._signature.c_function_name, self._signature.parameters),
             "{",
             f"    int failed = {self._part(0)}({arguments});",
         ]

@@ -127,7 +127,7 @@ class FunctionBodyPrinter:
         self._used.update(target.partition("[")[0] for target in targets)
         self.lines += [f"    {target} = 0.0;" for target in targets]
 
-    def leave(self, argument: str, number: int) -> None:
+    def print_early_return(self, argument: str, number: int) -> None:
         """Print the return of success where an argument is that number."""
         self._used.add(argument)
         self.lines += [f"    if ({argument} == {number}) {{", "        return 0;", "    }"]
@@ -150,7 +150,7 @@ class FunctionBodyPrinter:
             text = f"mb2fmu_each_positive({text}, {self._lost()})"
         elif self._signature.batch and node in self._names.divisors:
             text = f"mb2fmu_each_divisor({text}, {self._lost()})"
-        return f"const {self._signature.real} {self._new(node)} = {text}"
+        return f"const {self._signature.real_type} {self._new(node)} = {text}"
 
     def _operand(self, node: int) -> str:
         """Return the C text of a node: a number, or its local, loaded first from `work`, `w` or an argument."""
@@ -189,7 +189,7 @@ class FunctionBodyPrinter:
         """Return the C text of an operation; a batch calls the function over lanes unless C has an operator."""
         op = Op(self._graph.op[node])
         if op is Op.TABLE:
-            stem = self._names.table(int(self._program.a[node]), int(self._program.b[node]))
+            stem = self._names.table_stem(int(self._program.a[node]), int(self._program.b[node]))
             each = "each_" if self._signature.batch else ""
             return f"mb2fmu_{each}lookup(&{stem}, {operands[0]})"
         row = OPERATIONS[op]
@@ -232,7 +232,7 @@ class FunctionBodyPrinter:
         else:
             angles = f"a{self._angles}"
             operands = ", ".join(self._operand(angle) for angle in statement.reads)
-            self.lines.append(f"    const {self._signature.real} {angles}[{n}] = {{{operands}}};")
+            self.lines.append(f"    const {self._signature.real_type} {angles}[{n}] = {{{operands}}};")
             self._angles += 1
         self._used.add("work")
         name = "mb2fmu_each_sincos_of" if self._signature.batch else "mb2fmu_sincos_each"
@@ -276,7 +276,7 @@ class FunctionBodyPrinter:
 
     def _refuse(self, condition: str, name: str) -> None:
         """Print the return of "singular system" where a condition holds."""
-        self._give_up(condition, name, self._names.singular(name))
+        self._give_up(condition, name, self._names.singular_failure(name))
 
     def _give_up(self, condition: str, name: str, number_of_failure: int) -> None:
         """Print the return of a failure number where a condition holds."""
@@ -312,7 +312,7 @@ class FunctionBodyPrinter:
         if index not in self._factors:
             self._used.add("work")
             name = self._factors[index] = f"f{len(self._factors)}"
-            self.lines.append(f"    {self._signature.real} *const {name} = work + {self._places[~index]};")
+            self.lines.append(f"    {self._signature.real_type} *const {name} = work + {self._places[~index]};")
         return self._factors[index]
 
     def _add_factor(self, statement: FactorizationStatement) -> None:
@@ -323,7 +323,7 @@ class FunctionBodyPrinter:
             name = self._factor(statement.block)
         else:
             name = self._factors[statement.block] = f"f{len(self._factors)}"
-            self.lines.append(f"    {self._signature.real} {name}[{factor_storage_size(block.kind, block.size)}];")
+            self.lines.append(f"    {self._signature.real_type} {name}[{factor_storage_size(block.kind, block.size)}];")
         self.lines += [f"    {name}[{i}] = {entry};" for i, entry in enumerate(entries)]
         sizes = (str(block.size), *((str(block.rank),) if block.rank >= 0 else ()))
         self._check(block.kind, ", ".join((*sizes, name, *self._marks())), block.name)
@@ -336,7 +336,7 @@ class FunctionBodyPrinter:
         factor = self._factor(block.factor)
         name = f"s{self._solves}"
         self._solves += 1
-        self.lines.append(f"    {self._signature.real} {name}[{block.size}] = {{{', '.join(right)}}};")
+        self.lines.append(f"    {self._signature.real_type} {name}[{block.size}] = {{{', '.join(right)}}};")
         self.lines.append(f"    {self._algebra(kind)}({block.size}, {factor}, {name});")
         for node, result in zip(statement.nodes, statement.results, strict=True):
             self._define(node, f"{name}[{result}]")
@@ -346,7 +346,7 @@ class FunctionBodyPrinter:
         block = self._program.blocks[statement.block]
         operands = [self._operand(node) for node in statement.reads]
         theta, guess = operands[: -block.size], operands[-block.size :]
-        k, n, real = self._solves, block.size, self._signature.real
+        k, n, real = self._solves, block.size, self._signature.real_type
         self._solves += 1
         self.lines.append(
             f"    const {real} theta{k}[{max(1, len(theta))}] = {{{', '.join(theta) or self._number(0.0)}}};"
@@ -373,7 +373,7 @@ class FunctionBodyPrinter:
                     f"        for (int i = 0; i < {n}; i++) {{",
                     f"            work[i] = s{k}[i];",
                     "        }",
-                    f"        return {self._names.contradiction(block.name, block.rows)}; {remark}",
+                    f"        return {self._names.contradiction_failure(block.name, block.rows)}; {remark}",
                     "    }",
                 ]
         for node, result in zip(statement.nodes, statement.results, strict=True):

@@ -67,7 +67,7 @@ def emit_web_module(sources: FileTree, program: Program, interface: FmuInterface
     facts = describe_named_interface(interface)
     unused = (*_UNUSED_ENTRIES, *(() if interface.solver.kind == "implicit" else ("jacobian",)))
     files |= _remove_table_entries(files, unused)
-    files["solver_methods.c"] = _keep_one_solver(files["solver_methods.c"], interface.solver.choice)
+    files["solver_methods.c"] = _keep_one_solver(files["solver_methods.c"], interface.solver.solver_enumeration_value)
     files |= _keep_state_variables(files)
     files = _join_translation_units(files)
     files |= {

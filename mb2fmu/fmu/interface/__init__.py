@@ -7,7 +7,7 @@ decided here, once, for every backend; the laws of FMI hold for the result. Must
 format, or change the equations.
 """
 
-from mb2fmu.fmu.interface.fmu_interface import FmuInterface, FmuVariable, Target
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface, FmuTarget, FmuVariable
 from mb2fmu.fmu.interface.interface_description import describe_interface
 
-__all__ = ["FmuInterface", "FmuVariable", "Target", "describe_interface"]
+__all__ = ["FmuInterface", "FmuTarget", "FmuVariable", "describe_interface"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mb2fmu.errors import Fault, InterfaceError
-from mb2fmu.fmu.interface.variable_groups import FmuArray, Terminal, TypeDefinition
+from mb2fmu.fmu.interface.variable_groups import DescribedType, FmuArray, Terminal
 from mb2fmu.fmu.solvers import SOLVERS, find_solver_by_kind
 from mb2fmu.units import BASE_UNITS
 
@@ -75,7 +75,7 @@ _UNPRINTABLE_PATTERN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class FmuTarget:
     """FMI version, interface types and backend that an FMU is built for.
 
     Attributes:
@@ -116,7 +116,7 @@ class DisplayUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitDefinition:
+class DescribedUnit:
     """An FMU that variables use.
 
     Attributes:
@@ -260,7 +260,7 @@ class SolverSettings:
     internal_step: float | None = None
 
     @property
-    def choice(self) -> int:
+    def solver_enumeration_value(self) -> int:
         """The value of the enumeration parameter that chooses the solver of a native FMU."""
         return find_solver_by_kind(self.kind).number
 
@@ -323,14 +323,14 @@ class FmuInterface:
     description: str
     token: str
     variables: tuple[FmuVariable, ...]
-    units: tuple[UnitDefinition, ...]
+    units: tuple[DescribedUnit, ...]
     experiment: DefaultExperiment
     solver: SolverSettings
     log_categories: tuple[LogCategory, ...]
     capabilities: Capabilities
     generation_tool: str
-    target: Target = Target()
-    types: tuple[TypeDefinition, ...] = ()
+    target: FmuTarget = FmuTarget()
+    types: tuple[DescribedType, ...] = ()
     terminals: tuple[Terminal, ...] = ()
     arrays: tuple[FmuArray, ...] = ()
 
@@ -359,7 +359,7 @@ class FmuInterface:
         gone = {name for array in self.arrays if array.replaces for name in array.elements}
         return tuple(variable for variable in self.variables if variable.name not in gone) if gone else self.variables
 
-    def of(self, *sources: VariableSource) -> tuple[FmuVariable, ...]:
+    def variables_from_sources(self, *sources: VariableSource) -> tuple[FmuVariable, ...]:
         """Return the variables that live in, or are computed by, ``sources``, in their order."""
         return tuple(variable for variable in self.variables if variable.source in sources)
 
@@ -426,7 +426,7 @@ class FmuInterface:
 
     def _link_faults(self) -> Iterator[Fault]:
         """Yield faults of links: states without exactly one derivative, dependencies on unknown variables."""
-        states = {variable.name for variable in self.of("state")}
+        states = {variable.name for variable in self.variables_from_sources("state")}
         known = {variable.name for variable in self.variables if variable.source in STORED_SOURCES}
         derived = Counter(variable.derivative_of for variable in self.variables if variable.derivative_of is not None)
         for state in sorted(states):

@@ -50,19 +50,19 @@ from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
     Dependency,
+    DescribedUnit,
     DisplayUnit,
     FmiDependencyKind,
     FmuInterface,
+    FmuTarget,
     FmuVariable,
     LogCategory,
     SolverSettings,
-    Target,
-    UnitDefinition,
     VariableSource,
 )
 from mb2fmu.fmu.interface.quantity_attributes import list_quantity_types
 from mb2fmu.fmu.interface.terminals import describe_terminals
-from mb2fmu.fmu.interface.variable_groups import EnumerationItem, FmuArray, Terminal, TypeDefinition
+from mb2fmu.fmu.interface.variable_groups import DescribedType, EnumerationItem, FmuArray, Terminal
 from mb2fmu.fmu.solvers import SOLVERS, find_solver_by_kind, find_solver_by_name
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
@@ -74,7 +74,7 @@ _ARRAY_SOURCES = frozenset({"input", "position", "velocity", "acceleration"})
 """Sources of inputs and of outputs that a model asks for."""
 
 
-PYTHON_FMU_TARGET = Target()
+PYTHON_FMU_TARGET = FmuTarget()
 NO_TOKEN = str(uuid.UUID(int=0))
 GENERATION_TOOL = f"mb2fmu {__version__}"
 LOG_CATEGORIES = (
@@ -155,7 +155,7 @@ def _smallest_nominal(nominals: Sequence[float | None]) -> float | None:
     return min(each or 1.0 for each in nominals) if any(nominals) else None
 
 
-def describe_native_capabilities(target: Target, *, remembers: bool = False, switches: bool = False) -> Capabilities:
+def describe_native_capabilities(target: FmuTarget, *, remembers: bool = False, switches: bool = False) -> Capabilities:
     """Return the abilities of such units; those with discrete memory must be told of accepted steps.
 
     Args:
@@ -181,10 +181,10 @@ def describe_native_capabilities(target: Target, *, remembers: bool = False, swi
     )
 
 
-def describe_solver_type(taken: Sequence[str]) -> TypeDefinition:
+def describe_solver_type(taken: Sequence[str]) -> DescribedType:
     """Return the enumeration of solvers, with a name that is not in ``taken``."""
     items = tuple(EnumerationItem(row.item, row.number, row.method) for row in SOLVERS)
-    return TypeDefinition(make_free_name("Solver", taken), items=items, description="how the Co-Simulation integrates")
+    return DescribedType(make_free_name("Solver", taken), items=items, description="how the Co-Simulation integrates")
 
 
 def describe_solver_parameters(
@@ -205,7 +205,7 @@ def describe_solver_parameters(
         causality="parameter",
         variability="fixed",
         initial="exact",
-        start=float(settings.choice),
+        start=float(settings.solver_enumeration_value),
         source="solver",
         index=0,
         kind="enumeration",
@@ -235,7 +235,7 @@ def make_free_name(wanted: str, taken: Sequence[str]) -> str:
 
 
 def describe_interface(
-    definition: Declarations, equations: EquationsOfMotion, program: Program, target: Target = PYTHON_FMU_TARGET
+    definition: Declarations, equations: EquationsOfMotion, program: Program, target: FmuTarget = PYTHON_FMU_TARGET
 ) -> FmuInterface:
     """Describe an FMU for importers: variables, units, structure, experiment.
 
@@ -258,7 +258,7 @@ def describe_interface(
     solver = _choose_solver_settings(definition.experiment, target)
     first = 1 if target.fmi == "3" else 0
     variables = tuple(_VariableDescriber(definition, equations, program).variables(first))
-    types: tuple[TypeDefinition, ...] = ()
+    types: tuple[DescribedType, ...] = ()
     if native:
         variables, types = _declare_types(
             (*variables, *describe_solver_parameters(variables, solver, definition.experiment.internal_step))
@@ -551,7 +551,7 @@ def _describe_quantity(quantity: Quantity, source: VariableSource, index: int) -
 
 def _declare_types(
     variables: tuple[FmuVariable, ...],
-) -> tuple[tuple[FmuVariable, ...], tuple[TypeDefinition, ...]]:
+) -> tuple[tuple[FmuVariable, ...], tuple[DescribedType, ...]]:
     """Return the variables with their declared types, and these types."""
     types = list_quantity_types(variables)
     enumerated = describe_solver_type(
@@ -574,7 +574,7 @@ def _optional_float(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[UnitDefinition, ...]:
+def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[DescribedUnit, ...]:
     """Return every unit and display unit in use, in the order of first use."""
     shown: dict[str, dict[str, DisplayUnit]] = {}
     faults = []
@@ -593,7 +593,7 @@ def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[UnitDefin
         raise InterfaceError(f"{model} cannot be described as an FMU:", faults)
     parsed = {name: parse_unit(name) for name in shown}
     return tuple(
-        UnitDefinition(name, unit.factor, unit.offset, unit.whole_exponents, tuple(shown[name].values()))
+        DescribedUnit(name, unit.factor, unit.offset, unit.whole_exponents, tuple(shown[name].values()))
         for name, unit in parsed.items()
     )
 
@@ -603,7 +603,7 @@ def _describe_experiment(experiment: Experiment) -> DefaultExperiment:
     return DefaultExperiment(0.0, float(experiment.stop), float(experiment.step), float(experiment.tolerance))
 
 
-def _choose_solver_settings(experiment: Experiment, target: Target) -> SolverSettings:
+def _choose_solver_settings(experiment: Experiment, target: FmuTarget) -> SolverSettings:
     """Return the settings of the chosen solver, or of the one that the experiment asks for."""
     if target.solver is not None:
         kind = find_solver_by_name(target.solver).kind
@@ -615,7 +615,7 @@ def _choose_solver_settings(experiment: Experiment, target: Target) -> SolverSet
     return SolverSettings(kind, float(experiment.tolerance), step)
 
 
-def _experiment_faults(experiment: Experiment, target: Target) -> Iterator[Fault]:
+def _experiment_faults(experiment: Experiment, target: FmuTarget) -> Iterator[Fault]:
     """Yield why the experiment does not fit the chosen solver."""
     if experiment.solver == "fixed" and experiment.stiff and target.solver is None:
         yield Fault(

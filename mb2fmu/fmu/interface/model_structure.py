@@ -28,7 +28,7 @@ _KINDS_BY_GENERALITY: tuple[FmiDependencyKind, ...] = ("constant", "fixed", "tun
 
 
 @dataclass(frozen=True, slots=True)
-class StructureUnknown:
+class DescribedUnknown:
     """One element of the model structure.
 
     Attributes:
@@ -42,7 +42,7 @@ class StructureUnknown:
     kinds: tuple[FmiDependencyKind, ...]
 
     @property
-    def plain(self) -> bool:
+    def has_default_kinds(self) -> bool:
         """Whether every kind is ``dependent``, FMI's default for kinds that are not written."""
         return set(self.kinds) <= {"dependent"}
 
@@ -51,10 +51,10 @@ class StructureUnknown:
 class ModelStructure:
     """``ModelStructure`` of the description file."""
 
-    outputs: tuple[StructureUnknown, ...]
-    derivatives: tuple[StructureUnknown, ...]
-    initial_unknowns: tuple[StructureUnknown, ...]
-    event_indicators: tuple[StructureUnknown, ...] = ()
+    outputs: tuple[DescribedUnknown, ...]
+    derivatives: tuple[DescribedUnknown, ...]
+    initial_unknowns: tuple[DescribedUnknown, ...]
+    event_indicators: tuple[DescribedUnknown, ...] = ()
 
 
 def number_variables(interface: FmuInterface) -> dict[str, int]:
@@ -82,27 +82,28 @@ def form_structure(interface: FmuInterface) -> ModelStructure:
         kinds |= {item.on: "dependent" for state in through for item in state.dependencies}
         return _number_dependencies([(numbers[name], kind) for name, kind in kinds.items()])
 
-    itself = {variable.name: (Dependency(variable.name, "constant"),) for variable in interface.of("state")}
+    states = interface.variables_from_sources("state")
+    itself = {state.name: (Dependency(state.name, "constant"),) for state in states}
     lists = {id(variable.dependencies): variable.dependencies for variable in interface.variables}  # many share one
     later_lists = {key: seen(on) for key, on in lists.items()}
     start_lists = {key: seen_at_start(on) for key, on in lists.items()}
 
-    def later(variable: FmuVariable) -> StructureUnknown:
+    def later(variable: FmuVariable) -> DescribedUnknown:
         own = itself.get(variable.name)
-        return StructureUnknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
+        return DescribedUnknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
 
-    def at_start(variable: FmuVariable) -> StructureUnknown:
+    def at_start(variable: FmuVariable) -> DescribedUnknown:
         """Return a variable as an initial unknown with its dependencies."""
         if variable.start_dependencies:
             # What a switch looks at has no constant factor: q mod 2 pi jumps where q does not.
             looked_at = {item.on for item in variable.start_dependencies}
             others = tuple(item for item in variable.dependencies if item.on not in looked_at)
             further = tuple(replace(item, kind="dependent") for item in variable.start_dependencies)
-            return StructureUnknown(numbers[variable.name], *seen_at_start((*others, *further)))
-        return StructureUnknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
+            return DescribedUnknown(numbers[variable.name], *seen_at_start((*others, *further)))
+        return DescribedUnknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
 
-    def start_of(name: str) -> StructureUnknown:
-        return StructureUnknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
+    def start_of(name: str) -> DescribedUnknown:
+        return DescribedUnknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
 
     variables = {variable.name: variable for variable in interface.variables}
     arrays = [array for array in interface.arrays if array.causality == "output"]
@@ -121,7 +122,7 @@ def form_structure(interface: FmuInterface) -> ModelStructure:
             *(at_start(variable) for variable in interface.scalars if _is_initial_unknown(variable)),
             *(_unite_element_dependencies(array, [start_of(name) for name in array.elements]) for array in arrays),
         ),
-        event_indicators=tuple(later(variable) for variable in interface.of("indicators")),
+        event_indicators=tuple(later(variable) for variable in interface.variables_from_sources("indicators")),
     )
 
 
@@ -132,7 +133,7 @@ def _list_knowns(interface: FmuInterface) -> set[str]:
     if interface.target.fmi == "2":
         knows_states = able.model_exchange or able.directional_derivatives
         knowns = ("time", "input", "state") if knows_states else ("time", "input")
-    return {variable.name for variable in interface.of(*knowns)}
+    return {variable.name for variable in interface.variables_from_sources(*knowns)}
 
 
 def _is_initial_unknown(variable: FmuVariable) -> bool:
@@ -141,10 +142,10 @@ def _is_initial_unknown(variable: FmuVariable) -> bool:
     return is_result and variable.initial in ("calculated", "approx")
 
 
-def _unite_element_dependencies(array: FmuArray, elements: list[StructureUnknown]) -> StructureUnknown:
+def _unite_element_dependencies(array: FmuArray, elements: list[DescribedUnknown]) -> DescribedUnknown:
     """Return the dependencies of arrays: the union of those of their elements."""
     on = [pair for each in elements for pair in zip(each.dependencies, each.kinds, strict=True)]
-    return StructureUnknown(array.value_reference, *_number_dependencies(on))
+    return DescribedUnknown(array.value_reference, *_number_dependencies(on))
 
 
 def _number_dependencies(on: list[tuple[int, FmiDependencyKind]]) -> _NumberedDependencies:

@@ -22,7 +22,7 @@ class EnumerationItem:
 
 
 @dataclass(frozen=True, slots=True)
-class TypeDefinition:
+class DescribedType:
     """A type that several variables share.
 
     Attributes:
@@ -41,7 +41,7 @@ class TypeDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class TerminalMember:
+class DescribedTerminalMember:
     """One variable of a terminal.
 
     Attributes:
@@ -60,7 +60,7 @@ class Terminal:
     """Variables that are connected together to another FMU."""
 
     name: str
-    members: tuple[TerminalMember, ...]
+    members: tuple[DescribedTerminalMember, ...]
     description: str = ""
 
 

@@ -67,7 +67,9 @@ def build_python_fmu(sources: FileTree, description: FileTree, interface: FmuInt
             "pythonfmu's result is not complete:",
             [*(Fault("is missing", path) for path in missing), *(Fault("has another name", path) for path in wrong)],
         )
-    kept |= {path: patch_second_free(kept[path]) for path in binaries if path.startswith("binaries/linux64/")}
+    kept |= {
+        path: patch_interpreter_finalization(kept[path]) for path in binaries if path.startswith("binaries/linux64/")
+    }
     platforms = ", ".join(sorted({path.split("/")[1] for path in binaries}))
     facts = {"version": pythonfmu_version(), "platforms": platforms}
     documents = FileTree(
@@ -91,7 +93,7 @@ _ENDBR64 = b"\xf3\x0f\x1e\xfa"
 _RETURN_INSTRUCTION = b"\xc3"
 
 
-def patch_second_free(library: bytes) -> bytes:
+def patch_interpreter_finalization(library: bytes) -> bytes:
     """Patch ``finalizePythonInterpreter`` to return at once; a library already patched stays as it is.
 
     Args:

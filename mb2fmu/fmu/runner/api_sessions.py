@@ -78,7 +78,9 @@ class ApiSession:
         """Return an experiment from its start, and what was found of the watched events."""
         self.do_begin(experiment)
         held = [row.tolist() for row in self._held[experiment]]
-        return EventLocator(self._unit, read).follow(self._request["experiments"][experiment], held, watches)
+        return EventLocator(self._unit, read).locate_watched_events(
+            self._request["experiments"][experiment], held, watches
+        )
 
     def do_open(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize the instance for an experiment outside of the request, with its first inputs set."""

@@ -34,7 +34,7 @@ class ArrayElementMap:
         """Return the requested values, from those of the variables."""
         return [values[place] for place in self.places]
 
-    def joined(self, given: Sequence[float], others: Sequence[float] | None = None) -> list[float]:
+    def merge_variable_values(self, given: Sequence[float], others: Sequence[float] | None = None) -> list[float]:
         """Return values of the variables, some of them given; the rest are ``others``, or 0."""
         values = [0.0] * self.size if others is None else list(others)
         for place, value in zip(self.places, given, strict=True):

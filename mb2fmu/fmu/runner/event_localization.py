@@ -27,7 +27,9 @@ class EventLocator:
         self._unit, self._read = unit, read
         self._kept: list[tuple[float, Any]] = []
 
-    def follow(self, experiment: dict[str, Any], held: list[list[float]], watches: list[dict[str, float]]) -> list[Any]:
+    def locate_watched_events(
+        self, experiment: dict[str, Any], held: list[list[float]], watches: list[dict[str, float]]
+    ) -> list[Any]:
         """Return what was found of each watch: [time, values just before, time, values just after], or the wrong end.
 
         A watch has ``low``, ``high`` (in s, at most a step apart), ``at`` (where the event is expected), ``near`` (how

@@ -191,7 +191,7 @@ class MessageLog:
         self.write(status, category, message)
 
 
-class FmuInstance:
+class FmpyInstance:
     """Common part of instances of both versions: their state can be saved and restored."""
 
     _fmu: Any
@@ -253,7 +253,7 @@ class FmuInstance:
         self.free()
 
 
-class Fmi2CoSimulation(FmuInstance):
+class Fmi2CoSimulation(FmpyInstance):
     """An FMI 2.0 Co-Simulation instance."""
 
     def __init__(self, request: dict[str, Any], log: MessageLog) -> None:
@@ -318,7 +318,7 @@ class Fmi2CoSimulation(FmuInstance):
         return list(self._fmu.getRealOutputDerivatives(references, [order] * len(references)))
 
 
-class Fmi3CoSimulation(FmuInstance):
+class Fmi3CoSimulation(FmpyInstance):
     """An FMI 3.0 Co-Simulation instance."""
 
     def __init__(self, request: dict[str, Any], log: MessageLog) -> None:
@@ -352,7 +352,7 @@ class Fmi3CoSimulation(FmuInstance):
         found = map_array_elements(references, self._arrays)
         if found is not None:
             now = self._fmu.getFloat64(found.references, found.size) if found.size > len(values) else None
-            self._fmu.setFloat64(found.references, found.joined(values, now))
+            self._fmu.setFloat64(found.references, found.merge_variable_values(values, now))
         elif references:
             self._fmu.setFloat64(references, values)
 
@@ -420,13 +420,13 @@ class Fmi3CoSimulation(FmuInstance):
         values = way(
             variables(unknowns),
             variables(knowns),
-            seed if given is None else given.joined(seed),
+            seed if given is None else given.merge_variable_values(seed),
             len(of) if answer is None else answer.size,
         )
         return list(values) if answer is None else answer.select_elements(values)
 
 
-class ModelExchangeInstance(FmuInstance):
+class ModelExchangeInstance(FmpyInstance):
     """Common part of Model Exchange instances of both versions: fmpy's CVODE integrates them.
 
     Among the bases it stands before the class of the version.

@@ -8,9 +8,9 @@ nothing is left behind but the user's cache folder, which may be deleted.
 Must not: know models or equations, and of FMI no more than the names of its platforms and folders.
 """
 
-from mb2fmu.fmu.toolchain.compile_and_link import BuildOrder
+from mb2fmu.fmu.toolchain.compile_and_link import BuildSpecification
 from mb2fmu.fmu.toolchain.compiled_batch import CompiledProgram, compile_program
-from mb2fmu.fmu.toolchain.compiled_integrator import CompiledMotion, compile_implicit_motion, compile_motion
+from mb2fmu.fmu.toolchain.compiled_integrator import CompiledIntegrator, compile_implicit_motion, compile_motion
 from mb2fmu.fmu.toolchain.compilers import Compiler, default_compiler
 from mb2fmu.fmu.toolchain.fmu_compilation import CompileObserver, FmuCompilation, compile_fmu_binaries
 from mb2fmu.fmu.toolchain.host_library_compilation import compile_library, load_library_bytes
@@ -29,9 +29,9 @@ from mb2fmu.fmu.toolchain.web_compilation import compile_web_module
 __all__ = [
     "PLATFORMS",
     "WASM_COMPONENT_FOLDER",
-    "BuildOrder",
+    "BuildSpecification",
     "CompileObserver",
-    "CompiledMotion",
+    "CompiledIntegrator",
     "CompiledProgram",
     "Compiler",
     "FmuCompilation",

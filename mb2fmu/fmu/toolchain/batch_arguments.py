@@ -130,7 +130,7 @@ class BatchArguments:
             *(array.ctypes.data for array in room),
         )  # fmt: skip
 
-    def answer(self, said: Mapping[int, str] = MappingProxyType({})) -> BatchResult:
+    def read_batch_result(self, said: Mapping[int, str] = MappingProxyType({})) -> BatchResult:
         """Return the answer of the C function.
 
         Args:

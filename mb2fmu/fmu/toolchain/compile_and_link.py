@@ -42,7 +42,7 @@ _OBJECT_CACHE_VERSION = "mb2fmu object 1"
 
 
 @dataclass(frozen=True, slots=True)
-class BuildOrder:
+class BuildSpecification:
     """Everything about a build except its sources.
 
     Attributes:
@@ -74,7 +74,7 @@ class TranslationUnit:
 
 
 def list_platform_translation_units(
-    sources: FileTree, order: BuildOrder, platform: Platform
+    sources: FileTree, order: BuildSpecification, platform: Platform
 ) -> tuple[TranslationUnit, ...]:
     """Return the translation units of a platform, in linking order.
 
@@ -144,7 +144,7 @@ class BuildFolder:
 
     def __init__(
         self,
-        order: BuildOrder,
+        order: BuildSpecification,
         platform: Platform,
         told: tuple[str, ...],
         tool: InstalledCompiler,
@@ -185,7 +185,7 @@ class BuildFolder:
             )
             self._objects[each.name] = self._processors.submit(self._compile, each, key)
 
-    def library(self, sources: FileTree) -> bytes:
+    def finish_library(self, sources: FileTree) -> bytes:
         """Compile the rest, wait, and link.
 
         Raises:

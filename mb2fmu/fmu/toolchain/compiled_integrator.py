@@ -18,7 +18,7 @@ from mb2fmu.fmu.toolchain.compilers import Compiler, Variant
 Floats = npt.NDArray[np.float64]
 
 
-class CompiledMotion:
+class CompiledIntegrator:
     """Integrates instances by one method, each with its own step size; releases Python's lock.
 
     Args:
@@ -54,7 +54,7 @@ class CompiledMotion:
         asked = BatchArguments(x0, p, course, self._widths, self._outputs, states=states, outputs=outputs)
         memory = np.empty(self._memory)
         self._function(ctypes.byref(asked.record), 0, len(x0), memory.ctypes.data)
-        return asked.answer()
+        return asked.read_batch_result()
 
 
 def compile_motion(
@@ -63,7 +63,7 @@ def compile_motion(
     variant: Variant | None = None,
     *,
     judged: int | None = None,
-) -> CompiledMotion:
+) -> CompiledIntegrator:
     """Compile the integrator by Dormand and Prince's method for the running machine.
 
     Args:
@@ -76,7 +76,7 @@ def compile_motion(
         ToolError: If there is no compiler, or it fails.
     """
     sources = emit_batch_integrator(program, judged=judged)
-    return CompiledMotion(
+    return CompiledIntegrator(
         program, compile_and_load_library(sources, compiler, variant or find_widest_variant(compiler))
     )
 
@@ -87,7 +87,7 @@ def compile_implicit_motion(
     variant: Variant | None = None,
     *,
     judged: int | None = None,
-) -> CompiledMotion:
+) -> CompiledIntegrator:
     """Compile the implicit integrator, for stiff models, for the running machine.
 
     Args:
@@ -101,6 +101,6 @@ def compile_implicit_motion(
     """
     sparsity = (native.rows.tolist(), native.columns.tolist(), native.time_derivative_rows.tolist())
     sources = emit_batch_integrator(native.program, sparsity, judged)
-    return CompiledMotion(
+    return CompiledIntegrator(
         native.program, compile_and_load_library(sources, compiler, variant or find_widest_variant(compiler))
     )

@@ -20,7 +20,7 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.toolchain.compile_and_link import (
     MAIN_TRANSLATION_UNIT,
     BuildFolder,
-    BuildOrder,
+    BuildSpecification,
     list_compiled_files,
     list_platform_translation_units,
 )
@@ -74,7 +74,7 @@ def compile_fmu_binaries(
     Raises:
         ToolError: If there is no compiler, or it fails: with command, exit code and output, for each platform.
     """
-    with FmuCompilation(BuildOrder(identifier, compiler, fast, variant), platforms, observer) as compilation:
+    with FmuCompilation(BuildSpecification(identifier, compiler, fast, variant), platforms, observer) as compilation:
         return compilation.finish(sources, fmi)
 
 
@@ -94,7 +94,7 @@ class FmuCompilation:
     """
 
     def __init__(
-        self, order: BuildOrder, platforms: Iterable[Platform], observer: CompileObserver | None = None
+        self, order: BuildSpecification, platforms: Iterable[Platform], observer: CompileObserver | None = None
     ) -> None:
         self._order = order
         self._platforms = [each for each in PLATFORMS if each in set(platforms)]
@@ -196,7 +196,7 @@ class FmuCompilation:
         content = self._storage.get(key)
         cached = content is not None
         if content is None:
-            content = self._workshop(platform).library(sources)
+            content = self._workshop(platform).finish_library(sources)
             self._storage.put(key, content)
             for mark in self._marks.get(platform, ()):
                 self._marked.put(mark, b"")

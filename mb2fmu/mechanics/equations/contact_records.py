@@ -108,7 +108,7 @@ class ContactFriction(UnilateralRow):
         terms = [slope * speed for slope, speed in zip(self.jacobian, u, strict=True)]
         return _SLIP_ROUND_OFF * no_event(sm.Add(*(sm.Abs(term) for term in (*terms, self.offset))))
 
-    def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol], back: sm.Expr) -> sm.Expr:
+    def stabilized_acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol], back: sm.Expr) -> sm.Expr:
         """Return the residual that is zero while it sticks: rate of slip, with a term that removes drift.
 
         Args:

@@ -39,7 +39,7 @@ __all__ = [
     "DIAGNOSTIC_SYMBOLS",
     "Assignment",
     "BodyMotion",
-    "ClosedForm",
+    "ClosedFormLoopSolution",
     "ConstraintDiagnosticSymbols",
     "EnergyBalance",
     "EquationsOfMotion",
@@ -123,7 +123,7 @@ class VelocityConstraints:
 
 
 @dataclass(frozen=True, slots=True)
-class ClosedForm:
+class ClosedFormLoopSolution:
     """Coordinates of one closed loop in closed form of others.
 
     Attributes:
@@ -247,7 +247,7 @@ class MotionConstraints:
     velocity_constraints: VelocityConstraints | None = None
     kinematic_invariants: tuple[tuple[str, sm.Expr], ...] = ()
     treatment: Treatment | None = None
-    closed_forms: tuple[ClosedForm, ...] = ()
+    closed_forms: tuple[ClosedFormLoopSolution, ...] = ()
     reduction: VelocityConstraints | None = None
     warm_start: tuple[float, ...] = ()
     warm_start_at: tuple[float, ...] = ()

@@ -39,7 +39,7 @@ class LatchedRow(UnilateralPositionRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Latch:
+class LatchRecord:
     """A latch: position rows that are engaged and released together.
 
     Attributes:
@@ -79,7 +79,7 @@ class Latches:
         jumps: Symbols of u+ - u- where latches close at this instant, one per speed.
     """
 
-    each: tuple[Latch, ...]
+    each: tuple[LatchRecord, ...]
     jumps: tuple[sm.Symbol, ...]
 
     @property

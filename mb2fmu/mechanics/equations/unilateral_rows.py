@@ -67,7 +67,7 @@ class UnilateralPositionRow(UnilateralRow):
         """What phi is while the row is held."""
         return sm.S.Zero
 
-    def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol]) -> sm.Expr:
+    def stabilized_acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol]) -> sm.Expr:
         """Return the residual that is zero while the row is held: phi'', with terms that remove drift."""
         s = self.stabilization
         return self.rate_derivative(u_dot) + 2 * s * self.rate(u) + s**2 * (self.position - self.held_position)

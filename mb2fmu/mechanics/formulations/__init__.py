@@ -47,7 +47,7 @@ def _import_functions(name: str) -> dict[Method, Callable[[Mechanism], Any]]:
 
 
 _FORMULATE_BY_METHOD: dict[Method, Callable[[Mechanism], EquationsOfMotion]] = _import_functions("formulate")
-_APPLIES_BY_METHOD: dict[Method, Callable[[Mechanism], Applicability]] = _import_functions("applies")
+_APPLIES_BY_METHOD: dict[Method, Callable[[Mechanism], Applicability]] = _import_functions("check_applicability")
 
 
 def check_all_formulations(mechanism: Mechanism) -> dict[Method, Applicability]:

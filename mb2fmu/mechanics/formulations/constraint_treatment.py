@@ -23,7 +23,12 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.mechanics.equations.equations_of_motion import ClosedForm, EquationsOfMotion, Treatment, VelocityConstraints
+from mb2fmu.mechanics.equations.equations_of_motion import (
+    ClosedFormLoopSolution,
+    EquationsOfMotion,
+    Treatment,
+    VelocityConstraints,
+)
 from mb2fmu.mechanics.formulations.loops import ExplicitLoops, TransmissionLoop, recognise_loops
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
@@ -264,7 +269,7 @@ def select_independent_states(
     treatment: Treatment,
     q_dependent: Sequence[int],
     u_dependent: Sequence[int],
-    closed_forms: Sequence[ClosedForm] = (),
+    closed_forms: Sequence[ClosedFormLoopSolution] = (),
     reduction: VelocityConstraints | None = None,
     warm_start: Sequence[float] = (),
     warm_start_at: Sequence[float] = (),

@@ -30,7 +30,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinemat
 LinearSolver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
 
 
-def applies(mechanism: Mechanism) -> Applicability:
+def check_applicability(mechanism: Mechanism) -> Applicability:
     """Return whether the method applies: it needs bodies, and speeds that are not prescribed."""
     answer = projection_applicability(mechanism)
     if answer.is_applicable and not mechanism.u:

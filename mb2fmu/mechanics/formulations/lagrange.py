@@ -34,7 +34,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinemat
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import find_nonintegrable_velocities
 
 
-def applies(mechanism: Mechanism) -> Applicability:
+def check_applicability(mechanism: Mechanism) -> Applicability:
     """Return whether the method applies: velocities must be derivatives of positions; any constraints will do."""
     if mechanism.is_lagrangian_only:
         return declare_applicable("the Lagrangian is given")
@@ -66,7 +66,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     """Form M and f in the user's speeds.
 
     Args:
-        mechanism: See :func:`applies`.
+        mechanism: See :func:`check_applicability`.
 
     Returns:
         Equations whose mass matrix is symmetric, shape (n_u, n_u).
@@ -115,7 +115,7 @@ def _transform_to_speeds(
     kinematics: NamedKinematics, M_q: sm.ImmutableMatrix, f_q: sm.ImmutableMatrix
 ) -> MassMatrixDynamics:
     """Return Kᵀ M_q K and Kᵀ (f_q - M_q q''|_{u'=0})."""
-    second = sm.Matrix(kinematics.q_second)
+    second = sm.Matrix(kinematics.coordinate_acceleration_bias)
     K = kinematics.K
     if sm.eye(K.rows) == K and second.is_zero_matrix:
         return MassMatrixDynamics(M_q, f_q)

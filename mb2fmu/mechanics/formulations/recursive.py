@@ -48,12 +48,12 @@ _MAX_COMPOSITE_SPEEDS = 6
 """Speeds up to which M and f are usually shorter than articulated bodies; the pipeline counts where it matters."""
 
 
-def applies(mechanism: Mechanism) -> Applicability:
+def check_applicability(mechanism: Mechanism) -> Applicability:
     """Return whether one of the two variants applies: there must be bodies."""
-    return applies_composite(mechanism)
+    return check_applicability_composite(mechanism)
 
 
-def applies_composite(mechanism: Mechanism) -> Applicability:
+def check_applicability_composite(mechanism: Mechanism) -> Applicability:
     """Return whether the composite variant applies: it needs bodies and no auxiliary speeds."""
     answer = projection_applicability(mechanism)
     if answer.is_applicable and mechanism.u_auxiliary:
@@ -63,9 +63,9 @@ def applies_composite(mechanism: Mechanism) -> Applicability:
     return answer
 
 
-def applies_articulated(mechanism: Mechanism) -> Applicability:
+def check_applicability_articulated(mechanism: Mechanism) -> Applicability:
     """Return whether articulated bodies apply: trees without constraints, each speed in one link (or a motor)."""
-    answer = applies_composite(mechanism)
+    answer = check_applicability_composite(mechanism)
     if not answer.is_applicable:
         return answer
     if mechanism.velocity_constraints is not None:
@@ -86,7 +86,7 @@ def applies_articulated(mechanism: Mechanism) -> Applicability:
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     """Return the variant that is usually cheaper: articulated bodies beyond a handful of speeds, where they apply."""
-    if len(mechanism.u) > _MAX_COMPOSITE_SPEEDS and applies_articulated(mechanism).is_applicable:
+    if len(mechanism.u) > _MAX_COMPOSITE_SPEEDS and check_applicability_articulated(mechanism).is_applicable:
         return formulate_articulated(mechanism)
     return formulate_composite(mechanism)
 

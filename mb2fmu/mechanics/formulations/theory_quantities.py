@@ -128,7 +128,11 @@ class _TheorySections:
         """Return the reason why the mechanism has no quantities of this kind; empty if it has some."""
         if kind == "integrals" and self.m.is_lagrangian_only:
             return ""
-        answer = lagrange.applies(self.m) if kind in ("lagrange", "momenta") else projection_applicability(self.m)
+        answer = (
+            lagrange.check_applicability(self.m)
+            if kind in ("lagrange", "momenta")
+            else projection_applicability(self.m)
+        )
         return "" if answer.is_applicable else answer.reason
 
     def form_section(self, kind: str) -> QuantitySection:

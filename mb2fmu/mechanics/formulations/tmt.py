@@ -36,7 +36,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
 )
 
 
-def applies(mechanism: Mechanism) -> Applicability:
+def check_applicability(mechanism: Mechanism) -> Applicability:
     """Return whether the method applies: there must be bodies."""
     return projection_applicability(mechanism)
 

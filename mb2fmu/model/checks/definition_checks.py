@@ -40,8 +40,8 @@ from mb2fmu.model.checks.terminal_checks import array_faults, resolve_arrays, re
 from mb2fmu.model.declarations.appearance_declarations import LoadArrow, appearance_item_faults
 from mb2fmu.model.declarations.declared_events import (
     DeclaredEvent,
-    event_instants,
     find_first_common_instant,
+    find_first_instant_and_period,
     has_valid_instants,
 )
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
@@ -126,7 +126,7 @@ def _experiment_rules(experiment: Experiment) -> Iterator[tuple[bool, str, str]]
 def _signal_faults(experiment: Experiment, symbol: sm.Expr, signal: sm.Expr) -> Iterator[Fault]:
     """Yield signals of an experiment that are not finite functions of time alone."""
     inside = collect_contents(signal)
-    others = sorted(map(str, (*inside.constants, *inside.varying)))
+    others = sorted(map(str, (*inside.constants, *inside.functions_of_time)))
     if others:
         what = f"the signal of {symbol} contains {', '.join(others)}"
         yield Fault(what, experiment.where, "a signal is a number, or an expression of time (dynamicsymbols._t) alone")
@@ -227,7 +227,7 @@ def _describe_shared_instant(one: DeclaredEvent, other: DeclaredEvent, stop: flo
         return "at the same instants" if _normal_form(one.condition) == _normal_form(other.condition) else None
     if one.kind != other.kind or not all(has_valid_instants(event) for event in (one, other)):
         return None
-    first = find_first_common_instant(*(event_instants(event) for event in (one, other)))
+    first = find_first_common_instant(*(find_first_instant_and_period(event) for event in (one, other)))
     return f"at t = {float(first):g} s" if first is not None and first <= stop else None
 
 

@@ -192,7 +192,7 @@ def _unit_faults(model: Model, loads: Iterable[RecordedLoad]) -> Iterator[Fault]
     """Yield each component that is a declared quantity of another dimension than a force or torque."""
     declared = {item.symbol: item for item in model.declared if isinstance(item, Input | Parameter | AuxiliaryState)}
     for load in loads:
-        wanted = "N" if load.word == "force" else "N.m"
+        wanted = "N" if load.load_kind == "force" else "N.m"
         for component in load.components if isinstance(load.components, tuple) else ():
             item = declared.get(component) or declared.get(-component if isinstance(component, sm.Expr) else component)
             if item is not None and not _has_dimension(item.unit, wanted):

@@ -72,7 +72,7 @@ class ExpressionContents:
     defined: bool
 
     @property
-    def varying(self) -> frozenset[sm.Expr]:
+    def functions_of_time(self) -> frozenset[sm.Expr]:
         """Functions of time in the expression, those included that occur only in derivatives."""
         return self.functions | {function for function, _ in self.derivatives}
 

@@ -218,7 +218,7 @@ def _body_faults(model: Model) -> Iterator[Fault]:
             if quantity is None:
                 continue
             terms = [quantity] if what == "mass" else [term[0] for term in getattr(quantity, "args", ())]
-            varying = {str(f) for term in terms for f in collect_contents(term).varying}
+            varying = {str(f) for term in terms for f in collect_contents(term).functions_of_time}
             if varying or any(collect_contents(term).time for term in terms):
                 text = f"the {what} of body {body.name} changes with {', '.join(sorted(varying)) or 'time'}"
                 yield Fault(text, model.where, "mass and inertia are made of parameters only")

@@ -49,18 +49,21 @@ def collect_mechanics_expressions(
 ) -> list[MechanicsExpression]:
     """Return every expression that the motion, or one of the requested outputs, depends on."""
     if isinstance(mechanics, RecordedMechanics):
-        return [MechanicsExpression(place, "load", expression) for place, expression in mechanics.added()]
+        return [
+            MechanicsExpression(place, "load", expression)
+            for place, expression in mechanics.list_added_load_expressions()
+        ]
     collector = _ExpressionCollector(mechanics)
     for body in mechanics_source.bodies(mechanics):
-        collector.body(body)
+        collector.note_body(body)
     for load in mechanics_source.loads(mechanics):
-        collector.anchor(load[0])
-        collector.vector(f"the load on {_item_name(load[0])}", "load", load[1])
+        collector.note_anchor(load[0])
+        collector.note_vector(f"the load on {_item_name(load[0])}", "load", load[1])
     for actuator in mechanics_source.actuators(mechanics):
-        collector.actuator(actuator)
+        collector.note_actuator(actuator)
     for request in requests:
         for item in (*request.subject, request.relative_to, request.expressed_in):
-            collector.anchor(item)
+            collector.note_anchor(item)
     equations: list[tuple[str, ExpressionRole, Iterable[sm.Basic]]] = [
         ("kinematic equation", "velocity", mechanics_source.kinematic_equations(mechanics)),
         ("holonomic constraint", "position", mechanics_source.holonomic_constraints(mechanics)),
@@ -70,8 +73,8 @@ def collect_mechanics_expressions(
         equations.append(("the Lagrangian", "lagrangian", mechanics._L))
     for what, role, rows in equations:
         for number, row in enumerate(rows, 1):
-            collector.expression(what if role == "lagrangian" else f"{what} {number}", role, row)
-    collector.geometry()
+            collector.note_expression(what if role == "lagrangian" else f"{what} {number}", role, row)
+    collector.follow_geometry()
     return collector.found
 
 
@@ -87,19 +90,19 @@ class _ExpressionCollector:
         self.velocities: set[Point] = set()
         self.ways: dict[str, dict[Any, Any]] = {}  # what is left to walk
 
-    def expression(self, place: str, role: ExpressionRole, expression: sm.Basic) -> None:
+    def note_expression(self, place: str, role: ExpressionRole, expression: sm.Basic) -> None:
         """Note one expression, if it has contents."""
         if not getattr(expression, "is_Number", False) or expression in {sm.nan, sm.oo, -sm.oo, sm.zoo}:
             self.found.append(MechanicsExpression(place, role, expression))
 
-    def vector(self, place: str, role: ExpressionRole, vector: Vector) -> None:
+    def note_vector(self, place: str, role: ExpressionRole, vector: Vector) -> None:
         """Note the components of a vector, and the frames they are in."""
         for components, frame in getattr(vector, "args", ()):
             self.frames.setdefault(frame)
             for component in components:
-                self.expression(place, role, component)
+                self.note_expression(place, role, component)
 
-    def anchor(self, item: Any) -> None:
+    def note_anchor(self, item: Any) -> None:
         """Note that a point, frame or body matters."""
         if isinstance(item, BodyBase):
             self.points.setdefault(item.masscenter)
@@ -109,26 +112,28 @@ class _ExpressionCollector:
         elif isinstance(item, ReferenceFrame):
             self.frames.setdefault(item)
 
-    def body(self, body: Any) -> None:
+    def note_body(self, body: Any) -> None:
         """Note the mass, inertia, potential energy and place of a body."""
-        self.anchor(body)
-        self.expression(f"the mass of body {body.name}", "inertia", body.mass)
-        self.expression(f"the potential energy of body {body.name}", "energy", mechanics_source.potential_energy(body))
+        self.note_anchor(body)
+        self.note_expression(f"the mass of body {body.name}", "inertia", body.mass)
+        self.note_expression(
+            f"the potential energy of body {body.name}", "energy", mechanics_source.potential_energy(body)
+        )
         inertia = getattr(body, "inertia", None)
         if inertia is not None and mechanics_source.needs_inertia(body, self.frame):
             dyadic, point = inertia
-            self.anchor(point)
+            self.note_anchor(point)
             for coefficient, one, other in getattr(dyadic, "args", ()) if isinstance(dyadic, Dyadic) else ():
                 place = f"the inertia of body {body.name}"
-                self.expression(place, "inertia", coefficient)
-                self.vector(place, "inertia", one)
-                self.vector(place, "inertia", other)
+                self.note_expression(place, "inertia", coefficient)
+                self.note_vector(place, "inertia", one)
+                self.note_vector(place, "inertia", other)
 
-    def actuator(self, actuator: Any) -> None:
+    def note_actuator(self, actuator: Any) -> None:
         """Note an actuator's laws and its pathway; of a musculotendon only the expressions that its force uses."""
         place = f"actuator {getattr(actuator, 'name', None) or type(actuator).__name__}"
         if hasattr(actuator, "activation_dynamics"):
-            self.expression(place, "load", actuator.force)
+            self.note_expression(place, "load", actuator.force)
             self._attribute(place, actuator.pathway)
             return
         for value in vars(actuator).values():
@@ -137,9 +142,9 @@ class _ExpressionCollector:
     def _attribute(self, place: str, value: Any) -> None:
         """Collect the expressions of an actuator's attribute, at every depth."""
         if isinstance(value, Vector):
-            self.vector(place, "load", value)
+            self.note_vector(place, "load", value)
         elif isinstance(value, sm.Basic):
-            self.expression(place, "load", value)
+            self.note_expression(place, "load", value)
         elif isinstance(value, tuple | list):
             for item in value:
                 self._attribute(place, item)
@@ -147,9 +152,9 @@ class _ExpressionCollector:
             for item in vars(value).values():
                 self._attribute(place, item)
         else:
-            self.anchor(value)
+            self.note_anchor(value)
 
-    def geometry(self) -> None:
+    def follow_geometry(self) -> None:
         """Follow all noted frames and points to the ground; this may add more of them."""
         finished: set[Any] = set()
         while pending := [item for item in (*self.points, *self.frames) if item not in finished]:
@@ -164,20 +169,20 @@ class _ExpressionCollector:
         """Collect the orientations and angular velocities that a frame rests on."""
         for one, other in self._new_steps("dcm", frame):
             for entry in one._dcm_dict[other]:
-                self.expression(f"the orientation of frame {one.name} in {other.name}", "position", entry)
+                self.note_expression(f"the orientation of frame {one.name} in {other.name}", "position", entry)
         for one, other in self._new_steps("omega", frame):
             place = f"the angular velocity of frame {one.name} in {other.name}"
-            self.vector(place, "velocity", one._ang_vel_dict[other])
+            self.note_vector(place, "velocity", one._ang_vel_dict[other])
 
     def _point(self, point: Point) -> None:
         """Collect the positions that a point rests on, and the velocities given along the way."""
         steps = list(self._new_steps("position", point))
         for one, other in steps:
-            self.vector(f"the position of {one.name} from {other.name}", "position", one._pos_dict[other])
+            self.note_vector(f"the position of {one.name} from {other.name}", "position", one._pos_dict[other])
         for passed in {point: None, **dict.fromkeys(one for one, _ in steps)}:
             if self.frame in passed._vel_dict and passed not in self.velocities:
                 self.velocities.add(passed)
-                self.vector(f"the velocity of {passed.name}", "velocity", passed._vel_dict[self.frame])
+                self.note_vector(f"the velocity of {passed.name}", "velocity", passed._vel_dict[self.frame])
 
     def _new_steps(self, what: str, start: Any) -> Iterator[tuple[Any, Any]]:
         """Yield the shortest path from ``start`` to the ground as (node, next node), up to a node already visited."""

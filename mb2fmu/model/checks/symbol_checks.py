@@ -90,7 +90,7 @@ def symbol_faults(model: Model, uses: Iterable[MechanicsExpression]) -> list[Fau
     occurrences += _declared_expressions(model)
     lists = _SymbolFaultCollector(known, lagrange=isinstance(model.mechanics, LagrangesMethod))
     for occurrence in occurrences:
-        lists.look(occurrence)
+        lists.check_occurrence(occurrence)
     return [*lists.faults(), *_unused_force_faults(model, occurrences)]
 
 
@@ -138,7 +138,7 @@ class _SymbolFaultCollector:
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             yield Fault(f"{what} (in {', '.join(names[:3])}{more})", occurrences[0].where, remedy)
 
-    def look(self, occurrence: _ExpressionOccurrence) -> None:
+    def check_occurrence(self, occurrence: _ExpressionOccurrence) -> None:
         """Check the contents of one expression."""
         inside = collect_contents(occurrence.expression)
         for symbol in sorted(inside.constants - self.known.parameters - self.known.forces, key=str):

@@ -177,7 +177,7 @@ def has_valid_instants(event: DeclaredEvent) -> bool:
     return event.period > 0.0 and 0.0 <= event.offset < math.inf
 
 
-def event_instants(event: DeclaredEvent) -> tuple[Fraction, Fraction | None]:
+def find_first_instant_and_period(event: DeclaredEvent) -> tuple[Fraction, Fraction | None]:
     """Return first instant and period as exact decimals; period None: it happens once."""
     return Fraction(repr(event.offset)), Fraction(repr(event.period)) if math.isfinite(event.period) else None
 

@@ -24,8 +24,8 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.declarations.declared_events import (
     DeclaredEvent,
-    event_instants,
     find_first_common_instant,
+    find_first_instant_and_period,
     has_valid_instants,
 )
 
@@ -45,7 +45,7 @@ def share_clocks(events: Sequence[DeclaredEvent]) -> tuple[DeclaredEvent, ...]:
     """
     found = list(events)
     for group in _coinciding_groups(events):
-        clock = _common_clock([event_instants(events[i]) for i in group])
+        clock = _common_clock([find_first_instant_and_period(events[i]) for i in group])
         if clock is None:
             continue
         for i in group:
@@ -63,7 +63,11 @@ def _coinciding_groups(events: Sequence[DeclaredEvent]) -> list[list[int]]:
             group
             for group in groups
             if any(
-                find_first_common_instant(event_instants(events[j]), event_instants(event)) is not None for j in group
+                find_first_common_instant(
+                    find_first_instant_and_period(events[j]), find_first_instant_and_period(event)
+                )
+                is not None
+                for j in group
             )
         ]
         groups = [*(group for group in groups if group not in mine), sorted([i, *itertools.chain(*mine)])]
@@ -88,7 +92,7 @@ def _common_divisor(numbers: Sequence[Fraction]) -> Fraction:
 
 def _move_to_clock(event: DeclaredEvent, first: Fraction, step: Fraction) -> DeclaredEvent:
     """Return the event, due at counts of the common clock."""
-    begin, period = event_instants(event)
+    begin, period = find_first_instant_and_period(event)
     if (begin, period) == (first, step):
         return event
     now = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it

@@ -56,7 +56,7 @@ class TyreLaw(ABC):
         """Return longitudinal and lateral force, N; ``declare(part, value, unit, description)`` makes parameters."""
 
     @property
-    def turns(self) -> bool:
+    def has_pneumatic_trail(self) -> bool:
         """Whether the lateral force acts behind the contact, and so turns the wheel."""
         return False
 
@@ -163,7 +163,7 @@ class MagicFormula(TyreLaw):
         return F_x / sm.sqrt(1 + (r_x * alpha) ** 2), F_y / sm.sqrt(1 + (r_y * slips.longitudinal) ** 2)
 
     @property
-    def turns(self) -> bool:
+    def has_pneumatic_trail(self) -> bool:
         """Whether the law has a pneumatic trail."""
         return self.pneumatic_trail is not None
 
@@ -269,7 +269,7 @@ class Tyre(NamedElement):
                 yield from self._unknown_velocity(point, frame)
         if isinstance(self.law, TyreLaw):
             yield from (self.fault(what, remedy) for what, remedy in self.law.faults(self.centre is not None))
-            yield from self._unfelt(frame, turns=self.law.turns)
+            yield from self._unfelt(frame, turns=self.law.has_pneumatic_trail)
         else:
             yield self.fault(f"the law is {self.law!r}", "give Brush(…) or MagicFormula(…)")
         yield from self.negative("load", self.load)
@@ -339,7 +339,7 @@ class Tyre(NamedElement):
             model.output(f"{self.name}.driving", F_x, "N", description="force along the heading")
             model.output(f"{self.name}.slip", kappa, description="κ, positive where the wheel drives")
 
-        if self.law.turns:
+        if self.law.has_pneumatic_trail:
             forwards = V_x / travelling / sm.sqrt(1 + tangent**2)  # cos α, negative where it goes backwards
             M_z = -self.law.trail(slips, declared) * forwards * F_y
             model.add_loads((self.wheel, M_z * up))

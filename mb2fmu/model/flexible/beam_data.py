@@ -14,12 +14,12 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.flexible.beam_modes import (
     END_KINDS,
     SERIES_MARGIN,
-    LineModes,
-    LineStiffness,
+    BeamModeFamily,
+    BeamStiffnessConstants,
     axial_modes,
     bending_modes,
-    families,
     foreshortening,
+    list_mode_families,
     lobatto_stations,
 )
 from mb2fmu.model.flexible.beam_section import BeamSection
@@ -68,7 +68,7 @@ class BeamProperties:
         root, tip = self.ends
         return root != "free", tip == "clamped" or (tip == "pinned" and root == "free")
 
-    def line(self, kind: str, direction: int) -> LineStiffness:
+    def line_stiffness(self, kind: str, direction: int) -> BeamStiffnessConstants:
         """Return the constants of a family: its kind, and the local axis of its displacement (1: y, 2: z)."""
         section = self.section
         if kind == "bending":
@@ -76,16 +76,16 @@ class BeamProperties:
             sheared = self.theory == "timoshenko" and self.G is not None
             shear = section.shear_coefficient * (self.G or 0.0) * section.area if sheared else math.inf
             rotary = self.rho * second if self.rotary_inertia else 0.0
-            return LineStiffness(self.E * second, self.rho * section.area, shear, rotary)
+            return BeamStiffnessConstants(self.E * second, self.rho * section.area, shear, rotary)
         if kind == "torsion":
-            return LineStiffness(
+            return BeamStiffnessConstants(
                 (self.G or 0.0) * section.torsional_stiffness_constant, self.rho * section.polar_moment
             )
-        return LineStiffness(self.E * section.area, self.rho * section.area)
+        return BeamStiffnessConstants(self.E * section.area, self.rho * section.area)
 
-    def modes(self, kind: str, direction: int, count: int, places: Array) -> LineModes:
+    def modes(self, kind: str, direction: int, count: int, places: Array) -> BeamModeFamily:
         """Return the lowest modes of a family at places along the beam."""
-        line = self.line(kind, direction)
+        line = self.line_stiffness(kind, direction)
         if kind == "bending":
             return bending_modes(line, self.length, self.ends, count, places)
         return axial_modes(line, self.length, self.axially_held, count, places)
@@ -119,7 +119,7 @@ def make_beam_data(
     if faults:
         raise ModelError("the beam cannot be used:", [Fault(what, where, remedy) for what, remedy in faults])
     axis = "xyz".index(properties.axis)
-    kinds = families(axis)
+    kinds = list_mode_families(axis)
     counts = _count_modes(properties, modes, up_to, kinds)
     nodes = 2 * (2 * max(counts.values()) + SERIES_MARGIN) + 6
     quadrature, weights = lobatto_stations(nodes, properties.length)
@@ -132,12 +132,12 @@ def make_beam_data(
             continue
         shapes = properties.modes(kind, direction, count, places)
         part = slice(first, first + count)
-        fields.add(kind, direction, part, shapes)
+        fields.add_mode_family(kind, direction, part, shapes)
         if kind == "bending" and foreshortening:
             slopes = properties.modes(kind, direction, count, quadrature).slopes
-            fields.shorten(part, _shortening(slopes, quadrature, weights, properties, places))
+            fields.add_foreshortening(part, _shortening(slopes, quadrature, weights, properties, places))
         first += count
-    fields.clean_ends()
+    fields.zero_end_round_off()
     section, rho = properties.section, properties.rho
     moments = rho * np.array([section.polar_moment, section.I_y, section.I_z])
     local = np.zeros((len(places), 3))
@@ -169,7 +169,7 @@ class _BeamFields:
         """Return fields that are zero."""
         return cls(np.zeros(m), np.zeros((m, n, 3)), np.zeros((m, n, 3)), np.zeros((m, m, n, 3)))
 
-    def add(self, kind: str, direction: int, part: slice, shapes: LineModes) -> None:
+    def add_mode_family(self, kind: str, direction: int, part: slice, shapes: BeamModeFamily) -> None:
         """Write the modes of one family; displacement along z turns the section about -y."""
         self.stiffness[part] = shapes.stiffness
         if kind == "torsion":
@@ -180,7 +180,7 @@ class _BeamFields:
             about, sign = (2, 1.0) if direction == 1 else (1, -1.0)
             self.rotations[part, :, about] = sign * shapes.rotations
 
-    def clean_ends(self) -> None:
+    def zero_end_round_off(self) -> None:
         """Write zeros for rounding errors at the ends: an end that is held lies in the frame."""
         for array in (self.displacements, self.rotations, self.second_order):
             size = np.max(np.abs(array), axis=(-2, -1), keepdims=True)
@@ -188,7 +188,7 @@ class _BeamFields:
                 values = array[..., end, :]
                 array[..., end, :] = np.where(np.abs(values) > ROUNDING_AT_ENDS * size, values, 0.0)
 
-    def shorten(self, part: slice, shortening: Array) -> None:
+    def add_foreshortening(self, part: slice, shortening: Array) -> None:
         """Write the displacement -½ ∫ w'² dx of bending in one plane."""
         self.second_order[part, part, :, 0] = -shortening
 
@@ -256,7 +256,7 @@ def _mode_faults(
 ) -> Iterator[tuple[str, str]]:
     """Yield families that a beam does not have, and numbers of modes that make no sense."""
     axis = properties.axis if properties.axis in ("x", "y", "z") else "x"
-    known = families("xyz".index(axis))
+    known = list_mode_families("xyz".index(axis))
     if isinstance(modes, str) or not len(modes):
         yield f"modes is {modes!r}", f"name families with their numbers, such as {{'{next(iter(known))}': 2}}"
         return

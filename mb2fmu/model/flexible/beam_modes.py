@@ -32,7 +32,7 @@ END_KINDS = ("clamped", "pinned", "free")
 
 
 @dataclass(frozen=True, slots=True)
-class LineModes:
+class BeamModeFamily:
     """Modes of one family at stations along the beam.
 
     Attributes:
@@ -51,7 +51,7 @@ class LineModes:
 
 
 @dataclass(frozen=True, slots=True)
-class LineStiffness:
+class BeamStiffnessConstants:
     """Constants of one family of modes of a uniform beam.
 
     Attributes:
@@ -77,7 +77,9 @@ def lobatto_stations(count: int, length: float) -> tuple[Array, Array]:
     return (xi + 1.0) * length / 2.0, weights * length / 2.0
 
 
-def bending_modes(line: LineStiffness, length: float, ends: Sequence[str], count: int, stations: Array) -> LineModes:
+def bending_modes(
+    line: BeamStiffnessConstants, length: float, ends: Sequence[str], count: int, stations: Array
+) -> BeamModeFamily:
     """Return modes of bending.
 
     Args:
@@ -108,7 +110,7 @@ def bending_modes(line: LineStiffness, length: float, ends: Sequence[str], count
     shapes = coefficients @ series.deflections(stations)
     scale = _normalization(shapes)
     coefficients = coefficients / scale[:, None]
-    return LineModes(
+    return BeamModeFamily(
         frequencies=np.sqrt(squares),
         stiffness=np.einsum("ki,ij,kj->k", coefficients, K, coefficients),
         deflections=coefficients @ series.deflections(stations),
@@ -117,7 +119,9 @@ def bending_modes(line: LineStiffness, length: float, ends: Sequence[str], count
     )
 
 
-def axial_modes(line: LineStiffness, length: float, held: Sequence[bool], count: int, stations: Array) -> LineModes:
+def axial_modes(
+    line: BeamStiffnessConstants, length: float, held: Sequence[bool], count: int, stations: Array
+) -> BeamModeFamily:
     """Return modes of torsion or extension, of strain Σ a_j P_j; arguments as of :func:`bending_modes`.
 
     Args:
@@ -143,7 +147,7 @@ def axial_modes(line: LineStiffness, length: float, held: Sequence[bool], count:
     coefficients, squares = _solve_ritz(K, M, np.array(rows), count)
     coefficients = coefficients / _normalization(coefficients @ shapes_at(stations))[:, None]
     shapes = coefficients @ shapes_at(stations)
-    return LineModes(
+    return BeamModeFamily(
         frequencies=np.sqrt(squares),
         stiffness=np.einsum("ki,ij,kj->k", coefficients, K, coefficients),
         deflections=shapes,
@@ -255,7 +259,7 @@ def _gauss_rule(count: int, length: float) -> tuple[Array, Array]:
     return np.asarray((xi + 1.0) * length / 2.0), np.asarray(weights * length / 2.0)
 
 
-def families(axis: int) -> Mapping[str, tuple[str, int]]:
+def list_mode_families(axis: int) -> Mapping[str, tuple[str, int]]:
     """Return the name of each family of modes → (kind, local axis of the displacement) for a beam along an axis."""
     names = "xyz"
     across = {f"bending_{names[(axis + i) % 3]}": ("bending", i) for i in (1, 2)}

@@ -53,7 +53,7 @@ class ComponentModes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Interface:
+class _RigidInterfacePatch:
     """Nodes that move as one rigid patch.
 
     Attributes:
@@ -69,7 +69,7 @@ class _Interface:
     motions: Array
 
     @property
-    def is_oriented(self) -> bool:
+    def determines_rotation(self) -> bool:
         """Whether the nodes show every rotation: they do not lie on a line."""
         return bool(self.motions.shape[1] == 6)
 
@@ -111,7 +111,7 @@ def reduce_finite_elements(
     shapes, moved = shapes / size[:, None], moved / size[:, None, None]
     modes = np.concatenate([shapes.reshape(len(shapes), n, 3), moved[:, :, :3]], axis=1)
     rotations = moved[:, :, 3:].copy()
-    rotations[:, [not patch.is_oriented for patch in patches]] = np.nan
+    rotations[:, [not patch.determines_rotation for patch in patches]] = np.nan
     return ComponentModes(
         modes=modes,
         stiffness=squares / size**2,
@@ -128,7 +128,7 @@ def rigid_displacements(nodes: Array, centre: Array) -> Array:
     return np.concatenate([moved, turned], axis=2).reshape(-1, 6)
 
 
-def _read_interface(nodes: Array, numbers: Indices) -> _Interface:
+def _read_interface(nodes: Array, numbers: Indices) -> _RigidInterfacePatch:
     """Return an interface with a basis (6, r) of the motions that its nodes show."""
     centre = np.mean(nodes[numbers], axis=0)
     displacements = rigid_displacements(nodes[numbers], centre)
@@ -138,10 +138,12 @@ def _read_interface(nodes: Array, numbers: Indices) -> _Interface:
     values, vectors = np.linalg.eigh(scaled.T @ scaled)
     motions = vectors[:, values > 1e-9 * values[-1]]
     motions = np.eye(6) if motions.shape[1] == 6 else motions / units[:, None]
-    return _Interface(numbers, centre, displacements, motions)
+    return _RigidInterfacePatch(numbers, centre, displacements, motions)
 
 
-def _held_basis(K: SparseMatrix, M: SparseMatrix, patches: Sequence[_Interface], count: int) -> tuple[Array, Array]:
+def _held_basis(
+    K: SparseMatrix, M: SparseMatrix, patches: Sequence[_RigidInterfacePatch], count: int
+) -> tuple[Array, Array]:
     """Return basis vectors (3 n, r), and the motions of all interfaces in each, (r, n_i, 6); the first one is held."""
     size = K.shape[0]
     dofs = [(3 * patch.nodes[:, None] + np.arange(3)).ravel() for patch in patches]
@@ -251,10 +253,10 @@ def _interface_faults(interfaces: Mapping[str, Sequence[int]], n: int, count: in
 
 
 def _holding_faults(
-    interfaces: Mapping[str, Sequence[int]], patches: Sequence[_Interface]
+    interfaces: Mapping[str, Sequence[int]], patches: Sequence[_RigidInterfacePatch]
 ) -> Iterator[tuple[str, str]]:
     """Yield a first interface that leaves the body free to turn."""
-    if patches and not patches[0].is_oriented:
+    if patches and not patches[0].determines_rotation:
         what = f"the nodes of interface {next(iter(interfaces))}, to which the body's frame is fixed, lie on a line"
         yield what, "begin with an interface of three nodes or more that do not lie on a line"
 

@@ -53,7 +53,7 @@ class _SamplePoint:
     powers: Floats
     ends: tuple[int, int, int]
 
-    def seen(self, surfaces: SwitchingFunctions, base: int | None = None) -> Floats:
+    def evaluate_switching_functions(self, surfaces: SwitchingFunctions, base: int | None = None) -> Floats:
         """Return all switching functions; ``base``: evaluate them with that base unit half as large."""
         factors = 1.0 if base is None else 2.0 ** self.powers[:, base]
         (t,), x, r, p = np.split(self.values * factors, self.ends)
@@ -112,8 +112,10 @@ def _function_powers(surfaces: SwitchingFunctions, numbers: _SamplePoint) -> lis
     """Return the powers of base units of each function; None where numbers do not tell; empty if undefined there."""
     with np.errstate(all="ignore"):
         try:
-            here = numbers.seen(surfaces)
-            found = np.array([np.log2(numbers.seen(surfaces, b) / here) for b in range(len(BASE_UNITS))]).T
+            here = numbers.evaluate_switching_functions(surfaces)
+            found = np.array(
+                [np.log2(numbers.evaluate_switching_functions(surfaces, b) / here) for b in range(len(BASE_UNITS))]
+            ).T
         except (ArithmeticError, ValueError, TypeError, Mb2FmuError):
             return []
         off = np.abs(found - np.round(found * _POWER_DENOMINATOR) / _POWER_DENOMINATOR)

@@ -104,7 +104,7 @@ def note_integrations(notes: IntegrationNotes, values: NotedValues) -> Iterator[
             setattr(si, name, original)
 
 
-def observed_packages(notes: IntegrationNotes, values: NotedValues) -> dict[str, dict[str, Any]]:
+def make_package_stand_ins(notes: IntegrationNotes, values: NotedValues) -> dict[str, dict[str, Any]]:
     """Return what stands in the modules of PyDy and opty that scripts import."""
     system, problem = _pydy_system(notes, values), _opty_problem(notes, values)
     generator = {"generate_ode_function": _ode_function_generator(values), "CythonODEFunctionGenerator": PackageStandIn}

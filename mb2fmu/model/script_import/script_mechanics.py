@@ -104,7 +104,7 @@ def list_mechanics_symbols(mechanics: Any) -> list[sm.Expr]:
     found: set[sm.Expr] = set()
     for use in collect_mechanics_expressions(mechanics):
         contents = collect_contents(use.expression)
-        found |= contents.constants | contents.varying
+        found |= contents.constants | contents.functions_of_time
     functions = [symbol for symbol in ordered if isinstance(symbol, AppliedUndef)]
     return list(dict.fromkeys([*functions, *sorted(found - set(functions), key=_sort_key)]))
 

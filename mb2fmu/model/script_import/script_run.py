@@ -19,8 +19,8 @@ from mb2fmu.model.script_import.deferred_forming import NotedMechanics, label_of
 from mb2fmu.model.script_import.integrator_notes import (
     IntegrationNotes,
     ScriptEnd,
+    make_package_stand_ins,
     note_integrations,
-    observed_packages,
 )
 from mb2fmu.model.script_import.noted_values import NotedValues, make_noting_zip, module_namespace, watch_script_values
 from mb2fmu.model.script_import.script_source import (
@@ -28,7 +28,7 @@ from mb2fmu.model.script_import.script_source import (
     ScriptPart,
     describe_line,
     instrument,
-    list_makers,
+    list_functions_making_mechanics,
     read_script_parts,
 )
 from mb2fmu.model.script_import.script_surroundings import script_builtins, script_surroundings
@@ -94,7 +94,7 @@ def run_script(
         scratch = stack.enter_context(make_work_folder("run the script"))
         stack.enter_context(script_surroundings(path, scratch))
         variables["__builtins__"] = script_builtins(make_noting_zip(values))
-        stack.enter_context(stand_in_for_packages(observed_packages(integration, values)))
+        stack.enter_context(stand_in_for_packages(make_package_stand_ins(integration, values)))
         stack.enter_context(_main_module(variables))
         stack.enter_context(note_mechanics(noted, defer=defer))
         stack.enter_context(watch_script_values(values, (str(path.parent),)))
@@ -139,7 +139,7 @@ def _run_parts(parts: Sequence[ScriptPart], variables: dict[str, Any], noted: No
 
 def _call_makers(parts: Iterable[ScriptPart], variables: dict[str, Any]) -> None:
     """Call the script's functions that make mechanics and need no arguments, where the script calls none itself."""
-    for name, needs_arguments in list_makers(parts):
+    for name, needs_arguments in list_functions_making_mechanics(parts):
         if not needs_arguments and callable(variables.get(name)):
             variables[name]()
             return

@@ -63,11 +63,11 @@ def describe_line(name: str, line: int) -> str:
 
 def instrument(tree: ast.Module) -> ast.Module:
     """Return the statements with each function telling its local variables when it ends."""
-    noting: ast.Module = _LocalsNoting().visit(tree)
+    noting: ast.Module = _LocalsRecorder().visit(tree)
     return ast.fix_missing_locations(noting)
 
 
-def list_makers(parts: Iterable[ScriptPart]) -> list[tuple[str, bool]]:
+def list_functions_making_mechanics(parts: Iterable[ScriptPart]) -> list[tuple[str, bool]]:
     """Return (name, whether it needs arguments) of the functions and classes whose bodies make mechanics."""
     found = []
     for node in (node for part in parts for node in part.tree.body):
@@ -86,7 +86,7 @@ def _initializer(node: ast.ClassDef) -> ast.FunctionDef | None:
     return next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
 
 
-class _LocalsNoting(ast.NodeTransformer):
+class _LocalsRecorder(ast.NodeTransformer):
     """Puts each function's body into ``try … finally: note(locals())``."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:

@@ -221,7 +221,7 @@ def stand_in_for_packages(contents: dict[str, dict[str, Any]]) -> Iterator[None]
     finder = _StandInFinder(contents)
     renamed = _load_renamed_modules()
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in OBSERVED_PACKAGES}
-    observed = _StandInFinderFirst(contents)
+    observed = _PriorityStandInFinder(contents)
     sys.meta_path.insert(0, observed)
     sys.meta_path.append(finder)
     try:
@@ -248,7 +248,7 @@ def _load_renamed_modules() -> list[str]:
     return added
 
 
-class _StandInFinderFirst(_StandInFinder):
+class _PriorityStandInFinder(_StandInFinder):
     """Stands in for watched packages before installed ones are found."""
 
     def find_spec(

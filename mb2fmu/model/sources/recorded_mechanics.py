@@ -73,7 +73,7 @@ class RecordedLoad:
     where: str = field(default="", compare=False)
 
     @property
-    def word(self) -> str:
+    def load_kind(self) -> str:
         """``force`` or ``torque``."""
         return "force" if isinstance(self.at, RecordedPoint) else "torque"
 
@@ -84,7 +84,7 @@ class RecordedLoad:
 
     def __str__(self) -> str:
         """Return it in words."""
-        return f"the {self.word} on {self.frame}"
+        return f"the {self.load_kind} on {self.frame}"
 
 
 @dataclass(eq=False, kw_only=True)
@@ -248,9 +248,9 @@ class RecordedMechanics:
         there = f"there are {', '.join(self.frames)}"
         for load in loads:
             if load.frame not in self.frames:
-                yield Fault(f"a {load.word} acts on {load.frame!r}, which is no link", load.where, there)
+                yield Fault(f"a {load.load_kind} acts on {load.frame!r}, which is no link", load.where, there)
             elif self.is_fixed_in_ground(load.frame):
-                what = f"a {load.word} acts on {load.frame}, which stands still"
+                what = f"a {load.load_kind} acts on {load.frame}, which stands still"
                 yield Fault(what, load.where, "name a link that moves")
             if load.axes not in self.frames:
                 what = f"the components of {load} are along the axes of {load.axes!r}, which is no link"
@@ -261,7 +261,7 @@ class RecordedMechanics:
         """Return whether a frame is fixed in the ground."""
         return frame == self.ground
 
-    def added(self) -> Iterator[tuple[str, sm.Expr]]:
+    def list_added_load_expressions(self) -> Iterator[tuple[str, sm.Expr]]:
         """Yield (place in words, expression) of all efforts, forces and torques that were added."""
         for joint, expressions in self.efforts.items():
             yield from ((f"the effort added to joint {joint}", expression) for expression in expressions)

@@ -58,7 +58,7 @@ class UnitForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Contradiction:
+class UnitContradiction:
     """Two expressions whose units do not fit together.
 
     Attributes:
@@ -79,7 +79,7 @@ class UnitEquations:
 
     def __init__(self) -> None:
         self.rows: dict[Hashable, tuple[UnitForm, str]] = {}  # pivot → its unit as a form in free unknowns, place
-        self.contradictions: list[Contradiction] = []
+        self.contradictions: list[UnitContradiction] = []
         self._opaque = 0
         self._contradicted: set[Hashable] = set()
 
@@ -96,7 +96,7 @@ class UnitEquations:
                 self._contradicted |= symbols  # what follows from a contradiction is not reported
                 used = {self.rows[key][1] for key in {*one.unknowns, *other.unknowns} if key in self.rows}
                 earlier = ", ".join(sorted(used - {place, ""})[:2])
-                self.contradictions.append(Contradiction(place, text, rest.known, earlier))
+                self.contradictions.append(UnitContradiction(place, text, rest.known, earlier))
             return not any(rest.known)
         pivot, factor = min(rest.unknowns.items(), key=lambda item: (not _is_opaque(item[0]), str(item[0])))
         others = UnitForm(rest.known, {key: f for key, f in rest.unknowns.items() if key != pivot})
@@ -115,14 +115,14 @@ class UnitEquations:
 
     def unit_of_expression(self, expression: sm.Basic) -> Exponents | None:
         """Return an expression's exponents, as for one symbol."""
-        form = self._reduce(self.form(expression, ""))
+        form = self._reduce(self.form_unit(expression, ""))
         return None if form.unknowns else form.known
 
-    def require(self, expression: sm.Basic, unit: Exponents, place: str) -> None:
+    def require_unit(self, expression: sm.Basic, unit: Exponents, place: str) -> None:
         """Require that an expression has a unit."""
-        self.require_equal(self.form(expression, place), UnitForm(unit), place, _short(expression))
+        self.require_equal(self.form_unit(expression, place), UnitForm(unit), place, _short(expression))
 
-    def form(self, expression: sm.Basic, place: str) -> UnitForm:
+    def form_unit(self, expression: sm.Basic, place: str) -> UnitForm:
         """Return the unit of an expression; its sums and functions give equations on the way."""
         if isinstance(expression, sm.Number):
             return self._number(expression)
@@ -134,7 +134,7 @@ class UnitEquations:
             return UnitForm()
         if isinstance(expression, sm.Derivative):
             orders = Fraction(expression.derivative_count)
-            return self.form(expression.expr, place) + UnitForm((Fraction(0), Fraction(0), -orders))
+            return self.form_unit(expression.expr, place) + UnitForm((Fraction(0), Fraction(0), -orders))
         if isinstance(expression, AppliedUndef):
             return UnitForm(ZERO, {expression: Fraction(1)})
         return self._composite(expression, place)
@@ -147,7 +147,7 @@ class UnitEquations:
     def _any_unit(self) -> UnitForm:
         """Return a unit that nothing else has."""
         self._opaque += 1
-        return UnitForm(ZERO, {_Opaque(self._opaque): Fraction(1)})
+        return UnitForm(ZERO, {_UnknownNumberUnit(self._opaque): Fraction(1)})
 
     def _composite(self, expression: sm.Basic, place: str) -> UnitForm:
         """Return the unit of a sum, product, power or function."""
@@ -155,7 +155,7 @@ class UnitEquations:
             case sm.Mul():
                 product = UnitForm()
                 for factor in expression.args:
-                    product += self.form(factor, place)
+                    product += self.form_unit(factor, place)
                 return product
             case sm.Pow():
                 return self._power(expression, place)
@@ -166,7 +166,7 @@ class UnitEquations:
                     self._conditions(condition, place)
                 return self._equal_terms([value for value, _ in expression.args], place, expression)
             case sm.Abs() | sm.UnevaluatedExpr():
-                return self.form(expression.args[0], place)
+                return self.form_unit(expression.args[0], place)
         return self._function(expression, place)
 
     def _function(self, expression: sm.Basic, place: str) -> UnitForm:
@@ -179,19 +179,19 @@ class UnitEquations:
         # Numbers that smooth a step, tanh(20*u), carry units: only trigonometric functions say something for sure.
         sure = place if isinstance(expression, sm.sin | sm.cos | sm.tan) else ""
         for argument in expression.args:
-            form = self.form(argument, place)
+            form = self.form_unit(argument, place)
             if not isinstance(argument, sm.Number) and not isinstance(expression, sm.sign | sm.Heaviside):
                 self.require_equal(form, UnitForm(), sure, _short(expression))
         return UnitForm()
 
     def _power(self, expression: sm.Pow, place: str) -> UnitForm:
         """Return the unit of a power: a symbol as exponent needs a base without unit."""
-        base, exponent = self.form(expression.base, place), expression.exp
+        base, exponent = self.form_unit(expression.base, place), expression.exp
         if exponent.is_Rational:
             return base.scale(Fraction(int(exponent.p), int(exponent.q)))
         if exponent.is_Float:
             return base.scale(Fraction(float(exponent)).limit_denominator(1000))
-        self.require_equal(self.form(exponent, place), UnitForm(), place, _short(expression))
+        self.require_equal(self.form_unit(exponent, place), UnitForm(), place, _short(expression))
         if not isinstance(expression.base, sm.Number):
             self.require_equal(base, UnitForm(), place, _short(expression))
         return UnitForm()
@@ -199,7 +199,7 @@ class UnitEquations:
     def _equal_terms(self, terms: Iterator[sm.Basic] | list[sm.Basic] | tuple[sm.Basic, ...], place: str,
                      whole: sm.Basic) -> UnitForm:  # fmt: skip
         """Return the unit of terms that are added or compared: all of them have it. Numbers among them fit."""
-        forms = [self.form(term, place) for term in terms if not isinstance(term, sm.Number)]
+        forms = [self.form_unit(term, place) for term in terms if not isinstance(term, sm.Number)]
         if not forms:
             return self._any_unit()
         for other in forms[1:]:
@@ -221,14 +221,14 @@ class UnitEquations:
 
 
 @dataclass(frozen=True, slots=True)
-class _Opaque:
+class _UnknownNumberUnit:
     """The unknown unit of a number."""
 
     number: int
 
 
 def _is_opaque(key: Hashable) -> bool:
-    return isinstance(key, _Opaque)
+    return isinstance(key, _UnknownNumberUnit)
 
 
 def _short(expression: sm.Basic) -> str:

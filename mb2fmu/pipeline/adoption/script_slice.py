@@ -34,7 +34,7 @@ class ScriptSlice:
     variables: Mapping[str, Any]
     stored: frozenset[str]
 
-    def name_of(self, wanted: Any) -> str:
+    def python_expression_of(self, wanted: Any) -> str:
         """Return Python that gives an object: a variable, or an item of a list.
 
         Raises:
@@ -94,8 +94,8 @@ def inline_model_file(text: str, part: ScriptSlice, script: ScriptMechanics, lab
     symbol = re.compile(r'script\["((?:[^"\\]|\\.)*)"\]')
     body = re.compile(r'script\.body\("((?:[^"\\]|\\.)*)"\)')
     text = re.sub(r"\n    script = read_script\(.*\)", "", text).replace("script.mechanics", label)
-    text = symbol.sub(lambda found: part.name_of(script[_unquoted(found[1])]), text)
-    text = body.sub(lambda found: part.name_of(script.body(_unquoted(found[1]))), text)
+    text = symbol.sub(lambda found: part.python_expression_of(script[_unquoted(found[1])]), text)
+    text = body.sub(lambda found: part.python_expression_of(script.body(_unquoted(found[1]))), text)
     text = text.replace(
         "The script stays as it is; edit values, units and outputs here.", "The script's lines come first."
     )

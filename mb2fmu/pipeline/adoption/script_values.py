@@ -16,7 +16,7 @@ _MAX_DEPTH = 8
 
 
 @dataclass
-class FoundValues:
+class ScriptValues:
     """Numbers of a script by symbol.
 
     Attributes:
@@ -28,7 +28,7 @@ class FoundValues:
     by_name: dict[str, list[NotedValue]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: Iterable[NotedValue]) -> FoundValues:
+    def of(cls, found: Iterable[NotedValue]) -> ScriptValues:
         """Sort notes by symbol and origin; of one origin the latest counts, of the integration the first."""
         values = cls()
         for note in found:

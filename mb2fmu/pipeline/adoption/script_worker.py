@@ -25,7 +25,7 @@ from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
 from mb2fmu.model.script_import.script_mechanics import ScriptMechanics, read_script
 from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
-from mb2fmu.model.script_import.script_source import list_makers, read_script_parts
+from mb2fmu.model.script_import.script_source import list_functions_making_mechanics, read_script_parts
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file
@@ -137,7 +137,7 @@ def _choose(run: ScriptRun, label: str | None) -> str:
     if run.mechanics:
         what = f"{', '.join(run.mechanics)} has no bodies: kanes_equations was not called"
     remedy = "mb2fmu reads mechanics, not equations: hand over those from which they were formed (mb2fmu.Parts)"
-    makers = [name for name, _ in list_makers(read_script_parts(run.path))]
+    makers = [name for name, _ in list_functions_making_mechanics(read_script_parts(run.path))]
     if makers and not run.mechanics:
         what += " when it is run"
         remedy = f"{', '.join(makers)} would, and nothing calls it: call it at the script's end"

@@ -21,7 +21,7 @@ from mb2fmu.model.script_import.noted_values import Origin
 from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
 from mb2fmu.model.script_import.script_run import ScriptRun
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.adoption.script_values import FoundValues
+from mb2fmu.pipeline.adoption.script_values import ScriptValues
 from mb2fmu.pipeline.adoption.unit_inference import InferredUnits, infer_units
 
 _START_ORIGINS: tuple[Origin, ...] = ("integration", "package", "function call", "dictionary")
@@ -88,18 +88,18 @@ class AdoptedModel:
 
 def adopt_mechanics(run: ScriptRun, label: str, mechanics: Any, name: str) -> AdoptedModel:
     """Return the declarations for one object of a script's mechanics."""
-    decider = _Decider(run, mechanics)
-    quantities = tuple(decider.decide())
+    decider = _SymbolClassifier(run, mechanics)
+    quantities = tuple(decider.iterate_adopted_quantities())
     stop, step = _experiment_times(run.integration)
     return AdoptedModel(name, label, mechanics, quantities, decider.signals, stop, step, decider.units)
 
 
-class _Decider:
+class _SymbolClassifier:
     """Decides about the symbols of one mechanism."""
 
     def __init__(self, run: ScriptRun, mechanics: Any) -> None:
         self.mechanics = mechanics
-        self.values = FoundValues.of(run.values.found)
+        self.values = ScriptValues.of(run.values.found)
         self.uses = collect_mechanics_expressions(mechanics)
         self.speeds = mechanics_source.speeds(mechanics)
         self.coordinates = mechanics_source.coordinates(mechanics)
@@ -129,7 +129,7 @@ class _Decider:
         noted = {note.symbol: note.value for note in run.values.found if note.origin == "integration"}
         return {function for function in self.functions if noted.get(function) in further}
 
-    def decide(self) -> Iterator[AdoptedQuantity]:
+    def iterate_adopted_quantities(self) -> Iterator[AdoptedQuantity]:
         """Yield the lines in the order of the file."""
         known = frozenset(self.constants)
         calculated = []
@@ -235,7 +235,7 @@ def _vanishes(expression: sm.Expr) -> bool:
 
 def _contains(use: MechanicsExpression, symbol: sm.Expr) -> bool:
     inside = collect_contents(use.expression)
-    return symbol in inside.constants or symbol in inside.varying
+    return symbol in inside.constants or symbol in inside.functions_of_time
 
 
 def _experiment_times(integration: IntegrationNotes) -> tuple[float | None, float | None]:

@@ -91,9 +91,9 @@ def infer_units(mechanics: Any, symbols: Iterable[sm.Expr]) -> InferredUnits:
     equations = UnitEquations()
     for use, unit in sorted(_expected_units(mechanics, uses), key=lambda item: _order(item[0])):
         if unit is None:
-            equations.form(use.expression, use.place)
+            equations.form_unit(use.expression, use.place)
         else:
-            equations.require(use.expression, unit, use.place)
+            equations.require_unit(use.expression, unit, use.place)
     symbols = list(symbols)
     for symbol in symbols:
         _wish_by_name(equations, symbol)
@@ -197,7 +197,9 @@ def find_angles(
     for use in uses:
         for function in use.expression.atoms(sm.sin, sm.cos, sm.tan):
             inside = collect_contents(function.args[0])
-            angles |= {each for each in (*inside.constants, *inside.varying) if equations.unit_of(each) == ZERO}
+            angles |= {
+                each for each in (*inside.constants, *inside.functions_of_time) if equations.unit_of(each) == ZERO
+            }
             time = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
             if inside.time:
                 angles |= {each for each in inside.constants if equations.unit_of(each) == RATE} - {time}
@@ -224,7 +226,7 @@ def _per_angle(uses: Iterable[MechanicsExpression], angles: set[sm.Expr]) -> set
         for term in sm.Add.make_args(use.expression):
             factors = sm.Mul.make_args(term)
             linear = [factor for factor in factors if not factor.has(sm.sin, sm.cos, sm.tan)]
-            moving = {a for factor in linear for a in collect_contents(factor).varying} & angles
+            moving = {a for factor in linear for a in collect_contents(factor).functions_of_time} & angles
             if moving:
                 found |= {each for each in factors if isinstance(each, sm.Symbol)}
     return found

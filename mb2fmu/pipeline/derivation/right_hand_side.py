@@ -44,7 +44,7 @@ class CompilableProgram(Program):
         return compile_program(self, entry, compiler)
 
 
-class EvaluatedEntry(Protocol):
+class EntryPointCallable(Protocol):
     """An entry point of a program: by NumPy, or compiled."""
 
     def __call__(self, t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike, /) -> Floats:
@@ -75,8 +75,8 @@ class RightHandSide:
     x0: npt.NDArray[np.float64]
     r0: npt.NDArray[np.float64]
     p0: npt.NDArray[np.float64]
-    evaluate: EvaluatedEntry
-    evaluate_outputs: EvaluatedEntry
+    evaluate: EntryPointCallable
+    evaluate_outputs: EntryPointCallable
     output_names: tuple[str, ...]
     program: CompilableProgram
     memory: DiscreteMemoryLookup | None = None
@@ -151,19 +151,19 @@ class RightHandSide:
         """
         from mb2fmu.deferred_imports import require_packages
         from mb2fmu.targets.jax import print_jax_module
-        from mb2fmu.targets.target_model_description import Quantity, SourceModel
+        from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
 
-        def name(names: tuple[str, ...], values: npt.NDArray[np.float64]) -> tuple[Quantity, ...]:
-            return tuple(Quantity(*each) for each in zip(names, repeat(""), values.tolist(), strict=False))
+        def name(names: tuple[str, ...], values: npt.NDArray[np.float64]) -> tuple[TargetQuantity, ...]:
+            return tuple(TargetQuantity(*each) for each in zip(names, repeat(""), values.tolist(), strict=False))
 
-        model = SourceModel(
+        model = TargetModelDescription(
             name="Equations",
             description="",
             origin="mb2fmu",
             states=name(self.states, self.x0),
             inputs=name(self.inputs, self.r0),
             parameters=name(self.parameters, self.p0),
-            outputs=tuple(Quantity(each, "") for each in self.output_names),
+            outputs=tuple(TargetQuantity(each, "") for each in self.output_names),
             stop=0.0,
             step=0.0,
             steps=1,
@@ -195,5 +195,5 @@ class _EntryWithMemory:
         arrays = [np.asarray(value, dtype=np.float64) for value in (t, x, r, p)]
         batch = arrays[0].ndim == 1 or any(array.ndim == 2 for array in arrays[1:])
         rows = arrays if batch else [arrays[0][np.newaxis], *arrays[1:]]
-        memory = self.memory.along(rows)
+        memory = self.memory.memory_along_rows(rows)
         return self.compiled(t, x, r, p, memory if batch else memory[0])

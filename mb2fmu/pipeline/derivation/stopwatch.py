@@ -33,7 +33,7 @@ class Stopwatch:
         if self._observer:
             self._observer.finished(timing)
 
-    def parts(self, stage: str) -> Callable[[str], None] | None:
+    def activity_reporter(self, stage: str) -> Callable[[str], None] | None:
         """Tell an observer with a method ``report_activity`` in words which part of a stage runs."""
         told: Callable[[str, str], None] | None = getattr(self._observer, "report_activity", None)
         return None if told is None else partial(told, stage)

@@ -17,7 +17,7 @@ from mb2fmu.pipeline.derivation.stopwatch import PlatformStopwatch, Stopwatch
 from mb2fmu.pipeline.fmu_build.model_scene import form_model_scene
 
 if TYPE_CHECKING:
-    from mb2fmu.fmu.interface import FmuInterface, Target
+    from mb2fmu.fmu.interface import FmuInterface, FmuTarget
     from mb2fmu.fmu.toolchain import Compiler
 
 DEFAULT_BACKEND: Backend = "native"
@@ -64,9 +64,9 @@ def build_native(
         _refuse_component_options(options)
     fmi, compiler, fast = fmi_major_version(options), choose_compiler(options), options.get("fast", False)
     with stage("describe"):
-        described = describe_fmu(derivation, interface.Target(fmi, "native", options.get("solver"), compiler, fast))
+        described = describe_fmu(derivation, interface.FmuTarget(fmi, "native", options.get("solver"), compiler, fast))
     adjoint = described.capabilities.adjoint_derivatives
-    order = toolchain.BuildOrder(described.model_identifier, compiler, fast)
+    order = toolchain.BuildSpecification(described.model_identifier, compiler, fast)
     with toolchain.FmuCompilation(order, platforms, PlatformStopwatch(observer) if observer else None) as compilation:
         with stage("emit"):
             motion = emit_c.emit_motion_sources(program, described, adjoint=adjoint)
@@ -92,7 +92,7 @@ def build_native(
     return FmuBuild(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
 
 
-def describe_fmu(derivation: Derivation, target: Target) -> FmuInterface:
+def describe_fmu(derivation: Derivation, target: FmuTarget) -> FmuInterface:
     """Return the variables of an FMU, with nominal values; native FMUs have the discrete memory of modes, too."""
     from mb2fmu import analysis
     from mb2fmu.fmu import interface
@@ -163,7 +163,7 @@ def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions
         raise EmitError("this FMU cannot be built:", [Fault(what, "events", "take the native backend")])
     with stage("describe"):
         described = describe_fmu(
-            derivation, interface.Target(fmi_major_version(options), "python", options.get("solver"))
+            derivation, interface.FmuTarget(fmi_major_version(options), "python", options.get("solver"))
         )
     with stage("emit"):
         sources = emit_python.emit_python_sources(derivation.program, described)

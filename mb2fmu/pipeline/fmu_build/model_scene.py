@@ -100,7 +100,7 @@ def place_meshes(uses: Sequence[MeshPlacement]) -> tuple[dict[str, visualization
             matrix = np.array(mesh.matrix).reshape(3, 3)
             faces = triangles.faces[:, ::-1] if np.linalg.det(matrix) < 0 else triangles.faces
             found[mesh.key] = visualization.TriangleMesh((triangles.vertices @ matrix.T).astype(np.float32), faces)
-    drawn = visualization.decimate_meshes_together(found, MOST_TRIANGLES)
+    drawn = visualization.decimate_meshes_to_budget(found, MOST_TRIANGLES)
     kept, given = (sum(len(mesh.faces) for mesh in meshes.values()) for meshes in (drawn, found))
     if kept < given:
         notes.append(visualization.describe_decimation(kept, given, "all pictures"))

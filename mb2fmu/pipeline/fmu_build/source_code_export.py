@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mb2fmu.compiler.program.program import Entry, Program, read_initial_memory
+from mb2fmu.compiler.program.program import EntryPoint, Program, read_initial_memory
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
@@ -21,7 +21,7 @@ from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.hybrid_models import list_event_sources, list_sticking_frictions, needs_events
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.targets import SOURCE_TARGETS
-from mb2fmu.targets.target_model_description import Quantity, SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.interface import FmuInterface
@@ -35,7 +35,7 @@ def describe_native_fmi3_variables(derivation: Derivation) -> FmuInterface:
     from mb2fmu import analysis
     from mb2fmu.fmu import interface
 
-    target = interface.Target("3", "native", None, "zig", fast=False)
+    target = interface.FmuTarget("3", "native", None, "zig", fast=False)
     definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
     return interface.describe_interface(definition, derivation.equations, derivation.program, target)
 
@@ -59,7 +59,7 @@ def _print_c(derivation: Derivation) -> FileTree:
     )
 
 
-def describe_source_model(derivation: Derivation) -> SourceModel:
+def describe_source_model(derivation: Derivation) -> TargetModelDescription:
     """Return what targets write beside the equations: names, units, start values, the default experiment."""
     from mb2fmu import validation
     from mb2fmu.compiler import evaluation
@@ -70,21 +70,21 @@ def describe_source_model(derivation: Derivation) -> SourceModel:
     if "initialize" in program.entries and program.entries["initialize"].results:
         x0 = evaluation.make_evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
 
-    def quantities(source: VariableSource, values: Sequence[float]) -> tuple[Quantity, ...]:
-        found = sorted(interface.of(source), key=lambda variable: variable.index)
+    def quantities(source: VariableSource, values: Sequence[float]) -> tuple[TargetQuantity, ...]:
+        found = sorted(interface.variables_from_sources(source), key=lambda variable: variable.index)
         return tuple(
-            Quantity(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
+            TargetQuantity(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
             for v, value in zip(found, values, strict=True)
         )
 
-    return SourceModel(
+    return TargetModelDescription(
         name=derivation.definition.name,
         description=derivation.definition.description,
         origin=METHOD_TITLES[derivation.equations.method],
         states=quantities("state", x0.tolist()),
         inputs=quantities("input", r0.tolist()),
         parameters=quantities("parameter", p0.tolist()),
-        outputs=tuple(Quantity(o.name, o.unit) for o in derivation.equations.outputs),
+        outputs=tuple(TargetQuantity(o.name, o.unit) for o in derivation.equations.outputs),
         stop=float(run.time[-1]),
         step=run.step,
         steps=len(run.inputs),
@@ -133,7 +133,7 @@ def _add_modelica_modes(derivation: Derivation) -> Program:
     staged = [frozen.entries[name] for name in ("position", "velocity", "acceleration")]
     found = {label: node for entry in staged for label, node in zip(entry.labels, entry.results, strict=True)}
     labels = program.entries["outputs"].labels
-    outputs = Entry("outputs", labels, tuple(found[label] for label in labels))
+    outputs = EntryPoint("outputs", labels, tuple(found[label] for label in labels))
     return dataclasses.replace(frozen, entries={**frozen.entries, "outputs": outputs})
 
 

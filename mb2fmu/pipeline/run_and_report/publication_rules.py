@@ -37,7 +37,7 @@ class UnpublishedResults:
         return self.path.with_suffix(".html")
 
     @property
-    def unit(self) -> Path:
+    def archive_path(self) -> Path:
         """Path of the archive until it is published."""
         return self.private_folder / self.path.name
 
@@ -45,7 +45,7 @@ class UnpublishedResults:
         """Write the archive."""
         from mb2fmu.fmu import package
 
-        package.write_archive(tree, self.unit)
+        package.write_archive(tree, self.archive_path)
 
     def publish(self) -> None:
         """Publish the FMU alone; the report of an FMU that it replaces is removed."""
@@ -59,7 +59,7 @@ class UnpublishedResults:
         """Publish an archive, instead of what was packed, together with its report."""
         from mb2fmu.fmu import package
 
-        package.write_file_atomically(self.unit, archive)
+        package.write_file_atomically(self.archive_path, archive)
         package.write_file_atomically(self.private_folder / self.page.name, page)
         package.publish_files(self.private_folder, [self.path.name, self.page.name])
 
@@ -127,7 +127,7 @@ def match_report_to_fmu(report: Path, unit: Path | None = None) -> ReportMatch:
 
 
 @contextmanager
-def lock_fmu(unit: Path) -> Iterator[Path]:
+def copy_fmu_for_validation(unit: Path) -> Iterator[Path]:
     """Return a copy of an FMU, of the same name, so that the judged and hashed file cannot change.
 
     Args:

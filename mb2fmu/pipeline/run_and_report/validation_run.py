@@ -82,7 +82,7 @@ def validate(
     """
     stage = Stopwatch(observer)
     checked, read = import_model(model, arguments, stage)
-    with publication_rules.lock_fmu(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
+    with publication_rules.copy_fmu_for_validation(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
         return validate_fmu(path, checked, read, None, stage)
 
 
@@ -106,7 +106,7 @@ def validate_fmu(
     with stage("validate"), mechanism.report_discontinuities(read):
         result = validation.validate(
             fmu, definition, reference.equations, method=used, mechanism=reference.mechanism, integrals_of=read,
-            report_activity=stage.parts("validate"),
+            report_activity=stage.activity_reporter("validate"),
         )  # fmt: skip
     with stage("ask the model's own equations"):
         found = validation.run_independent_checks(
@@ -154,5 +154,5 @@ def measure(
 
     read = [(validation.compare_data, validation.read_table(Path(each))) for each in data]
     read += [(validation.compare_points, validation.read_table(Path(each))) for each in at]
-    with publication_rules.lock_fmu(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
+    with publication_rules.copy_fmu_for_validation(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
         return tuple(result for compare, table in read for result in compare(path, table, settings))

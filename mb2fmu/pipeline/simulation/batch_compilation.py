@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.forward_derivatives import VariableReference
     from mb2fmu.compiler.program.program import Program
     from mb2fmu.compiler.program.result_dependencies import VariableGroup
-    from mb2fmu.fmu.toolchain import CompiledMotion, CompiledProgram
+    from mb2fmu.fmu.toolchain import CompiledIntegrator, CompiledProgram
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,14 +48,14 @@ def compile_ensemble(
     """
     from mb2fmu import validation
     from mb2fmu.fmu import toolchain
-    from mb2fmu.fmu.emit_c.fmu_sources import limit_internal_steps
+    from mb2fmu.fmu.emit_c.fmu_sources import compute_max_internal_steps
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _add_dependent_outputs(derivation)
     run, interface = validation.form_experiment_numbers(definition), describe_native_fmi3_variables(derivation)
     x0, _, p0 = start_values(derivation)
-    states = sorted(interface.of("state"), key=lambda variable: variable.index)
-    parameters = sorted(interface.of("parameter"), key=lambda variable: variable.index)
+    states = sorted(interface.variables_from_sources("state"), key=lambda variable: variable.index)
+    parameters = sorted(interface.variables_from_sources("parameter"), key=lambda variable: variable.index)
 
     ensemble = Ensemble(
         states=tuple(variable.name for variable in states),
@@ -68,7 +68,7 @@ def compile_ensemble(
         tolerance=run.tolerance,
         step=float(run.time[1]),
         stop=float(run.time[-1]),
-        most=limit_internal_steps(program),
+        most=compute_max_internal_steps(program),
         motion=_compile_integrator_lazily(cache(lambda: toolchain.compile_motion(program))),
         implicit_motion=_compile_integrator_lazily(cache(lambda: _compile_implicit_motion(program, definition.name))),
         **_compile_entry_points(program),
@@ -109,7 +109,7 @@ def _load_fmu_integrator(ensemble: Ensemble, derivation: Derivation, solver: Ens
 
     built = build(derivation, fmi="2", solver=solver)
     references = {variable.name: variable.value_reference for variable in built.interface.variables}
-    inputs = sorted(built.interface.of("input"), key=lambda variable: variable.index)
+    inputs = sorted(built.interface.variables_from_sources("input"), key=lambda variable: variable.index)
     names = {
         "states": ensemble.states,
         "parameters": ensemble.parameters,
@@ -200,7 +200,7 @@ def _add_dependent_outputs(derivation: Derivation) -> Program:
 
 def _compile_implicit_motion_with_derivatives(
     program: Program, leaves: Sequence[VariableReference], own: int
-) -> CompiledMotion:
+) -> CompiledIntegrator:
     """Return the integrator for stiff models, with derivatives behind the states."""
     from mb2fmu.compiler import derivatives
     from mb2fmu.fmu import toolchain
@@ -209,7 +209,7 @@ def _compile_implicit_motion_with_derivatives(
     return toolchain.compile_implicit_motion(native, judged=own)
 
 
-def _compile_implicit_motion(program: Program, name: str) -> CompiledMotion:
+def _compile_implicit_motion(program: Program, name: str) -> CompiledIntegrator:
     """Return the integrator for stiff models."""
     from mb2fmu.fmu import toolchain
 
@@ -237,7 +237,9 @@ def _compile_batch_function_lazily(program: Callable[[], CompiledProgram]) -> Ba
     return call
 
 
-def _compile_integrator_lazily(compiled_motion: Callable[[], CompiledMotion | FmuBatchIntegrator]) -> BatchIntegrator:
+def _compile_integrator_lazily(
+    compiled_motion: Callable[[], CompiledIntegrator | FmuBatchIntegrator],
+) -> BatchIntegrator:
     """Return the integrator, compiled when it is first needed."""
 
     def move(x0: Floats, p: Floats, course: BatchTimeGrid, states: bool, outputs: Sequence[int]) -> BatchResult:

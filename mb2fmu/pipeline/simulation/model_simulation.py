@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mb2fmu import visualization
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_slope
+from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_finite_start_derivative
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import OverrideValue
@@ -202,9 +202,9 @@ def integrate_derivation(
     moved: StateDerivativeFunction = (
         (lambda t, x: f(t, x, inputs[0])) if given.has_constant_inputs and not at else slope
     )
-    require_slope(f"{definition.name} cannot be simulated:", f.states, moved(0.0, f.x0))
+    require_finite_start_derivative(f"{definition.name} cannot be simulated:", f.states, moved(0.0, f.x0))
     x = _integrate_states(time, moved, f.x0, replace(definition, experiment=run), float(time[1]) if at else np.inf)
-    known = describe_variables(derivation.equations, definition)
+    known = map_variable_units(derivation.equations, definition)
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
     dependent = _dependent_variable_units(derivation)
     z = _compute_dependent_variables(derivation, time, x, inputs)
@@ -269,7 +269,7 @@ def _difference_jacobian(f: StateDerivativeFunction, t: float, x: Floats) -> Flo
     return np.array([(f(t, x + step * unit) - base) / step for step, unit in zip(steps, np.eye(len(x)), strict=True)]).T
 
 
-def describe_variables(equations: EquationsOfMotion, definition: Declarations) -> dict[str, str]:
+def map_variable_units(equations: EquationsOfMotion, definition: Declarations) -> dict[str, str]:
     """Return FMU name → unit of the states in their order, then of the outputs."""
     states, _, _ = visualization.list_scene_variables(definition, equations)
     return {s.name: s.unit for s in states} | {o.name: o.unit for o in equations.outputs}

@@ -116,21 +116,23 @@ class _FitResiduals:
     places: Sequence[tuple[str, int, int]]
 
     @property
-    def seen(self) -> list[npt.NDArray[np.bool_]]:
+    def finite_value_masks(self) -> list[npt.NDArray[np.bool_]]:
         """Masks of the finite numbers of each experiment."""
         return [np.isfinite(each.values) for each in self.experiments]
 
     @property
     def values(self) -> Floats:
         """The measured numbers."""
-        return np.concatenate([each.values[mask] for each, mask in zip(self.experiments, self.seen, strict=True)])
+        return np.concatenate(
+            [each.values[mask] for each, mask in zip(self.experiments, self.finite_value_masks, strict=True)]
+        )
 
     @property
     def columns(self) -> list[str]:
         """FMU name of the quantity of each measured number."""
         return [
             name
-            for each, mask in zip(self.experiments, self.seen, strict=True)
+            for each, mask in zip(self.experiments, self.finite_value_masks, strict=True)
             for name in np.broadcast_to(np.array(each.names), mask.shape)[mask].tolist()
         ]
 
@@ -143,7 +145,7 @@ class _FitResiduals:
     def predict(self, values: Floats) -> tuple[Floats, Floats]:
         """Simulate all experiments with these values; return measured quantities, and their derivatives."""
         parts, slopes = [], []
-        for k, mask in enumerate(self.seen):
+        for k, mask in enumerate(self.finite_value_masks):
             moved, own = self._moved(values, k)
             slope = np.zeros((int(mask.sum()), len(values)))
             slope[:, own] = moved.derivatives[mask]

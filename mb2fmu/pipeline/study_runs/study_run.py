@@ -16,7 +16,7 @@ import numpy as np
 from mb2fmu.analysis.studies.case_runner import CaseResults
 from mb2fmu.analysis.studies.case_scheduling import ChunkEngine, InProcessEngine, RunEffort, run_cases
 from mb2fmu.analysis.studies.study_cases import InputSignal, ResolvedStudy, resolve_study
-from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, examine_plan, lacks_source
+from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, lacks_source, parse_plan_with_faults
 from mb2fmu.analysis.studies.study_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
 from mb2fmu.analysis.studies.trajectory_files import import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
@@ -58,7 +58,7 @@ class StudyOutcome:
     overhead: float | None = None
 
     @property
-    def spread(self) -> str:
+    def default_variation_note(self) -> str:
         """Say which parameters vary by default where the plan names none; empty otherwise."""
         part = self.study.plan.spread
         return f"Vary by {part:.3g} of their values: {', '.join(self.study.varied)}" if part else ""
@@ -93,14 +93,14 @@ def run_study(
         ToolError: If no scheduler answers, or it is gone; finished cases are kept.
     """
     written = plan if isinstance(plan, Mapping) else _read_plan_file(Path(plan))
-    checked, faults = examine_plan(written)
+    checked, faults = parse_plan_with_faults(written)
     if checked.trajectory_format == "zarr":
         import_zarr()  # told before anything runs
     base = Path() if isinstance(plan, Mapping) else Path(plan).parent
     study, name, content = _prepare_study(base, checked, observer, faults)
     store = StudyStore(Path(folder), study, (name, content), written)
     with store.lock_folder():
-        store.begin(resume=resume)
+        store.prepare_study_folder(resume=resume)
         say = told or (lambda _done, _n, _failed: None)
         left = np.flatnonzero(~store.done).tolist()
         say(int(store.done.sum()), len(store.done), store.failed)
@@ -112,7 +112,7 @@ def run_study(
             store.flush()
             store.remove_new_files()
         if not store.complete:
-            store.finish()
+            store.join_result_parts()
         return _write_summary(store, study, name, content)
 
 
@@ -122,7 +122,7 @@ def _run_remaining_cases(
     """Run the cases that are left, and keep each result as it comes."""
 
     def take(cases: tuple[int, ...], answer: CaseResults) -> None:
-        store.add(cases, answer)
+        store.add_results(cases, answer)
         say(int(store.done.sum()), len(store.done), store.failed)
 
     begin = time.perf_counter()
@@ -253,7 +253,7 @@ def _write_summary(store: StudyStore, study: ResolvedStudy, name: str, content: 
 
     cases, values, messages = store.results()
     facts = {"FMU": name, "SHA-256 of the FMU": hashlib.sha256(content).hexdigest()}
-    effort = "" if store.effort is None else store.effort.words()
+    effort = "" if store.effort is None else store.effort.format_effort()
     facts |= {"Run": effort} if effort else {}
     found = compute_sobol_indices(study, values) if len(cases) == len(study.cases) else {}
     if found:

@@ -80,7 +80,7 @@ def split_model(
         CouplingError: If the model cannot be cut so.
     """
     whole = derive(model, arguments=arguments, observer=observer)
-    known = simulate_split_start(whole, at, way, settings or SplittingSettings(), step)
+    known = complete_split_settings(whole, at, way, settings or SplittingSettings(), step)
     made = cut_mechanism(whole.mechanism, at, way, known)
     finished = make_part_mechanisms(made, known)
     files = {f"{part.definition.name}.fmu": _build_part_fmu(part, observer) for part in finished}
@@ -109,7 +109,7 @@ def _build_part_fmu(part: MechanismPart, observer: StageObserver | None) -> byte
     return package.make_archive(report_pages.add_description_page(built))
 
 
-def simulate_split_start(
+def complete_split_settings(
     whole: Derivation, at: Sequence[str], way: CutMethod | None, settings: SplittingSettings, step: float = 0.001
 ) -> SplittingSettings:
     """Return the settings with start values of the whole, and with choices for unspecified elements."""

@@ -1,6 +1,6 @@
 """Systems: implementation of ``pipeline.couple``.
 
-Path → CoupledSystem → units (exported, or as they are) → Joined → SystemMotion → files, report
+Path → CoupledSystem → units (exported, or as they are) → Joined → SystemTrajectories → files, report
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_slope
+from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_finite_start_derivative
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
@@ -27,7 +27,7 @@ from mb2fmu.pipeline.derivation.hybrid_models import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.pipeline.simulation.model_simulation import describe_variables, simulate_derivation
+from mb2fmu.pipeline.simulation.model_simulation import map_variable_units, simulate_derivation
 from mb2fmu.pipeline.simulation.trajectories import format_parquet
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolve_path
 from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
@@ -40,7 +40,7 @@ from mb2fmu.systems.ssp.ssp_archive import SspVersion, write_ssp_files
 from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
 from mb2fmu.systems.system_picture import draw_system_picture
 from mb2fmu.systems.system_report import render_system_page
-from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
+from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, simulate_system
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
 from mb2fmu.systems.wiring import find_declaration_faults, wire_system
 from mb2fmu.temporary_files import make_work_folder
@@ -71,7 +71,7 @@ class SystemRunResult:
     """
 
     joined: WiredSystem
-    motion: SystemMotion
+    motion: SystemTrajectories
     deviations: tuple[VariableDeviation, ...]
     answers: tuple[ForeignMasterResult, ...]
     files: tuple[Path, ...]
@@ -301,7 +301,7 @@ def _form_publication_files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
     ).joined(write_osp_files(joined).move_under(name))
 
 
-def _form_result_files(name: str, motion: SystemMotion, *, parquet: bool) -> FileTree:
+def _form_result_files(name: str, motion: SystemTrajectories, *, parquet: bool) -> FileTree:
     """Return the results of a run, as far as it came."""
     files = {f"{name}.csv": format_system_results(motion)}
     if parquet:
@@ -311,12 +311,12 @@ def _form_result_files(name: str, motion: SystemMotion, *, parquet: bool) -> Fil
     return FileTree(files)
 
 
-def _energy_defect_headings(motion: SystemMotion) -> list[str]:
+def _energy_defect_headings(motion: SystemTrajectories) -> list[str]:
     """Return the heading of the energy defect column of each bond, in J."""
     return [f"defect of {bond} in J" for bond in motion.bonds]
 
 
-def format_system_results(motion: SystemMotion) -> bytes:
+def format_system_results(motion: SystemTrajectories) -> bytes:
     """Return results as CSV: time, outputs, energy defects of bonds; numbers read back to the same bits."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -327,7 +327,7 @@ def format_system_results(motion: SystemMotion) -> bytes:
 
 
 def _compare_with_monolithic_model(
-    joined: WiredSystem, motion: SystemMotion, observer: StageObserver | None
+    joined: WiredSystem, motion: SystemTrajectories, observer: StageObserver | None
 ) -> tuple[VariableDeviation, ...]:
     """Return the system's deviations from the whole model, at communication points.
 
@@ -357,7 +357,7 @@ def _compare_with_monolithic_model(
     return compute_deviations(motion, declared.reference_names, found)
 
 
-def _select_communication_points(motion: SystemMotion, step: float) -> SystemMotion:
+def _select_communication_points(motion: SystemTrajectories, step: float) -> SystemTrajectories:
     """Return the motion at multiples of the communication step."""
     steps = motion.time / step
     rows = np.flatnonzero(np.abs(steps - np.round(steps)) < _GRID_TOLERANCE)
@@ -389,11 +389,11 @@ def simulate_monolithic_model(
     if needs_events(derivation):
         return _simulate_by_fmu(derivation, time, where)
     f = right_hand_side(derivation)
-    require_slope(f"{derivation.definition.name} cannot be simulated:", f.states, f(0.0, f.x0, f.r0))
+    require_finite_start_derivative(f"{derivation.definition.name} cannot be simulated:", f.states, f(0.0, f.x0, f.r0))
     x = _integrate_states(derivation.definition, lambda t, x: f(t, x, f.r0), np.asarray(f.x0), time, tolerance)
     inputs = np.tile(f.r0, (len(time), 1))
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
-    names = describe_variables(derivation.equations, derivation.definition)
+    names = map_variable_units(derivation.equations, derivation.definition)
     return dict(zip(names, np.concatenate([x, y], axis=1).T, strict=True))
 
 

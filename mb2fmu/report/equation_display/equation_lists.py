@@ -88,7 +88,7 @@ def form_equation_blocks(equations: EquationsOfMotion, room: int = MAX_FOLDED_CH
         writer.constraints(),
         writer.dynamics(),
         writer.links(),
-        writer.auxiliary(),
+        writer.auxiliary_state_derivatives(),
         writer.energies(),
         writer.calculated_parameters(),
         writer.intermediates(),
@@ -258,7 +258,7 @@ class _EquationListWriter(FormulaLinePrinter):
             rows += [(zero, row) for row in c.jacobian * sm.Matrix(self.equations.u) + c.offset]
         return self._block("Constraints", rows)
 
-    def auxiliary(self) -> EquationBlock:
+    def auxiliary_state_derivatives(self) -> EquationBlock:
         """Return z' of the auxiliary states."""
         rows = ((_dotted_symbol(z), e) for z, e in zip(self.equations.z, self.equations.z_dot, strict=True))
         return self._block("Auxiliary states", rows)

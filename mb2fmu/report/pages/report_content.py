@@ -193,7 +193,7 @@ class FigureGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckRow:
+class CheckerRow:
     """Result of one checker or importer."""
 
     name: str
@@ -373,7 +373,7 @@ class ReportPage:
     invariants: tuple[ErrorRow, ...]
     balances: FigureGroup
     reference: str
-    checks: tuple[CheckRow, ...]
+    checks: tuple[CheckerRow, ...]
     equations: tuple[EquationBlock, ...]
     equations_text: str
     variables: tuple[VariableRow, ...]

@@ -9,7 +9,7 @@ from functools import partial
 import sympy as sm
 
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
-from mb2fmu.mechanics.equations.latch_records import Latch
+from mb2fmu.mechanics.equations.latch_records import LatchRecord
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
 from mb2fmu.report.pages.report_content import DisplayedNumber, EventRow, EventTable, Figure, VerdictColour
@@ -178,7 +178,7 @@ def _contact_mode_label(contact: UnilateralContact, state: SymbolValue) -> ModeL
     return ("down", "slides") if abs(state(contact.friction.sliding)) > 0.5 else ("up", "sticks")
 
 
-def _latch_mode_label(latch: Latch, state: SymbolValue) -> ModeLabel:
+def _latch_mode_label(latch: LatchRecord, state: SymbolValue) -> ModeLabel:
     """Return what a latch is, by its state."""
     return ("up", "closed") if state(latch.engaged) > 0.5 else ("none", "open")
 

@@ -21,7 +21,7 @@ _NEVER = math.inf
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ValidationFailure:
     """One thing that failed.
 
     Attributes:
@@ -55,7 +55,7 @@ def _round_to_two_digits(value: float) -> float:
     return float(f"{value:.2g}") if value < 100.0 or value >= 1e6 else float(f"{value:.0f}")
 
 
-def list_failures(result: ValidationResult) -> tuple[Failure, ...]:
+def list_failures(result: ValidationResult) -> tuple[ValidationFailure, ...]:
     """Return everything that failed: variables and events first, the earliest first; of one only its worst run."""
     failures = [*_list_quantity_failures(result), *_list_event_failures(result), *_list_other_failures(result)]
     return tuple(sorted(failures, key=lambda failure: (failure.rank, failure.onset)))
@@ -71,9 +71,9 @@ def find_onset(item: VariableResult | InvariantResult, kind: InterfaceTypeResult
     return float(time[np.argmax(beyond)]) if beyond.any() else item.at
 
 
-def _list_quantity_failures(result: ValidationResult) -> Iterator[Failure]:
+def _list_quantity_failures(result: ValidationResult) -> Iterator[ValidationFailure]:
     """Yield a failure for each variable and invariant, of its worst run."""
-    worst: dict[str, tuple[float, Failure]] = {}
+    worst: dict[str, tuple[float, ValidationFailure]] = {}
     for run, kind in result.judged_runs:
         quantities: list[VariableResult | InvariantResult] = [*kind.variables, *kind.invariants]
         for item in quantities:
@@ -89,7 +89,7 @@ def _list_quantity_failures(result: ValidationResult) -> Iterator[Failure]:
             if item.verdict == "unjudged":
                 text, onset = f"not judged: {item.reason}" if isinstance(item, VariableResult) else "not judged", _NEVER
             if item.name not in worst or item.ratio > worst[item.name][0]:
-                worst[item.name] = (item.ratio, Failure(item.name, f"{text}, {run}", onset, rank))
+                worst[item.name] = (item.ratio, ValidationFailure(item.name, f"{text}, {run}", onset, rank))
     return (failure for _, failure in worst.values())
 
 
@@ -98,38 +98,42 @@ def _event_time(event: EventResult) -> float:
     return event.found if math.isnan(event.time) else event.time
 
 
-def _list_event_failures(result: ValidationResult) -> Iterator[Failure]:
+def _list_event_failures(result: ValidationResult) -> Iterator[ValidationFailure]:
     """Yield a failure for each wrong event."""
     for event in result.all_events:
         if event.verdict == "failed":
             at = _event_time(event)
-            yield Failure(f"event {event.name}", f"at t = {at:.6g} s: {event.reason}, {event.kind}", at, 0)
+            yield ValidationFailure(f"event {event.name}", f"at t = {at:.6g} s: {event.reason}, {event.kind}", at, 0)
 
 
-def _list_other_failures(result: ValidationResult) -> Iterator[Failure]:
+def _list_other_failures(result: ValidationResult) -> Iterator[ValidationFailure]:
     """Yield what failed beside trajectories and events."""
     for refusal in result.perturbed_experiment.refusals if result.perturbed_experiment else ():
-        yield Failure("perturbed experiment", refusal)
+        yield ValidationFailure("perturbed experiment", refusal)
     yield from _list_check_failures(result)
     yield from (
-        Failure(f"{table.source}, {column.name}", format_tolerance_share(column.ratio))
+        ValidationFailure(f"{table.source}, {column.name}", format_tolerance_share(column.ratio))
         for table in result.tables
         for column in table.columns
         if column.verdict != "passed"
     )
-    yield from (Failure(each.checker, each.message) for each in result.conformance if each.severity == "error")
+    yield from (
+        ValidationFailure(each.checker, each.message) for each in result.conformance if each.severity == "error"
+    )
 
 
-def _list_check_failures(result: ValidationResult) -> Iterator[Failure]:
+def _list_check_failures(result: ValidationResult) -> Iterator[ValidationFailure]:
     """Yield failed independent checks and failed API checks during the run."""
     for check in result.independent_checks[:-1]:
         if check.verdict == "failed":
             where = f": {check.worst}" if check.worst else ""
             share = format_tolerance_share(check.ratio)
-            yield Failure(check.name, f"{share}{where}" + (f": {check.reason}" if check.reason else ""))
+            yield ValidationFailure(check.name, f"{share}{where}" + (f": {check.reason}" if check.reason else ""))
     for call in result.api_checks:
         if call.verdict == "failed":
-            yield Failure(call.name, f"wrong as {INTERFACE_TYPE_NAMES[call.kind]}: {call.reason or call.where}")
+            yield ValidationFailure(
+                call.name, f"wrong as {INTERFACE_TYPE_NAMES[call.kind]}: {call.reason or call.where}"
+            )
 
 
 def find_likeliest_cause(result: ValidationResult) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, draw_chart
 from mb2fmu.report.number_format import format_declared_number, format_exact_number, format_short_number
 from mb2fmu.report.pages.report_content import (
-    CheckRow,
+    CheckerRow,
     DisplayedNumber,
     ErrorRow,
     Fact,
@@ -111,7 +111,7 @@ def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[
     )
 
 
-def list_other_interface_types(result: ValidationResult) -> dict[str, tuple[ErrorRow, ...]]:
+def list_other_interface_type_rows(result: ValidationResult) -> dict[str, tuple[ErrorRow, ...]]:
     """Return the other ways in which the FMU was run → one row per variable and invariant, the worst first."""
     kinds = {}
     for other in result.other_interface_types:
@@ -227,7 +227,7 @@ def describe_reference(result: ValidationResult) -> str:
     return f"The reference itself keeps {'; '.join(kept)}." if kept else ""
 
 
-def list_check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
+def list_checker_rows(result: ValidationResult) -> tuple[CheckerRow, ...]:
     """Return one row per checker and importer."""
     rows = [*_list_importer_rows(result)]
     for checker in dict.fromkeys(f.checker for f in result.conformance):
@@ -236,11 +236,11 @@ def list_check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
         warnings = sum(f.severity == "warning" for f in found)
         text = _format_count(errors, "error") if errors else _format_count(warnings, "warning") if warnings else "clean"
         state: VerdictColour = "bad" if errors else "neutral" if warnings else "good"
-        rows.append(CheckRow(checker, text, state, tuple(f"{f.severity}: {f.message}" for f in found)))
+        rows.append(CheckerRow(checker, text, state, tuple(f"{f.severity}: {f.message}" for f in found)))
     return tuple(rows)
 
 
-def _list_importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
+def _list_importer_rows(result: ValidationResult) -> Iterator[CheckerRow]:
     """Yield the rows of importers; each has run the FMU to its end, or there would be no result."""
     versions = result.provenance.get("versions")
     version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
@@ -251,7 +251,7 @@ def _list_importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
             if simulation.log
             else "no message from the FMU"
         )
-        yield CheckRow(
+        yield CheckerRow(
             f"{f'fmpy {version}'.strip()}: {INTERFACE_TYPE_NAMES[simulation.kind]}",
             "ran",
             "good",
@@ -367,7 +367,7 @@ def _form_verdict_tiles(result: ValidationResult) -> tuple[Fact, ...]:
                 format_exact_number(i.ratio),
             )
         )
-    checks = [row for row in list_check_rows(result) if row.verdict != "ran"]
+    checks = [row for row in list_checker_rows(result) if row.verdict != "ran"]
     if checks:
         clean = sum(row.state != "bad" for row in checks)
         state: VerdictColour = "good" if clean == len(checks) else "bad"

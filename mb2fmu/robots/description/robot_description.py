@@ -296,7 +296,7 @@ class RobotDescription:
     tendons: tuple[TendonRecord, ...] = ()
     loops: tuple[LoopRecord, ...] = ()
 
-    def locate(self, line: int = 0) -> str:
+    def format_location(self, line: int = 0) -> str:
         """Return file and line for a message; no line if it is 0."""
         file = self.source.name if self.source else self.name
         return f"{file}:{line}" if line else file

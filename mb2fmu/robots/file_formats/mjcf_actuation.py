@@ -20,7 +20,7 @@ from mb2fmu.robots.description.robot_description import (
 )
 from mb2fmu.robots.file_formats.mjcf_bodies import WORLD_LINK, read_active_range
 from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
-    CompilerSettings,
+    MjcfCompilerSettings,
     check_attributes,
     describe_element_name,
     read_word,
@@ -59,7 +59,7 @@ _MAX_LAW_PARAMETERS = 10
 
 
 @dataclass(slots=True, eq=False)
-class ActuationReader:
+class MjcfActuationReader:
     """Reads the efforts along joints.
 
     Attributes:
@@ -73,7 +73,7 @@ class ActuationReader:
         damping_ratios: Actuator → damping, as a part of what is critical where the file draws the robot.
     """
 
-    compiler: CompilerSettings
+    compiler: MjcfCompilerSettings
     joints: Mapping[str, JointRecord]
     reference_positions: Mapping[str, float]
     drawn_poses: Mapping[str, Pose]

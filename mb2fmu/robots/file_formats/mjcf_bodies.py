@@ -26,7 +26,7 @@ from mb2fmu.robots.description.robot_description import (
 )
 from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
     ORIENTATION_ATTRIBUTES,
-    CompilerSettings,
+    MjcfCompilerSettings,
     check_attributes,
     describe_element_name,
     read_element_pose,
@@ -61,7 +61,7 @@ _MIN_VECTOR_LENGTH = 1e-12
 
 
 @dataclass(slots=True, eq=False)
-class BodyReader:
+class MjcfBodyReader:
     """Links and joints read from the bodies of a file.
 
     Attributes:
@@ -73,7 +73,7 @@ class BodyReader:
         drawn_poses: Body or site → where the file draws it in the world.
     """
 
-    compiler: CompilerSettings
+    compiler: MjcfCompilerSettings
     assets: MeshAndMaterialAssets
     faults: FaultCollector
     links: list[LinkRecord] = field(default_factory=list)
@@ -307,7 +307,7 @@ class BodyReader:
 
 
 def read_active_range(
-    element: XmlElement, key: str, switch: str, name: str, compiler: CompilerSettings
+    element: XmlElement, key: str, switch: str, name: str, compiler: MjcfCompilerSettings
 ) -> tuple[float, float]:
     """Return the active bounds: where ``switch`` says so, else where they are given."""
     limited = read_word(element, switch, ("auto", "true", "false"))

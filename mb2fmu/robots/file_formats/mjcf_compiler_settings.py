@@ -23,7 +23,7 @@ _ZERO_DEFAULT_ATTRIBUTES = ("actuatorgravcomp", "delay", "gravcomp", "mocap", "s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompilerSettings:
+class MjcfCompilerSettings:
     """Settings of ``<compiler>``.
 
     Attributes:
@@ -56,7 +56,7 @@ class CompilerSettings:
         return float(np.deg2rad(value)) if self.angles_in_degrees else value
 
 
-def read_compiler(root: XmlElement) -> CompilerSettings:
+def read_compiler(root: XmlElement) -> MjcfCompilerSettings:
     """Return the settings of all ``<compiler>`` elements; later ones override earlier ones."""
     found: dict[str, str] = {}
     element = None
@@ -66,7 +66,7 @@ def read_compiler(root: XmlElement) -> CompilerSettings:
             element.faults.note("alignfree is left out: poses of free bodies are those of their axes in the file")
         found |= {str(key): str(value) for key, value in element.node.attrib.items()}
     if element is None:
-        return CompilerSettings()
+        return MjcfCompilerSettings()
     for key, value in found.items():
         element.node.set(key, value)
     if element.attribute("coordinate") not in {"", "local"}:
@@ -77,7 +77,7 @@ def read_compiler(root: XmlElement) -> CompilerSettings:
         sequence = "xyz"
     groups = element.vector("inertiagrouprange", (0.0, 5.0))
     folder = element.attribute("meshdir") or element.attribute("assetdir")
-    return CompilerSettings(
+    return MjcfCompilerSettings(
         angles_in_degrees=read_word(element, "angle", ("degree", "radian")) == "degree",
         limited=read_word(element, "autolimits", ("true", "false")) == "true",
         sequence=sequence,
@@ -131,12 +131,12 @@ def describe_element_name(element: XmlElement) -> str:
     return f' name="{name}"' if name else ""
 
 
-def read_element_pose(element: XmlElement, compiler: CompilerSettings) -> Pose:
+def read_element_pose(element: XmlElement, compiler: MjcfCompilerSettings) -> Pose:
     """Return ``pos`` and the orientation of an element, from one of the five attributes."""
     return Pose(clean_rotation(_read_rotation(element, compiler)), np.array(element.vector("pos", (0.0, 0.0, 0.0))))
 
 
-def _read_rotation(element: XmlElement, compiler: CompilerSettings) -> Array:
+def _read_rotation(element: XmlElement, compiler: MjcfCompilerSettings) -> Array:
     """Return the rotation matrix of an element, from whichever orientation attribute it has; fault if several."""
     given = [name for name in ORIENTATION_ATTRIBUTES if element.attribute(name)]
     if len(given) > 1:
@@ -189,7 +189,7 @@ def rotation_from_quaternion(quaternion: Array) -> Array:
     return rotation
 
 
-def rotation_from_euler_angles(angles: tuple[float, ...], compiler: CompilerSettings) -> Array:
+def rotation_from_euler_angles(angles: tuple[float, ...], compiler: MjcfCompilerSettings) -> Array:
     """Return three turns about axes that turn along (lower case) or stay (upper case)."""
     rotation = np.eye(3)
     for axis, angle in zip(compiler.sequence, angles, strict=True):

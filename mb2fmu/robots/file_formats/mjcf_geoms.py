@@ -10,7 +10,7 @@ import numpy as np
 from mb2fmu.robots.description.robot_description import Array, GeometryKind, LinkGeometry, LinkInertia, Pose
 from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
     ORIENTATION_ATTRIBUTES,
-    CompilerSettings,
+    MjcfCompilerSettings,
     check_attributes,
     describe_element_name,
     read_element_pose,
@@ -51,7 +51,7 @@ class MassiveGeom:
     unknown_mass_reason: str = ""
 
 
-def read_assets(root: XmlElement, compiler: CompilerSettings) -> MeshAndMaterialAssets:
+def read_assets(root: XmlElement, compiler: MjcfCompilerSettings) -> MeshAndMaterialAssets:
     """Read all assets: meshes, materials, their colours."""
     meshes, colors = {}, {}
     for section in root.children("asset"):
@@ -74,7 +74,7 @@ def read_color(element: XmlElement) -> str:
 
 
 def read_geom(
-    element: XmlElement, at: Pose, compiler: CompilerSettings, assets: MeshAndMaterialAssets, *, weighed: bool
+    element: XmlElement, at: Pose, compiler: MjcfCompilerSettings, assets: MeshAndMaterialAssets, *, weighed: bool
 ) -> MassiveGeom:
     """Read one geom.
 
@@ -110,7 +110,7 @@ def read_geom(
     return MassiveGeom(shape, _read_inertia(element, kind, size, pose))
 
 
-def _read_size_and_pose(element: XmlElement, kind: str, compiler: CompilerSettings) -> tuple[Array, Pose]:
+def _read_size_and_pose(element: XmlElement, kind: str, compiler: MjcfCompilerSettings) -> tuple[Array, Pose]:
     """Return radii and half lengths, and the pose; ``fromto`` gives the length and the z axis."""
     count, text = _SIZE_COUNTS.get(kind, 0), element.attribute("size")
     if not count:
@@ -208,7 +208,9 @@ def _read_drawn_shape(
     return LinkGeometry(drawn_kind, tuple(map(float, sizes)), pose, color, "", touches, element.line)
 
 
-def apply_minimum_inertia(inertial: LinkInertia | None, compiler: CompilerSettings, line: int) -> LinkInertia | None:
+def apply_minimum_inertia(
+    inertial: LinkInertia | None, compiler: MjcfCompilerSettings, line: int
+) -> LinkInertia | None:
     """Return a body's inertia with the minimum masses and moments of ``<compiler>``."""
     if inertial is None and (compiler.min_mass > 0 or compiler.min_inertia > 0):
         inertial = LinkInertia(0.0, np.zeros(3), np.zeros((3, 3)), line)

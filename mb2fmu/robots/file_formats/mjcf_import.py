@@ -21,8 +21,8 @@ from lxml import etree
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.description.robot_description import ActuatorRecord, Array, JointRecord, RobotDescription
 from mb2fmu.robots.description.tree_checks import check_tree
-from mb2fmu.robots.file_formats.mjcf_actuation import ActuationReader
-from mb2fmu.robots.file_formats.mjcf_bodies import BodyReader
+from mb2fmu.robots.file_formats.mjcf_actuation import MjcfActuationReader
+from mb2fmu.robots.file_formats.mjcf_bodies import MjcfBodyReader
 from mb2fmu.robots.file_formats.mjcf_compiler_settings import describe_element_name, read_compiler
 from mb2fmu.robots.file_formats.mjcf_geoms import read_assets
 from mb2fmu.robots.file_formats.strict_xml import (
@@ -286,9 +286,9 @@ def read_mjcf(content: bytes, path: Path, content_of: FileContentReader) -> Robo
     _check_sections(root)
     gravity = _read_options(root)
     compiler = read_compiler(root)
-    bodies = BodyReader(compiler, read_assets(root, compiler), faults)
+    bodies = MjcfBodyReader(compiler, read_assets(root, compiler), faults)
     bodies.read_worldbody(root)
-    actuation = ActuationReader(
+    actuation = MjcfActuationReader(
         compiler, {joint.name: joint for joint in bodies.joints}, bodies.reference_positions, bodies.drawn_poses, faults
     )
     tendons = actuation.read_tendons(root)

@@ -13,7 +13,7 @@ from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.sources.recorded_mechanics import RecordedJoint
 from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
+from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 from mb2fmu.robots.tree.robot_mechanics import JointVariables
 
 _PLANT_REMEDY = "leave --as out and ask the plant for what a motion takes: --with inverse-dynamics"
@@ -25,11 +25,11 @@ def select_prescribed_joints(description: RobotDescription, settings: RobotSetti
     Raises:
         ModelError: Naming all that such a unit cannot have.
     """
-    where = description.locate()
+    where = description.format_location()
     odd = [joint for joint in description.joints if joint.kind in {"floating", "planar", "ball"}]
     faults = [
         Fault(f"joint {joint.name} is {joint.kind}, and no drive gives all of its motion",
-              description.locate(joint.line), _PLANT_REMEDY)
+              description.format_location(joint.line), _PLANT_REMEDY)
         for joint in odd
     ]  # fmt: skip
     if settings.base != "fixed":
@@ -50,7 +50,7 @@ def select_prescribed_joints(description: RobotDescription, settings: RobotSetti
 
 
 def request_joint_efforts(
-    tree: ArticulatedTree, variables: Mapping[int, JointVariables], description: RobotDescription
+    tree: SingleSpeedLinkTree, variables: Mapping[int, JointVariables], description: RobotDescription
 ) -> list[OutputRequest]:
     """Return the effort along every joint with a given motion, with those of its followers.
 
@@ -70,7 +70,7 @@ def request_joint_efforts(
                 kind="joint_effort",
                 unit="N.m" if turns else "N",
                 subject=tuple(map(RecordedJoint, moved)),
-                where=description.locate(joint.line),
+                where=description.format_location(joint.line),
                 description=f"{'torque' if turns else 'force'} along joint {joint.name} that its motion takes",
             )
         )
@@ -78,7 +78,10 @@ def request_joint_efforts(
 
 
 def excite_joint_motions(
-    tree: ArticulatedTree, variables: Mapping[int, JointVariables], starts: Mapping[sm.Expr, float], excitation: float
+    tree: SingleSpeedLinkTree,
+    variables: Mapping[int, JointVariables],
+    starts: Mapping[sm.Expr, float],
+    excitation: float,
 ) -> dict[sm.Expr, sm.Expr]:
     """Return position, speed and acceleration of every joint, within its range, each at its own frequency.
 

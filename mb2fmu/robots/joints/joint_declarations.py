@@ -13,7 +13,7 @@ from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.display_names import spell_out_name
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import ArticulatedTree, TreePart
+from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree, TreePart
 from mb2fmu.robots.tree.robot_mechanics import JointVariables
 
 
@@ -43,7 +43,7 @@ class UniqueNames:
 
 
 def declare_joints(
-    description: RobotDescription, settings: RobotSettings, tree: ArticulatedTree, names: UniqueNames
+    description: RobotDescription, settings: RobotSettings, tree: SingleSpeedLinkTree, names: UniqueNames
 ) -> JointDeclarations:
     """Declare the variables of all joints: first of those that have coordinates, then of those that follow them."""
     joints = JointDeclarations(description, settings, tree, names)
@@ -77,7 +77,7 @@ class JointDeclarations:
 
     description: RobotDescription
     settings: RobotSettings
-    tree: ArticulatedTree
+    tree: SingleSpeedLinkTree
     names: UniqueNames
     declared: list[Quantity] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
@@ -117,7 +117,7 @@ class JointDeclarations:
         """Declare angle or position, speed and, if the joint is driven, effort of a joint with one axis."""
         turns = joint.kind == "revolute"
         units = ("rad", "rad/s", "N.m") if turns else ("m", "m/s", "N")
-        word, where = ("angle" if turns else "position"), self.description.locate(joint.line)
+        word, where = ("angle" if turns else "position"), self.description.format_location(joint.line)
         if joint.name in self.settings.prescribed:
             return self._declare_prescribed(joint, name, word, units)
         q, u = dynamicsymbols(f"q_{name}"), dynamicsymbols(f"u_{name}")
@@ -170,14 +170,15 @@ class JointDeclarations:
         self.declared.append(
             Parameter(
                 symbol=symbol, name=f"{name}.damping", value=joint.damping, unit=unit, minimum=0.0,
-                where=self.description.locate(joint.line), description=f"viscous damping of joint {joint.name}",
+                where=self.description.format_location(joint.line),
+                description=f"viscous damping of joint {joint.name}",
             )
         )  # fmt: skip
         self.damping[i] = symbol
 
     def _declare_prescribed(self, joint: JointRecord, name: str, word: str, units: tuple[str, ...]) -> JointVariables:
         """Declare position, speed and acceleration of a joint as inputs."""
-        where, q = self.description.locate(joint.line), dynamicsymbols(f"q_{name}")
+        where, q = self.description.format_location(joint.line), dynamicsymbols(f"q_{name}")
         t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
         symbols = (q, q.diff(t), q.diff(t, 2))
         limits = joint.limits
@@ -198,7 +199,7 @@ class JointDeclarations:
 
     def _declare_planar(self, joint: JointRecord, name: str) -> JointVariables:
         """Declare position, angle and their rates of a planar joint."""
-        where = self.description.locate(joint.line)
+        where = self.description.format_location(joint.line)
         q = tuple(dynamicsymbols(f"{part}_{name}") for part in ("x", "y", "phi"))
         u = tuple(dynamicsymbols(f"{part}_{name}") for part in ("vx", "vy", "w"))
         parts = (("position.x", "m"), ("position.y", "m"), ("angle", "rad"))
@@ -215,7 +216,7 @@ class JointDeclarations:
         """Declare floating joints and balls; speeds are along the axes of the moving part."""
         from scipy.spatial.transform import Rotation  # as long to import as a robot to read
 
-        where, floats = self.description.locate(joint.line), joint.kind == "floating"
+        where, floats = self.description.format_location(joint.line), joint.kind == "floating"
         places = "xyz" if floats else ""
         w, x, y, z = np.roll(Rotation.from_matrix(joint.start_pose.rotation).as_quat(), 1)
         start = dict(zip("wxyz", map(float, np.array([w, x, y, z]) * (-1.0 if w < 0 else 1.0)), strict=True))
@@ -255,7 +256,7 @@ class JointDeclarations:
             self.outputs.append(
                 Output(
                     expression=sm.sympify(expression), name=f"{name}.{label}", unit=unit,
-                    where=self.description.locate(joint.line), description=f"{label} of {text}",
+                    where=self.description.format_location(joint.line), description=f"{label} of {text}",
                 )
             )  # fmt: skip
 

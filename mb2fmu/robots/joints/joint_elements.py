@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mb2fmu.model.elements import CoulombFriction, HardStop
-from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
+from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 from mb2fmu.robots.tree.robot_mechanics import JointVariables
 
 STOP_RATE = 200.0
@@ -43,7 +43,7 @@ class JointPassiveEffort:
 
 
 def find_joint_passive_efforts(
-    tree: ArticulatedTree, variables: Mapping[int, JointVariables]
+    tree: SingleSpeedLinkTree, variables: Mapping[int, JointVariables]
 ) -> tuple[JointPassiveEffort, ...]:
     """Return friction and range of every joint with its own coordinate that is not prescribed.
 

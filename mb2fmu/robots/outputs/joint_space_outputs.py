@@ -85,7 +85,7 @@ def declare_joint_space_outputs(
 
 def _check_quantities(settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMechanics) -> None:
     """Raise if quantities are asked of a robot that cannot have them, with all faults."""
-    where = mechanics.description.locate()
+    where = mechanics.description.format_location()
     asked = ", ".join(settings.quantities)
     faults = []
     if settings.role != "plant":

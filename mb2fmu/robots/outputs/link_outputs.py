@@ -18,7 +18,7 @@ from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources.recorded_mechanics import RecordedBody, RecordedPoint
 from mb2fmu.robots.robot_settings import FrameOutput
-from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
+from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 
@@ -54,12 +54,12 @@ def request_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[in
             model.declared[k] = replace(model.declared[k], description=text)
 
 
-def _moved_parts(tree: ArticulatedTree) -> dict[str, int]:
+def _moved_parts(tree: SingleSpeedLinkTree) -> dict[str, int]:
     """Return joint → number of the part that it moves."""
     return {part.moving_joint.name: i for i, part in enumerate(tree.parts[1:], 1)}
 
 
-def _carried_bodies(tree: ArticulatedTree, first: int) -> tuple[RecordedBody, ...]:
+def _carried_bodies(tree: SingleSpeedLinkTree, first: int) -> tuple[RecordedBody, ...]:
     """Return the bodies that a joint carries."""
     found = sorted(tree.list_carried_parts([first]))
     return tuple(RecordedBody(tree.parts[i].name) for i in found if tree.parts[i].inertia is not None)

@@ -1,4 +1,4 @@
-"""``ArticulatedTree``: the parts of a robot that move against each other; fixed links are one part.
+"""``SingleSpeedLinkTree``: the parts of a robot that move against each other; fixed links are one part.
 
 Each part has axes of its own in which its joint is simplest: a hinge turns about a coordinate axis of them. Part 0 is
 the ground.
@@ -72,7 +72,7 @@ class TreePart:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ArticulatedTree:
+class SingleSpeedLinkTree:
     """The parts, parents first.
 
     Attributes:
@@ -107,14 +107,14 @@ class _PartDraft:
     links: list[tuple[LinkRecord, Pose]] = field(default_factory=list)
 
 
-def build_articulated_tree(description: RobotDescription, settings: RobotSettings) -> ArticulatedTree:
+def build_articulated_tree(description: RobotDescription, settings: RobotSettings) -> SingleSpeedLinkTree:
     """Return the parts of a robot.
 
     Raises:
         ModelError: Naming every inertia that no body can have, every joint of the settings that there is not, and
             every leaf without mass that would make the mass matrix singular.
     """
-    where = description.locate()
+    where = description.format_location()
     notes: list[str] = []
     joints = _apply_settings(description, settings, where)
     links = _check_inertias(description, settings, where, notes)
@@ -128,7 +128,7 @@ def build_articulated_tree(description: RobotDescription, settings: RobotSetting
         first = (draft.name, draft.parent, draft.joint, draft.before, draft.axis, draft.sign)
         parts.append(TreePart(*first, coordinate, inertial, placed))
     held = {joint.name: joint.start for joint in joints if joint.kind == "fixed"}
-    tree = ArticulatedTree(tuple(parts), place, tuple(notes), held)
+    tree = SingleSpeedLinkTree(tuple(parts), place, tuple(notes), held)
     _check_known_masses(drafts, where)
     _check_end_masses(tree, where)
     return tree
@@ -347,7 +347,7 @@ def _check_known_masses(drafts: list[_PartDraft], where: str) -> None:
         raise ModelError("the mass of what moves is not known:", faults)
 
 
-def _check_end_masses(tree: ArticulatedTree, where: str) -> None:
+def _check_end_masses(tree: SingleSpeedLinkTree, where: str) -> None:
     """Refuse end parts without mass: nothing would determine how their joints move."""
     massive: set[int] = set()
     for i in range(len(tree.parts) - 1, 0, -1):

@@ -20,7 +20,7 @@ from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Fra
 from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates, directional_derivative
 from mb2fmu.model.numpy_functions import compile_numpy_function
 from mb2fmu.robots.description.robot_description import Array, LoopRecord, Pose
-from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
+from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 
 _ZERO_TOLERANCE = 1e-9
 """Slopes of a row, m or 1 per unit of a coordinate, that round-off alone leaves."""
@@ -39,7 +39,7 @@ class LoopConstraintRows:
         part_origin: Part → point.
     """
 
-    tree: ArticulatedTree
+    tree: SingleSpeedLinkTree
     frames: Sequence[Frame]
     points: Sequence[KinematicPoint]
     part_frame: Sequence[int]

@@ -12,7 +12,7 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import MeshPlacement
 from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 from mb2fmu.robots.description.robot_description import LoopRecord, RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
+from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class RobotMechanics(RecordedMechanics):
 
     description: RobotDescription
     settings: RobotSettings
-    tree: ArticulatedTree
+    tree: SingleSpeedLinkTree
     variables: Mapping[int, JointVariables]
     damping: Mapping[int, sm.Symbol]
     friction: Mapping[str, str]

@@ -69,7 +69,7 @@ def read_link_loads(
     for k, load in enumerate(robot.loads, 1):
         x, y, z = map(plain, load.components)
         body = body_of.get(robot.tree.location_of_link[load.frame][0], -1)
-        name, terms = f"{load.word} {k} on {load.frame}", ((number_of(RecordedFrame(load.axes)), (x, y, z)),)
+        name, terms = f"{load.load_kind} {k} on {load.frame}", ((number_of(RecordedFrame(load.axes)), (x, y, z)),)
         kind = ForceLoad if isinstance(load.at, RecordedPoint) else TorqueLoad
         found.append(kind(name, number_of(load.at), terms, body))
     return found

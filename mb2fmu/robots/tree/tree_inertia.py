@@ -10,7 +10,7 @@ import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.robots.description.robot_description import Array, Pose
-from mb2fmu.robots.tree.articulated_tree import ArticulatedTree, TreePart, rotation_about_axis
+from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree, TreePart, rotation_about_axis
 
 Dof = tuple[int, int]
 """Number of a part, and which of the directions of its joint."""
@@ -53,7 +53,7 @@ class TreeInertia:
         return math.hypot(self.M[row, row], self.D[row, row] / rate)
 
 
-def motion_directions(tree: ArticulatedTree) -> list[Dof]:
+def motion_directions(tree: SingleSpeedLinkTree) -> list[Dof]:
     """Return the directions in which the tree can move, parents first; followers have none."""
     sizes = {"revolute": 1, "prismatic": 1, "planar": 3, "floating": 6, "ball": 3}
     own = [(i, part) for i, part in enumerate(tree.parts[1:], 1) if part.coordinate is None or part.coordinate[0] == i]
@@ -61,7 +61,7 @@ def motion_directions(tree: ArticulatedTree) -> list[Dof]:
 
 
 def compute_inertia_and_weight(
-    tree: ArticulatedTree, positions: Mapping[int, float], gravity: Array
+    tree: SingleSpeedLinkTree, positions: Mapping[int, float], gravity: Array
 ) -> tuple[Array, Array, Array]:
     """Return mass matrix along all directions, the efforts that hold the robot, and their derivatives.
 
@@ -102,7 +102,9 @@ def compute_inertia_and_weight(
     return M, weight, K
 
 
-def compute_twists(tree: ArticulatedTree, positions: Mapping[int, float]) -> tuple[list[Pose], list[dict[int, Array]]]:
+def compute_twists(
+    tree: SingleSpeedLinkTree, positions: Mapping[int, float]
+) -> tuple[list[Pose], list[dict[int, Array]]]:
     """Return the poses of all parts, and the twist (ω, v at the origin of the ground) that each direction gives a part.
 
     Args:
@@ -141,7 +143,7 @@ def compute_falling_rate(M: Array, K: Array, D: Array) -> float:
     return max(0.0, float(rates.real.max()))
 
 
-def joint_damping_matrix(tree: ArticulatedTree, damped: Iterable[int]) -> Array:
+def joint_damping_matrix(tree: SingleSpeedLinkTree, damped: Iterable[int]) -> Array:
     """Return D, by which these parts' joint dampers brake the speeds with D u."""
     dofs = motion_directions(tree)
     D = np.zeros((len(dofs), len(dofs)))
@@ -158,7 +160,7 @@ def compute_braking_rate(M: Array, D: Array) -> float:
     return float(np.linalg.eigvals(np.linalg.solve(M, D)).real.max()) if len(M) else 0.0
 
 
-def check_singular_joints(tree: ArticulatedTree, where: str) -> None:
+def check_singular_joints(tree: SingleSpeedLinkTree, where: str) -> None:
     """Refuse joints without inertia once the joints beyond them move freely: their acceleration is undetermined.
 
     Raises:
@@ -185,7 +187,7 @@ def check_singular_joints(tree: ArticulatedTree, where: str) -> None:
         raise ModelError("the robot's equations of motion would be singular:", faults)
 
 
-def _inertia_off_axis(tree: ArticulatedTree, positions: Mapping[int, float]) -> Array:
+def _inertia_off_axis(tree: SingleSpeedLinkTree, positions: Mapping[int, float]) -> Array:
     """Return the largest inertia that the masses beyond each joint could have at their distances, shape (n,)."""
     dofs = motion_directions(tree)
     largest = np.zeros(len(dofs))

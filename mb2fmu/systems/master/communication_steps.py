@@ -173,7 +173,7 @@ class SystemStepper:
             try:
                 accepted = self._step_to_common_time(size, states)
             finally:
-                self.free_states(states)
+                self.free_saved_states(states)
             if accepted is not None:
                 accepted = replace(accepted, after_event=repeats > 0)
                 break
@@ -406,7 +406,7 @@ class SystemStepper:
             if component != except_component:
                 self._call(slave.restore_state, states[component], component=component)
 
-    def free_states(self, states: list[Any] | None) -> None:
+    def free_saved_states(self, states: list[Any] | None) -> None:
         """Free saved states."""
         for slave, state in zip(self._slaves, states or (), strict=False):
             slave.free_state(state)

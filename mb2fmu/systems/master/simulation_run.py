@@ -191,7 +191,7 @@ def _try_adapted_step(
     if rejected:
         stepper.restore(saved)
         statistics.rejected_steps += 1
-    stepper.free_states(saved.states)
+    stepper.free_saved_states(saved.states)
     if rejected:
         return None
     longest_step = 100.0 * stepping.step if stepping.longest is None else stepping.longest

@@ -9,7 +9,7 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.systems.splitting.joint_cut_records import LineWave
+from mb2fmu.systems.splitting.joint_cut_records import TransmissionLineWave
 from mb2fmu.systems.splitting.state_dependencies import StateDependencies, Symbols
 
 CutMethod = Literal["force", "motion", "filter", "bushing", "line"]
@@ -51,7 +51,7 @@ class MechanismCut:
     part_of_body: tuple[int, ...]
     joint_frame: int = -1
     flange_states: Symbols = frozenset()
-    line_waves: tuple[LineWave, ...] = ()
+    line_waves: tuple[TransmissionLineWave, ...] = ()
     output_states: Mapping[str, sm.Symbol] = field(default_factory=dict)
     joint_powers: tuple[tuple[str, ...], ...] = ()
 

@@ -42,8 +42,8 @@ from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.systems.splitting.exchanged_forces import AXES
 from mb2fmu.systems.splitting.joint_cut_records import (
     CutJointMechanism,
-    LineWave,
     RenumberedRecords,
+    TransmissionLineWave,
 )
 from mb2fmu.systems.splitting.joint_sides import JointSides
 from mb2fmu.systems.splitting.joint_topology import OpenedJoint, find_opened_joint
@@ -142,7 +142,7 @@ class _JointCutBuilder:
         )
 
     def _make_line_wrenches(
-        self, line_waves: list[LineWave]
+        self, line_waves: list[TransmissionLineWave]
     ) -> tuple[list[sm.Expr], list[sm.Expr], list[sm.Expr], list[sm.Expr]]:
         """Return force and torque of the line, as for a bushing; add the line's wave variables."""
         settings, inner_side, flange_side = self.settings, self.inner_side, self.flange_side
@@ -166,10 +166,14 @@ class _JointCutBuilder:
                 start_change = impedance_value * self.sides.evaluate_at_start(inner_rate[axis])
                 from_flange = to_outer - 2 * impedance * flange_rate[axis]
                 from_inner = to_inner + 2 * impedance * inner_rate[axis]
-                line_waves.append(LineWave(to_inner.name, to_inner, unit, start_load - start_change, from_flange,
-                                           self.inner_state, self.flange_state))  # fmt: skip
-                line_waves.append(LineWave(to_outer.name, to_outer, unit, start_load + start_change, from_inner,
-                                           self.flange_state, self.inner_state))  # fmt: skip
+                line_waves.append(TransmissionLineWave(
+                    to_inner.name, to_inner, unit, start_load - start_change, from_flange,
+                    self.inner_state, self.flange_state,
+                ))  # fmt: skip
+                line_waves.append(TransmissionLineWave(
+                    to_outer.name, to_outer, unit, start_load + start_change, from_inner,
+                    self.flange_state, self.inner_state,
+                ))  # fmt: skip
         return wrenches[0], wrenches[1], wrenches[2], wrenches[3]
 
     # --- the opened mechanism
@@ -177,7 +181,7 @@ class _JointCutBuilder:
     def build(self) -> CutJointMechanism:
         """Return the records with the flange, renumbered: new ones come right after the ground's."""
         mechanism = self.joint.mechanism
-        line_waves: list[LineWave] = []
+        line_waves: list[TransmissionLineWave] = []
         wrenches = self._make_bushing_wrenches() if self.method == "bushing" else self._make_line_wrenches(line_waves)
         inner = RenumberedRecords(mechanism, {}, {})
         outer = RenumberedRecords(

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class LineWave:
+class TransmissionLineWave:
     """Wave variable that one end of a line receives from the other.
 
     Attributes:
@@ -53,7 +53,7 @@ class CutJointMechanism:
     mechanism: Mechanism
     bushing_loads: frozenset[str]
     loads_of_both_sides: frozenset[str]
-    line_waves: tuple[LineWave, ...]
+    line_waves: tuple[TransmissionLineWave, ...]
     output_states: dict[str, sm.Symbol]
     joint_powers: tuple[tuple[str, ...], ...]
 

@@ -12,7 +12,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.systems.splitting.cut_records import CutKind, CutMethod, MechanismCut
 from mb2fmu.systems.splitting.joint_cut import JointCompliance, open_joint
-from mb2fmu.systems.splitting.joint_cut_records import LineWave
+from mb2fmu.systems.splitting.joint_cut_records import TransmissionLineWave
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.splitting.state_dependencies import StateDependencies, Symbols
 from mb2fmu.systems.wired_system import CouplingError
@@ -93,7 +93,7 @@ def _cut_opened_joints(
     mechanism: Mechanism, cut_names: Sequence[str], method: JointCompliance, settings: SplittingSettings, headline: str
 ) -> MechanismCut:
     """Return the mechanism with opened joints, cut at the loads that replace them."""
-    line_waves: list[LineWave] = []
+    line_waves: list[TransmissionLineWave] = []
     joint_powers: list[tuple[str, ...]] = []
     output_states: dict[str, sm.Symbol] = {}
     cut_loads: set[str] = set()

@@ -1,6 +1,6 @@
 """CasADi target: x' and the outputs with first and second derivatives, for ``casadi.external``.
 
-Input: ``Program`` and ``SourceModel``. Output: ``FileTree`` with ``<name>_rhs.c`` and
+Input: ``Program`` and ``TargetModelDescription``. Output: ``FileTree`` with ``<name>_rhs.c`` and
 ``<name>_outputs.c``, in CasADi's interface of external functions, and ``runtime/``, which they include.
 
 Promises: the same arithmetic as the FMU's; derivatives are exact, and sparse; functions keep no memory, so they may be

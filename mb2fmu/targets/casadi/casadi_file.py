@@ -26,7 +26,7 @@ from mb2fmu.fmu.emit_c.operation_code import list_operation_files
 from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.template_environment import read_packaged_file
-from mb2fmu.targets.target_model_description import SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription
 
 _RUNTIME_FILES = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),
@@ -72,7 +72,7 @@ class _PrintedExternalFunction:
     first: tuple[int, ...]
 
 
-def emit_casadi_files(program: Program, model: SourceModel) -> FileTree:
+def emit_casadi_files(program: Program, model: TargetModelDescription) -> FileTree:
     """Print the files.
 
     Args:
@@ -96,7 +96,7 @@ def emit_casadi_files(program: Program, model: SourceModel) -> FileTree:
 
 
 def _print_function_file(
-    twice: TwiceDifferentiatedEntry, model: SourceModel, entry: str, memory: Sequence[float]
+    twice: TwiceDifferentiatedEntry, model: TargetModelDescription, entry: str, memory: Sequence[float]
 ) -> bytes:
     """Print one function with its derivatives."""
     program = twice.program

@@ -1,7 +1,7 @@
 """C# target: equations as one static class for .NET, without packages.
 
-Input: ``Program`` and ``SourceModel``. Output: ``FileTree`` with ``<name>.cs``, the class, and ``<name>Main.cs``, a
-program that integrates the default experiment by the classical Runge–Kutta method.
+Input: ``Program`` and ``TargetModelDescription``. Output: ``FileTree`` with ``<name>.cs``, the class, and
+``<name>Main.cs``, a program that integrates the default experiment by the classical Runge–Kutta method.
 
 Promises: what is evaluated is the graph, operation by operation; numbers read back to the same bits; nothing is shared
 between calls. Must not decide anything about variables, and must not change the equations.

@@ -9,7 +9,7 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.single_module_target import ModuleLanguage, emit_module
 from mb2fmu.targets.statement_printing import format_decimal
-from mb2fmu.targets.target_model_description import SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
 _KEYWORDS = (
@@ -78,7 +78,7 @@ class CSharpPrinter(WorkArrayPrinter):
         if number is None:
             self.lines.append(f"{text};")
         else:
-            status = self.format_status(number)
+            status = self.format_failure_number(number)
             self.lines.append(f"{{ int failed = {text}; if (failed != 0) {{ return {status}; }} }}")
 
 
@@ -125,6 +125,6 @@ CSHARP = ModuleLanguage(
 )
 
 
-def emit_csharp_files(program: Program, model: SourceModel) -> FileTree:
+def emit_csharp_files(program: Program, model: TargetModelDescription) -> FileTree:
     """Print the class and the main program; arguments and errors as those of :func:`emit_module`."""
     return emit_module(program, model, CSHARP)

@@ -9,7 +9,7 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.single_module_target import ModuleLanguage, emit_module
 from mb2fmu.targets.statement_printing import format_decimal
-from mb2fmu.targets.target_model_description import SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
 _MAX_LINE_LENGTH = 132
@@ -50,7 +50,12 @@ class FortranPrinter(WorkArrayPrinter):
         failed = ["failed"] if number is not None else []
         self.lines.append(f"call {routine}({', '.join([*arguments, *failed])})")
         if number is not None:
-            self.lines += ["if (failed /= 0) then", f"  status = {self.format_status(number)}", "  return", "end if"]
+            self.lines += [
+                "if (failed /= 0) then",
+                f"  status = {self.format_failure_number(number)}",
+                "  return",
+                "end if",
+            ]
 
 
 def format_fortran_number(value: float) -> str:
@@ -144,6 +149,6 @@ FORTRAN = ModuleLanguage(
 )  # fmt: skip
 
 
-def emit_fortran_files(program: Program, model: SourceModel) -> FileTree:
+def emit_fortran_files(program: Program, model: TargetModelDescription) -> FileTree:
     """Print the module and the main program; arguments and errors as those of :func:`emit_module`."""
     return emit_module(program, model, FORTRAN)

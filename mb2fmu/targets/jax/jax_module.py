@@ -14,7 +14,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.jax.jax_printing import JaxPrinter
-from mb2fmu.targets.target_model_description import SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription
 
 _PRINTED_ENTRIES = ("rhs", "outputs", "energy", "initialize", "remember")
 _PACKAGE = "mb2fmu.targets.jax"
@@ -22,7 +22,7 @@ _IMPORTED_MODULES = sys.stdlib_module_names | {"jax", "jaxlib", "ml_dtypes", "nu
 """What JAX imports: a file of such a name beside a script would hide it."""
 
 
-def emit_jax_module(program: Program, model: SourceModel) -> FileTree:
+def emit_jax_module(program: Program, model: TargetModelDescription) -> FileTree:
     """Return the file ``<name>.py``; see :func:`print_jax_module`.
 
     Raises:
@@ -35,7 +35,7 @@ def emit_jax_module(program: Program, model: SourceModel) -> FileTree:
     return FileTree({f"{name}.py": print_jax_module(program, model).encode()})
 
 
-def print_jax_module(program: Program, model: SourceModel) -> str:
+def print_jax_module(program: Program, model: TargetModelDescription) -> str:
     """Return the source of the module.
 
     Args:

@@ -10,7 +10,7 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.single_module_target import ModuleLanguage, emit_module
 from mb2fmu.targets.statement_printing import format_decimal
-from mb2fmu.targets.target_model_description import SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
 _KEYWORDS = (
@@ -74,7 +74,12 @@ class JuliaPrinter(WorkArrayPrinter):
         if number is None:
             self.lines.append(text)
         else:
-            self.lines += [f"failed = {text}", "if failed != 0", f"    return {self.format_status(number)}", "end"]
+            self.lines += [
+                f"failed = {text}",
+                "if failed != 0",
+                f"    return {self.format_failure_number(number)}",
+                "end",
+            ]
 
 
 def format_julia_number(value: float) -> str:
@@ -109,6 +114,6 @@ JULIA = ModuleLanguage(
 )
 
 
-def emit_julia_file(program: Program, model: SourceModel) -> FileTree:
+def emit_julia_file(program: Program, model: TargetModelDescription) -> FileTree:
     """Print the module; arguments and errors as those of :func:`emit_module`."""
     return emit_module(program, model, JULIA)

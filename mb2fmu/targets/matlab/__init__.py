@@ -1,6 +1,6 @@
 """Matlab target: equations as functions for MATLAB and GNU Octave, without toolboxes and packages.
 
-Input: ``Program`` and ``SourceModel``. Output: ``FileTree`` with ``<name>.m``,
+Input: ``Program`` and ``TargetModelDescription``. Output: ``FileTree`` with ``<name>.m``,
 which hands out the functions, and ``<name>_experiment.m``, which integrates the default experiment by ``ode45``.
 
 Promises: what is evaluated is the graph, operation by operation; numbers read back to the same bits; functions that

@@ -10,12 +10,12 @@ import jinja2
 import numpy as np
 
 from mb2fmu.compiler.derivatives import form_jacobian
-from mb2fmu.compiler.program.program import Block, Program, Table
+from mb2fmu.compiler.program.program import PiecewisePolynomial, Program, SolveBlock
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.statement_printing import Requirement, StatementPrinter, format_decimal
-from mb2fmu.targets.target_model_description import SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription
 
 _PRINTED_ENTRIES = ("rhs", "outputs")
 FIXED_FILES = ("runtime/arithmetic.m", "runtime/linear_solves.m", "runtime/newton.m")
@@ -24,7 +24,7 @@ MAX_MODEL_NAME_LENGTH = 52
 """``namelengthmax`` of MATLAB, 63, less the longest ending that is added."""
 
 
-def emit_matlab_files(program: Program, model: SourceModel) -> FileTree:
+def emit_matlab_files(program: Program, model: TargetModelDescription) -> FileTree:
     """Print the files.
 
     Args:
@@ -121,7 +121,7 @@ class MatlabFunctionPrinter(StatementPrinter):
         """Return a literal."""
         return format_matlab_number(value)
 
-    def look_up(self, table: Table, operand: str) -> str:
+    def look_up(self, table: PiecewisePolynomial, operand: str) -> str:
         """Return a call with the table as its arguments."""
         breaks = ", ".join(map(format_matlab_number, table.breaks))
         rows = "; ".join(", ".join(map(format_matlab_number, row)) for row in reversed(table.coefficients))
@@ -136,19 +136,19 @@ class MatlabFunctionPrinter(StatementPrinter):
         function = "require_positive" if requirement == "positive" else "require_nonzero"
         self.lines.append(f"{function}({self.read(node)}, {format_matlab_text(clause)});")
 
-    def factorize(self, index: int, block: Block) -> None:
+    def factorize(self, index: int, block: SolveBlock) -> None:
         """Print a factorization, whose factors are a structure."""
         rank = f", {block.rank}" if block.rank >= 0 else ""
         arguments = f"{block.size}, {format_matlab_text(block.name)}, {self._vector(block.operands)}{rank}"
         self.lines.append(f"b{index} = {block.kind}({arguments});")
 
-    def solve(self, index: int, block: Block) -> tuple[str, int]:
+    def solve(self, index: int, block: SolveBlock) -> tuple[str, int]:
         """Print a solve."""
         kind = self.program.blocks[block.factor].kind.removesuffix("_factor")
         self.lines.append(f"b{index} = {kind}_solve(b{block.factor}, {self._vector(block.operands)});")
         return f"b{index}", 0
 
-    def iterate(self, index: int, block: Block) -> tuple[str, int]:
+    def print_newton_iteration(self, index: int, block: SolveBlock) -> tuple[str, int]:
         """Print a call of Newton's method with its body, of which parameters are held."""
         body = self._bodies.setdefault(block.body, f"{self._name}_body_{block.body}")
         theta, guess = block.operands[: -block.size], block.operands[-block.size :]

@@ -11,14 +11,14 @@ from types import MappingProxyType
 import jinja2
 
 from mb2fmu.compiler.events import list_switches
-from mb2fmu.compiler.program.program import Program, Table
+from mb2fmu.compiler.program.program import PiecewisePolynomial, Program
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection, form_flange_model
 from mb2fmu.targets.modelica.modelica_mode_clauses import form_modes_and_events, make_mode_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames, format_modelica_number
-from mb2fmu.targets.target_model_description import Quantity, SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
 from mb2fmu.units import parse_unit
 
 _RESERVED_WORDS = frozenset(
@@ -86,7 +86,7 @@ class SampledEventTimes:
 
 def emit_modelica_file(
     program: Program,
-    model: SourceModel,
+    model: TargetModelDescription,
     connections: Sequence[FlangeConnection] = (),
     sampled_events: Mapping[int, SampledEventTimes] = MappingProxyType({}),
 ) -> FileTree:
@@ -168,7 +168,7 @@ def _event_clauses(
     return clauses
 
 
-def _table_function(name: str, table: Table) -> dict[str, object]:
+def _table_function(name: str, table: PiecewisePolynomial) -> dict[str, object]:
     """Return a table as a function: for each piece its end and its polynomial in x - begin (Horner's rule)."""
     pieces = []
     for i, begin in enumerate(table.breaks[:-1]):
@@ -200,7 +200,7 @@ def _format_string(value: str) -> str:
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _format_attributes(quantity: Quantity, start: str = "") -> str:
+def _format_attributes(quantity: TargetQuantity, start: str = "") -> str:
     """Return ``(unit = "m", start = 1.0, …)``."""
     return (
         f"({', '.join(_list_attributes(quantity, start))})"
@@ -209,7 +209,7 @@ def _format_attributes(quantity: Quantity, start: str = "") -> str:
     )
 
 
-def _list_attributes(quantity: Quantity, start: str) -> Iterator[str]:
+def _list_attributes(quantity: TargetQuantity, start: str) -> Iterator[str]:
     """Yield the attributes of a variable: quantity, unit, start, bounds, nominal; those it has."""
     if quantity.unit in _SI_TYPES_BY_UNIT:
         yield f"quantity = {_format_string(_SI_TYPES_BY_UNIT[quantity.unit])}"

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import Block, Program, Table
+from mb2fmu.compiler.program.program import PiecewisePolynomial, Program, SolveBlock
 from mb2fmu.compiler.program.pruning import find_needed_nodes
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.model.scalar_operations import LEAF_OPERATIONS, OPERATIONS, Op
@@ -77,7 +77,9 @@ class ModelicaEquationPrinter:
         bodies: Printers of the bodies of nonlinear systems, by their blocks.
     """
 
-    def __init__(self, program: Program, names: ModelicaNames, tables: dict[Table, str] | None = None) -> None:
+    def __init__(
+        self, program: Program, names: ModelicaNames, tables: dict[PiecewisePolynomial, str] | None = None
+    ) -> None:
         self._program = program
         self._operands = program.all_operands()
         self._leaves = {Op.STATE: names.states, Op.INPUT: names.inputs, Op.PARAMETER: names.parameters}
@@ -175,7 +177,7 @@ class ModelicaEquationPrinter:
             ]
             self.equations.append(f"{' + '.join(row)} = {self.read(block.operands[i])}")
 
-    def _solve_nonlinear(self, index: int, block: Block) -> None:
+    def _solve_nonlinear(self, index: int, block: SolveBlock) -> None:
         """Print F(y, theta) = 0: the body's nodes under own names, and its residuals set to zero.
 
         A tool begins with the guess at the start, and goes on from the last solution.
@@ -218,7 +220,7 @@ class ModelicaEquationPrinter:
         return f"{self.prefix}v{node}"
 
 
-def _factor_entry_index(factor: Block, i: int, j: int) -> int:
+def _factor_entry_index(factor: SolveBlock, i: int, j: int) -> int:
     """Return the index of A[i, j] in the operands of a factorization."""
     if not factor.symmetric:
         return i * factor.size + j

@@ -246,7 +246,9 @@ def plan_api_calls(
     """Return the calls for one interface type of an FMU."""
     variables, reference = description.variables, scenario.reference
     free = [p.name for p in definition.parameters if not p.calculated]
-    states, rates = zip(*description.rates, strict=True) if description.rates else ((), ())
+    states, rates = (
+        zip(*description.state_derivative_pairs, strict=True) if description.state_derivative_pairs else ((), ())
+    )
     compared = [v.name for v in reference.variables if variables[v.name].causality == "output"]
     outputs = tuple(name for name in compared if name not in states)[: max(4, _MAX_UNKNOWNS - len(rates))]
     has_output_derivatives = kind == "CoSimulation" and description.capabilities[kind].output_derivatives

@@ -187,7 +187,7 @@ class _ApiCheckComparison:
         columns = [self.simulation.names.index(reference.trajectory.names[c]) for c in reference.state_columns]
         state, inputs = self.simulation.values[point, columns], run.inputs_at(point).tolist()
         prepared = numeric.prepare(run.parameters)
-        off = numeric.contradiction(float(run.time[point]), state, inputs, prepared, sticking)
+        off = numeric.mode_contradiction(float(run.time[point]), state, inputs, prepared, sticking)
         return sticking if off <= CONTRADICTED_MARGIN else None
 
     def _compare_parameters_and_inputs(
@@ -412,7 +412,7 @@ class _ApiCheckComparison:
             directions, np.array(recorded["derivatives"]), error_table, " by parameters", self._run_parameters
         )
 
-    def compare_one_by_one(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_single_seeds(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
         """Compare derivatives by one seed, of one unknown and in dense directions with each other."""
         places, largest = self._state_places(), self._magnitudes()
         rate_of = dict(zip(self.plan.rates, self.plan.states, strict=True))
@@ -535,7 +535,7 @@ _CHECKS = (
     _ApiCheck("by parameters", "derivatives by parameters", "against differences of the reference by parameters",
               _Compare.compare_by_parameters, reported_if_absent=False),
     _ApiCheck(ONE_BY_ONE_CHECK, "derivatives one by one",
-              "against all in one call, and adjoint against directional ones", _Compare.compare_one_by_one,
+              "against all in one call, and adjoint against directional ones", _Compare.compare_single_seeds,
               reported_if_absent=False),
     _ApiCheck("output derivatives", "derivatives of outputs in time", "against differences along the reference",
               _Compare.compare_output_derivatives, kind="CoSimulation"),

@@ -42,13 +42,13 @@ def find_indeterminate_friction_signs(
     motion, values = numeric.evaluate_with_holding_values(t, x, inputs, prepared, modes)
     for i in numeric.signs:
         other_modes = modes.copy()
-        if modes.values[i] == 0.0 and motion.limits[i] - abs(values[i]) <= largest_offset:
+        if modes.values[i] == 0.0 and motion.holding_limits[i] - abs(values[i]) <= largest_offset:
             other_modes.values[i] = np.sign(values[i])
         elif modes.values[i] != 0.0 and abs(motion.surfaces[i]) <= largest_offset:
             other_modes.values[i] = 0.0
         if (
             other_modes.values[i] != modes.values[i]
-            and numeric.contradiction(t, x, inputs, prepared, other_modes) <= largest_offset
+            and numeric.mode_contradiction(t, x, inputs, prepared, other_modes) <= largest_offset
         ):
             yield i, other_modes
 
@@ -70,7 +70,7 @@ def compute_sticking_force_effects(
     for i in numeric.signs:
         if modes.values[i] == 0.0:
             changed_values = values.copy()
-            changed_values[i] += _HOLDING_VALUE_STEP * motion.limits[i]
+            changed_values[i] += _HOLDING_VALUE_STEP * motion.holding_limits[i]
             changed_outputs = numeric.evaluate_in_modes(t, x, inputs, prepared, changed_values).motion.outputs[
                 : numeric.frozen.outputs
             ]

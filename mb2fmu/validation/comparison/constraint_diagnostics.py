@@ -77,7 +77,7 @@ def compare_constraint_diagnostics(reference: ReferenceRun, simulation: FmuSimul
     if not reference.diagnostic_outputs:
         return []
     diagnostics = _DiagnosticsAtFmuStates(reference)
-    intervals = [diagnostics.evaluate_intervals(k, simulation) for k in range(len(simulation.time))]
+    intervals = [diagnostics.evaluate_diagnostics(k, simulation) for k in range(len(simulation.time))]
     results = []
     for name, symbol in reference.diagnostic_outputs:
         reported = simulation[name]
@@ -114,7 +114,7 @@ class _DiagnosticsAtFmuStates:
         )  # fmt: skip
         self._rounding = ROUND_OFF_ALLOWANCE * (scales + terms)
 
-    def evaluate_intervals(self, k: int, simulation: FmuSimulationResult) -> _DiagnosticIntervals:
+    def evaluate_diagnostics(self, k: int, simulation: FmuSimulationResult) -> _DiagnosticIntervals:
         """Return the diagnostics at a communication point."""
         n_phi, n_q, n_u = self._n_phi, self._numeric.n_q, self._numeric.n_u
         t, r = float(self._experiment.time[k]), self._experiment.inputs_at(k)

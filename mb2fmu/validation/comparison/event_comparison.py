@@ -80,7 +80,7 @@ class WatchedEvent:
     grazing_events_before: tuple[EventTimeBound, ...] = ()
     grazing_events_after: tuple[EventTimeBound, ...] = ()
 
-    def request(self, kind: InterfaceType) -> dict[str, float]:
+    def localization_request(self, kind: InterfaceType) -> dict[str, float]:
         """Return the request for ``mb2fmu.fmu.runner.event_localization``."""
         (before, after), (slope_before, slope_after) = (
             self.values[:, self.variable_index].tolist(),
@@ -115,7 +115,7 @@ def list_watched_variables(reference: ReferenceRun, description: FmuDescription)
 
 def _find_derivative_variables(reference: ReferenceRun, description: FmuDescription) -> dict[int, str]:
     """Return number of a state → the FMU's variable for its derivative."""
-    names = dict(description.rates)
+    names = dict(description.state_derivative_pairs)
     states = [reference.variables[c].name for c in reference.state_columns]
     return {i: names[name] for i, name in enumerate(states) if name in names}
 
@@ -312,7 +312,7 @@ def plan_event_watch_sessions(
     references = [description.variables[name].reference for name in watched]
     if kind == "CoSimulation" and description.capabilities[kind].states and description.any_step:
         for experiment_index, events_of_experiment in enumerate(watched_events):
-            requests = [event.request(kind) for event in events_of_experiment if not event.reason]
+            requests = [event.localization_request(kind) for event in events_of_experiment if not event.reason]
             if requests:
                 sessions[f"events {experiment_index}"] = [["watch", experiment_index, requests, references]]
     return sessions
@@ -368,7 +368,7 @@ def _read_session_findings(fmu_result: FmuProcessResult, experiment_index: int) 
 
 def _find_model_exchange_event(watched: WatchedEvent, kind: InterfaceType, recorded_events: Sequence[Any]) -> Any:
     """Return the event of Model Exchange in which the watched variable changes side."""
-    request = watched.request(kind)
+    request = watched.localization_request(kind)
     candidates = [event for event in recorded_events if watched.earliest <= event[0] <= watched.latest]
     for time, before, after in candidates:
         if watched.has_passed(request, time, after) and not watched.has_passed(request, time, before):

@@ -268,7 +268,9 @@ def find_switch_modes_taken(
     for k, sides in limits.sides_near_events.items():
         instant = float(run.time[k]), simulation.values[k, columns], run.inputs_at(k).tolist(), prepared
         possible = [
-            i for i, modes in enumerate(sides.modes) if numeric.contradiction(*instant, modes) <= CONTRADICTED_MARGIN
+            i
+            for i, modes in enumerate(sides.modes)
+            if numeric.mode_contradiction(*instant, modes) <= CONTRADICTED_MARGIN
         ]
         error_ratios = _compute_error_ratios_by_side(reference, limits, simulation, k)[possible]
         if possible:

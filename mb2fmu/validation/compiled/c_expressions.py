@@ -61,7 +61,7 @@ class NoCExpressionError(Exception):
     """SymPy's printer has no C for an expression."""
 
 
-class _Printer(C99CodePrinter):  # type: ignore[misc]  # SymPy has no types
+class _CPrinter(C99CodePrinter):  # type: ignore[misc]  # SymPy has no types
     """SymPy's printer, for one function of numbers and names."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class CExpressionWriter:
         self.lines: list[str] = []
         self._names: dict[Any, str] = dict(places)
         self._tables = tables
-        self._printer = _Printer()
+        self._printer = _CPrinter()
 
     def define(self, symbol: sm.Symbol, place: str) -> None:
         """Read ``symbol`` at ``place`` from now on."""

@@ -41,7 +41,7 @@ class HeldSurface:
 
 
 @dataclass(frozen=True, slots=True)
-class ModeSteps:
+class ModeStepResult:
     """Where steps in C have ended.
 
     Attributes:
@@ -148,7 +148,7 @@ class CompiledModeSteps:
         projected: bool,
         behind: bool,
         budget: int,
-    ) -> ModeSteps:
+    ) -> ModeStepResult:
         """Integrate toward the end of ``span``, until a switch changes, or something is wrong.
 
         Args:
@@ -170,4 +170,4 @@ class CompiledModeSteps:
             self._equations.address, ctypes.addressof(journey), array_address(self._y)
         )
         seen = self._margins[2:].copy() if status == c_structures.STATUS_EVENT else None
-        return ModeSteps(journey.stuck, self._y.copy(), journey.step, journey.spent, seen)
+        return ModeStepResult(journey.stuck, self._y.copy(), journey.step, journey.spent, seen)

@@ -35,7 +35,7 @@ class LinkPlacement:
 
 
 @dataclass(frozen=True, slots=True)
-class ArticulatedTree:
+class SingleSpeedLinkTree:
     """The tree.
 
     Attributes:
@@ -59,7 +59,7 @@ class ArticulatedTree:
 
 def find_articulated_tree(
     mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameAndPointTerms, points: FrameAndPointTerms
-) -> ArticulatedTree | None:
+) -> SingleSpeedLinkTree | None:
     """Return the tree of a mechanism; None if it is none, has few speeds, or constraints.
 
     Args:
@@ -101,7 +101,7 @@ class _LinkTreeFinder:
             raise _NotALinkTreeError
         self._lineages = {self._list_speeds_to_ground(j): j for j in speeds}
 
-    def form_tree(self) -> ArticulatedTree:
+    def form_tree(self) -> SingleSpeedLinkTree:
         """Return the tree."""
         m = self._mechanism
         bodies = tuple(
@@ -116,7 +116,7 @@ class _LinkTreeFinder:
             ):
                 raise _NotALinkTreeError
         shifts, signs = zip(*(self._find_offset_path(j) for j in range(len(self._branches))), strict=True)
-        return ArticulatedTree(
+        return SingleSpeedLinkTree(
             tuple(self._order), tuple(self._parents), shifts, signs, bodies,
             tuple(self._iterate_point_placements()), tuple(self._iterate_frame_placements()),
         )  # fmt: skip

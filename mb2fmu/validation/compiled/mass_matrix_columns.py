@@ -31,7 +31,7 @@ class FrameAndPointTerms:
     terms: tuple[tuple[FrameVectorTerm, ...], ...]
     parents: tuple[int, ...]
 
-    def order(self) -> list[int]:
+    def ordered_nodes(self) -> list[int]:
         """Nodes, parents first."""
         placed: dict[int, None] = {}
         for node in range(len(self.parents)):
@@ -49,7 +49,7 @@ class FrameAndPointTerms:
             while node >= 0 and node not in found:
                 found.add(node)
                 node = self.parents[node]
-        return [node for node in self.order() if node in found]
+        return [node for node in self.ordered_nodes() if node in found]
 
     def ancestors_between(self, node: int, end: int) -> list[int] | None:
         """Return the nodes from one up to another, without the latter (-1: beyond the last one); None if not above."""
@@ -76,7 +76,7 @@ class ColumnDependencies:
 
 
 @dataclass(frozen=True, slots=True)
-class KinematicBranch:
+class RigidBranch:
     """Where the resultant of a rigid whole acts: on a point (-1: the origin) and a frame (-1: it has no moment).
 
     Attributes:
@@ -151,11 +151,11 @@ class MassMatrixColumns:
         """Return frames, points and bodies that a speed moves, with the paths of these bodies."""
         frames, points, bodies = self._frames, self._points, self._mechanism.bodies
         turned_frames: set[int] = set()
-        for node in frames.order():
+        for node in frames.ordered_nodes():
             if frames.parents[node] in turned_frames or frames.nodes_with_speed(speed, [node]):
                 turned_frames.add(node)
         moved_points: set[int] = set()
-        for node in points.order():
+        for node in points.ordered_nodes():
             is_carried = not self._has_given_velocity(node) and any(
                 term.frame in turned_frames for term in points.terms[node]
             )
@@ -173,7 +173,7 @@ class MassMatrixColumns:
             frozenset(turned_frames), frozenset(moved_points), tuple(moved_bodies), tuple(frame_path), tuple(point_path)
         )
 
-    def _find_branch(self, speed: int) -> KinematicBranch | None:
+    def _find_branch(self, speed: int) -> RigidBranch | None:
         """Return where the resultant acts; None if a speed does not move one rigid whole."""
         dependencies = self.dependencies[speed]
         turning_frames = self._frames.nodes_with_speed(speed, dependencies.frame_path)
@@ -186,7 +186,7 @@ class MassMatrixColumns:
             else self._find_shifting_branch(shifting_points[0], dependencies)
         )
 
-    def _find_turning_branch(self, node: int, dependencies: ColumnDependencies) -> KinematicBranch | None:
+    def _find_turning_branch(self, node: int, dependencies: ColumnDependencies) -> RigidBranch | None:
         """Return the branch of all that turns with a frame about one point."""
         roots: set[int] = set()
         visited: set[int] = set()
@@ -204,9 +204,9 @@ class MassMatrixColumns:
                 point = self._points.parents[point]
             if point not in dependencies.points:
                 roots.add(point)
-        return KinematicBranch(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
+        return RigidBranch(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
 
-    def _find_shifting_branch(self, node: int, dependencies: ColumnDependencies) -> KinematicBranch | None:
+    def _find_shifting_branch(self, node: int, dependencies: ColumnDependencies) -> RigidBranch | None:
         """Return the branch of all that is shifted with a point."""
         points_between: set[int] = set()
         for k in dependencies.bodies:
@@ -215,9 +215,7 @@ class MassMatrixColumns:
                 return None
             points_between.update(path)
         frames = self._frames_of(points_between)
-        return KinematicBranch(
-            node, turns=False, point=node, frame=self._find_common_ancestor(frames) if frames else -1
-        )
+        return RigidBranch(node, turns=False, point=node, frame=self._find_common_ancestor(frames) if frames else -1)
 
     def _find_common_ancestor(self, frames: Sequence[int]) -> int:
         """Return the last frame that is above all of some frames, or one of them."""

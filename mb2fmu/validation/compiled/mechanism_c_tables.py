@@ -31,12 +31,12 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import CExpressionWriter, LookupTableDefinitions
-from mb2fmu.validation.compiled.link_tree import ArticulatedTree, find_articulated_tree
+from mb2fmu.validation.compiled.link_tree import SingleSpeedLinkTree, find_articulated_tree
 from mb2fmu.validation.compiled.mass_matrix_columns import (
     FrameAndPointTerms,
     FrameVectorTerm,
-    KinematicBranch,
     MassMatrixColumns,
+    RigidBranch,
 )
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KINEMATIC_QUANTITY_KINDS, KinematicQuantity
 
@@ -343,7 +343,7 @@ class MechanismCTables:
                 first.append(len(terms))
                 terms += terms_of_node
             counts = [len(terms_of_node) for terms_of_node in each.terms]
-            arrays = map(self._whole, (each.order(), each.parents, first, counts))
+            arrays = map(self._whole, (each.ordered_nodes(), each.parents, first, counts))
             paths.append(c_structures.PathSumsStruct(len(each.parents), *arrays))
         numbers = []
         for term in terms:
@@ -435,7 +435,7 @@ class MechanismCTables:
             [[piece for piece, _ in composite.pieces] for composite in columns.composites]
         )
         s.composites.path_begin, s.composites.path = self._lists([self._terms_of(path) for _, path in pieces])
-        branches = [branch or KinematicBranch(-1, turns=False, point=-1, frame=-1) for branch in columns.branches]
+        branches = [branch or RigidBranch(-1, turns=False, point=-1, frame=-1) for branch in columns.branches]
         s.rigid.node, s.rigid.point, s.rigid.frame, s.rigid.turns = (
             self._whole(getattr(branch, name) for branch in branches) for name in ("node", "point", "frame", "turns")
         )
@@ -443,7 +443,7 @@ class MechanismCTables:
         s.rigid.rows_begin, s.rigid.rows = self._lists(columns.rows)
         self._add_articulated(s, find_articulated_tree(self._m, columns, self._frames, self._moving))
 
-    def _add_articulated(self, s: c_structures.MechanismStruct, tree: ArticulatedTree | None) -> None:
+    def _add_articulated(self, s: c_structures.MechanismStruct, tree: SingleSpeedLinkTree | None) -> None:
         """Add the tree of links, if the mechanism is one."""
         if tree is None:
             return

@@ -146,8 +146,8 @@ def _select_speed_entries(quantity: KinematicQuantity, numeric: NumericMechanism
         case "momentum":
             return numeric.momenta()[[quantity.node]]
         case "mass matrix":
-            return numeric.dynamics()[0][:n, :n]
+            return numeric.unconstrained_mass_and_forcing()[0][:n, :n]
         case "forcing":
-            return numeric.dynamics()[1][:n]
+            return numeric.unconstrained_mass_and_forcing()[1][:n]
     node = numeric.points[quantity.node] if quantity.kind == "point partials" else numeric.frames[quantity.node]
     return node.partials[:, :n]

@@ -61,7 +61,7 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., float]] = {
 """Functions that ``math`` lacks, by the names that SymPy's printer gives them; every symbol is real."""
 
 
-class _Printer(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no types
+class _MathPrinter(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no types
     """Prints lookup tables as calls of functions, and collects these."""
 
     def __init__(self, tables: dict[str, Callable[[float], float]]) -> None:
@@ -111,7 +111,7 @@ def compile_scalar_function(
             return named, reduced
 
     tables: dict[str, Callable[[float], float]] = {}
-    printer = _Printer(tables)
+    printer = _MathPrinter(tables)
     namespace: dict[str, Callable[..., float]] = dict(SCALAR_FUNCTIONS)
     function = sm.lambdify(arguments, list(results), modules=[namespace, "math"], printer=printer, cse=cse)
     function.__globals__.update(tables)

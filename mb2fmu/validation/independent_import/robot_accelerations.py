@@ -154,7 +154,7 @@ def _form_added_forces(
     for load in robot.loads[len(loads) :]:
         offset = load.at.offset if isinstance(load.at, RecordedPoint) else (0.0, 0.0, 0.0)
         axes = load.axes if load.axes in links else ""
-        loads.append(LinkLoad(load.word == "torque", load.frame, offset, axes, load.components))
+        loads.append(LinkLoad(load.load_kind == "torque", load.frame, offset, axes, load.components))
     motion_vectors = [
         _form_motion_vectors(quantity, place, symbols, links) for (quantity, place), symbols in robot.sensed.items()
     ]

@@ -95,9 +95,10 @@ class HybridEquations(ModeEquations):
         for i in self.signs:
             if (
                 modes.values[i] == 0.0
-                and abs(abs(values[i]) - held_motion.limits[i]) <= _LIMIT_ROUND_OFF * held_motion.limits[i]
+                and abs(abs(values[i]) - held_motion.holding_limits[i])
+                <= _LIMIT_ROUND_OFF * held_motion.holding_limits[i]
             ):
-                values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * held_motion.limits[i], values[i])
+                values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * held_motion.holding_limits[i], values[i])
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         return replace(motion, outputs=motion.outputs[: self.frozen.outputs])
 
@@ -168,7 +169,7 @@ class HybridEquations(ModeEquations):
             values = self._compute_driven_holding_values(
                 motion, values, self.rest_slip_limits(t, x, r, prepared, modes)
             )
-            excess = [abs(values[i]) - motion.limits[i] for i in held_signs]
+            excess = [abs(values[i]) - motion.holding_limits[i] for i in held_signs]
             worst = int(np.argmax(excess))
             if excess[worst] <= 0.0:
                 return
@@ -182,9 +183,9 @@ class HybridEquations(ModeEquations):
         found = values.copy()
         for i in self.signs:
             if found[i] == 0.0 and rest_limits[i] > 0.0:
-                found[i] = motion.limits[i] * motion.surfaces[i] / rest_limits[i]
+                found[i] = motion.holding_limits[i] * motion.surfaces[i] / rest_limits[i]
             elif found[i] == 0.0 and abs(motion.rates[i]) > REST_SLIP_TOLERANCE:
-                found[i] = np.copysign(motion.limits[i] + abs(motion.rates[i]), motion.rates[i])
+                found[i] = np.copysign(motion.holding_limits[i] + abs(motion.rates[i]), motion.rates[i])
         return found
 
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
@@ -192,7 +193,7 @@ class HybridEquations(ModeEquations):
         motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
         rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
         values = self._compute_driven_holding_values(motion, values, rest_limits)
-        surfaces, limits = motion.surfaces.tolist(), motion.limits.tolist()
+        surfaces, limits = motion.surfaces.tolist(), motion.holding_limits.tolist()
         margins = []
         for i, switch in enumerate(self.frozen.switches):
             surface, mode = surfaces[i], float(modes.values[i])
@@ -207,7 +208,7 @@ class HybridEquations(ModeEquations):
                 margins.append(limits[i] - abs(float(values[i])) if mode == 0.0 else mode * surface - rest_limits[i])
         return np.array(margins) + self.margin_offset
 
-    def contradiction(
+    def mode_contradiction(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> float:
         """Return how far a state contradicts its modes at most, over switching functions' sizes; 0: not at all.
@@ -292,12 +293,12 @@ class HybridEquations(ModeEquations):
             slipping_state, x = x, self._stop_surfaces(t, x, r, prepared, modes)
             motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
             values = self._compute_driven_holding_values(motion, values, rest_limits)
-            if abs(values[i]) > motion.limits[i]:
+            if abs(values[i]) > motion.holding_limits[i]:
                 is_at_rest = abs(motion.surfaces[i]) <= max(
                     REST_SLIP_TOLERANCE, rest_limits[i]
                 )  # what has no effect brings nothing to rest
                 modes.values[i] = np.sign(values[i] if is_at_rest else motion.surfaces[i])
-                if abs(values[i]) > _DEAD_SIGN_FACTOR * motion.limits[i]:
+                if abs(values[i]) > _DEAD_SIGN_FACTOR * motion.holding_limits[i]:
                     x = slipping_state  # at a dead centre round-off of slip would be a blow on all that moves
         return x
 
@@ -322,7 +323,7 @@ class HybridEquations(ModeEquations):
             x
             + state_effects
             @ self._solve_forces(
-                B, -surface_rates, holding_inputs, motion_without_forces.limits, t, REST_SLIP_TOLERANCE
+                B, -surface_rates, holding_inputs, motion_without_forces.holding_limits, t, REST_SLIP_TOLERANCE
             )
         )
 
@@ -346,7 +347,7 @@ class HybridEquations(ModeEquations):
             x
             - state_effects
             @ solve_shared_holding_forces(
-                B, motion_without_forces.surfaces[signs], motion_without_forces.limits[signs], np.inf
+                B, motion_without_forces.surfaces[signs], motion_without_forces.holding_limits[signs], np.inf
             )
         )
 
@@ -380,7 +381,7 @@ class HybridEquations(ModeEquations):
             elif conditions[k] > modes.past_conditions[k]:
                 fired_event = fired_event or event.name
                 for offset, target in enumerate(targets):
-                    value = motion.settings[setting_index + offset]
+                    value = motion.event_set_values[setting_index + offset]
                     if target in setters and value != state_after[target]:
                         raise make_conflicting_settings_error(
                             t, self.equations.states[target], setters[target], event.name
@@ -478,7 +479,9 @@ class HybridEquations(ModeEquations):
         """Return the state with speeds for which everything held by these modes stands still."""
         return self._stop_surfaces(t, x, r, prepared, modes) if self._list_holding_inputs(x, modes) else x
 
-    def begin(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[SwitchModes, Floats]:
+    def start_modes_and_state(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
+    ) -> tuple[SwitchModes, Floats]:
         """Return modes and states at the start of a simulation, perhaps with the first instants of ``every``."""
         modes = self.find_modes(t, x, r, prepared)
         for k, event in enumerate(self.frozen.events):

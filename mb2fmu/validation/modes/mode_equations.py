@@ -192,7 +192,11 @@ class ModeEquations(NumericEquations):
         motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         B, _ = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, holding_inputs)
         return self._solve_forces(
-            B, -motion_without_forces.rates[list(holding_inputs)], holding_inputs, motion_without_forces.limits, t
+            B,
+            -motion_without_forces.rates[list(holding_inputs)],
+            holding_inputs,
+            motion_without_forces.holding_limits,
+            t,
         )
 
     def check_contact_effects(

@@ -106,7 +106,7 @@ class MotionInModes:
         return self._select_outputs(0, self._counts.switches) / self._sizes
 
     @cached_property
-    def limits(self) -> Floats:
+    def holding_limits(self) -> Floats:
         """Largest values at which signs hold."""
         return self._select_outputs(self._counts.switches, self._counts.switches)
 
@@ -123,7 +123,7 @@ class MotionInModes:
         return self._select_outputs(3 * self._counts.switches, self._counts.conditions)
 
     @cached_property
-    def settings(self) -> Floats:
+    def event_set_values(self) -> Floats:
         """Values that events set, event by event."""
         return self._select_outputs(3 * self._counts.switches + self._counts.conditions, self._counts.settings)
 

@@ -406,7 +406,7 @@ def _iterate_sticking_forces(contacts: Contacts) -> Iterator[sm.Symbol]:
 def _request_contact_frictions(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     """Yield requests for contacts with friction at an instant: one quantity of all, then the next."""
     pairs = [(c.stabilization, f) for c, f in zip(contacts.contacts_with_friction, contacts.frictions, strict=True)]
-    yield from (f.acceleration(e.u, e.u_dot, back) for back, f in pairs)
+    yield from (f.stabilized_acceleration(e.u, e.u_dot, back) for back, f in pairs)
     yield from (f.rate(e.u) for _, f in pairs)
     yield from (f.minimum_slip(e.u) for _, f in pairs)
     yield from (f.coefficient for _, f in pairs)
@@ -430,7 +430,7 @@ def _assign_contact_frictions(contacts: Contacts) -> Iterator[Assignment]:
 
 def _request_latch_rows(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
     """Yield requests for rows of latches at an instant: one quantity of all, then the next."""
-    yield from (row.acceleration(e.u, e.u_dot) for row in latches.rows)
+    yield from (row.stabilized_acceleration(e.u, e.u_dot) for row in latches.rows)
     yield from (row.rate(e.u) for row in latches.rows)
     yield from latches.engaged_states
     yield from latches.holding_flags
@@ -439,7 +439,7 @@ def _request_latch_rows(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.E
 
 def _request_contacts(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     """Yield requests for contacts at an instant: one quantity of all, then the next."""
-    yield from (c.acceleration(e.u, e.u_dot) for c in contacts.each)
+    yield from (c.stabilized_acceleration(e.u, e.u_dot) for c in contacts.each)
     yield from (c.rate(e.u) for c in contacts.each)
     yield from (c.restitution for c in contacts.each)
     yield from (c.resting_speed for c in contacts.each)

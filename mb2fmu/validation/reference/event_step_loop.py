@@ -122,7 +122,7 @@ def integrate_with_events(
     y[0] = start
     first = inputs[0].tolist()
     if time[0] == 0.0:
-        loop.modes, x = numeric.begin(float(time[0]), start[:-1], first, prepared)
+        loop.modes, x = numeric.start_modes_and_state(float(time[0]), start[:-1], first, prepared)
         numeric.check_contact_effects(float(time[0]), x, first, prepared, loop.modes)
         y[0] = np.append(x, start[-1])
     else:
@@ -134,7 +134,7 @@ def integrate_with_events(
         r = inputs[k].tolist()
         loop.number = k
         if k and not np.array_equal(inputs[k], inputs[k - 1]):
-            state = loop.jump(begin, state, inputs[k - 1].tolist(), r)
+            state = loop.state_after_input_jump(begin, state, inputs[k - 1].tolist(), r)
         state = loop.step(begin, end, state, r, parts)
         y[k + 1] = state
         log_of_run.modes.append(loop.modes.copy())
@@ -167,7 +167,7 @@ class _EventStepLoop:
         self.span = 1.0  # its length in s
         self.modes: SwitchModes
 
-    def jump(self, t: float, y: Floats, before: Sequence[float], r: Sequence[float]) -> Floats:
+    def state_after_input_jump(self, t: float, y: Floats, before: Sequence[float], r: Sequence[float]) -> Floats:
         """Return the state after inputs have jumped, at a communication point.
 
         What switches there by itself, with the inputs as they were (a sample at that very instant), comes before: it is

@@ -131,18 +131,18 @@ class NewtonEulerEquations(NumericEquations):
             m.set_state(t, q, np.concatenate([u, self._auxiliary]), z, np.array(r, dtype=float), np.array(prepared))
 
         set_state()
-        A, b, gamma = m.constraints()
+        A, b, gamma = m.velocity_constraint_terms()
         if self._dependent:
             independent_terms = A[:, self._independent] @ u[self._independent] + b
             u[self._dependent] = solve_linear_system(
                 A[:, self._dependent], -independent_terms[:, None], "the dependent speeds"
             )[:, 0]
             set_state()
-            A, b, gamma = m.constraints()
-        M, f = m.dynamics()
+            A, b, gamma = m.velocity_constraint_terms()
+        M, f = m.unconstrained_mass_and_forcing()
         constraints = [*A.ravel().tolist(), *b.tolist()]
         numbers = [*M[:n_u, :n_u].ravel(), *f[:n_u], *gamma]
-        K, k0 = m.kinematics()
+        K, k0 = m.kinematic_matrices()
         values = [t, *q.tolist(), *u.tolist(), *z.tolist(), *r, *prepared]
         values += self._blank[len(values) :]
         u_dot = self._accelerations(values, numbers, constraints)

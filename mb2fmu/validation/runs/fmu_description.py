@@ -115,14 +115,14 @@ class FmuDescription:
     @property
     def states(self) -> int:
         """Number of continuous states."""
-        return len(self.model.listed("Derivatives"))
+        return len(self.model.model_structure_entries("Derivatives"))
 
     @property
     def indicators(self) -> int:
         """Number of event indicators."""
         if self.version == 2:
             return int(self.model.attributes.get("numberOfEventIndicators", "0"))
-        return len(self.model.listed("EventIndicators"))
+        return len(self.model.model_structure_entries("EventIndicators"))
 
     @property
     def needs_completed_steps(self) -> bool:
@@ -144,10 +144,13 @@ class FmuDescription:
         return {kind: _read_capabilities(self.model, kind) for kind in self.identifiers}
 
     @cached_property
-    def rates(self) -> tuple[tuple[str, str], ...]:
+    def state_derivative_pairs(self) -> tuple[tuple[str, str], ...]:
         """(name of a state, name of its derivative), in the order of the states; () where these are not found."""
-        derivatives = [unknown.variable for unknown in self.model.listed("Derivatives")]
-        states = [self.model.target(rate.written.get("derivative")) if rate else None for rate in derivatives]
+        derivatives = [unknown.variable for unknown in self.model.model_structure_entries("Derivatives")]
+        states = [
+            self.model.find_referenced_variable(rate.written.get("derivative")) if rate else None
+            for rate in derivatives
+        ]
         pairs = zip(states, derivatives, strict=True)
         found = tuple((state.name, rate.name) for state, rate in pairs if state is not None and rate is not None)
         return found if len(found) == len(derivatives) else ()
@@ -171,7 +174,7 @@ class FmuDescription:
             "token": self.token,
             "arrays": list(self.arrays.items()),
             "integration_tolerance": integration_tolerance if state_scales is None else CONVERGED_TOLERANCE,
-            "largest_nominals": [(state_scales or {}).get(state, math.inf) for state, _ in self.rates],
+            "largest_nominals": [(state_scales or {}).get(state, math.inf) for state, _ in self.state_derivative_pairs],
             "states": self.states,
             "indicators": self.indicators,
             "completes_steps": self.needs_completed_steps,
@@ -181,7 +184,11 @@ class FmuDescription:
     @property
     def state_names(self) -> frozenset[str] | None:
         """Names of its continuous states; None where the description does not give them."""
-        return frozenset(state for state, _ in self.rates) if self.rates or not self.states else None
+        return (
+            frozenset(state for state, _ in self.state_derivative_pairs)
+            if self.state_derivative_pairs or not self.states
+            else None
+        )
 
     @property
     def any_step(self) -> bool:

@@ -59,7 +59,7 @@ class FmuVariables:
 
 def read_fmu_variables(description: FmuDescription) -> FmuVariables:
     """Return units and roles of the variables of an FMU."""
-    states = tuple(state for state, _ in description.rates)
+    states = tuple(state for state, _ in description.state_derivative_pairs)
     scalars: dict[str, ScalarVariable] = {}
     for declared in description.model.variables:
         name, variable = declared.name, description.variables[declared.name]
@@ -68,7 +68,11 @@ def read_fmu_variables(description: FmuDescription) -> FmuVariables:
         role = "state" if name in states else _find_role(variable)
         settable = variable.settable or role == "input"
         scalars[name] = ScalarVariable(name, variable.reference, role, declared.get("unit") or "", settable)
-    named = {f"der({state})": scalars[rate] for state, rate in description.rates if f"der({state})" not in scalars}
+    named = {
+        f"der({state})": scalars[rate]
+        for state, rate in description.state_derivative_pairs
+        if f"der({state})" not in scalars
+    }
     return FmuVariables(scalars | named, states, _read_unit_definitions(description.model))
 
 

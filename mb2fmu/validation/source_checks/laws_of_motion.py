@@ -45,7 +45,7 @@ _SMOOTHNESS_FRACTION = 0.02  # of what moves: as much may half as many points ch
 _FREE_SHIFT_TOLERANCE = 1e-9  # of the shift: what of it constraints and joints refuse
 
 
-class LawsOfMotion:
+class LawsOfMotionCheck:
     """Judges runs by the source objects. Call it within ``keep_mechanics_untouched``.
 
     Args:
@@ -78,7 +78,7 @@ class LawsOfMotion:
             residual = np.abs(np.array(residuals))
             if not residual.shape[1]:
                 return
-            scale = np.max([self._constraints.sizes(values, *self._scales) for values in states], axis=0)
+            scale = np.max([self._constraints.residual_scales(values, *self._scales) for values in states], axis=0)
             relative_bounds = np.full(len(points), ERROR_BOUND_FACTOR * run.tolerance)
             relative_bounds[0] = min(_START_TOLERANCE, relative_bounds[0])
             bound = (relative_bounds[:, None] + ROUND_OFF_ALLOWANCE) * scale

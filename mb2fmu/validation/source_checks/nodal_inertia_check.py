@@ -46,12 +46,12 @@ def compare_nodal_inertia(
     isolated = _isolate_loads(mechanism, body)
     samples = draw_random_states(numeric)
     nominal = numeric.parameters(free_parameter_values(mechanism))
-    place = _Place(definition, mechanism, body)
+    place = _FlexibleBodyIndices(definition, mechanism, body)
     for number, sample in enumerate(samples):
         for each in (numeric, isolated):
             _set_state(each, sample, nominal)
-        nodal, nodal_moment = place.sum_nodes(numeric, sample.q)
-        parts, parts_moment = place.sum_parts(numeric)
+        nodal, nodal_moment = place.sum_nodal_inertia(numeric, sample.q)
+        parts, parts_moment = place.sum_equivalent_inertia(numeric)
         scale = np.sqrt(np.abs(np.diag(nodal)))
         bounds = INERTIA_TOLERANCE * (np.outer(scale, scale) + 1e-6 * np.max(scale) ** 2)
         yield _largest(np.abs(nodal - parts) / bounds), f"inertia of {body.name} at state {number + 1}"
@@ -64,7 +64,7 @@ def compare_nodal_inertia(
         yield _largest(force_error), f"modal forces of {body.name} at state {number + 1}"
 
 
-class _Place:
+class _FlexibleBodyIndices:
     """Numbers of a flexible body's frame, points and speeds in the mechanism."""
 
     def __init__(self, definition: ModelDefinition, mechanism: Mechanism, body: FlexibleBody) -> None:
@@ -85,7 +85,7 @@ class _Place:
         numeric = NumericMechanism(mechanism)
         self.masses, self.inertias = _part_values(mechanism, self.parts, numeric)
 
-    def sum_nodes(self, numeric: NumericMechanism, q: Floats) -> tuple[Floats, Floats]:
+    def sum_nodal_inertia(self, numeric: NumericMechanism, q: Floats) -> tuple[Floats, Floats]:
         """Return the generalized inertia of all nodes, shape (n_u, n_u), and the first moment of their mass."""
         data, eta = self.data, q[self.eta]
         frame, origin = numeric.frames[self.frame], numeric.points[self.origin]
@@ -116,7 +116,7 @@ class _Place:
         J[:, :, self.rates] += np.einsum("ij,knj->nik", R, fields)
         return J
 
-    def sum_parts(self, numeric: NumericMechanism) -> tuple[Floats, Floats]:
+    def sum_equivalent_inertia(self, numeric: NumericMechanism) -> tuple[Floats, Floats]:
         """Return the same of the rigid body and the particles."""
         inertia, moment = np.zeros((self.n_u, self.n_u)), np.zeros(3)
         for part, mass, central in zip(self.parts, self.masses, self.inertias, strict=True):

@@ -113,7 +113,7 @@ class _ForcesAtRest:
             force, size = self._compute_forces(self._numeric, sample, sample.q)
             for load in left_out:
                 force = force - self._compute_forces(self._isolate_load(load), sample, sample.q)[0]
-            rates = self._numeric.kinematics()[0] @ u
+            rates = self._numeric.kinematic_matrices()[0] @ u
             rate, noise = potential_rate(self._potential, sample, rates, self._step)
             rate_small_step, noise_small_step = potential_rate(
                 self._potential, sample, rates, self._step / _STEP_REFINEMENT
@@ -155,7 +155,7 @@ class _ForcesAtRest:
             for angle in np.arange(_CIRCLE_POINTS) * (2.0 * np.pi / _CIRCLE_POINTS):
                 q = sample.q + _CIRCLE_RADIUS * (a * np.cos(angle) + b * np.sin(angle))
                 force, _ = self._compute_forces(numeric, sample, q)
-                u = np.linalg.solve(numeric.kinematics()[0], b * np.cos(angle) - a * np.sin(angle))
+                u = np.linalg.solve(numeric.kinematic_matrices()[0], b * np.cos(angle) - a * np.sin(angle))
                 total, size = total + float(force @ u), size + float(np.abs(force) @ np.abs(u))
             if abs(total) > _WORK_TOLERANCE * size:
                 return True
@@ -183,4 +183,4 @@ class _ForcesAtRest:
         m, n = self.m, len(self.m.u)
         numeric.set_state(sample.t, q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
         zeros = [0.0] * len(m.constraint_forces)
-        return numeric.generalized_forces(zeros)[:n], numeric.force_sizes(zeros)[:n]
+        return numeric.generalized_forces(zeros)[:n], numeric.force_magnitude_sums(zeros)[:n]

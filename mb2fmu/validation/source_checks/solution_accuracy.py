@@ -31,7 +31,7 @@ class StateDerivativeTerms(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SolutionAccuracy:
+class LeastAccurateDerivative:
     """The derivative that has the fewest digits.
 
     Attributes:
@@ -56,7 +56,7 @@ class SolutionAccuracy:
 
 def find_least_accurate_derivative(
     points: Sequence[StateDerivativeTerms], typical: Mapping[str, float], stop: float
-) -> SolutionAccuracy | None:
+) -> LeastAccurateDerivative | None:
     """Return the worst derivative over all points; None without points.
 
     Args:
@@ -65,11 +65,11 @@ def find_least_accurate_derivative(
             that in the whole experiment is as good as zero.
         stop: Length of the experiment in s.
     """
-    accuracies: list[SolutionAccuracy] = []
+    accuracies: list[LeastAccurateDerivative] = []
     for name, magnitude in typical.items():
         sizes = [max(abs(rates[name]) for rates in point.rates.values()) for point in points]
         if sizes:
             size = max(*sizes, *(abs(point.states[name]) / stop for point in points), magnitude / stop)
             ratio = max(point.terms[name] for point in points) / size
-            accuracies.append(SolutionAccuracy(name, count_known_digits(ratio)))
+            accuracies.append(LeastAccurateDerivative(name, count_known_digits(ratio)))
     return min(accuracies, key=lambda each: each.known, default=None)

@@ -20,7 +20,7 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
-from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun, LawError, LawsOfMotion
+from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun, LawError, LawsOfMotionCheck
 from mb2fmu.validation.source_checks.random_points import RandomPoint, RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_equations import (
@@ -339,7 +339,7 @@ class _SourceSampler:
             or _has_switched_loads(self._parts)
             or _has_time_dependent_loads(self._parts)
         )
-        laws = LawsOfMotion(
+        laws = LawsOfMotionCheck(
             d, self.symbols, self._constraints, self._kinematics if has_smooth_loads_only else None, scales
         )
         errors_by_law = (

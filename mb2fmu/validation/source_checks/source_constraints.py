@@ -50,7 +50,7 @@ class SourceConstraints:
         self._evaluate = symbols.compile_array_function([*kinematic, *parts.velocity], complex_step=complex_step)
         self._holonomic = symbols.compile_function(parts.holonomic) if parts.holonomic else None
 
-    def rows(self, values: list[Any], count: int) -> RealOrComplexArray:
+    def velocity_constraint_rows(self, values: list[Any], count: int) -> RealOrComplexArray:
         """Return the velocity constraints' left sides, shape (m, count)."""
         return self._rows(values, count)[self._kinematic :]
 
@@ -62,7 +62,7 @@ class SourceConstraints:
             table[k] = value
         return table
 
-    def kinematics(self, values: list[Any]) -> tuple[RealOrComplexArray, RealOrComplexArray]:
+    def kinematic_matrices(self, values: list[Any]) -> tuple[RealOrComplexArray, RealOrComplexArray]:
         """Return K and k0 of q' = K u + k0 at one state, complex at a complex one."""
         free, speeds = self._free, self.speeds
         probed_slots = [*(self.rates[i] for i in free), *speeds]
@@ -87,13 +87,13 @@ class SourceConstraints:
 
     def with_rates(self, values: list[Any]) -> list[Any]:
         """Return the values with q' as it follows from q and u; complex ones at a complex state."""
-        K, k0 = self.kinematics(values)
+        K, k0 = self.kinematic_matrices(values)
         found = list(values)
         for k, rate in zip(self.rates, (K @ np.array([values[j] for j in self.speeds]) + k0).tolist(), strict=True):
             found[k] = rate
         return found
 
-    def unit_speeds(self, values: list[Any], K: Floats, k0: Floats) -> list[Any]:
+    def values_at_unit_speeds(self, values: list[Any], K: Floats, k0: Floats) -> list[Any]:
         """Return the values with one speed at 1 and the others at 0, then with all at 0; q' accordingly."""
         batch = list(values)
         unit = np.column_stack([np.eye(len(self.speeds)), np.zeros(len(self.speeds))])
@@ -103,8 +103,8 @@ class SourceConstraints:
 
     def compute_linear_rows(self, values: list[float]) -> tuple[Floats, Floats, Floats, Floats]:
         """Return K, k0, and A, b of the velocity constraints A u + b = 0 at a state."""
-        K, k0 = self.kinematics(values)
-        rows = self.rows(self.unit_speeds(values, K, k0), len(self.speeds) + 1)
+        K, k0 = self.kinematic_matrices(values)
+        rows = self.velocity_constraint_rows(self.values_at_unit_speeds(values, K, k0), len(self.speeds) + 1)
         return K, k0, rows[:, :-1] - rows[:, -1:], rows[:, -1]
 
     def residuals(self, values: list[float]) -> Floats:
@@ -114,7 +114,7 @@ class SourceConstraints:
         phi = self._holonomic(values) if self._holonomic is not None else []
         return np.concatenate([np.array(phi), A @ u + b])
 
-    def sizes(self, values: list[float], q_scale: Floats, u_scale: Floats) -> Floats:
+    def residual_scales(self, values: list[float], q_scale: Floats, u_scale: Floats) -> Floats:
         """Return by how much scales of the coordinates and speeds change each of :meth:`residuals`."""
         _, _, A, _ = self.compute_linear_rows(values)
         places = [self._symbols.slot[qi] for qi in self._symbols.q]

@@ -333,13 +333,13 @@ class SourceKinematics:
         K, k0, A, b = rows.compute_linear_rows(values)
         values = rows.with_rates(values)
         unit_speed_velocities = self._compute_velocities(
-            self._evaluate_expressions(rows.unit_speeds(values, K, k0), n + 1, float)
+            self._evaluate_expressions(rows.values_at_unit_speeds(values, K, k0), n + 1, float)
         )
         J = unit_speed_velocities.velocities[:, :, :-1] - unit_speed_velocities.velocities[:, :, -1:]
         W = unit_speed_velocities.angular_velocities[:, :, :-1] - unit_speed_velocities.angular_velocities[:, :, -1:]
         stepped_values = self.step_along_motion(values)
         values_along = self._evaluate_expressions(stepped_values, 1, complex)
-        gamma = rows.rows(stepped_values, 1)[:, 0].imag / _COMPLEX_STEP
+        gamma = rows.velocity_constraint_rows(stepped_values, 1)[:, 0].imag / _COMPLEX_STEP
         return self._solve_motion(
             values, (K, k0, A, b, gamma), (J, W), values_along, self._compute_velocities(values_along)
         )

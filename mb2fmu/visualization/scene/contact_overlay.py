@@ -29,7 +29,7 @@ _MAX_IMPACTS = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TouchOverlay:
+class ContactOverlay:
     """What the page shows of touches.
 
     Attributes:
@@ -45,7 +45,7 @@ class TouchOverlay:
     pushed: bool
 
 
-def form_touch_overlay(drawing: Drawing, signals: PlotSignals | None) -> TouchOverlay | None:
+def form_touch_overlay(drawing: Drawing, signals: PlotSignals | None) -> ContactOverlay | None:
     """Return the touches of a drawing whose variables are among the signals; None if there are none.
 
     Args:
@@ -86,7 +86,7 @@ def form_touch_overlay(drawing: Drawing, signals: PlotSignals | None) -> TouchOv
         }
         for p in pushed
     ]
-    return TouchOverlay({"each": each, "pushed": places}, np.stack(values, axis=1), pushed=bool(pushed))
+    return ContactOverlay({"each": each, "pushed": places}, np.stack(values, axis=1), pushed=bool(pushed))
 
 
 def _contact_state(touch: SceneContact, columns: dict[str, Floats], size: Floats) -> Floats:

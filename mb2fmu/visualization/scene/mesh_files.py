@@ -217,7 +217,7 @@ def describe_decimation(kept: int, given: int, where: str) -> str:
     return f"Surfaces are drawn with {kept:,} of their {given:,} triangles in {where}."
 
 
-def decimate_meshes_together(meshes: Mapping[MeshKey, TriangleMesh], budget: int) -> dict[MeshKey, TriangleMesh]:
+def decimate_meshes_to_budget(meshes: Mapping[MeshKey, TriangleMesh], budget: int) -> dict[MeshKey, TriangleMesh]:
     """Return meshes with about ``budget`` triangles in total, shared by the square roots of their sizes."""
     if sum(len(mesh.faces) for mesh in meshes.values()) <= budget:
         return dict(meshes)

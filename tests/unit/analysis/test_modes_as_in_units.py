@@ -14,7 +14,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from compiled_c import MODELS, RUNTIME, bare_interface, compile_library
 
-from mb2fmu import CoulombFriction, Impact, Latch, Model, derive, pre
+from mb2fmu import CoulombFriction, Impact, LatchRecord, Model, derive, pre
 from mb2fmu.analysis.mode_changes import ModeChangeProcessor, MotionPoint
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import add_fmu_derivatives
 from mb2fmu.compiler.events import freeze_switches
@@ -69,7 +69,7 @@ def machine() -> Model:
     model.add(CoulombFriction("rail", (O, P, N.x), kinetic=1.0, static=1.5))
     model.add(CoulombFriction("pads", (P, Q, N.x), kinetic=0.5))
     model.add(Impact("wall", y, restitution=0.5, rest_below=0.01))
-    model.add(Latch("hook", x - 2, close=sm.And(x >= 2, u > 0), open=y > 1, within=None))
+    model.add(LatchRecord("hook", x - 2, close=sm.And(x >= 2, u > 0), open=y > 1, within=None))
     model.output("steps", sm.floor(3 * x) + sm.Max(x, y))
     model.when(sm.Or(y > 1, x < -1), {u: -pre(u) / 2, count: count + 1}, name="turned")
     model.when(u < -1, {v: pre(v) + 1}, name="fast")

@@ -40,7 +40,7 @@ def described(states: int, parameters: int, outputs: int) -> TrialFixture:
 def test_a_sample_has_all_states_and_some_of_each_kind(states: int, parameters: int, outputs: int) -> None:
     stage = described(states, parameters, outputs)
     total = 2 * states + parameters + outputs
-    found = stage.variables
+    found = stage.variables_to_try
     names = [each.name for each in found]
     assert len(set(found)) == len(found) <= max(MAX_VARIABLES, 2 * states) + 2 * states + 2 * MIN_VARIABLES_OF_A_KIND
     assert [each.index for each in found] == sorted(each.index for each in found)

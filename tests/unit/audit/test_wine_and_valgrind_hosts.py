@@ -58,12 +58,12 @@ def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind:
     for handle in (ctypes.CDLL(str(path)), far):
         stage = TrialFixture(FmuLibrary(handle, described, str(tmp_path)), kind, tmp_path)
         with stage.open_instance() as instance:
-            rows = run_interface_type(stage, instance, stage.variables, steps=15).values
+            rows = run_interface_type(stage, instance, stage.variables_to_try, steps=15).values
             kept = instance.serialize_state(state := instance.get_state())
             instance.set_state(instance.deserialize_state(kept))
             instance.free_state(state)
-            refused = [instance.try_set(each, 0.5) for each in stage.variables if each.is_float]
-            found.append((rows, kept, refused, list(instance.messages), instance.get(stage.variables)))
+            refused = [instance.try_set(each, 0.5) for each in stage.variables_to_try if each.is_float]
+            found.append((rows, kept, refused, list(instance.messages), instance.get(stage.variables_to_try)))
     far.close()
     assert found[0] == found[1]
     assert len(found[0][0]) == 16

@@ -19,7 +19,7 @@ from source_programs import missing as missing_target
 
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import LOWERING_RULES
-from mb2fmu.compiler.program.program import Entry, Layout, Program
+from mb2fmu.compiler.program.program import EntryPoint, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.emit_c.operation_code import list_operation_files
 from mb2fmu.fmu.template_environment import read_packaged_file
@@ -40,7 +40,7 @@ POINTS = [
 
 def program() -> tuple[Program, list[str]]:
     """The value of every operation, then its slopes by each operand."""
-    b = ProgramBuilder(Layout(states=("x", "y", "z")))
+    b = ProgramBuilder(VariableLayout(states=("x", "y", "z")))
     x = [b.state(i) for i in range(3)]
     values, slopes, labels = [], [], []
     for row in ROWS:
@@ -105,7 +105,7 @@ def test_code_of_targets_is_the_operation(target, tmp_path) -> None:
     built, _ = program()
     operations = built.entries["rhs"]
     entries = {
-        "rhs": Entry("rhs", built.layout.states, operations.results[:3]),
+        "rhs": EntryPoint("rhs", built.layout.states, operations.results[:3]),
         "outputs": dataclasses.replace(operations, name="outputs"),
     }
     points = [np.array(padded(point)) for point in POINTS]
@@ -184,6 +184,6 @@ def test_the_documentation_lists_what_has_a_line() -> None:
 
 def test_units_carry_the_code_of_what_they_use() -> None:
     for op, files in ((Op.HYPOT, ("hypot.h",)), (Op.ATAN2, ())):
-        b = ProgramBuilder(Layout(states=("x", "y")))
+        b = ProgramBuilder(VariableLayout(states=("x", "y")))
         b.entry("rhs", ["x"], [b.binary(op, b.state(0), b.state(1))])
         assert list_operation_files(b.build()) == files

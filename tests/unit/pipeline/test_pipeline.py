@@ -20,7 +20,7 @@ from shorter_validations import shorten_validations, shorter_validations
 import mb2fmu
 from mb2fmu import pipeline, visualization
 from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
-from mb2fmu.fmu.interface import Target
+from mb2fmu.fmu.interface import FmuTarget
 from mb2fmu.pipeline.derivation.pipeline_options import (
     BuildOptions,
     ExportOptions,
@@ -226,7 +226,7 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
 def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
     asked: ExportOptions = {"method": "tmt", "constraints": "partition", "independent": ("q1", "q2"), "fmi": "3"}
     definition = SimpleNamespace(source=Path("models/andrews.py"), given={"m1": 0.5})
-    target = Target("3", "native")
+    target = FmuTarget("3", "native")
     built = SimpleNamespace(derivation=SimpleNamespace(definition=definition), interface=SimpleNamespace(target=target))
     typed = report_pages.format_run_command(built, {"n": 2}, asked)
     words = (

@@ -19,7 +19,7 @@ from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import Model, export, pipeline, pre
 from mb2fmu.pipeline.system_runs.system_run import simulate_monolithic_model
-from mb2fmu.systems import CoupledSystem, SystemMotion, read_component, simulate_system, wire_system
+from mb2fmu.systems import CoupledSystem, SystemTrajectories, read_component, simulate_system, wire_system
 
 STOP = 0.8
 Kind = Literal["Ball", "Box", "Whole"]
@@ -74,7 +74,7 @@ def truth() -> dict[str, npt.NDArray[np.float64]]:
     return simulate_monolithic_model(pipeline.derive(part("Whole")), np.linspace(0.0, STOP, 321))
 
 
-def coupled(units: dict[str, Path], step: float) -> tuple[SystemMotion, float]:
+def coupled(units: dict[str, Path], step: float) -> tuple[SystemTrajectories, float]:
     """The motion, and the largest error of the ball's height at the multiples of the step."""
     system = CoupledSystem("Leash")
     for kind, path in units.items():

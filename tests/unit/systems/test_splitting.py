@@ -16,7 +16,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, pipeline
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.pipeline.system_runs.split_run import simulate_split_start
+from mb2fmu.pipeline.system_runs.split_run import complete_split_settings
 from mb2fmu.systems.splitting import CutMethod, MechanismPart, SplittingSettings, cut_mechanism, make_part_mechanisms
 from mb2fmu.systems.splitting.splitting_settings import choose_bushing_stiffness
 from mb2fmu.systems.wired_system import CouplingError
@@ -99,7 +99,7 @@ def split(
     **settings: Any,
 ) -> tuple[Derivation, Coupled]:
     whole = pipeline.derive(model, arguments=arguments)
-    known = simulate_split_start(whole, at, way, SplittingSettings(**settings))
+    known = complete_split_settings(whole, at, way, SplittingSettings(**settings))
     return whole, Coupled(make_part_mechanisms(cut_mechanism(whole.mechanism, at, way, known), known))
 
 
@@ -207,10 +207,12 @@ def test_a_bushing_comes_near_to_its_constraint_as_it_stiffens() -> None:
 
 def test_a_constraint_is_cut_by_a_bushing_that_holds_also_if_nothing_is_said() -> None:
     """Neither the way nor a stiffness is named."""
-    chosen = simulate_split_start(pipeline.derive(springs(rigid=True)), ["level"], None, SplittingSettings(), step=0.01)
+    chosen = complete_split_settings(
+        pipeline.derive(springs(rigid=True)), ["level"], None, SplittingSettings(), step=0.01
+    )
     assert chosen.stiffness * 0.01**2 > 0.0
     assert chosen.damping > 0.0
-    assert chosen == simulate_split_start(
+    assert chosen == complete_split_settings(
         pipeline.derive(springs(rigid=True)), ["level"], "bushing", SplittingSettings(), step=0.01
     )
 
@@ -244,11 +246,11 @@ def test_a_joint_on_a_bushing_comes_near_to_the_joint_as_it_stiffens(
 def test_what_nobody_chose_of_an_element_follows_from_the_lightest_part(way: CutMethod, period: float) -> None:
     """A hundredth of its mass is k T²; what is chosen stays, and a part without mass is told."""
     whole = pipeline.derive(PENDULUM)
-    chosen = simulate_split_start(whole, ["P2"], way, SplittingSettings(delay=0.002), step=0.01)
+    chosen = complete_split_settings(whole, ["P2"], way, SplittingSettings(delay=0.002), step=0.01)
     assert chosen.stiffness * period**2 == pytest.approx(0.01 * 2.0)
     assert chosen.damping == pytest.approx(0.2 * np.sqrt(2.0 * chosen.stiffness))
     assert (
-        simulate_split_start(whole, ["P2"], way, SplittingSettings(delay=0.002, stiffness=5.0), step=0.01).stiffness
+        complete_split_settings(whole, ["P2"], way, SplittingSettings(delay=0.002, stiffness=5.0), step=0.01).stiffness
         == 5.0
     )
     massless = replace(whole.mechanism, bodies=tuple(replace(body, mass=sm.S.Zero) for body in whole.mechanism.bodies))

@@ -16,7 +16,7 @@ from mb2fmu.systems import (
     CoupledSystem,
     CouplingError,
     SteppingSettings,
-    SystemMotion,
+    SystemTrajectories,
     WiredSystem,
     read_component,
     system_simulation,
@@ -45,7 +45,7 @@ def joined(system: CoupledSystem) -> WiredSystem:
     return wire_system(system, [read_component(name, system.component_source(name)) for name in system.component_names])
 
 
-def error(motion: SystemMotion) -> float:
+def error(motion: SystemTrajectories) -> float:
     return float(np.max(np.abs(motion["left.x"] - exact(motion.time))))
 
 

@@ -18,7 +18,7 @@ from source_programs import load_jax_module
 from mb2fmu import Model, pipeline
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import Layout, Program
+from mb2fmu.compiler.program.program import Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.package import write_archive
@@ -28,7 +28,7 @@ from mb2fmu.pipeline.fmu_build.source_code_export import list_source_files
 from mb2fmu.targets.jax import print_jax_module
 from mb2fmu.targets.jax.jax_printing import JaxPrinter
 from mb2fmu.targets.jax.repeated_statements import find_repeated_statements
-from mb2fmu.targets.target_model_description import Quantity, SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "models"
@@ -162,7 +162,7 @@ def test_a_chain_in_loops_is_that_of_the_c_code():
 
 def there_and_back(n: int) -> Program:
     """Recurrences forward along x and backward, with a parameter, as a chain has them."""
-    b = ProgramBuilder(Layout(states=tuple(f"x{i}" for i in range(n)), parameters=("c",)))
+    b = ProgramBuilder(VariableLayout(states=tuple(f"x{i}" for i in range(n)), parameters=("c",)))
     c, s, forward = b.parameter(0), b.constant(0.5), []
     for k in range(n):
         s = b.add(b.unary(Op.TANH, b.mul(c, s)), b.state(k))
@@ -182,9 +182,9 @@ def test_derivatives_go_through_loops_forward_and_in_reverse():
 
     n = 200
     program, x = there_and_back(n), np.random.default_rng(7).uniform(-0.5, 0.5, n)
-    model = SourceModel(
-        "There", "", "a test", tuple(Quantity(f"x{i}", "") for i in range(n)), (), (Quantity("c", "", 0.8),),
-        (Quantity("last", ""),), 1.0, 0.1, 10, ((),), 1e-6,
+    model = TargetModelDescription(
+        "There", "", "a test", tuple(TargetQuantity(f"x{i}", "") for i in range(n)), (),
+        (TargetQuantity("c", "", 0.8),), (TargetQuantity("last", ""),), 1.0, 0.1, 10, ((),), 1e-6,
     )  # fmt: skip
     text = print_jax_module(program, model)
     assert text.count("scan(repeat_") >= 2

@@ -83,7 +83,9 @@ def errors(path: Path, *, planted: tuple[str, str] | None = None, stop: float = 
     last = {round(t): k for k, t in enumerate(tenths.tolist()) if abs(t - round(t)) < 1e-9}
     truth = simulate_monolithic_model(derivation, np.linspace(0.0, stop, 11), 1e-13)
     states = readers.states_in(source)
-    described_states = sorted(describe_native_fmi3_variables(derivation).of("state"), key=lambda v: v.index)
+    described_states = sorted(
+        describe_native_fmi3_variables(derivation).variables_from_sources("state"), key=lambda v: v.index
+    )
     owns = [v.name for v in described_states]
     # rumoca iterates no event at the start itself, but just behind it.
     first = 1 if "discrete Real stage" in source else 0

@@ -17,11 +17,11 @@ import sympy.physics.mechanics as me
 from click.testing import CliRunner
 from source_programs import compile_c
 
-from mb2fmu import Latch, Model, pipeline, validation
+from mb2fmu import LatchRecord, Model, pipeline, validation
 from mb2fmu.cli import commands
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import Layout, Table, read_initial_memory
+from mb2fmu.compiler.program.program import PiecewisePolynomial, VariableLayout, read_initial_memory
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.package import write_archive
@@ -76,7 +76,7 @@ def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path)
     write_archive(build.core, path)
     run = validation.form_experiment_numbers(derivation.definition)
     interface = build.interface
-    states = [v.name for v in sorted(interface.of("state"), key=lambda v: v.index)]
+    states = [v.name for v in sorted(interface.variables_from_sources("state"), key=lambda v: v.index)]
     assert names[1 : len(states) + 1] == states
     unit = validation.simulate_fmu(path, run, states, kind="CoSimulation")
     np.testing.assert_array_equal(table[:, 1 : len(states) + 1], unit.values)
@@ -159,8 +159,8 @@ def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path)
 
 @pytest.mark.skipif(OCTAVE is None, reason="octave-cli is not installed")
 def test_matlab_tables_are_those_of_the_program(tmp_path: Path) -> None:
-    b = ProgramBuilder(Layout(states=("x",)))
-    curve = Table("curve", (-1.0, 0.5, 1.0, 2.0), ((1.0, -2.0, 0.5), (0.3, 0.1, -0.7), (2.0, 0.0, 1.5)))
+    b = ProgramBuilder(VariableLayout(states=("x",)))
+    curve = PiecewisePolynomial("curve", (-1.0, 0.5, 1.0, 2.0), ((1.0, -2.0, 0.5), (0.3, 0.1, -0.7), (2.0, 0.0, 1.5)))
     b.entry("outputs", ("y", "slope"), [b.table(curve, order, b.state(0)) for order in (0, 1)])
     program, points = b.build(), (-1.5, -0.2, 0.5, 0.8, 1.0, 3.0)
     fixed = "\n".join(read_packaged_file("mb2fmu.targets.matlab", path).decode() for path in FIXED_FILES)
@@ -180,7 +180,7 @@ def test_matlab_experiment_moves_as_the_unit_does(tmp_path: Path) -> None:
     write_archive(build.core, path)
     name = derivation.definition.name
     text = octave(tmp_path, f"[t, x, y] = {name}_experiment(); printf('%.17g\\n', x');")
-    names = [v.name for v in sorted(build.interface.of("state"), key=lambda v: v.index)]
+    names = [v.name for v in sorted(build.interface.variables_from_sources("state"), key=lambda v: v.index)]
     unit = validation.simulate_fmu(
         path, validation.form_experiment_numbers(derivation.definition), names, kind="CoSimulation"
     )
@@ -225,7 +225,7 @@ def latched() -> Model:
     model = Model("Latched", me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 2)]))
     model.coordinate(x, 0.0, "m")
     model.speed(v, 1.0, "m/s")
-    model.add(Latch("catch", x - 1, close=x >= 1, within=1e-9))
+    model.add(LatchRecord("catch", x - 1, close=x >= 1, within=1e-9))
     return model
 
 

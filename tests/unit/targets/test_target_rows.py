@@ -12,7 +12,7 @@ import sympy.physics.mechanics as me
 from source_programs import EMITTERS, TARGETS, Point, missing, run_files
 
 from mb2fmu import Model, pipeline
-from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.file_tree import FileTree
@@ -21,7 +21,7 @@ from mb2fmu.targets import SOURCE_TARGETS, SourceTarget, format_targets_as_markd
 from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
 from mb2fmu.targets.julia import emit_julia_file
-from mb2fmu.targets.target_model_description import Quantity, SourceModel
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
 
 ROOT = Path(__file__).parents[3]
 ROWS = [pytest.param(row, id=row.name) for row in SOURCE_TARGETS.values()]
@@ -66,12 +66,14 @@ def test_the_comments_say_model_and_units(row: SourceTarget) -> None:
         assert parameter.unit in text
 
 
-def tiny(name: str, names: tuple[str, ...] = ("x",), description: str = "") -> tuple[ProgramBuilder, SourceModel]:
-    b = ProgramBuilder(Layout(states=names))
+def tiny(
+    name: str, names: tuple[str, ...] = ("x",), description: str = ""
+) -> tuple[ProgramBuilder, TargetModelDescription]:
+    b = ProgramBuilder(VariableLayout(states=names))
     b.entry("rhs", names, [b.neg(b.state(i)) for i in range(len(names))])
     b.entry("outputs", (), ())
-    states = tuple(Quantity(each, "m", 1.0, description=description) for each in names)
-    return b, SourceModel(name, description, "a hand", states, (), (), (), 1.0, 0.1, 10, ((),), 1e-6)
+    states = tuple(TargetQuantity(each, "m", 1.0, description=description) for each in names)
+    return b, TargetModelDescription(name, description, "a hand", states, (), (), (), 1.0, 0.1, 10, ((),), 1e-6)
 
 
 @pytest.mark.parametrize("target", TARGETS)

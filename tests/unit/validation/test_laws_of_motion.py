@@ -22,7 +22,7 @@ from mb2fmu.model import Model, ModelDefinition, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
-from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun, LawsOfMotion
+from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun, LawsOfMotionCheck
 from mb2fmu.validation.source_checks.random_points import RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics
@@ -53,7 +53,7 @@ def given(name: str) -> tuple[ModelDefinition, Mechanism]:
 
 
 @cache
-def laws(name: str) -> LawsOfMotion:
+def laws(name: str) -> LawsOfMotionCheck:
     """The laws in the words of the source objects."""
     definition, _ = given(name)
     with keep_mechanics_untouched(definition.mechanics):
@@ -62,7 +62,7 @@ def laws(name: str) -> LawsOfMotion:
         rows = SourceConstraints(parts, symbols, complex_step=False)
         points = RandomPointGenerator(definition, parts, symbols, rows)
         kinematics = None if parts.lagrangian else SourceKinematics(parts, symbols)
-        return LawsOfMotion(definition, symbols, rows, kinematics, (points.q_scale, points.u_scale))
+        return LawsOfMotionCheck(definition, symbols, rows, kinematics, (points.q_scale, points.u_scale))
 
 
 def shifted(mechanism: Mechanism, by: float, *, all_guesses: bool = True) -> Mechanism:

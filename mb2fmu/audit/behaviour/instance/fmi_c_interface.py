@@ -223,7 +223,7 @@ GUARD_ELEMENTS = 4
 """Guard elements behind each array that an FMU fills: they must stay unchanged."""
 
 
-class MemoryBlock:
+class GuardedArray:
     """An array for an FMU to fill, with a guarded margin behind it.
 
     Args:

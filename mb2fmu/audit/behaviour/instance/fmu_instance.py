@@ -21,11 +21,11 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     FmuLibrary,
     FmuMemoryFunctions,
     FreeCallback,
+    GuardedArray,
     IntermediateUpdateCallback,
     LoggerCallback2,
     LoggerCallback3,
     MeaninglessValueError,
-    MemoryBlock,
     RefusedCallError,
     StepResult,
     Value,
@@ -212,7 +212,7 @@ class FmuInstance:
         self.traps_lost = self.traps_lost or (enabled_traps & traps) != traps
         return status
 
-    def _read_block(self, name: str, status: int, *blocks: MemoryBlock) -> list[Any]:
+    def _read_block(self, name: str, status: int, *blocks: GuardedArray) -> list[Any]:
         """Return the content of the last array of a call; record faults of the write access."""
         for block in blocks:
             violation = block.find_violation(succeeded=status in {OK, WARNING})
@@ -328,7 +328,7 @@ class FmuInstance:
 
     def get_vector(self, name: str, size: int) -> list[float]:
         """Call a function that fills a vector of ``size`` numbers."""
-        block = MemoryBlock(c.c_double, size)
+        block = GuardedArray(c.c_double, size)
         self.must_call(name, block.array, c.c_size_t(size))
         return self._read_block(name, OK, block)
 
@@ -403,7 +403,7 @@ class FmuInstance:
 
     def get_output_derivatives(self, variables: Sequence[DescribedVariable], order: int) -> tuple[int, list[float]]:
         """Return derivatives of outputs by time."""
-        block = MemoryBlock(c.c_double, len(variables))
+        block = GuardedArray(c.c_double, len(variables))
         orders = _array(c.c_int, [order] * len(variables))
         name = "GetRealOutputDerivatives" if self.version == 2 else "GetOutputDerivatives"
         sizes = () if self.version == 2 else (c.c_size_t(len(variables)),)
@@ -448,12 +448,12 @@ class FmuInstance:
         references, count, total = group.references, c.c_size_t(len(group.variables)), group.total
         type_name, first_name = group.variables[0].type, group.variables[0].name
         if type_name == "Binary":
-            sizes, pointers = MemoryBlock(c.c_size_t, total), MemoryBlock(c.c_void_p, total)
+            sizes, pointers = GuardedArray(c.c_size_t, total), GuardedArray(c.c_void_p, total)
             self.must_call("GetBinary", references, count, sizes.array, pointers.array, c.c_size_t(total))
             contents = zip(self._read_block("GetBinary", OK, sizes, pointers), sizes.values(), strict=True)
             return [c.string_at(pointer, size) if pointer else b"" for pointer, size in contents]
         type_suffix, ctype = self.types[type_name]
-        block = MemoryBlock(ctype, total)
+        block = GuardedArray(ctype, total)
         size_arguments = () if self.version == 2 else (c.c_size_t(total),)
         self.must_call(f"Get{type_suffix}", references, count, block.array, *size_arguments)
         values = self._read_block(f"Get{type_suffix}", OK, block)
@@ -519,7 +519,7 @@ class FmuInstance:
     ) -> tuple[int, list[float]]:
         """Return directional (J v) or adjoint (vᵀ J) derivatives; scalars only."""
         size = len(knowns if adjoint else unknowns)
-        block = MemoryBlock(c.c_double, size)
+        block = GuardedArray(c.c_double, size)
         reference_arguments = (
             value_reference_array(unknowns),
             c.c_size_t(len(unknowns)),
@@ -567,7 +567,7 @@ class FmuInstance:
             raise MeaninglessValueError(
                 f"{self._state_function_name('Size')} reports that a state has {size.value} bytes"
             )
-        block = MemoryBlock(c.c_ubyte, size.value)
+        block = GuardedArray(c.c_ubyte, size.value)
         self.must_call(self._state_function_name("Serialize"), state, block.array, size)
         return bytes(self._read_block(self._state_function_name("Serialize"), OK, block))
 

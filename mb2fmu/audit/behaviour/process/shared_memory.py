@@ -82,7 +82,7 @@ class SharedMemoryChannel:
                 messages.append(message)
         return messages
 
-    def progress(self) -> tuple[int, int, int]:
+    def activity_counters(self) -> tuple[int, int, int]:
         """Return three counters, of which at least one changes with any activity."""
         used, calls, inside = struct.unpack_from("QQQ", self._memory)
         return used, calls, inside

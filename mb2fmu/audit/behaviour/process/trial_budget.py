@@ -102,7 +102,7 @@ class TrialBudget:
             raise TrialBudgetError(self.exhausted_reason)
 
     @contextmanager
-    def limit_share(self, fraction: float) -> Iterator[None]:
+    def limit_to_time_share(self, fraction: float) -> Iterator[None]:
         """Limit the block to a fraction of the trial's remaining time; end the block when it is spent.
 
         The trial itself goes on with the rest, unless that is spent, too.

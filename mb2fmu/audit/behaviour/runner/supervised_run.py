@@ -62,7 +62,7 @@ class _Supervisors:
     running: set[subprocess.Popen[str]] = field(default_factory=set)
     stopped: bool = False
 
-    def enter(self, process: subprocess.Popen[str]) -> None:
+    def register_process(self, process: subprocess.Popen[str]) -> None:
         """Add a process that was started."""
         self.running.add(process)
         if self.stopped:
@@ -101,7 +101,7 @@ class SupervisedRunResult:
     killed: int = 0
     runnable: bool = False
 
-    def absorb(self, other: SupervisedRunResult) -> None:
+    def merge(self, other: SupervisedRunResult) -> None:
         """Add the results of another part."""
         for name in ("observations", "skipped", "faults", "tried", "lacking"):
             getattr(self, name).extend(getattr(other, name))
@@ -217,9 +217,9 @@ def run_all_trials(
             for part_result in map_groups(
                 lambda group: _run_in_awkward_folder(archive, work_folder, group, request, supervisors), groups
             ):
-                result.absorb(part_result)
+                result.merge(part_result)
         if limits.valgrind and MEMORY_RULE in rules:
-            result.absorb(_run_under_valgrind(archive, work_folder, members, request, limits.valgrind, supervisors))
+            result.merge(_run_under_valgrind(archive, work_folder, members, request, limits.valgrind, supervisors))
     return result
 
 
@@ -379,7 +379,7 @@ def _run_supervisor(
         timer = threading.Timer(max(deadline - time.monotonic(), 0.0) + SUPERVISOR_GRACE_TIME, kill_supervisor)
         timer.daemon = True
         timer.start()
-        supervisors.enter(process)
+        supervisors.register_process(process)
         try:
             assert process.stdout is not None
             for line in process.stdout:

@@ -84,7 +84,7 @@ class Supervisor:
     needs_new_process: bool = False
     done: bool = False
 
-    def write_line(self, **fields: Any) -> None:
+    def send_output_line(self, **fields: Any) -> None:
         """Write one line to the auditor."""
         sys.stdout.write(json.dumps(fields) + "\n")
         sys.stdout.flush()
@@ -94,7 +94,7 @@ class Supervisor:
         interface = (self.last_begin or {}).get("begin", ": ").partition(": ")[0]
         if (rule, message) not in self.reported_actions and rule in self.request["rules"]:
             self.reported_actions.add((rule, message))
-            self.write_line(found=[rule, message, interface])
+            self.send_output_line(found=[rule, message, interface])
 
     # --- one process
 
@@ -161,7 +161,7 @@ class Supervisor:
             exit_code = process.poll()
             if exit_code is not None:
                 return _describe_exit(exit_code), ""
-            progress_now = self.channel.progress()
+            progress_now = self.channel.activity_counters()
             if progress_now != progress:
                 progress, last_progress_time, cpu_at_progress = (
                     progress_now,
@@ -210,7 +210,7 @@ class Supervisor:
                 self._clear_suspicion()
                 self.done, self.needs_new_process = "done" in line, "fresh" in line
                 continue
-            self.write_line(**line)
+            self.send_output_line(**line)
 
     def _clear_suspicion(self) -> None:
         """Report a suspected trial that now ended normally: an earlier trial had damaged the process."""
@@ -218,12 +218,12 @@ class Supervisor:
         if suspicion:
             rule, text, interface = suspicion
             text += "; tried alone it does not: something tried before has done the damage"
-            self.write_line(found=[rule, text, interface], killed=True)
+            self.send_output_line(found=[rule, text, interface], killed=True)
 
     def _report_end(self, ending: str, broken_limit: str) -> None:
         """Report a process that did not come to its end."""
         if self.last_begin is None:
-            self.write_line(fault=f"the trying process ended before the first probe: {ending}")
+            self.send_output_line(fault=f"the trying process ended before the first probe: {ending}")
             self.done = True
             return
         interface, _, title = self.last_begin["begin"].partition(": ")
@@ -231,7 +231,7 @@ class Supervisor:
         activity = f": {self.last_begin['at']}" if self.last_begin.get("at") else ""
         if broken_limit == "budget":
             place = f", in {function}" if is_in_call else ""
-            self.write_line(skipped=f"{interface}: {title}: the time is spent{place}")
+            self.send_output_line(skipped=f"{interface}: {title}: the time is spent{place}")
             self.done = True
             return
         if broken_limit == "auditor":
@@ -249,7 +249,7 @@ class Supervisor:
                 self.tried = [begin for begin in self.tried if begin != self.last_begin["begin"]]
                 return
             self.suspected_trials.pop(self.last_begin["begin"], None)
-        self.write_line(
+        self.send_output_line(
             found=[self._choose_broken_rule(broken_limit, ending, function, interface), text, interface], killed=True
         )
         reason = ""
@@ -261,7 +261,7 @@ class Supervisor:
             reason = f"it took {MAX_CRASHES} processes with it"
         if reason:
             self.ended_interfaces.append(interface)
-            self.write_line(ended=interface, why=reason)
+            self.send_output_line(ended=interface, why=reason)
 
     def _choose_suspected_rule(self, ending: str) -> str:
         """Return the rule of a crash that an earlier trial may have caused: traps end a process by themselves."""
@@ -276,9 +276,11 @@ class Supervisor:
                 f"{self.hanging_threads - 1} threads that it left running keep the processor busy while "
                 f"trying {title}{activity}"
             )
-            self.write_line(found=["life.leak", text, interface], killed=True)
+            self.send_output_line(found=["life.leak", text, interface], killed=True)
         else:
-            self.write_line(fault=f"{interface}: {title}: the auditor itself came to no end after {function}{activity}")
+            self.send_output_line(
+                fault=f"{interface}: {title}: the auditor itself came to no end after {function}{activity}"
+            )
 
     def _choose_broken_rule(self, broken_limit: str, ending: str, function: str, interface: str) -> str:
         """Return the rule broken by a crash or hang: the trial's own, unless it also happens without the trial."""
@@ -384,7 +386,7 @@ def main() -> None:
     try:
         while not supervisor.done and time.monotonic() < request["deadline"]:
             supervisor.run_worker()
-        supervisor.write_line(end=True)
+        supervisor.send_output_line(end=True)
     except (EOFError, KeyboardInterrupt, BrokenPipeError):
         shutil.rmtree(request["scratch"], ignore_errors=True)
         os._exit(1)

@@ -179,9 +179,9 @@ def _reduce_inputs(fixture: TrialFixture, refusal: RefusedCallError) -> bool:
 def _shorten_runs(fixture: TrialFixture, end: float, reason: str) -> bool:
     """Let all runs end before a time; return whether any part of them is left."""
     steps = int((end - fixture.start) / fixture.step * (1 - 1e-9)) - 1
-    if not 0 < steps < fixture.steps:
+    if not 0 < steps < fixture.affordable_step_count:
         return False
-    fixture.__dict__["steps"] = steps
+    fixture.__dict__["affordable_step_count"] = steps
     fixture.skipped.append(
         f"{fixture.interface}: the motion after t = {fixture.start + steps * fixture.step:.6g}: {reason}"
     )

@@ -65,7 +65,7 @@ def _check_size(
     fixture: TrialFixture, parameter: DescribedVariable, size: int, arrays: list[DescribedVariable]
 ) -> Iterator[RuleViolation]:
     """Yield faults after a structural parameter was set: in its value, or the number of elements of its arrays."""
-    place = fixture.locate(parameter)
+    place = fixture.format_finding_location(parameter)
     with fixture.open_instance() as instance:
         try:
             for value in (declared_dimension(parameter), size):  # as often as one likes
@@ -99,7 +99,7 @@ def _check_set_elements(
     fixture: TrialFixture, instance: FmuInstance, array: DescribedVariable, count: int, place: str
 ) -> Iterator[RuleViolation]:
     """Yield the first element that does not have the value it was set to; an array that is refused is no fault."""
-    step = 2.0**-6 * fixture.scale(array)
+    step = 2.0**-6 * fixture.typical_magnitude(array)
     values = tuple(fixture.clip_to_bounds(array, (index + 1) * step) for index in range(count))
     if instance.try_set(array, values) not in {OK, WARNING}:
         return
@@ -122,7 +122,7 @@ def _check_other_start_values(
     arrays = frozenset(list_sized_arrays(fixture, parameter))
     variables_with_start = [
         candidate
-        for candidate in fixture.variables
+        for candidate in fixture.variables_to_try
         if (candidate.initial == "exact" or candidate.causality == "input")
         and candidate not in arrays
         and candidate is not parameter
@@ -131,7 +131,7 @@ def _check_other_start_values(
         start = fixture.start_value(variable)
         if start is not None and not have_same_bits(start, value):
             message = f'it starts with {value!r} instead of {start!r} where "{parameter.name}" is {size}'
-            yield RuleViolation("value.structural", message, fixture.locate(variable))
+            yield RuleViolation("value.structural", message, fixture.format_finding_location(variable))
             return
 
 
@@ -139,7 +139,7 @@ def _count_elements(fixture: TrialFixture, array: DescribedVariable, parameter: 
     """Return the number of elements if a structural parameter has another value."""
     product = 1
     for dimension in array.dimensions:
-        if fixture.description.target(dimension.reference) is parameter:
+        if fixture.description.find_referenced_variable(dimension.reference) is parameter:
             product *= size
         else:
             product *= fixture.description.size(replace(array, dimensions=(dimension,)))
@@ -177,12 +177,14 @@ def list_size_parameters(fixture: TrialFixture) -> list[DescribedVariable]:
 
 def list_sized_arrays(fixture: TrialFixture, parameter: DescribedVariable) -> list[DescribedVariable]:
     """Return arrays that a structural parameter sizes."""
-    return [variable for variable in fixture.variables if _sizes_array(fixture, variable, parameter)]
+    return [variable for variable in fixture.variables_to_try if _sizes_array(fixture, variable, parameter)]
 
 
 def _sizes_array(fixture: TrialFixture, array: DescribedVariable, parameter: DescribedVariable) -> bool:
     """Return whether a structural parameter sizes any dimension of an array."""
-    return any(fixture.description.target(dimension.reference) is parameter for dimension in array.dimensions)
+    return any(
+        fixture.description.find_referenced_variable(dimension.reference) is parameter for dimension in array.dimensions
+    )
 
 
 def declared_dimension(parameter: DescribedVariable) -> int:
@@ -215,7 +217,7 @@ class _ResizedFmu:
 
     def read_elements(self, instance: FmuInstance) -> dict[DescribedVariable, tuple[Value, ...]]:
         """Return the values read, each variable as a tuple of elements."""
-        variables = self.fixture.variables
+        variables = self.fixture.variables_to_try
         values = zip(variables, instance.get(variables), strict=True)
         return {variable: value if isinstance(value, tuple) else (value,) for variable, value in values}
 
@@ -333,7 +335,7 @@ def _check_element_values(resized: _ResizedFmu) -> Iterator[RuleViolation]:
                 f"{wrong_elements[0] + 1} of {len(values)} that was set "
                 f"to {values[wrong_elements[0]]!r} is {elements[wrong_elements[0]]!r}"
             )
-            yield RuleViolation("value.structural", message, resized.fixture.locate(array))
+            yield RuleViolation("value.structural", message, resized.fixture.format_finding_location(array))
 
 
 def _choose_elements(size: int) -> list[int]:
@@ -375,7 +377,7 @@ def _compare_effects(
         _find_effect_pattern(declared, declared_array),
         _find_effect_pattern(resized, resized_array),
     )
-    by_name = {item.name: item for item in resized.fixture.variables}
+    by_name = {item.name: item for item in resized.fixture.variables_to_try}
     for (reading_index, variable), declared_effects in declared_pattern.items():
         resized_effects = resized_pattern.get((reading_index, by_name[variable.name]), {})
         difference = _find_effect_difference(
@@ -389,7 +391,7 @@ def _compare_effects(
                 "value.element",
                 f'with "{resized.parameter.name}" = {resized.size} its element {element + 1} {text} "{variable.name}"; '
                 f"with {declared.size}, as described, each does otherwise",
-                resized.fixture.locate(declared_array),
+                resized.fixture.format_finding_location(declared_array),
             )
             return
 

@@ -124,7 +124,7 @@ def _set_tunable_parameter(sequence: RandomCallSequence) -> None:
     """Change a random tunable parameter without bounds by a little."""
     variables = [
         candidate
-        for candidate in sequence.fixture.variables
+        for candidate in sequence.fixture.variables_to_try
         if candidate.causality == "parameter" and candidate.variability == "tunable"
     ]
     variables = [candidate for candidate in variables if not candidate.get("min") and not candidate.get("max")]
@@ -137,7 +137,7 @@ def _set_tunable_parameter(sequence: RandomCallSequence) -> None:
 
 def _read_variables(sequence: RandomCallSequence) -> None:
     """Read a random half of the variables in random order."""
-    chosen = [variable for variable in sequence.fixture.variables if sequence.random_source.random() < 0.5]
+    chosen = [variable for variable in sequence.fixture.variables_to_try if sequence.random_source.random() < 0.5]
     sequence.random_source.shuffle(chosen)
     sequence.instance.get(chosen)
 
@@ -145,9 +145,13 @@ def _read_variables(sequence: RandomCallSequence) -> None:
 def _read_in_initialization(sequence: RandomCallSequence) -> None:
     """Read what FMI 2 lets an FMU show in Initialization Mode: exact values, outputs, states and derivatives."""
     listed_ids = {
-        id(entry.variable) for name in ("Outputs", "Derivatives") for entry in sequence.fixture.description.listed(name)
+        id(entry.variable)
+        for name in ("Outputs", "Derivatives")
+        for entry in sequence.fixture.description.model_structure_entries(name)
     }
-    variables = [entry for entry in sequence.fixture.variables if entry.initial == "exact" or id(entry) in listed_ids]
+    variables = [
+        entry for entry in sequence.fixture.variables_to_try if entry.initial == "exact" or id(entry) in listed_ids
+    ]
     sequence.instance.get([entry for entry in variables if sequence.random_source.random() < 0.5])
 
 
@@ -330,7 +334,7 @@ def _is_discarded_in_usual_order(sequence: RandomCallSequence, refusal: RefusedC
         try:
             _repeat_action(sequence, instance, last_action)
             if refusal.function.startswith(_READ_FUNCTIONS):
-                instance.get(sequence.fixture.variables)
+                instance.get(sequence.fixture.variables_to_try)
         except RefusedCallError as error:
             return error.status == DISCARD
     return False
@@ -350,7 +354,7 @@ def _repeat_action(
 def try_random_call_sequences(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check random walks through the state machine, each with its own numbers; then a reset, and the ordinary run."""
     with fixture.open_instance() as instance:
-        expected = run_interface_type(fixture, instance, fixture.variables, steps=SHORT_RUN_STEPS)
+        expected = run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
     for seed in range(SEQUENCE_COUNT):
         with fixture.open_instance(name=b"walk%d" % seed) as instance:
             sequence = RandomCallSequence(fixture, instance, random.Random(seed), fixture.start)  # noqa: S311
@@ -377,8 +381,8 @@ def try_random_call_sequences(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 if sequence.saved_state:
                     instance.free_state(sequence.saved_state[0])  # type: ignore[arg-type]
             instance.reset()
-            run = run_interface_type(fixture, instance, fixture.variables, steps=SHORT_RUN_STEPS)
-        difference = find_first_difference(fixture.variables, expected, run)
+            run = run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
+        difference = find_first_difference(fixture.variables_to_try, expected, run)
         if difference:
             message = f'"{difference[0].name}" differs after a reset; {sequence.describe_last_calls()}'
             yield RuleViolation("life.order", message, fixture.interface)

@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
-from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown, parse_number
+from mb2fmu.audit.description.description_records import DescribedUnknown, DescribedVariable, parse_number
 from mb2fmu.audit.findings import RuleViolation
 
 PERIODIC_INTERVALS = frozenset({"constant", "fixed", "tunable", "changing", "countdown"})
@@ -62,7 +62,7 @@ def _check_repeated_ticks(
         if faults:
             return
         for variable in current_values:
-            previous_variable = fixture.description.target(variable.written.get("previous"))
+            previous_variable = fixture.description.find_referenced_variable(variable.written.get("previous"))
             if (
                 previous_variable
                 and previous_variable in current_values
@@ -73,7 +73,7 @@ def _check_repeated_ticks(
                     f'it is {current_values[previous_variable]!r} at a tick; "{variable.name}" was '
                     f"{previous_values[variable]!r} at the one before"
                 )
-                yield RuleViolation("clock.previous", message, fixture.locate(previous_variable))
+                yield RuleViolation("clock.previous", message, fixture.format_finding_location(previous_variable))
                 return
         previous_values = current_values
 
@@ -83,7 +83,7 @@ def _check_interval(fixture: TrialFixture, instance: FmuInstance, clock: Describ
     value, qualifier = c.c_double(float("nan")), c.c_int(-1)
     references = (c.c_uint * 1)(clock.reference or 0)
     status = instance.call("GetIntervalDecimal", references, c.c_size_t(1), c.byref(value), c.byref(qualifier))
-    place = fixture.locate(clock)
+    place = fixture.format_finding_location(clock)
     variability = clock.written.get("intervalVariability")
     if status not in {OK, WARNING}:
         if variability in {"changing", "countdown"}:
@@ -117,7 +117,7 @@ def _find_active_output_clock(fixture: TrialFixture, instance: FmuInstance) -> I
             status = instance.call("GetClock", (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1), is_active)
             if status in {OK, WARNING} and is_active[0]:
                 message = "it is still active after the discrete states were updated"
-                yield RuleViolation("clock.ticks", message, fixture.locate(clock))
+                yield RuleViolation("clock.ticks", message, fixture.format_finding_location(clock))
                 return
 
 
@@ -125,7 +125,7 @@ def _check_tick(
     fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable, values: dict[DescribedVariable, Value]
 ) -> Iterator[RuleViolation]:
     """Do one tick; values of its variables while it is active go to ``values``."""
-    place = fixture.locate(clock)
+    place = fixture.format_finding_location(clock)
     references, count = (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1)
     clocked = [
         variable for variable in fixture.description.variables
@@ -185,7 +185,7 @@ def try_clocked_variables_without_tick(fixture: TrialFixture) -> Iterator[RuleVi
             for variable, old, new in zip(clocked, initial_values or values_before, values_before, strict=True):
                 if not have_same_bits(old, new):
                     message = f"goes from {old!r} to {new!r} at the first event, where no clock ticks"
-                    yield RuleViolation("clock.ticks", message, fixture.locate(variable))
+                    yield RuleViolation("clock.ticks", message, fixture.format_finding_location(variable))
                     return
             for situation in ("no clock ticks", "its clock is set to inactive"):
                 if situation != "no clock ticks" and not _set_clock(instance, clock, active=False):
@@ -194,7 +194,7 @@ def try_clocked_variables_without_tick(fixture: TrialFixture) -> Iterator[RuleVi
                 for variable, old, new in zip(clocked, values_before, instance.get(clocked), strict=True):
                     if not have_same_bits(old, new):
                         message = f"goes from {old!r} to {new!r} in Event Mode, where {situation}"
-                        yield RuleViolation("clock.ticks", message, fixture.locate(variable))
+                        yield RuleViolation("clock.ticks", message, fixture.format_finding_location(variable))
                         return
 
 
@@ -246,7 +246,7 @@ def try_restoring_before_tick(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 message = (
                     f"is {new!r} after a tick was taken back by setting a state; it was {old!r} when that was kept"
                 )
-                yield RuleViolation("state.roundtrip", message, fixture.locate(variable))
+                yield RuleViolation("state.roundtrip", message, fixture.format_finding_location(variable))
                 return
 
 
@@ -260,7 +260,7 @@ STATE_CHANGES = (1.0, -1.0, 3.0)
 
 
 @register_trial("what ticks sample", "dependencies.missing", "clock.ticks", interfaces=("ModelExchange",))
-def try_sampled_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_clocked_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that clocked outputs and states list the states and inputs that change their values at a tick."""
     if len(fixture.states) != fixture.n_states:
         return
@@ -273,7 +273,7 @@ def try_sampled_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
             values = _read_after_tick(fixture, clock, outputs, known, value)
             if values and values[-1]:
                 message = f'it is still active after the discrete states were updated where "{known.name}" is {value!r}'
-                yield RuleViolation("clock.ticks", message, fixture.locate(clock))
+                yield RuleViolation("clock.ticks", message, fixture.format_finding_location(clock))
                 return
             for entry, old, new in zip(
                 entries, (base_values or ())[:-1], (values or base_values or ())[:-1], strict=True
@@ -288,15 +288,17 @@ def try_sampled_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     message = (
                         f'changes with "{known.name}" at a tick of "{clock.name}", which its dependencies leave out'
                     )
-                    yield RuleViolation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
+                    yield RuleViolation(
+                        "dependencies.missing", message, f"{fixture.interface}, {entry.location_in_file}"
+                    )
 
 
-def _list_sampled_unknowns(fixture: TrialFixture, clock: DescribedVariable) -> list[StructureUnknown]:
+def _list_sampled_unknowns(fixture: TrialFixture, clock: DescribedVariable) -> list[DescribedUnknown]:
     """Return outputs and clocked states of a clock whose dependencies are declared."""
     clocked_ids = set(map(id, _list_clocked_variables(fixture, clock)))
-    entries: dict[int, StructureUnknown] = {}
+    entries: dict[int, DescribedUnknown] = {}
     for name in ("Outputs", "ClockedStates"):
-        for entry in fixture.description.listed(name):
+        for entry in fixture.description.model_structure_entries(name):
             if id(entry.variable) in clocked_ids and entry.dependencies is not None:
                 entries.setdefault(id(entry.variable), entry)
     return list(entries.values())
@@ -307,13 +309,13 @@ def _iterate_changed_values(fixture: TrialFixture) -> Iterator[tuple[DescribedVa
     for state in fixture.states:
         start = fixture.start_value(state)
         if isinstance(start, float):
-            magnitude = max(abs(start), fixture.scale(state))
+            magnitude = max(abs(start), fixture.typical_magnitude(state))
             for value in (
                 *choose_value_changes(fixture, state, start),
                 *(start + factor * magnitude for factor in STATE_CHANGES),
             ):
                 yield state, fixture.clip_to_bounds(state, value)
-    for variable in fixture.variables:
+    for variable in fixture.variables_to_try:
         changed = (
             choose_other_value(fixture, variable, "tick", 0.3)
             if variable.causality == "input" and variable.type != "Clock"
@@ -353,7 +355,7 @@ def _is_clock_active(instance: FmuInstance, clock: DescribedVariable) -> bool:
 
 
 @register_trial("two ticks at one instant", "dependencies.missing", interfaces=("ModelExchange",))
-def try_two_ticks(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_clocked_state_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check clocked states by two ticks: the second changes one only if the first has changed something that it lists.
 
     Its knowns are its own and others' previous values, which importers cannot set: here time, inputs and continuous
@@ -369,7 +371,7 @@ def try_two_ticks(fixture: TrialFixture) -> Iterator[RuleViolation]:
         with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
             fixture.initialize(instance)
             instance.enter_event_mode()
-            variables = [*fixture.variables, *_list_clocked_variables(fixture, clock)]
+            variables = [*fixture.variables_to_try, *_list_clocked_variables(fixture, clock)]
             readings = [(instance.get(variables), instance.get(outputs))]
             while len(readings) < 3 and outputs and _set_clock(instance, clock, active=True):
                 fixture.settle_events(instance)
@@ -389,13 +391,15 @@ def try_two_ticks(fixture: TrialFixture) -> Iterator[RuleViolation]:
                         f'goes from {old!r} to {new!r} with a second tick of "{clock.name}" at one instant, where '
                     )
                     message += "nothing that its dependencies list had changed: they leave out what it does depend on"
-                    yield RuleViolation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
+                    yield RuleViolation(
+                        "dependencies.missing", message, f"{fixture.interface}, {entry.location_in_file}"
+                    )
 
 
 def _list_previous_holders(fixture: TrialFixture, indices: set[int]) -> set[int]:
     """Return variables that hold the previous values of others."""
     holders = (
-        fixture.description.target(variable.written.get("previous"))
+        fixture.description.find_referenced_variable(variable.written.get("previous"))
         for variable in fixture.description.variables
         if variable.index in indices
     )
@@ -407,7 +411,7 @@ def try_event_mode_without_event(fixture: TrialFixture) -> Iterator[RuleViolatio
     """Check FMI 3: entering and leaving Event Mode changes nothing if the step announced no event."""
     if fixture.description.version != 3 or not fixture.flag("hasEventMode"):
         return
-    variables = [candidate for candidate in fixture.variables if candidate.causality in {"local", "output"}]
+    variables = [candidate for candidate in fixture.variables_to_try if candidate.causality in {"local", "output"}]
     with fixture.open_instance(event_mode=True) as instance, suppress(RefusedCallError, SkippedTrialError):
         fixture.initialize(instance)
         for step_index in range(2):
@@ -424,7 +428,7 @@ def try_event_mode_without_event(fixture: TrialFixture) -> Iterator[RuleViolatio
                         f"goes from {old!r} to {new!r} by way of Event Mode, though the step reported "
                         f"that no event is due"
                     )
-                    yield RuleViolation("exchange.unannounced", message, fixture.locate(variable))
+                    yield RuleViolation("exchange.unannounced", message, fixture.format_finding_location(variable))
                     return
 
 
@@ -473,7 +477,7 @@ def try_variables_of_other_clocks(fixture: TrialFixture) -> Iterator[RuleViolati
                         message = (
                             f'goes from {old!r} to {new!r} with a tick of "{clock.name}", which is none of its clocks'
                         )
-                        yield RuleViolation("clock.ticks", message, fixture.locate(variable))
+                        yield RuleViolation("clock.ticks", message, fixture.format_finding_location(variable))
                         return
 
 
@@ -497,7 +501,7 @@ def try_reset_after_ticks(fixture: TrialFixture) -> Iterator[RuleViolation]:
     variables = list(
         dict.fromkeys(
             [
-                *fixture.variables,
+                *fixture.variables_to_try,
                 *(candidate for clock in clocks for candidate in _list_clocked_variables(fixture, clock)),
             ]
         )
@@ -514,5 +518,5 @@ def try_reset_after_ticks(fixture: TrialFixture) -> Iterator[RuleViolation]:
         for variable, expected, value in zip(variables, values_of_new, instance.get(variables), strict=True):
             if not have_same_bits(expected, value):
                 message = f"after ticks and a reset it is {value!r}, in a new instance {expected!r}"
-                yield RuleViolation("life.reset", message, fixture.locate(variable))
+                yield RuleViolation("life.reset", message, fixture.format_finding_location(variable))
                 return

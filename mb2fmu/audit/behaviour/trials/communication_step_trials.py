@@ -52,7 +52,7 @@ def list_continuous_variables(fixture: TrialFixture) -> list[DescribedVariable]:
     """Return continuous outputs and local variables."""
     return [
         variable
-        for variable in fixture.scalars
+        for variable in fixture.float_scalars
         if variable.causality in {"output", "local"} and variable.variability == "continuous"
     ]
 
@@ -61,7 +61,7 @@ def _list_discrete_variables(fixture: TrialFixture) -> list[DescribedVariable]:
     """Return the discrete outputs and locals, which must change as they do in Model Exchange."""
     return [
         variable
-        for variable in fixture.variables
+        for variable in fixture.variables_to_try
         if variable.causality in {"output", "local"} and variable.variability == "discrete"
     ]
 
@@ -92,7 +92,7 @@ def _find_largest_difference(
         magnitude = max(
             _largest_magnitude(first_run, index),
             _largest_magnitude(second_run, index),
-            1e-6 * fixture.scale(variable),
+            1e-6 * fixture.typical_magnitude(variable),
             term_magnitudes[index] if term_magnitudes else 0.0,
         )
         first, second = first_run.values[-1][index], second_run.values[-1][index]
@@ -116,7 +116,8 @@ def _term_magnitudes(
         return [0.0] * len(variables)
     states = instance.get_states(n_states)
     nominals = instance.get_vector("GetNominalsOfContinuousStates", n_states)
-    values_before, magnitudes, has_time = instance.get(variables), [0.0] * len(variables), fixture.start_time_check()
+    values_before, magnitudes = instance.get(variables), [0.0] * len(variables)
+    has_time = fixture.make_time_remaining_check()
     for index, (state, nominal) in enumerate(zip(states, nominals, strict=True)):
         magnitude = max(abs(state), 1e-3 * abs(nominal))  # as the integrator counts errors
         try:
@@ -140,7 +141,9 @@ def make_model_exchange_fixture(fixture: TrialFixture) -> TrialFixture | None:
         return None
     model_exchange = TrialFixture(fixture.library, "ModelExchange", fixture.folder, effort=fixture.effort)
     model_exchange.shared.parameter_sets = fixture.shared.parameter_sets
-    model_exchange.__dict__.update(step=fixture.step, steps=fixture.steps)  # both at the same points
+    model_exchange.__dict__.update(
+        step=fixture.step, affordable_step_count=fixture.affordable_step_count
+    )  # both at the same points
     return model_exchange
 
 
@@ -182,7 +185,7 @@ def try_partial_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
         if worst and worst[0] > _relative_tolerance(fixture):
             message = f"{way} over the same time move it by {worst[0]:.2g} of its size"
             message += f"; the tolerance is {fixture.tolerance or 1e-4:g}"
-            yield RuleViolation("steps.parts", message, fixture.locate(worst[1]))
+            yield RuleViolation("steps.parts", message, fixture.format_finding_location(worst[1]))
             return
 
 
@@ -262,7 +265,7 @@ def _compare_parameter_set(
         variable, point, gap = deviation
         message = f"at t = {own_run.times[point]:.6g} it differs by {gap:.2g} of its size from the same unit as "
         message += f"Model Exchange; the tolerance is {fixture.tolerance or 1e-4:g}"
-        yield RuleViolation("steps.exchange", message, fixture.locate(variable))
+        yield RuleViolation("steps.exchange", message, fixture.format_finding_location(variable))
         return
     yield from _find_discrete_difference(
         fixture, (own_run, reference_run, disturbed_run), len(variables), discrete_variables
@@ -279,7 +282,7 @@ def _run_from_disturbed_start(
         start = parameters.get(state, model_exchange.start_value(state))
         if state.initial == "exact" and isinstance(start, float):
             initial_values[state] = model_exchange.clip_to_bounds(
-                state, start + START_DISTURBANCE * model_exchange.scale(state)
+                state, start + START_DISTURBANCE * model_exchange.typical_magnitude(state)
             )
     if not initial_values:
         return None
@@ -325,7 +328,7 @@ def _find_deviation(
         magnitude = max(
             _largest_magnitude(own_run, index),
             _largest_magnitude(reference_run, index),
-            1e-6 * fixture.scale(variable),
+            1e-6 * fixture.typical_magnitude(variable),
             term_magnitudes[index],
         )
         differing_points, largest_error = 0, 0.0
@@ -379,7 +382,7 @@ def _find_discrete_difference(
                     f"at t = {own_run.times[point]:.6g} it is {own_value!r}, of the same unit as Model "
                     f"Exchange {reference_value!r}"
                 )
-                yield RuleViolation("steps.exchange", message, fixture.locate(variable))
+                yield RuleViolation("steps.exchange", message, fixture.format_finding_location(variable))
                 return
 
 
@@ -403,7 +406,7 @@ def values_agree(
     if isinstance(first, float) and isinstance(second, float):
         tolerance = factor * _relative_tolerance(fixture)
         return have_same_bits(first, second) or math.isclose(
-            first, second, rel_tol=tolerance, abs_tol=tolerance * fixture.scale(variable)
+            first, second, rel_tol=tolerance, abs_tol=tolerance * fixture.typical_magnitude(variable)
         )
     return have_same_bits(first, second)
 
@@ -446,7 +449,7 @@ MAX_STEPS_TO_STOP = 200
 @register_trial("steps to the stop time that it was told", "steps.stop", "life.reset", interfaces=CO_SIMULATION)
 def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that steps, added up with round-off, reach the stop time; and that a reset forgets it."""
-    step_count = min(fixture.steps, MAX_STEPS_TO_STOP)
+    step_count = min(fixture.affordable_step_count, MAX_STEPS_TO_STOP)
     stop_time = fixture.start + step_count * fixture.step
     with fixture.open_instance() as instance:
         _enter_step_mode(fixture, instance, stop_time)
@@ -522,24 +525,24 @@ def try_wrong_communication_point(fixture: TrialFixture) -> Iterator[RuleViolati
 def try_values_set_between_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set in Step Mode are read after the next step."""
     variables = [*fixture.inputs, *fixture.select_scalars("parameter", variability="tunable")]
-    has_time = fixture.start_time_check()
+    has_time = fixture.make_time_remaining_check()
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
         do_communication_step(fixture, instance, fixture.start, fixture.step)
         for index, variable in enumerate(variables):
-            if not has_time() or index + 2 > max(fixture.steps, 2):
+            if not has_time() or index + 2 > max(fixture.affordable_step_count, 2):
                 return
             value = fixture.choose_near_start(variable, 0.03)
             if instance.try_set(variable, value) not in {OK, WARNING}:
                 if variable.causality == "input":
                     message = f"setting it to {value:.6g} is refused between steps"
-                    yield RuleViolation("value.set", message, fixture.locate(variable))
+                    yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
                 continue
             do_communication_step(fixture, instance, fixture.start + (index + 1) * fixture.step, fixture.step)
             read_value = instance.get([variable])[0]
             if isinstance(read_value, float) and not math.isclose(value, read_value, rel_tol=1e-13, abs_tol=1e-300):
                 message = f"set to {value!r} between two steps, read as {read_value!r} after the second"
-                yield RuleViolation("value.set", message, fixture.locate(variable))
+                yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
 
 
 @register_trial("steps with event mode", "flags.true", interfaces=CO_SIMULATION)
@@ -568,13 +571,13 @@ def try_early_return_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]
     """Check that steps that end before their end say earlyReturn (FMI 3), up to the stop time: events come late."""
     if fixture.description.version != 3 or not fixture.flag("hasEventMode"):
         return
-    has_time, time = fixture.start_time_check(), fixture.start
+    has_time, time = fixture.make_time_remaining_check(), fixture.start
     with (
         suppress(RefusedCallError, SkippedTrialError, NoInstanceError),
         fixture.open_instance(event_mode=True, allow_early_return=True) as instance,
     ):
         fixture.initialize(instance)
-        for step_index in range(fixture.steps):
+        for step_index in range(fixture.affordable_step_count):
             end_time = fixture.start + (step_index + 1) * fixture.step
             for _ in range(MAX_SIMULTANEOUS_EVENTS):
                 result = do_communication_step(fixture, instance, time, end_time - time)

@@ -33,7 +33,7 @@ from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     list_points_of_motion,
     move_to_point,
 )
-from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown
+from mb2fmu.audit.description.description_records import DescribedUnknown, DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
 
 DEPENDENCY_RULES = (
@@ -48,8 +48,8 @@ def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation
     entries = [
         entry
         for list_name in ("Outputs", "Derivatives", "EventIndicators")
-        for entry in fixture.description.listed(list_name)
-        if entry.variable in fixture.scalar_set
+        for entry in fixture.description.model_structure_entries(list_name)
+        if entry.variable in fixture.float_scalar_set
     ]
     if not entries or len(fixture.states) != fixture.n_states:
         return
@@ -59,11 +59,11 @@ def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation
     knowns = [
         *fixture.states,
         *fixture.inputs,
-        *([independent] if independent in fixture.scalar_set and independent else []),
+        *([independent] if independent in fixture.float_scalar_set and independent else []),
     ]
     evaluated = 0
     parameters = fixture.select_scalars("parameter")
-    has_time = fixture.start_time_check()
+    has_time = fixture.make_time_remaining_check()
     for phase in range(4):
         if not has_time():
             break
@@ -145,7 +145,7 @@ def _iterate_changed_points(
             changed_values = (*point.inputs[:index], value, *point.inputs[index + 1 :])
             yield input_variable, EvaluationPoint(point.time, point.states, changed_values), value - point.inputs[index]
     independent = fixture.description.independent
-    if independent is not None and independent in fixture.scalar_set:
+    if independent is not None and independent in fixture.float_scalar_set:
         for delay in (0.3 * fixture.step, 1.7 * fixture.step):
             if point.time + delay < next_event_time:
                 yield independent, EvaluationPoint(point.time + delay, point.states, point.inputs), delay
@@ -173,7 +173,7 @@ def _record_effects_at_point(
 
 
 def _check_tunable_parameters(
-    fixture: TrialFixture, entries: Sequence[StructureUnknown], unknowns: Sequence[DescribedVariable]
+    fixture: TrialFixture, entries: Sequence[DescribedUnknown], unknowns: Sequence[DescribedVariable]
 ) -> Iterator[RuleViolation]:
     """Check tunable parameters, which are knowns in FMI 3: another value, then the same point."""
     tunable_parameters = fixture.select_scalars("parameter", variability="tunable")
@@ -220,7 +220,7 @@ def _record_tuning_effects(
             try:
                 read_with = partial(_read_with_parameter, fixture, instance, point, unknowns, parameter)
                 values_after = read_with(value)
-                if fixture.description.listed("EventIndicators"):
+                if fixture.description.model_structure_entries("EventIndicators"):
                     restored, after_small_change = (
                         read_with(old_value),
                         read_with(old_value + SMALL_FRACTION * (value - old_value)),
@@ -271,17 +271,17 @@ def try_initial_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check initial unknowns in Initialization Mode."""
     entries = [
         variable
-        for variable in fixture.description.listed("InitialUnknowns")
-        if variable.variable in fixture.scalar_set
+        for variable in fixture.description.model_structure_entries("InitialUnknowns")
+        if variable.variable in fixture.float_scalar_set
     ]
     if not entries:
         return
     knowns = [
-        variable for variable in fixture.scalars
+        variable for variable in fixture.float_scalars
         if (variable.causality == "input" and variable.variability in {"continuous", "discrete"})
         or (variable.initial == "exact" and variable.variability != "constant" and variable.causality != "independent")
     ]  # fmt: skip
-    effects, evaluated, has_time = ChangeEffects(), 0, fixture.start_time_check()
+    effects, evaluated, has_time = ChangeEffects(), 0, fixture.make_time_remaining_check()
     for phase in range(4):
         if phase > 1 and not has_time():
             break
@@ -304,7 +304,7 @@ def _record_initial_effects(
     instance: FmuInstance,
     phase: int,
     knowns: Sequence[DescribedVariable],
-    entries: Sequence[StructureUnknown],
+    entries: Sequence[DescribedUnknown],
     effects: ChangeEffects,
 ) -> None:
     """Change every known at one set of start values."""
@@ -350,8 +350,8 @@ def try_dependencies_within_steps(fixture: TrialFixture) -> Iterator[RuleViolati
     """Check Co-Simulation: an output that an input changes within a tiny step depends on it directly."""
     outputs = [
         entry
-        for entry in fixture.description.listed("Outputs")
-        if entry.variable in fixture.scalar_set and entry.dependencies is not None
+        for entry in fixture.description.model_structure_entries("Outputs")
+        if entry.variable in fixture.float_scalar_set and entry.dependencies is not None
     ]
     if (
         not outputs
@@ -378,11 +378,13 @@ def try_dependencies_within_steps(fixture: TrialFixture) -> Iterator[RuleViolati
         for index in suspects:
             if min(effects_in_smaller_step[index][1], default=0.0) > 0.5 * min(effects[index][1]):
                 message = f'changes with "{known.name}" without time going by, which its dependencies leave out'
-                yield RuleViolation("dependencies.missing", message, f"{fixture.interface}, {outputs[index].place}")
+                yield RuleViolation(
+                    "dependencies.missing", message, f"{fixture.interface}, {outputs[index].location_in_file}"
+                )
 
 
 def _measure_immediate_effects(
-    fixture: TrialFixture, known: DescribedVariable, outputs: Sequence[StructureUnknown], step_size: float
+    fixture: TrialFixture, known: DescribedVariable, outputs: Sequence[DescribedUnknown], step_size: float
 ) -> list[tuple[float, list[float]]]:
     """Return each output's size after two ``step_size`` steps, and its change by an input changed between them."""
     readings = []
@@ -432,7 +434,7 @@ def has_visibly_changed(before: Value, after: Value, magnitude: float = 0.0) -> 
 
 
 def find_undeclared_dependencies(
-    fixture: TrialFixture, entries: Sequence[StructureUnknown], knowns: Sequence[DescribedVariable],
+    fixture: TrialFixture, entries: Sequence[DescribedUnknown], knowns: Sequence[DescribedVariable],
     set_values: Callable[[Mapping[DescribedVariable, Value]], None], read_unknowns: Reader,
 ) -> Iterator[RuleViolation]:  # fmt: skip
     """Yield undeclared dependencies: the unknown changes with a known, and is restored with it.
@@ -445,10 +447,12 @@ def find_undeclared_dependencies(
         read_unknowns: Reads the unknowns.
     """
     reported: set[tuple[int, int]] = set()
-    are_all_scalar = all(item.variable in fixture.scalar_set for item in entries)
-    has_time = fixture.start_time_check()
+    are_all_scalar = all(item.variable in fixture.float_scalar_set for item in entries)
+    has_time = fixture.make_time_remaining_check()
     for known in knowns:
-        for spread in RELATIVE_SPREADS if not (are_all_scalar and known in fixture.scalar_set) and has_time() else ():
+        for spread in (
+            RELATIVE_SPREADS if not (are_all_scalar and known in fixture.float_scalar_set) and has_time() else ()
+        ):
             changed_value = choose_other_value(fixture, known, "dependencies", spread)
             start_value = fixture.start_value(known)
             if changed_value is None or start_value is None:
@@ -467,7 +471,9 @@ def find_undeclared_dependencies(
                     set_values({known: start_value})
                 continue
             for entry, before, after, restored in zip(entries, *readings, strict=True):
-                if entry.variable is None or (entry.variable in fixture.scalar_set and known in fixture.scalar_set):
+                if entry.variable is None or (
+                    entry.variable in fixture.float_scalar_set and known in fixture.float_scalar_set
+                ):
                     continue  # by other trials, more thoroughly
                 key = entry.variable.index, known.index
                 if key in reported or any(known is item for item in entry.targets):
@@ -479,10 +485,10 @@ def find_undeclared_dependencies(
                 yield RuleViolation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
 
 
-def _list_declared_unknowns(fixture: TrialFixture, *list_names: str) -> list[StructureUnknown]:
+def _list_declared_unknowns(fixture: TrialFixture, *list_names: str) -> list[DescribedUnknown]:
     """Return unknowns whose dependencies are declared and that are tried."""
-    tried_variables = frozenset(fixture.variables)
-    entries = [entry for list_name in list_names for entry in fixture.description.listed(list_name)]
+    tried_variables = frozenset(fixture.variables_to_try)
+    entries = [entry for list_name in list_names for entry in fixture.description.model_structure_entries(list_name)]
     return [entry for entry in entries if entry.variable in tried_variables and entry.dependencies is not None]
 
 
@@ -490,7 +496,7 @@ def _list_declared_unknowns(fixture: TrialFixture, *list_names: str) -> list[Str
 def try_initial_typed_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check the dependencies of initial unknowns on parameters, inputs and start values of all types."""
     entries = _list_declared_unknowns(fixture, "InitialUnknowns")
-    knowns = [variable for variable in fixture.variables if can_be_set_at_start(variable)]
+    knowns = [variable for variable in fixture.variables_to_try if can_be_set_at_start(variable)]
     if not entries or not knowns:
         return
     with fixture.open_instance() as instance, suppress(SkippedTrialError):
@@ -510,7 +516,7 @@ def try_typed_dependencies_at_events(fixture: TrialFixture) -> Iterator[RuleViol
     entries = _list_declared_unknowns(fixture, "Outputs", "Derivatives")
     knowns = [
         variable
-        for variable in fixture.variables
+        for variable in fixture.variables_to_try
         if (variable.causality == "input" and variable.type != "Clock")
         or (
             fixture.description.version == 3 and variable.causality == "parameter" and variable.variability == "tunable"
@@ -525,6 +531,6 @@ def try_typed_dependencies_at_events(fixture: TrialFixture) -> Iterator[RuleViol
         yield from find_undeclared_dependencies(fixture, entries, knowns, instance.set, _make_reader(instance, entries))
 
 
-def _make_reader(instance: FmuInstance, entries: Sequence[StructureUnknown]) -> Reader:
+def _make_reader(instance: FmuInstance, entries: Sequence[DescribedUnknown]) -> Reader:
     """Read the unknowns of these entries."""
     return lambda: instance.get([entry.variable for entry in entries if entry.variable])

@@ -74,7 +74,7 @@ EVENT_RULES = ("exchange.values_changed", "exchange.reinit", "exchange.values_fl
 
 
 @register_trial("events of whole runs", *EVENT_RULES, interfaces=MODEL_EXCHANGE)
-def try_event_jumps(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_discrete_update_flags(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Compare states, nominal values and indicators before and after each event with the flags."""
     events = _collect_events(fixture)
     if not events:
@@ -96,7 +96,7 @@ def try_event_jumps(fixture: TrialFixture) -> Iterator[RuleViolation]:
             written = fixture.states[index].written.get("reinit")
             declaration = "says reinit=false" if written else "has no reinit, which means false"
             message = f"an event changes it, but it {declaration}"
-            yield RuleViolation("exchange.reinit", message, fixture.locate(fixture.states[index]))
+            yield RuleViolation("exchange.reinit", message, fixture.format_finding_location(fixture.states[index]))
 
 
 def _check_event_flags(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> Iterator[RuleViolation]:
@@ -147,7 +147,7 @@ def _check_chatter(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> I
 def _list_discrete_variables(fixture: TrialFixture) -> list[DescribedVariable]:
     """Return variables that change at events only."""
     return [
-        variable for variable in fixture.variables
+        variable for variable in fixture.variables_to_try
         if variable.variability == "discrete" and variable.causality in {"local", "output"}
     ]  # fmt: skip
 
@@ -203,7 +203,7 @@ def try_further_event_iteration(fixture: TrialFixture) -> Iterator[RuleViolation
         integration = ModelExchangeIntegration(fixture, instance, fixture.start, 1e-4, initial_update.next_time)
         integration.observe_event = check_further_update
         try:
-            integration.advance(fixture.start + fixture.steps * fixture.step)
+            integration.advance(fixture.start + fixture.affordable_step_count * fixture.step)
         except TrialBudgetError:
             raise
         except SkippedTrialError:
@@ -234,19 +234,21 @@ def try_values_across_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 if (
                     isinstance(event_value, float)
                     and isinstance(later_value, float)
-                    and not _agree(event_value, later_value, fixture.scale(variable))
+                    and not _agree(event_value, later_value, fixture.typical_magnitude(variable))
                 ):
                     message = (
                         f"at t = {integration.time:.6g} it is {event_value:.9g} in Event Mode, when no "
                         "further iteration "
                     )
                     message += f"is needed, and {later_value:.9g} in Continuous-Time Mode at the same point"
-                    observations.append(RuleViolation("exchange.pure", message, fixture.locate(variable)))
+                    observations.append(
+                        RuleViolation("exchange.pure", message, fixture.format_finding_location(variable))
+                    )
 
         integration = start_integration(fixture, instance, 1e-4)
         integration.observe_event, integration.after_event = record_values, compare
         try:
-            integration.advance(fixture.start + fixture.steps * fixture.step)
+            integration.advance(fixture.start + fixture.affordable_step_count * fixture.step)
         except TrialBudgetError:
             raise
         except SkippedTrialError:
@@ -280,8 +282,8 @@ def try_event_mode_between_events(fixture: TrialFixture) -> Iterator[RuleViolati
         with fixture.open_instance() as instance:
             first_event_time = initialize_model_exchange(fixture, instance, _choose_excitation(fixture, number))
             integration = ModelExchangeIntegration(fixture, instance, fixture.start, 1e-6, first_event_time)
-            check_interval = max(1, fixture.steps // MAX_CHECKED_POINTS)
-            for step_index in range(fixture.steps):
+            check_interval = max(1, fixture.affordable_step_count // MAX_CHECKED_POINTS)
+            for step_index in range(fixture.affordable_step_count):
                 try:
                     integration.advance(fixture.start + (step_index + 1) * fixture.step)
                 except TrialBudgetError:
@@ -318,7 +320,7 @@ def _find_quantity_changed_by_event(
 ) -> str:
     """Return the name of a quantity that an event changes although nothing was due; empty if none does."""
     values_before = _read_discrete_and_states(fixture, instance)
-    integration.interrupt({})
+    integration.set_inputs_at_event({})
     return _find_first_changed_name(fixture, values_before, _read_discrete_and_states(fixture, instance))
 
 
@@ -372,7 +374,7 @@ def try_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     if not time_events:
         fixture.mark_inapplicable("exchange.next_event", "no time event was seen")
         return
-    variables = [variable for variable in fixture.variables if variable.causality in {"local", "output"}]
+    variables = [variable for variable in fixture.variables_to_try if variable.causality in {"local", "output"}]
     if not variables:
         fixture.mark_inapplicable("exchange.next_event", "it has no variables that could change")
         return
@@ -402,7 +404,9 @@ def try_late_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     for state in fixture.states:
         start = fixture.start_value(state)
         if state.initial == "exact" and isinstance(start, float):
-            initial_values[state] = fixture.clip_to_bounds(state, start + _START_CHANGE * fixture.scale(state))
+            initial_values[state] = fixture.clip_to_bounds(
+                state, start + _START_CHANGE * fixture.typical_magnitude(state)
+            )
     if not initial_values:
         return
     with fixture.open_instance() as instance:

@@ -19,7 +19,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     OK,
     WARNING,
-    MemoryBlock,
+    GuardedArray,
     RefusedCallError,
     Value,
     status_name,
@@ -52,7 +52,7 @@ def try_reading_order(fixture: TrialFixture) -> Iterator[RuleViolation]:
         fixture.initialize(instance)
         if fixture.interface == "CoSimulation":
             instance.must_step(fixture.start, fixture.step)
-        for group in _group_by_type(fixture.variables):
+        for group in _group_by_type(fixture.variables_to_try):
             sample = group[:MAX_SINGLE_READS]
             together = instance.get(sample)
             reads = {
@@ -71,7 +71,7 @@ def try_reading_order(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 )
                 if differing is not None:
                     message = f"is {together[differing]!r} read together, and {values[differing]!r} read {way}"
-                    yield RuleViolation("value.order", message, fixture.locate(sample[differing]))
+                    yield RuleViolation("value.order", message, fixture.format_finding_location(sample[differing]))
                     return
 
 
@@ -83,7 +83,7 @@ def try_empty_lists(fixture: TrialFixture) -> Iterator[RuleViolation]:
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
         for verb in ("Get", "Set"):
-            block, no_references = MemoryBlock(c_type, 0), (c.c_uint * 1)()
+            block, no_references = GuardedArray(c_type, 0), (c.c_uint * 1)()
             status = instance.call(f"{verb}{name}", no_references, c.c_size_t(0), block.array, *size_arguments)
             violation = block.find_violation(succeeded=True)
             if violation or status not in {OK, WARNING}:
@@ -109,21 +109,21 @@ def try_setting_inputs_again(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     fixture.settle_events(instance, after_initialization=True)
                 variables = list_inputs(fixture)[:MAX_SINGLE_READS]
             values = dict(zip(variables, instance.get(variables), strict=True))
-            values_before = instance.get(fixture.variables)
+            values_before = instance.get(fixture.variables_to_try)
             for _ in range(2):
                 for candidate, value in values.items():
                     if instance.try_set(candidate, value) not in {OK, WARNING}:
                         return
-            values_after = instance.get(fixture.variables)
-        for variable, first, second in zip(fixture.variables, values_before, values_after, strict=True):
+            values_after = instance.get(fixture.variables_to_try)
+        for variable, first, second in zip(fixture.variables_to_try, values_before, values_after, strict=True):
             is_small = (
                 isinstance(first, float)
                 and isinstance(second, float)
-                and abs(first - second) < 1e-6 * fixture.scale(variable)
+                and abs(first - second) < 1e-6 * fixture.typical_magnitude(variable)
             )
             if not (_agree(first, second) or is_small):  # what is iterated may change a little
                 message = f"goes from {first!r} to {second!r} where inputs and start values are set to what they are"
-                yield RuleViolation("value.twice", message, fixture.locate(variable))
+                yield RuleViolation("value.twice", message, fixture.format_finding_location(variable))
                 return
 
 
@@ -147,7 +147,7 @@ def try_setting_all_at_once(fixture: TrialFixture) -> Iterator[RuleViolation]:
             for (variable, value), read_value in zip(values.items(), read_values, strict=True):
                 if not _agree(value, read_value):
                     message = f"set to {value!r} by one call with others of its type, it is read as {read_value!r}"
-                    yield RuleViolation("value.set", message, fixture.locate(variable))
+                    yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
                     return
 
 
@@ -208,25 +208,29 @@ def try_tuning_parameters(fixture: TrialFixture) -> Iterator[RuleViolation]:
             )
             if unchanged is None or set_initially is None or set_later is None:
                 continue
-            other_variables = [parameter for parameter in fixture.variables if parameter is not variable]
+            other_variables = [parameter for parameter in fixture.variables_to_try if parameter is not variable]
             if find_first_difference(other_variables, unchanged, set_initially) and not find_first_difference(
                 other_variables, unchanged, set_later
             ):
                 message = f"set to {value!r} after the initialization, it is read so, and nothing moves in another way"
-                yield RuleViolation("value.tunable", message, fixture.locate(variable))
+                yield RuleViolation("value.tunable", message, fixture.format_finding_location(variable))
 
 
 def _run_with_parameter(
     fixture: TrialFixture, variable: DescribedVariable, value: Value, moment: str
 ) -> ShortRun | None:
     """Do a few steps with another value of a parameter and read all others; None if the FMU refuses."""
-    other_variables = [candidate for candidate in fixture.variables if candidate is not variable]
+    other_variables = [candidate for candidate in fixture.variables_to_try if candidate is not variable]
     with fixture.open_instance() as instance, suppress(SkippedTrialError):
         fixture.initialize(instance, initial_values={variable: value} if moment == "initially" else {})
         if fixture.interface == "CoSimulation":
             instance.set({variable: value} if moment == "later" else {})
             return run_co_simulation(
-                fixture, instance, other_variables, steps=min(STEPS_AFTER_CHANGE, fixture.steps), include_start=False
+                fixture,
+                instance,
+                other_variables,
+                steps=min(STEPS_AFTER_CHANGE, fixture.affordable_step_count),
+                include_start=False,
             )
         instance.enter_event_mode()
         instance.set({variable: value} if moment == "later" else {})
@@ -234,7 +238,7 @@ def _run_with_parameter(
         instance.leave_event_mode()
         integration = ModelExchangeIntegration(fixture, instance, fixture.start, 1e-6, next_event_time)
         run = ShortRun()
-        for step_index in range(min(STEPS_AFTER_CHANGE, fixture.steps)):
+        for step_index in range(min(STEPS_AFTER_CHANGE, fixture.affordable_step_count)):
             integration.advance(fixture.start + (step_index + 1) * fixture.step)
             run.values.append(instance.get(other_variables))
         return run
@@ -262,14 +266,14 @@ def try_setting_in_event_mode(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 for (variable, value), read_value in zip(values.items(), instance.get(list(values)), strict=True):
                     if not _agree(value, read_value):
                         message = f"set to {value!r} in Event Mode, it is read as {read_value!r} {moment} the update"
-                        yield RuleViolation("value.set", message, fixture.locate(variable))
+                        yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
                         return
 
 
 @register_trial("reading at each step, and only at the end", "value.pure", interfaces=("CoSimulation",))
 def try_reading_without_effect(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that reading changes nothing."""
-    steps = min(fixture.steps, MAX_READ_STEPS)
+    steps = min(fixture.affordable_step_count, MAX_READ_STEPS)
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
         for step_index in range(steps):
@@ -282,14 +286,14 @@ def try_reading_without_effect(fixture: TrialFixture) -> Iterator[RuleViolation]
                 include_start=False,
             )
             for _ in range(3):
-                instance.get(fixture.variables)
-        read_often = instance.get(fixture.variables)
+                instance.get(fixture.variables_to_try)
+        read_often = instance.get(fixture.variables_to_try)
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
         run_co_simulation(fixture, instance, (), steps=steps, include_start=False)
-        read_once = instance.get(fixture.variables)
-    for variable, first, second in zip(fixture.variables, read_once, read_often, strict=True):
+        read_once = instance.get(fixture.variables_to_try)
+    for variable, first, second in zip(fixture.variables_to_try, read_once, read_often, strict=True):
         if not _agree(first, second):
             message = f"is {first!r} at the end, and {second!r} where everything was read at each step"
-            yield RuleViolation("value.pure", message, fixture.locate(variable))
+            yield RuleViolation("value.pure", message, fixture.format_finding_location(variable))
             return

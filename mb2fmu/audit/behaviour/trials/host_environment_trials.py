@@ -58,7 +58,7 @@ def try_floating_point_traps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     trapping_fixture = replace(fixture, library=replace(fixture.library, traps=trap_mask))
     traps_lost = False
     with trapping_fixture.open_instance() as instance:
-        run_interface_type(trapping_fixture, instance, fixture.variables, steps=2)
+        run_interface_type(trapping_fixture, instance, fixture.variables_to_try, steps=2)
         traps_lost = instance.traps_lost
     for variable in fixture.inputs[:1]:
         with trapping_fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
@@ -80,7 +80,7 @@ def try_upward_rounding(fixture: TrialFixture) -> Iterator[RuleViolation]:
     library = load_c_math_library()
     if upward is None or library is None or fixture.flag("needsExecutionTool"):
         return
-    variables = fixture.variables
+    variables = fixture.variables_to_try
     with fixture.open_instance() as instance:
         expected_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
     library.fesetround(upward)
@@ -99,7 +99,7 @@ def try_upward_rounding(fixture: TrialFixture) -> Iterator[RuleViolation]:
         if (
             not isinstance(expected, float)
             or not isinstance(upward_value, float)
-            or _agree(expected, upward_value, 1e-4, fixture.scale(variable))
+            or _agree(expected, upward_value, 1e-4, fixture.typical_magnitude(variable))
         ):
             continue
         other_steps = _run_with_other_steps(fixture, variables)[index]
@@ -110,7 +110,7 @@ def try_upward_rounding(fixture: TrialFixture) -> Iterator[RuleViolation]:
         yield RuleViolation(
             "host.rounding",
             f"ends at {upward_value:.9g} instead of {expected:.9g} if the host rounds upward",
-            fixture.locate(variable),
+            fixture.format_finding_location(variable),
         )
         return
 
@@ -161,7 +161,7 @@ def _install_comma_locale(folder: Path) -> str | None:
 @register_trial("another locale", "host.locale", "host.restored", crash_rule="host.locale", hosts=IN_PROCESS_ONLY)
 def try_decimal_comma_locale(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a locale with decimal commas: numbers in strings and messages must not change the motion."""
-    variables = fixture.variables
+    variables = fixture.variables_to_try
     with fixture.open_instance() as instance:
         expected_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
     old_locale = locale.setlocale(locale.LC_NUMERIC)
@@ -211,7 +211,7 @@ def try_unchanged_host_settings(fixture: TrialFixture) -> Iterator[RuleViolation
     changed_settings: set[str] = set()
     for steps, duration_text in ((2, ""), (None, " to the stop time")):
         with fixture.open_instance() as instance:
-            run_interface_type(fixture, instance, fixture.variables, steps=steps)
+            run_interface_type(fixture, instance, fixture.variables_to_try, steps=steps)
             settings_during = read_process_settings()
             instance.terminate()
         for settings_after, moment in (

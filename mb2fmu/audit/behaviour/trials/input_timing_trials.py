@@ -50,7 +50,7 @@ def try_inputs_over_whole_step(fixture: TrialFixture) -> Iterator[RuleViolation]
                 f"set between two steps, it moves the states in the next one by {100 * share:.0f} % of what it does "
             )
             message += "in Model Exchange: it is taken up later in the step, or together with its earlier value"
-            yield RuleViolation("steps.exchange", message, fixture.locate(known))
+            yield RuleViolation("steps.exchange", message, fixture.format_finding_location(known))
             return
 
 
@@ -62,7 +62,7 @@ PROPORTION_TOLERANCE = 0.25
 
 
 @register_trial("how much of a step what is set acts, by smaller steps", "steps.parts", interfaces=CO_SIMULATION)
-def try_inputs_in_step_parts(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_inputs_over_split_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check, without Model Exchange, that a value set between steps has the same effect in one step as in several.
 
     Where a value is taken up a part f of a step too late, n steps over the same time lose f/n of its effect, and the
@@ -85,7 +85,7 @@ def try_inputs_in_step_parts(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 "less of it the "
             )
             message += "smaller the steps are: it is taken up later in the step, or together with its earlier value"
-            yield RuleViolation("steps.parts", message, fixture.locate(known))
+            yield RuleViolation("steps.parts", message, fixture.format_finding_location(known))
             return
 
 
@@ -169,7 +169,7 @@ def try_tiny_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 [new - old for old, new in zip(values_before, _convert_to_floats(instance.get(variables)), strict=True)]
             )
     for index, (variable, in_one_step, in_many_steps) in enumerate(zip(variables, *changes, strict=True)):
-        step_size = max(abs(values_before[index]), abs(in_one_step), fixture.scale(variable))
+        step_size = max(abs(values_before[index]), abs(in_one_step), fixture.typical_magnitude(variable))
         bound = CHANGE_TOLERANCE * abs(in_one_step) + TINY_STEPS * (fixture.tolerance or 1e-4) * step_size
         if math.isfinite(in_one_step) and math.isfinite(in_many_steps) and abs(in_one_step - in_many_steps) > bound:
             message = (
@@ -177,7 +177,7 @@ def try_tiny_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 f"{TINY_STEPS} steps over the same time "
             )
             message += f"by {in_many_steps:.3g}; canHandleVariableCommunicationStepSize is true"
-            yield RuleViolation("steps.parts", message, fixture.locate(variable))
+            yield RuleViolation("steps.parts", message, fixture.format_finding_location(variable))
             return
 
 
@@ -211,7 +211,7 @@ def _measure_effect_share(
 
 def _solver_noise(fixture: TrialFixture, variable: DescribedVariable, magnitude: float) -> float:
     """Return the change that solver errors may cause in a variable of a given magnitude."""
-    return (fixture.tolerance or 1e-4) * max(magnitude, 1e-3 * fixture.scale(variable))
+    return (fixture.tolerance or 1e-4) * max(magnitude, 1e-3 * fixture.typical_magnitude(variable))
 
 
 def _run_two_steps(fixture: TrialFixture, known: DescribedVariable, value: float | None) -> list[float]:
@@ -232,7 +232,7 @@ def _run_as_reference(
     with model_exchange.open_instance() as instance:
         integration = start_integration(model_exchange, instance, 1e-9)
         integration.advance(model_exchange.start + model_exchange.step)
-        integration.interrupt({} if value is None else {known: value})
+        integration.set_inputs_at_event({} if value is None else {known: value})
         start_derivatives = instance.get_derivatives(model_exchange.n_states)
         integration.advance(model_exchange.start + 2 * model_exchange.step)
         end_derivatives = instance.get_derivatives(model_exchange.n_states)

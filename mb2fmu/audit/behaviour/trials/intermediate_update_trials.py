@@ -70,7 +70,7 @@ def try_intermediate_updates(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3's callback: times never decrease; early return is granted where promised."""
     if fixture.description.version != 3 or not fixture.flag("providesIntermediateUpdate"):
         return
-    record = _IntermediateUpdateRecord([item for item in fixture.scalars if item.flag("intermediateUpdate")])
+    record = _IntermediateUpdateRecord([item for item in fixture.float_scalars if item.flag("intermediateUpdate")])
     with fixture.open_instance(
         intermediate_update=record.record_update, required_variables=record.required_variables, allow_early_return=True
     ) as instance:
@@ -151,18 +151,18 @@ def _check_requested_early_return(
                 "steps.early", f"after an early return the rest of the step is refused: {error}", fixture.interface
             )
             return
-        yield from _check_completed_step(fixture, instance.get(fixture.variables))
+        yield from _check_completed_step(fixture, instance.get(fixture.variables_to_try))
 
 
 def _check_completed_step(fixture: TrialFixture, values: list[Value]) -> Iterator[RuleViolation]:
     """Compare three steps, the last one returned early and completed, with three whole ones."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance, initial_values=_choose_changed_inputs(fixture))
-        expected_values = run_co_simulation(fixture, instance, fixture.variables, steps=3).values[-1]
-    for variable, expected, value in zip(fixture.variables, expected_values, values, strict=True):
+        expected_values = run_co_simulation(fixture, instance, fixture.variables_to_try, steps=3).values[-1]
+    for variable, expected, value in zip(fixture.variables_to_try, expected_values, values, strict=True):
         if not values_agree(fixture, variable, expected, value, factor=10.0):
             message = f"after an early return and the rest of the step it is {value!r}, after a whole step {expected!r}"
-            yield RuleViolation("steps.early", message, fixture.locate(variable))
+            yield RuleViolation("steps.early", message, fixture.format_finding_location(variable))
             return
 
 
@@ -183,5 +183,5 @@ def _compare_with_shorter_step(fixture: TrialFixture, record: _IntermediateUpdat
                 f"in an intermediate update at t = {time:.6g} it is {value!r}; where a step ends there it "
                 f"is {expected_value!r}"
             )
-            yield RuleViolation("steps.intermediate", message, fixture.locate(variable))
+            yield RuleViolation("steps.intermediate", message, fixture.format_finding_location(variable))
             return

@@ -107,7 +107,7 @@ def try_run_without_tolerance(fixture: TrialFixture) -> Iterator[RuleViolation]:
             instance.leave_event_mode()
         if fixture.interface == "CoSimulation":
             instance.must_step(fixture.start, fixture.step)
-        instance.get(fixture.variables)
+        instance.get(fixture.variables_to_try)
     yield from ()
 
 
@@ -152,7 +152,7 @@ def try_freeing_null_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
 @register_trial("running it twice", "life.repeat", "life.reset")
 def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a second instance, and a reset one, move like the first, bit for bit."""
-    variables = fixture.variables
+    variables = fixture.variables_to_try
     with fixture.open_instance() as instance:
         first = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
         if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
@@ -191,8 +191,8 @@ def _check_whole_run_after_reset(fixture: TrialFixture, instance: FmuInstance) -
     with suppress(RefusedCallError):
         _change_values_and_run(fixture, instance, whole_run=False)
     instance.reset()
-    run_after_reset = run_interface_type(fixture, instance, fixture.variables)
-    difference = find_first_difference(fixture.variables, record_ordinary_run(fixture), run_after_reset)
+    run_after_reset = run_interface_type(fixture, instance, fixture.variables_to_try)
+    difference = find_first_difference(fixture.variables_to_try, record_ordinary_run(fixture), run_after_reset)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} of a whole run after a reset'
         yield RuleViolation("life.reset", message, fixture.interface)
@@ -202,7 +202,7 @@ def _change_values_and_run(fixture: TrialFixture, instance: FmuInstance, *, whol
     """Set other parameters and inputs of all types, refused or not; then do a whole run with its events."""
     if whole_run:
         instance.reset()
-    for variable in fixture.variables:
+    for variable in fixture.variables_to_try:
         changed = fixture.choose_unequal_value(variable)
         if variable.causality in {"parameter", "input"} and changed is not None:
             instance.try_set(variable, changed)
@@ -224,7 +224,7 @@ def try_neighbouring_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
         message = "a second instance beside the first is not made, though canBeInstantiatedOnlyOncePerProcess is false"
         yield RuleViolation("life.several", message, fixture.interface)
         return
-    variables = fixture.variables
+    variables = fixture.variables_to_try
     with fixture.open_instance() as alone:
         expected = run_interface_type(fixture, alone, variables, steps=SHORT_RUN_STEPS)
     with fixture.open_instance() as instance, fixture.open_instance(name=b"neighbour") as neighbour:
@@ -245,7 +245,7 @@ def try_parallel_instances(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that different instances can run in parallel threads."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess") or fixture.flag("needsExecutionTool"):
         return
-    variables = fixture.variables
+    variables = fixture.variables_to_try
     runs: list[ShortRun | None] = [None, None]
     refusals: list[str] = []
 

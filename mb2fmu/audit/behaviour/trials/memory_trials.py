@@ -258,8 +258,8 @@ def _initialize_and_reset(fixture: TrialFixture, instance: FmuInstance) -> None:
 def _map_actions(fixture: TrialFixture, instance: FmuInstance) -> dict[str, Callable[[], object]]:
     """Return name → one call, or a pair of calls that restores the state."""
     actions: dict[str, Callable[[], object]] = {}
-    for type_name in dict.fromkeys(variable.type for variable in fixture.variables):
-        group = [variable for variable in fixture.variables if variable.type == type_name]
+    for type_name in dict.fromkeys(variable.type for variable in fixture.variables_to_try):
+        group = [variable for variable in fixture.variables_to_try if variable.type == type_name]
         actions[f"reading variables of type {type_name}"] = partial(instance.get, group)
         start_values = {variable: fixture.start_value(variable) for variable in group if variable.causality == "input"}
         input_values = {variable: value for variable, value in start_values.items() if value is not None}
@@ -336,13 +336,17 @@ def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
 def _run_with_start_values(fixture: TrialFixture) -> ShortRun:
     """Return a short run with the start values."""
     with fixture.open_instance() as instance:
-        return run_interface_type(fixture, instance, fixture.variables, steps=min(fixture.steps, PLAIN_RUN_STEPS))
+        return run_interface_type(
+            fixture, instance, fixture.variables_to_try, steps=min(fixture.affordable_step_count, PLAIN_RUN_STEPS)
+        )
 
 
 def _run_excited(fixture: TrialFixture, number: int) -> ShortRun:
     """Return a run with other parameters and moving inputs."""
     with fixture.open_instance() as instance:
-        return run_with_excitation(fixture, instance, fixture.variables, number=number, steps=min(fixture.steps, 40))
+        return run_with_excitation(
+            fixture, instance, fixture.variables_to_try, number=number, steps=min(fixture.affordable_step_count, 40)
+        )
 
 
 def _describe_run_difference(
@@ -354,7 +358,7 @@ def _describe_run_difference(
             return ""
         refusal = first_outcome if isinstance(first_outcome, str) else second_outcome
         return f"with other contents of new memory it does not run: {refusal}"
-    difference = find_first_difference(fixture.variables, first_outcome, second_outcome)
+    difference = find_first_difference(fixture.variables_to_try, first_outcome, second_outcome)
     return (
         f'"{difference[0].name}" differs at point {difference[1]} with what new memory held before'
         if difference
@@ -366,7 +370,7 @@ def _describe_run_difference(
 
 
 @register_trial("strings and binaries that the importer changes afterwards", "value.copied")
-def try_copied_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_reused_value_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that set values are copied: the importer may reuse its memory at once."""
     variables = fixture.settable_texts
     if not variables:
@@ -384,4 +388,4 @@ def try_copied_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
             read_value = instance.get([variable])[0]
             if read_value != value:
                 message = f"set to {value!r}, it is {read_value!r} after the importer has used that memory again"
-                yield RuleViolation("value.copied", message, fixture.locate(variable))
+                yield RuleViolation("value.copied", message, fixture.format_finding_location(variable))

@@ -84,7 +84,7 @@ def choose_random_point(
         states = []
         for index, (value, nominal) in enumerate(zip(states_there, nominals, strict=True)):
             variable = fixture.states[index] if len(fixture.states) == fixture.n_states else None
-            magnitude = max(abs(value), fixture.scale(variable) if variable else 0.0) or abs(nominal) or 1.0
+            magnitude = max(abs(value), fixture.typical_magnitude(variable) if variable else 0.0) or abs(nominal) or 1.0
             changed = value + magnitude * spread * fixture.random.uniform(0.2, 1.0) * fixture.random.choice((-1.0, 1.0))
             states.append(fixture.clip_to_bounds(variable, changed) if variable else changed)
         inputs = tuple(fixture.choose_near_start(scalar, spread) for scalar in fixture.inputs)
@@ -98,7 +98,7 @@ def choose_random_point(
         try:
             move_to_point(fixture, instance, point)
             derivatives = instance.get_derivatives(fixture.n_states) if fixture.n_states else []
-            values = instance.get(fixture.scalars)
+            values = instance.get(fixture.float_scalars)
         except RefusedCallError:
             continue
         if all(map(math.isfinite, derivatives)) and all(
@@ -136,7 +136,7 @@ def iterate_points_between_events(
     """
     input_values = {variable: fixture.choose_near_start(variable, 0.1) for variable in fixture.inputs}
     integration = start_integration(fixture, instance, 1e-4, dict(input_values))
-    duration = fixture.steps * fixture.step
+    duration = fixture.affordable_step_count * fixture.step
     for share in MOTION_STOPS:
         integration.advance(fixture.start + share * duration)
         point = EvaluationPoint(integration.time, tuple(integration.states), tuple(input_values.values()))
@@ -153,11 +153,13 @@ def _integrate_motion(fixture: TrialFixture) -> list[list[float]]:
             return motion_states
         # A stiff FMU, or one whose states are not what they seem, may take more time than a trial has: the points that
         # were passed so far are enough.
-        with fixture.library.trial_budget.limit_share(MOTION_TIME_SHARE), fixture.open_instance() as instance:
+        with fixture.library.trial_budget.limit_to_time_share(MOTION_TIME_SHARE), fixture.open_instance() as instance:
             try:
                 integration = start_integration(fixture, instance, 1e-4)
                 for index in range(MAX_MOTION_POINTS):
-                    integration.advance(fixture.start + (index + 1) * fixture.steps / MAX_MOTION_POINTS * fixture.step)
+                    integration.advance(
+                        fixture.start + (index + 1) * fixture.affordable_step_count / MAX_MOTION_POINTS * fixture.step
+                    )
                     motion_states.append(list(integration.states))
             except TrialBudgetError:
                 raise
@@ -231,7 +233,7 @@ def try_setting_states(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 "exchange.states", "the continuous states read are not those that were set", fixture.interface
             )
         independent = fixture.description.independent
-        if independent in fixture.scalar_set and independent is not None:
+        if independent in fixture.float_scalar_set and independent is not None:
             read_time = instance.get([independent])[0]
             if read_time != point.time:
                 yield RuleViolation(
@@ -244,11 +246,13 @@ def try_setting_states(fixture: TrialFixture) -> Iterator[RuleViolation]:
 @register_trial("comparing derivatives with slopes", "derivative.state", "derivative.value", interfaces=MODEL_EXCHANGE)
 def try_derivative_vector(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that each ``derivative=`` refers to its state: both vectors against the variables, in order."""
-    derivative_variables = [item.variable for item in fixture.description.listed("Derivatives") if item.variable]
+    derivative_variables = [
+        item.variable for item in fixture.description.model_structure_entries("Derivatives") if item.variable
+    ]
     if (
         len(fixture.states) != len(derivative_variables)
         or not derivative_variables
-        or any(item not in fixture.scalars for item in derivative_variables)
+        or any(item not in fixture.float_scalars for item in derivative_variables)
     ):
         return
     wrong: dict[tuple[str, str], str] = {}
@@ -303,11 +307,13 @@ def _iterate_evaluation_points(fixture: TrialFixture) -> Iterator[tuple[FmuInsta
 @register_trial("comparing event indicators with their variables", "derivative.value", interfaces=MODEL_EXCHANGE)
 def try_event_indicator_variables(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3's variables of event indicators against the vector, in order."""
-    indicator_variables = [item.variable for item in fixture.description.listed("EventIndicators") if item.variable]
+    indicator_variables = [
+        item.variable for item in fixture.description.model_structure_entries("EventIndicators") if item.variable
+    ]
     if (
         not indicator_variables
         or len(indicator_variables) != fixture.n_indicators
-        or any(item not in fixture.scalar_set for item in indicator_variables)
+        or any(item not in fixture.float_scalar_set for item in indicator_variables)
     ):
         return
     for instance, _ in _iterate_evaluation_points(fixture):
@@ -317,7 +323,7 @@ def try_event_indicator_variables(fixture: TrialFixture) -> Iterator[RuleViolati
         ):
             if not _agree(value, vector_value):
                 message = f"reading it gives {value!r}, the vector of event indicators {vector_value!r}"
-                yield RuleViolation("derivative.value", message, fixture.locate(variable))
+                yield RuleViolation("derivative.value", message, fixture.format_finding_location(variable))
                 return
 
 
@@ -359,7 +365,10 @@ def _compare_repeated_points(
     for point in points:
         move_to_point(fixture, instance, point)
         readings.append(
-            [*(instance.get_derivatives(fixture.n_states) if fixture.n_states else []), *instance.get(fixture.scalars)]
+            [
+                *(instance.get_derivatives(fixture.n_states) if fixture.n_states else []),
+                *instance.get(fixture.float_scalars),
+            ]
         )
     for first, second in (
         pair for first_row, second_row in pairs for pair in zip(readings[first_row], readings[second_row], strict=True)
@@ -396,12 +405,12 @@ def try_completing_step(fixture: TrialFixture) -> Iterator[RuleViolation]:
 def try_declared_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that every variable declared as a derivative is the slope of its variable."""
     pairs = [
-        (declared, target) for declared in fixture.scalars
-        if (target := fixture.description.target(declared.written.get("derivative"))) is not None
-        and target in fixture.scalar_set
+        (declared, target) for declared in fixture.float_scalars
+        if (target := fixture.description.find_referenced_variable(declared.written.get("derivative"))) is not None
+        and target in fixture.float_scalar_set
         and "input" not in {declared.causality, target.causality}
     ]  # fmt: skip
-    if not pairs or (fixture.interface == "CoSimulation" and fixture.steps < 3):
+    if not pairs or (fixture.interface == "CoSimulation" and fixture.affordable_step_count < 3):
         return
     faults_by_spacing = [_check_slopes(fixture, pairs, spacing) for spacing in _choose_spacings(fixture)]
     if fixture.interface == "CoSimulation" and any(map(all, zip(*faults_by_spacing, strict=True))):
@@ -412,7 +421,7 @@ def try_declared_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
         ]
     for (variable, _), *faults in zip(pairs, *faults_by_spacing, strict=True):
         if all(faults):
-            yield RuleViolation("derivative.slope", faults[0], fixture.locate(variable))
+            yield RuleViolation("derivative.slope", faults[0], fixture.format_finding_location(variable))
 
 
 def _check_slopes(
@@ -445,7 +454,7 @@ def _check_slopes(
                 0.02 * max(abs(declared_slopes[index]), abs(measured_slope))
                 + curvature_term
                 + 0.5 * abs(declared_slopes[index + 1] - declared_slopes[index - 1])
-                + 1e-7 * fixture.scale(target) / spacing
+                + 1e-7 * fixture.typical_magnitude(target) / spacing
             )
             point_count += 1
             wrong_count += not abs(measured_slope - declared_slopes[index]) <= bound
@@ -479,7 +488,7 @@ def _record_motion(
     readings: list[list[Value]] = []
     if fixture.interface == "CoSimulation":
         fixture.initialize(instance, initial_values=initial_values, tolerance=tolerance)
-        for index in range(min(9, fixture.steps)):
+        for index in range(min(9, fixture.affordable_step_count)):
             do_communication_step(fixture, instance, fixture.start + index * spacing, spacing)
             readings.append(instance.get(variables))
     else:
@@ -501,7 +510,9 @@ def try_capability_functions(fixture: TrialFixture) -> Iterator[RuleViolation]:
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
         outputs = [
-            entry.variable for entry in fixture.description.listed("Outputs") if entry.variable in fixture.variables
+            entry.variable
+            for entry in fixture.description.model_structure_entries("Outputs")
+            if entry.variable in fixture.variables_to_try
         ]
         if fixture.flag("providesPerElementDependencies") and outputs and outputs[0]:
             reference, count = c.c_uint(outputs[0].reference or 0), c.c_size_t()

@@ -45,8 +45,8 @@ def try_renamed_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     runs = []
     for name in (b"audited", b"another name"):
         with fixture.open_instance(name=name) as instance:
-            runs.append(run_interface_type(fixture, instance, fixture.variables))
-    difference = find_first_difference(fixture.variables, *runs)
+            runs.append(run_interface_type(fixture, instance, fixture.variables_to_try))
+    difference = find_first_difference(fixture.variables_to_try, *runs)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} of a run if the instance has another name'
         yield RuleViolation("life.name", message, fixture.interface)
@@ -73,7 +73,7 @@ def try_logging_off(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that with logging off there are no messages but errors."""
     with fixture.open_instance(logging=False) as instance:
         try:
-            run_interface_type(fixture, instance, fixture.variables, steps=SHORT_RUN_STEPS)
+            run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
         except RefusedCallError:
             return  # reported by the ordinary run
         unwanted = find_messages_without_logging(instance.messages, instance.version)
@@ -131,7 +131,11 @@ def _collect_refusal_messages(fixture: TrialFixture, instance: FmuInstance) -> l
 
 def find_unused_reference(fixture: TrialFixture) -> int:
     """Return a value reference that no variable has."""
-    return next(reference for reference in range(2**31 - 2, 0, -1) if reference not in fixture.description.by_reference)
+    return next(
+        reference
+        for reference in range(2**31 - 2, 0, -1)
+        if reference not in fixture.description.variables_by_reference
+    )
 
 
 def _switch_logging(instance: FmuInstance, categories: Sequence[bytes], *, enabled: bool) -> int:

@@ -32,7 +32,7 @@ MAX_STEPS_PER_RUN = MAX_PARAMETER_TRIAL_STEPS
 def _run_alone(fixture: TrialFixture, number: int, steps: int) -> ShortRun:
     """Return the run of one instance by itself, with the parameters of this number."""
     with fixture.open_instance(name=b"alone%d" % number) as instance:
-        for run in iterate_excited_run(fixture, instance, fixture.variables, number=number, steps=steps):
+        for run in iterate_excited_run(fixture, instance, fixture.variables_to_try, number=number, steps=steps):
             last_run = run
     return last_run
 
@@ -60,14 +60,14 @@ def try_interleaved_instances(fixture: TrialFixture) -> Iterator[RuleViolation]:
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         fixture.mark_inapplicable("life.several", "it can be instantiated only once")
         return
-    steps = min(fixture.steps, MAX_STEPS_PER_RUN)
+    steps = min(fixture.affordable_step_count, MAX_STEPS_PER_RUN)
     expected = _run_each_set_alone(fixture, steps)
     set_numbers = list(expected)
     runs: list[ShortRun] = [ShortRun() for _ in set_numbers]
     with ExitStack() as stack:
         instances = [stack.enter_context(fixture.open_instance(name=b"mixed%d" % number)) for number in set_numbers]
         run_iterators = [
-            iterate_excited_run(fixture, instance, fixture.variables, number=number, steps=steps)
+            iterate_excited_run(fixture, instance, fixture.variables_to_try, number=number, steps=steps)
             for number, instance in zip(set_numbers, instances, strict=True)
         ]
         try:
@@ -77,7 +77,7 @@ def try_interleaved_instances(fixture: TrialFixture) -> Iterator[RuleViolation]:
             yield RuleViolation("life.several", f"{error}, which alone it does not", fixture.interface)
             return
     for number, run in zip(set_numbers, runs, strict=True):
-        difference = find_first_difference(fixture.variables, expected[number], run)
+        difference = find_first_difference(fixture.variables_to_try, expected[number], run)
         if difference:
             message = (
                 f'"{difference[0].name}" differs at point {difference[1]} when instances with other parameters run'
@@ -92,7 +92,7 @@ def try_instances_in_threads(fixture: TrialFixture) -> Iterator[RuleViolation]:
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess") or fixture.flag("needsExecutionTool"):
         fixture.mark_inapplicable("life.threads", "it can be instantiated only once, or needs a tool")
         return
-    steps = min(fixture.steps, MAX_STEPS_PER_RUN)
+    steps = min(fixture.affordable_step_count, MAX_STEPS_PER_RUN)
     expected = _run_each_set_alone(fixture, steps)
     set_numbers = list(expected) if len(expected) > 1 else [0, 0]
     for _ in range(THREAD_ROUNDS):
@@ -101,7 +101,7 @@ def try_instances_in_threads(fixture: TrialFixture) -> Iterator[RuleViolation]:
             yield RuleViolation("life.threads", f"{refusals[0]}, which alone it does not", fixture.interface)
             return
         for number, run in zip(set_numbers, runs, strict=True):
-            difference = find_first_difference(fixture.variables, expected[number], run) if run else None
+            difference = find_first_difference(fixture.variables_to_try, expected[number], run) if run else None
             if difference:
                 message = f'"{difference[0].name}" differs at point {difference[1]} between threads'
                 yield RuleViolation("life.threads", message, fixture.interface)
@@ -113,10 +113,10 @@ def try_instance_across_threads(fixture: TrialFixture) -> Iterator[RuleViolation
     """Check one instance used by changing threads, never two at once."""
     if fixture.flag("needsExecutionTool"):
         return
-    steps = min(fixture.steps, THREAD_CHANGES)
+    steps = min(fixture.affordable_step_count, THREAD_CHANGES)
     expected = _run_alone(fixture, 0, steps)
     with fixture.open_instance(name=b"alone0") as instance:
-        run_iterator = iterate_excited_run(fixture, instance, fixture.variables, number=0, steps=steps)
+        run_iterator = iterate_excited_run(fixture, instance, fixture.variables_to_try, number=0, steps=steps)
         try:
             for _ in range(steps):
                 run = _call_in_thread(lambda: next(run_iterator))
@@ -125,7 +125,7 @@ def try_instance_across_threads(fixture: TrialFixture) -> Iterator[RuleViolation
                 "life.threads", f"{error}, which it does not where one thread calls it", fixture.interface
             )
             return
-    difference = find_first_difference(fixture.variables, expected, run)
+    difference = find_first_difference(fixture.variables_to_try, expected, run)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} when steps are made in other threads'
         yield RuleViolation("life.threads", message, fixture.interface)

@@ -10,7 +10,7 @@ from functools import partial
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_parameters_and_starts
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.typical_magnitudes import relative_weight, spread_largest_magnitude
+from mb2fmu.audit.behaviour.fixture.typical_magnitudes import relative_weight, scale_largest_magnitude
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
@@ -56,7 +56,7 @@ def _difference_column(
     # The unknowns of one linear solve share their round-off.
     noise_levels = [
         1e-13 * magnitude / change
-        for magnitude in spread_largest_magnitude(
+        for magnitude in scale_largest_magnitude(
             [max(_iterate_finite_magnitudes(end), default=0.0) for end in end_values], unit_magnitudes
         )
     ]
@@ -131,10 +131,13 @@ def _find_differing_entry(
     mode: str,
 ) -> Iterator[RuleViolation]:
     """Yield the first derivative of the FMU that is not that by differences."""
-    unit_magnitudes, scales = [*map(fixture.magnitudes.unit_magnitude, unknowns)], [*map(fixture.scale, knowns)]
+    unit_magnitudes, scales = (
+        [*map(fixture.magnitudes.unit_magnitude, unknowns)],
+        [*map(fixture.typical_magnitude, knowns)],
+    )
     # Derivatives by knowns of small magnitudes are large.
     columns = [[abs(entry[0]) if entry else 0.0 for entry in column] for column in zip(*matrix, strict=True)]
-    column_magnitudes = [spread_largest_magnitude(column, [1.0 / scale for scale in scales]) for column in columns]
+    column_magnitudes = [scale_largest_magnitude(column, [1.0 / scale for scale in scales]) for column in columns]
     for name, rows in answers:
         for known_index, known in enumerate(knowns):
             for unknown_index, unknown in enumerate(unknowns):
@@ -170,7 +173,10 @@ def _check_combined_directions(
     """
     name, mode = rule_and_mode
     is_adjoint = name == "partials.adjoint"
-    scales, unit_magnitudes = [*map(fixture.scale, knowns)], [*map(fixture.magnitudes.unit_magnitude, unknowns)]
+    scales, unit_magnitudes = (
+        [*map(fixture.typical_magnitude, knowns)],
+        [*map(fixture.magnitudes.unit_magnitude, unknowns)],
+    )
     sizes, answer_scales = (
         ([1.0 / factor for factor in unit_magnitudes], [1.0 / factor for factor in scales])
         if is_adjoint
@@ -223,7 +229,7 @@ def _find_deviations(
     magnitudes = [sum(map(abs, variable_terms)) for variable_terms in full_terms]
     noise_levels = [
         1e-11 * item
-        for item in spread_largest_magnitude(
+        for item in scale_largest_magnitude(
             [size if math.isfinite(size) else 0.0 for size in magnitudes], answer_scales
         )
     ]
@@ -249,17 +255,19 @@ def _provides_derivatives(fixture: TrialFixture) -> bool:
 def try_continuous_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check outputs and derivatives by states and inputs."""
     variables = [
-        variable.variable for name in ("Outputs", "Derivatives") for variable in fixture.description.listed(name)
+        variable.variable
+        for name in ("Outputs", "Derivatives")
+        for variable in fixture.description.model_structure_entries(name)
     ]
     unknowns = [
         variable
         for variable in dict.fromkeys(variables)
-        if variable in fixture.scalar_set and variable is not None and variable.variability == "continuous"
+        if variable in fixture.float_scalar_set and variable is not None and variable.variability == "continuous"
     ]
     knowns = [*fixture.states, *fixture.inputs]
     if not _provides_derivatives(fixture) or not unknowns or not knowns or len(fixture.states) != fixture.n_states:
         return
-    has_time = fixture.start_time_check()
+    has_time = fixture.make_time_remaining_check()
     tunable_values: dict[DescribedVariable, Value] = {
         variable: fixture.choose_near_start(variable, 0.1)
         for variable in fixture.select_scalars("parameter", variability="tunable")
@@ -298,7 +306,9 @@ def _check_at_point(
     matrix: DifferenceMatrix = []
     unit_magnitudes = [*map(fixture.magnitudes.unit_magnitude, unknowns)]
     for known_index, known in enumerate(knowns):
-        change = RELATIVE_CHANGE * max(abs((*point.states, *point.inputs)[known_index]), fixture.scale(known))
+        change = RELATIVE_CHANGE * max(
+            abs((*point.states, *point.inputs)[known_index]), fixture.typical_magnitude(known)
+        )
         matrix.append(
             _difference_column(
                 partial(_evaluate_with_change, fixture, instance, point, known_index, unknowns), change, unit_magnitudes
@@ -327,9 +337,13 @@ def _evaluate_with_change(
 @register_trial("derivatives in Initialization Mode", *PARTIAL_DERIVATIVE_RULES)
 def try_initial_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check initial unknowns by knowns of that mode, where dependencies are declared."""
-    entries = [item for item in fixture.description.listed("InitialUnknowns") if item.variable in fixture.scalar_set]
+    entries = [
+        item
+        for item in fixture.description.model_structure_entries("InitialUnknowns")
+        if item.variable in fixture.float_scalar_set
+    ]
     unknowns = [item.variable for item in entries if item.variable and item.variable.variability != "discrete"]
-    targets = {id(target): target for item in entries for target in item.targets if target in fixture.scalar_set}
+    targets = {id(target): target for item in entries for target in item.targets if target in fixture.float_scalar_set}
     knowns = [item for item in targets.values() if item is not None and item.causality != "independent"]
     if not _provides_derivatives(fixture) or not unknowns or not knowns:
         return
@@ -350,7 +364,7 @@ def try_initial_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 return
             if not isinstance(old_value, float):
                 return
-            change = RELATIVE_CHANGE * max(abs(old_value), fixture.scale(known))
+            change = RELATIVE_CHANGE * max(abs(old_value), fixture.typical_magnitude(known))
             matrix.append(
                 _difference_column(
                     partial(_evaluate_with_initial_change, instance, known, old_value, unknowns),

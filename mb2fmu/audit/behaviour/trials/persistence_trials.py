@@ -38,7 +38,7 @@ def try_values_at_bounds(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     break
                 if isinstance(read_value, float) and not math.isclose(read_value, value, rel_tol=1e-9, abs_tol=1e-12):
                     message = f"set to {value!r}, which is within its bounds, it is read as {read_value!r}"
-                    yield RuleViolation("value.set", message, fixture.locate(variable))
+                    yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
                     break
             if start is not None:
                 instance.try_set(variable, start)
@@ -48,7 +48,7 @@ def _list_values_to_set(fixture: TrialFixture, variable: DescribedVariable) -> l
     """Return values on both sides of the start, and the bounds that the description gives."""
     start = fixture.start_value(variable)
     centre = start if isinstance(start, float) and math.isfinite(start) else 0.0
-    distance = RELATIVE_DISTANCE * fixture.scale(variable)
+    distance = RELATIVE_DISTANCE * fixture.typical_magnitude(variable)
     bounds = (variable.number("min"), variable.number("max"))
     finite_bounds = [value for value in bounds if value is not None and math.isfinite(value) and abs(value) < 1e9]
     return [
@@ -81,7 +81,7 @@ def try_inputs_kept(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     f"an input that was {run.values[0][index]!r} is {values[index]!r} at t = {time:.6g}, "
                     "and was not set again"
                 )
-                yield RuleViolation("value.set", message, fixture.locate(variable))
+                yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
                 break
 
 
@@ -111,7 +111,7 @@ def try_values_after_configuration(fixture: TrialFixture) -> Iterator[RuleViolat
                 f"set to {expected!r} before Configuration Mode, in which nothing was changed, it is "
                 f"{found!r} behind it"
             )
-            yield RuleViolation("value.structural", message, fixture.locate(variable))
+            yield RuleViolation("value.structural", message, fixture.format_finding_location(variable))
             return
 
 

@@ -41,7 +41,7 @@ def try_recorded_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
             REFERENCE_RULE, "no recorded result was given (UNIT_ref.csv beside the FMU, or --reference)"
         )
         return
-    by_name = {item.name: item for item in fixture.variables if not item.dimensions}
+    by_name = {item.name: item for item in fixture.variables_to_try if not item.dimensions}
     input_names = recorded.inputs.names if recorded.inputs else []
     missing = [name for name in [*recorded.reference.names, *input_names] if name not in by_name]
     if missing:
@@ -59,7 +59,7 @@ def try_recorded_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     for variable, message in _find_deviations(
         fixture, recorded, variables, _repeat_run(fixture, recorded, variables, by_name)
     ):
-        yield RuleViolation(REFERENCE_RULE, message, fixture.locate(variable))
+        yield RuleViolation(REFERENCE_RULE, message, fixture.format_finding_location(variable))
 
 
 def _repeat_run(
@@ -113,10 +113,10 @@ def _run_steps(
             instance.set(inputs.at(begin_time))
             do_communication_step(fixture, instance, begin_time, step)
         else:
-            for jump_time in [*inputs.jumps(begin_time, end_time), None]:
+            for jump_time in [*inputs.change_times(begin_time, end_time), None]:
                 integration.advance(end_time if jump_time is None else jump_time)
                 if jump_time is not None:
-                    integration.interrupt(inputs.at(jump_time))
+                    integration.set_inputs_at_event(inputs.at(jump_time))
         run.times.append(end_time)
         run.values.append(instance.get(variables))
     return run
@@ -153,7 +153,7 @@ class _RecordedInputs:
                 )
         return values
 
-    def jumps(self, begin_time: float, end_time: float) -> list[float]:
+    def change_times(self, begin_time: float, end_time: float) -> list[float]:
         """Return times within (begin, end] from which a value differs from the line before."""
         if self._table is None:
             return []
@@ -185,7 +185,9 @@ def _find_deviations(
         magnitude = max(map(abs, reference_values))
         time_tolerance = max(_time_tolerance(reference_values, recorded.stop - recorded.start), 2.0 * point_spacing)
         tolerance_band = 1e3 * (recorded.tolerance or 0.0)
-        band = max(max(BAND_WIDTH, tolerance_band) * value_range, 1e-3 * magnitude, 1e-6 * fixture.scale(variable))
+        band = max(
+            max(BAND_WIDTH, tolerance_band) * value_range, 1e-3 * magnitude, 1e-6 * fixture.typical_magnitude(variable)
+        )
         largest_deviation, worst_point, found = 0.0, 0, 0.0
         for point, (time, values) in enumerate(zip(run.times, run.values, strict=True)):
             value = values[column]

@@ -31,12 +31,12 @@ MAX_STEPS_PER_RUN = 120
 
 def _count_steps_after_state(fixture: TrialFixture) -> int:
     """Return communication steps after the saved state: to the end of the run, with its later events."""
-    return max(1, min(MAX_STEPS_PER_RUN, fixture.steps - _count_steps_to_state(fixture)))
+    return max(1, min(MAX_STEPS_PER_RUN, fixture.affordable_step_count - _count_steps_to_state(fixture)))
 
 
 def _count_steps_to_state(fixture: TrialFixture) -> int:
     """Return communication steps up to the saved state."""
-    return max(1, min(3, fixture.steps - 1), min(fixture.steps // 2, MAX_STEPS_PER_RUN))
+    return max(1, min(3, fixture.affordable_step_count - 1), min(fixture.affordable_step_count // 2, MAX_STEPS_PER_RUN))
 
 
 def _state_capabilities(fixture: TrialFixture) -> tuple[bool, bool]:
@@ -47,7 +47,7 @@ def _state_capabilities(fixture: TrialFixture) -> tuple[bool, bool]:
 
 def _run_from_state(fixture: TrialFixture, instance: FmuInstance, start: float) -> ShortRun:
     """Return more of the motion from a state on, values at its start first."""
-    variables = fixture.variables
+    variables = fixture.variables_to_try
     if fixture.interface == "CoSimulation":
         return run_co_simulation(
             fixture, instance, variables, steps=_count_steps_after_state(fixture), begin_time=start
@@ -74,7 +74,7 @@ def _run_to_state(fixture: TrialFixture, instance: FmuInstance) -> float:
 def _change_inputs_and_parameters(fixture: TrialFixture, instance: FmuInstance) -> None:
     """Set other inputs and tunable parameters of all types, which a restored state must take back."""
     variables = [
-        candidate for candidate in fixture.variables
+        candidate for candidate in fixture.variables_to_try
         if candidate.causality == "input" or (candidate.causality == "parameter" and candidate.variability == "tunable")
     ]  # fmt: skip
     is_model_exchange = fixture.interface == "ModelExchange"
@@ -99,11 +99,11 @@ def _compare_runs(
 ) -> Iterator[RuleViolation]:
     """Yield the first difference: an error if it is visible, a warning if only last digits differ."""
     first, second = runs
-    difference = find_first_difference(fixture.variables, first, second)
+    difference = find_first_difference(fixture.variables_to_try, first, second)
     if not difference:
         return
     tolerance = max(1e3 * (fixture.tolerance or 1e-4), 1e-5)
-    for index, variable in enumerate(fixture.variables):
+    for index, variable in enumerate(fixture.variables_to_try):
         values = [
             (first_values[index], second_values[index])
             for first_values, second_values in zip(first.values, second.values, strict=True)
@@ -113,7 +113,7 @@ def _compare_runs(
             for first_values, _ in values
             if isinstance(first_values, float) and math.isfinite(first_values)
         ]
-        magnitude = max([*magnitudes, 1e-3 * fixture.scale(variable)])
+        magnitude = max([*magnitudes, 1e-3 * fixture.typical_magnitude(variable)])
         for point, (first_values, second_values) in enumerate(values):
             bound = (tolerance if point else INITIAL_TOLERANCE_SHARE * tolerance) * magnitude
             is_small = (
@@ -174,12 +174,12 @@ def try_refilled_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
         state = instance.get_state()
         _move_to_other_point(fixture, instance, 1)
         instance.get_state(state)
-        expected = instance.get(fixture.variables)
+        expected = instance.get(fixture.variables_to_try)
         _move_to_other_point(fixture, instance, 2)
         instance.set_state(state)
-        values = instance.get(fixture.variables)
+        values = instance.get(fixture.variables_to_try)
         instance.free_state(state)
-    difference = find_first_difference(fixture.variables, ShortRun([0.0], [expected]), ShortRun([0.0], [values]))
+    difference = find_first_difference(fixture.variables_to_try, ShortRun([0.0], [expected]), ShortRun([0.0], [values]))
     if difference:
         message = (
             f'"{difference[0].name}" differs after a state was set that had been got into the memory of an earlier one'

@@ -32,7 +32,7 @@ def _agree(first: Value, second: Value) -> bool:
 
 def _read_in_order(fixture: TrialFixture, instance: FmuInstance, order: int) -> list[Value]:
     """Return everything that can be evaluated, in one of several orders."""
-    variables = list(fixture.variables)
+    variables = list(fixture.variables_to_try)
 
     def read_vectors() -> list[Value]:
         """Read derivatives, then event indicators."""
@@ -59,7 +59,7 @@ def _list_quantity_names(fixture: TrialFixture) -> list[str]:
     return [
         *(f"derivative {index + 1}" for index in range(fixture.n_states)),
         *(f"event indicator {index + 1}" for index in range(fixture.n_indicators)),
-        *(f'"{variable.name}"' for variable in fixture.variables),
+        *(f'"{variable.name}"' for variable in fixture.variables_to_try),
     ]
 
 
@@ -116,12 +116,12 @@ def _read_from_new_instance(fixture: TrialFixture, point: EvaluationPoint) -> li
 
 
 @register_trial("reading after setting in Initialization Mode", "value.stale")
-def try_single_changes(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_values_after_single_changes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check values after each single change against a new instance in which all was set before reading."""
     knowns = [*list_settable_variables(fixture), *list_inputs(fixture)]
     unknowns = [
-        entry.variable for entry in fixture.description.listed("InitialUnknowns")
-        if entry.variable is not None and entry.variable in fixture.variables
+        entry.variable for entry in fixture.description.model_structure_entries("InitialUnknowns")
+        if entry.variable is not None and entry.variable in fixture.variables_to_try
     ]  # fmt: skip
     if not knowns or not unknowns:
         fixture.mark_inapplicable("value.stale", "it has nothing to set, or no initial unknowns")
@@ -160,5 +160,5 @@ def _compare_with_new_instance(
     for variable, value, expected_value in zip(unknowns, read_values, expected, strict=True):
         if not _agree(value, expected_value):
             message = f"is {value!r} where it was read before; where all was set first it is {expected_value!r}"
-            yield RuleViolation("value.stale", message, fixture.locate(variable))
+            yield RuleViolation("value.stale", message, fixture.format_finding_location(variable))
             return

@@ -38,7 +38,7 @@ def try_output_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
         return
     with fixture.open_instance() as instance:
         fixture.initialize(instance, initial_values=choose_excited_inputs(fixture))
-        stop_steps = sorted({1, *(int(share * fixture.steps) for share in MOTION_STOPS)} - {0})
+        stop_steps = sorted({1, *(int(share * fixture.affordable_step_count) for share in MOTION_STOPS)} - {0})
         time = fixture.start
         for stop_step in stop_steps:
             while time < fixture.start + (stop_step - 0.5) * fixture.step:
@@ -70,7 +70,7 @@ def try_output_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
                         f"reports {fine_result.declared:.6g} per second at t = {time:.6g}, and moves with "
                         f"{fine_result.measured:.6g}"
                     )
-                    yield RuleViolation("steps.output_derivatives", message, fixture.locate(variable))
+                    yield RuleViolation("steps.output_derivatives", message, fixture.format_finding_location(variable))
                     return
 
 
@@ -126,7 +126,10 @@ def _measure_output_derivatives(
             4 * sys.float_info.epsilon * max(abs(before), abs(at_middle), abs(after)) / step_size
         )  # of slopes, by values that are rounded
         bound = (
-            0.03 * max(abs(measured), abs(declared)) + 3 * curvature_term + 1e-5 * fixture.scale(variable) + round_off
+            0.03 * max(abs(measured), abs(declared))
+            + 3 * curvature_term
+            + 1e-5 * fixture.typical_magnitude(variable)
+            + round_off
         )
         results[variable] = _OutputDerivative(declared, measured, not abs(declared - measured) <= bound)
     return results
@@ -149,7 +152,7 @@ def try_input_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     ]
     for known in fixture.inputs:
         start_value = fixture.choose_near_start(known, 0.0)
-        slope = fixture.scale(known) / fixture.step
+        slope = fixture.typical_magnitude(known) / fixture.step
         held_values = _run_with_moved_input(fixture, variables, known, (start_value, 0.0), (1.0,))
         ramp_values = _run_with_input_derivative(fixture, variables, known, (start_value, slope))
         if ramp_values is None:
@@ -163,7 +166,8 @@ def try_input_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
             differing = {
                 index: effect
                 for index, effect in effects.items()
-                if abs(effect) > 1e-6 * max(abs(moved_values[index]), 1e-3 * fixture.scale(variables[index]))
+                if abs(effect)
+                > 1e-6 * max(abs(moved_values[index]), 1e-3 * fixture.typical_magnitude(variables[index]))
                 and abs(ramp_values[index] - moved_values[index]) > 0.3 * abs(effect)
             }
             if not differing:
@@ -171,7 +175,7 @@ def try_input_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
         for index, effect in differing.items():
             message = f'a slope of "{known.name}" moves it by {ramp_values[index] - held_values[index]:.4g} in a step'
             message += f"; moving the input along, by {effect:.4g}"
-            yield RuleViolation("steps.input_derivatives", message, fixture.locate(variables[index]))
+            yield RuleViolation("steps.input_derivatives", message, fixture.format_finding_location(variables[index]))
             return
 
 
@@ -255,7 +259,7 @@ def try_inputs_in_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
             if _find_first_affected_step(fixture, known) == 1 and _affects_derivatives(model_exchange, known):
                 message = "set between two steps, it moves no state in the next one, but in the one after; as Model "
                 message += "Exchange derivatives follow at once"
-                yield RuleViolation("steps.exchange", message, fixture.locate(known))
+                yield RuleViolation("steps.exchange", message, fixture.format_finding_location(known))
                 return
         except TrialBudgetError:
             raise

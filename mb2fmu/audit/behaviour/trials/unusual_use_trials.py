@@ -46,7 +46,7 @@ def try_unusual_contents(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 read_value = instance.get([variable])[0]
                 if read_value != value:
                     message = f"set to {value!r}, it is {read_value!r}"
-                    yield RuleViolation("value.set", message, fixture.locate(variable))
+                    yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
                     break
 
 
@@ -73,7 +73,7 @@ def _list_extreme_values(fixture: TrialFixture, variable: DescribedVariable) -> 
             yield from sorted({low, min(low + 1, high), max(high - 1, low), high})
     elif variable.is_float:
         for fraction in (1e-5, -1e-5):
-            value = fixture.clip_to_bounds(variable, fraction * fixture.scale(variable))
+            value = fixture.clip_to_bounds(variable, fraction * fixture.typical_magnitude(variable))
             yield struct.unpack("f", struct.pack("f", value))[0] if variable.type == "Float32" else value
 
 
@@ -82,7 +82,7 @@ def try_extreme_integers(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that all bits of whole numbers, and small fractions, are taken up; refusals are allowed."""
     variables = [
         candidate
-        for candidate in fixture.variables
+        for candidate in fixture.variables_to_try
         if candidate.causality in {"parameter", "input"} and not candidate.dimensions
     ]
     with fixture.open_instance() as instance:
@@ -96,7 +96,7 @@ def try_extreme_integers(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     read_value = instance.get([variable])[0]
                     if read_value != value:
                         message = f"set to {value!r}, it is {read_value!r}"
-                        yield RuleViolation("value.set", message, fixture.locate(variable))
+                        yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
                         break
             if start_value is not None:
                 instance.try_set(variable, start_value)
@@ -133,7 +133,7 @@ def try_single_log_category(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 continue
             message_count = len(instance.messages)
             try:
-                run_interface_type(fixture, instance, fixture.variables, steps=SHORT_RUN_STEPS)
+                run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
             except (RefusedCallError, SkippedTrialError):
                 continue
             other_categories = {
@@ -156,7 +156,9 @@ def try_both_interface_types(fixture: TrialFixture) -> Iterator[RuleViolation]:
     with model_exchange.open_instance(name=b"other") as other_instance:
         model_exchange.initialize(other_instance)
     run_beside = _run_beside(fixture, model_exchange)
-    difference = find_first_difference(fixture.variables, run_alone, run_beside) if run_alone and run_beside else None
+    difference = (
+        find_first_difference(fixture.variables_to_try, run_alone, run_beside) if run_alone and run_beside else None
+    )
     if difference:
         message = (
             f'"{difference[0].name}" differs at point {difference[1]} where an instance for Model Exchange is made'
@@ -174,7 +176,7 @@ def _run_beside(fixture: TrialFixture, model_exchange: TrialFixture | None) -> S
         if model_exchange:
             other_instance = FmuInstance(model_exchange.library, model_exchange.interface, name=b"other")
         try:
-            for run in iterate_excited_run(fixture, instance, fixture.variables, steps=SHORT_RUN_STEPS):
+            for run in iterate_excited_run(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS):
                 last_run = run
         except (RefusedCallError, SkippedTrialError):
             return None
@@ -192,7 +194,7 @@ def try_motion_without_logging(fixture: TrialFixture) -> Iterator[RuleViolation]
 
 
 @register_trial("steps with the other flag of states", "life.repeat", interfaces=CO_SIMULATION)
-def try_no_set_state_flag(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_no_prior_state_flag(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that noSetFMUStatePriorToCurrentPoint does not change the motion."""
     if fixture.can_save_states:
         instance_makers = (partial(_open_with_step_flag, fixture, flag) for flag in (1, 0))
@@ -215,10 +217,10 @@ def _compare_two_instances(
     for make_instance in instance_makers:
         with make_instance() as instance:
             try:
-                runs.append(run_interface_type(fixture, instance, fixture.variables, steps=SHORT_RUN_STEPS))
+                runs.append(run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS))
             except (RefusedCallError, SkippedTrialError):
                 return
-    difference = find_first_difference(fixture.variables, *runs)
+    difference = find_first_difference(fixture.variables_to_try, *runs)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} where {situation}'
         yield RuleViolation("life.repeat", message, fixture.interface)

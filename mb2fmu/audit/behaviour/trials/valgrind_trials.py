@@ -30,7 +30,7 @@ MAX_FINDINGS = 5
 def try_under_valgrind(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check an ordinary run, runs with other values, saved states and derivatives, by valgrind's report."""
     end_time = time.monotonic() + TIME_SHARE * fixture.effort
-    fixture.__dict__["steps"] = min(fixture.steps, MAX_VALGRIND_STEPS)
+    fixture.__dict__["affordable_step_count"] = min(fixture.affordable_step_count, MAX_VALGRIND_STEPS)
     for action in _list_actions(fixture):
         if time.monotonic() > end_time:
             fixture.skipped.append(
@@ -50,7 +50,7 @@ def _list_actions(fixture: TrialFixture) -> Iterator[Callable[[], object]]:
     yield partial(_run_and_reset, fixture, 1)
     if fixture.can_save_states:
         yield partial(_save_and_restore_state, fixture)
-    yield partial(_run_and_reset, fixture, fixture.steps)
+    yield partial(_run_and_reset, fixture, fixture.affordable_step_count)
     yield partial(_run_excited, fixture, 0)
     if choose_parameters_and_starts(fixture, 1):
         yield partial(_run_excited, fixture, 1)
@@ -59,7 +59,7 @@ def _list_actions(fixture: TrialFixture) -> Iterator[Callable[[], object]]:
 def _run_and_reset(fixture: TrialFixture, steps: int) -> None:
     """Run so many steps, terminate and reset."""
     with fixture.open_instance() as instance:
-        run_interface_type(fixture, instance, fixture.variables, steps=steps)
+        run_interface_type(fixture, instance, fixture.variables_to_try, steps=steps)
         instance.terminate()
         instance.reset()
 
@@ -67,7 +67,9 @@ def _run_and_reset(fixture: TrialFixture, steps: int) -> None:
 def _run_excited(fixture: TrialFixture, number: int) -> None:
     """Run with the parameters of this number and moving inputs."""
     with fixture.open_instance() as instance:
-        run_with_excitation(fixture, instance, fixture.variables, number=number, steps=fixture.steps)
+        run_with_excitation(
+            fixture, instance, fixture.variables_to_try, number=number, steps=fixture.affordable_step_count
+        )
 
 
 def _save_and_restore_state(fixture: TrialFixture) -> None:
@@ -76,5 +78,5 @@ def _save_and_restore_state(fixture: TrialFixture) -> None:
         fixture.initialize(instance)
         state = instance.get_state()
         instance.set_state(state)
-        instance.get(fixture.variables)
+        instance.get(fixture.variables_to_try)
         instance.free_state(state)

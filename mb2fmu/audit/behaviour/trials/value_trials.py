@@ -88,7 +88,7 @@ def try_start_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
         yield RuleViolation(
             "value.start",
             f"declared {declared!r}, but it starts with {value!r}",
-            fixture.locate(variable),
+            fixture.format_finding_location(variable),
         )
 
 
@@ -110,7 +110,7 @@ def try_setting_and_reading(fixture: TrialFixture) -> Iterator[RuleViolation]:
             if status not in {OK, WARNING}:
                 if _has_no_bounds(variable):
                     message = f"setting it to {value!r} is refused in Initialization Mode"
-                    yield RuleViolation("value.set", message, fixture.locate(variable))
+                    yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
                 return
             values[variable] = value
             try:
@@ -118,7 +118,9 @@ def try_setting_and_reading(fixture: TrialFixture) -> Iterator[RuleViolation]:
             except RefusedCallError:
                 return  # the values set so far may not go together
             if not _agree(value, read_value, _type_round_off(variable)):
-                yield RuleViolation("value.set", f"set to {value!r}, read as {read_value!r}", fixture.locate(variable))
+                yield RuleViolation(
+                    "value.set", f"set to {value!r}, read as {read_value!r}", fixture.format_finding_location(variable)
+                )
             elif isinstance(value, tuple) and len(value) > 1:
                 yield from _check_last_element(fixture, instance, variable, value)
         try:
@@ -143,7 +145,7 @@ def _check_last_element(
                 f"set to {set_value!r}, where its last element alone was another one before, it is read "
                 f"as {read_value!r}"
             )
-            yield RuleViolation("value.set", message, fixture.locate(variable))
+            yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
             return
 
 
@@ -154,7 +156,7 @@ def _compare_after_setting_all(
     for (variable, value), read_value in zip(values.items(), read_values, strict=True):
         if not _agree(value, read_value, _type_round_off(variable)):
             message = f"set to {value!r}, read as {read_value!r} after others were set"
-            yield RuleViolation("value.set", message, fixture.locate(variable))
+            yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
 
 
 @register_trial("setting before the initialization", "value.set")
@@ -181,7 +183,7 @@ def try_setting_before_initialization(fixture: TrialFixture) -> Iterator[RuleVio
     for variable, set_within_value, set_before_value in zip(values, *readings, strict=True):
         if not _agree(set_within_value, set_before_value, _type_round_off(variable)):
             message = f"set to {set_within_value!r} before the initialization, it is {set_before_value!r} in it"
-            yield RuleViolation("value.set", message, fixture.locate(variable))
+            yield RuleViolation("value.set", message, fixture.format_finding_location(variable))
 
 
 def _has_no_bounds(variable: DescribedVariable) -> bool:
@@ -194,7 +196,7 @@ def try_setting_unsettable_variables(fixture: TrialFixture) -> Iterator[RuleViol
     """Check that constants, time and calculated values cannot be set."""
     unsettable = [
         item
-        for item in fixture.scalars
+        for item in fixture.float_scalars
         if item.variability == "constant" or item.causality in {"independent", "calculatedParameter"}
     ]
     accepted = []
@@ -216,7 +218,7 @@ def try_values_during_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     for rule, has_subject in _map_rules_to_subjects(fixture).items():
         if not has_subject:
             fixture.mark_inapplicable(rule, "it has no variables of that kind")
-    variables = fixture.variables
+    variables = fixture.variables_to_try
     run = record_ordinary_run(fixture)
     observations = list(_find_changed_constants(fixture, variables, run))
     yield from observations
@@ -238,7 +240,7 @@ def _check_run_values(
     """Yield values that contradict a variable's description."""
     for position, variable in enumerate(variables):
         column = [row[position] for row in run.values]
-        place = fixture.locate(variable)
+        place = fixture.format_finding_location(variable)
         if not all(map(are_all_finite, column)) and are_all_finite(column[0]):
             yield RuleViolation(
                 "value.finite",
@@ -270,7 +272,7 @@ def _find_changed_constants(
         changed = next((value for value in column if not have_same_bits(value, column[0])), None)
         if variable.variability in {"constant", "fixed", "tunable"} and changed is not None:
             message = f"{variable.variability}, but it goes from {column[0]!r} to {changed!r} during a run"
-            yield RuleViolation("value.variability", message, fixture.locate(variable))
+            yield RuleViolation("value.variability", message, fixture.format_finding_location(variable))
 
 
 def _check_excited_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
@@ -278,23 +280,27 @@ def _check_excited_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
     With other parameters an FMU may refuse a step, and be right.
     """
-    constants = [variable for variable in fixture.variables if variable.variability in {"constant", "fixed", "tunable"}]
+    constants = [
+        variable for variable in fixture.variables_to_try if variable.variability in {"constant", "fixed", "tunable"}
+    ]
     if not constants or not choose_parameters_and_starts(fixture, 1):
         return
     with suppress(RefusedCallError, SimulationEndedError), fixture.open_instance() as instance:
-        run = run_with_excitation(fixture, instance, constants, number=1, steps=fixture.steps)
+        run = run_with_excitation(fixture, instance, constants, number=1, steps=fixture.affordable_step_count)
         fixture.shared.excited_events[1] = run.recorded_events
         yield from _find_changed_constants(fixture, constants, run)
 
 
 def _map_rules_to_subjects(fixture: TrialFixture) -> dict[str, bool]:
     """Return rule → whether it has any subject."""
-    variables = fixture.variables
+    variables = fixture.variables_to_try
     calculated_variables = [variable for variable in variables if variable.causality not in {"parameter", "input"}]
     return {
         "value.variability": any(variable.variability != "continuous" for variable in variables),
         "value.bounds": any(variable.get("min") or variable.get("max") for variable in calculated_variables),
-        "value.items": any(fixture.description.items(variable) or variable.type == "Boolean" for variable in variables),
+        "value.items": any(
+            fixture.description.enumeration_values(variable) or variable.type == "Boolean" for variable in variables
+        ),
         "value.time": any(variable.causality == "independent" for variable in variables),
     }
 
@@ -319,7 +325,7 @@ def _check_items(
     fixture: TrialFixture, variable: DescribedVariable, column: list[Value], place: str
 ) -> Iterator[RuleViolation]:
     """Yield values that are no truth value, or no item of the enumeration."""
-    items: tuple[int, ...] = fixture.description.items(variable)
+    items: tuple[int, ...] = fixture.description.enumeration_values(variable)
     if variable.type == "Boolean":
         invalid = next((item for item in column if isinstance(item, int) and item not in {0, 1}), None)
         if invalid is not None:
@@ -333,14 +339,14 @@ def _check_items(
 
 def _check_discrete_values(fixture: TrialFixture, run: ShortRun) -> Iterator[RuleViolation]:
     """Yield discrete variables that change between two events."""
-    for position, variable in enumerate(fixture.variables):
+    for position, variable in enumerate(fixture.variables_to_try):
         column = [row[position] for row in run.values]
         points_without_event = [point for point in range(1, len(column)) if run.events[point] == run.events[point - 1]]
         if variable.variability == "discrete" and any(
             not have_same_bits(column[point - 1], column[point]) for point in points_without_event
         ):
             message = "discrete, but it changes though no event took place"
-            yield RuleViolation("value.variability", message, fixture.locate(variable))
+            yield RuleViolation("value.variability", message, fixture.format_finding_location(variable))
 
 
 @register_trial(
@@ -352,9 +358,9 @@ def _check_discrete_values(fixture: TrialFixture, run: ShortRun) -> Iterator[Rul
 )
 def try_extreme_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check extreme values: either a call is refused, or everything stays finite."""
-    watched = [item for item in fixture.scalars if item.causality not in {"parameter", "input"}]
+    watched = [item for item in fixture.float_scalars if item.causality not in {"parameter", "input"}]
     yield from _check_nan_states(fixture)
-    has_time = fixture.start_time_check()
+    has_time = fixture.make_time_remaining_check()
     for variable in [*fixture.inputs, *fixture.select_scalars("parameter")[:8]]:
         for value in EXTREME_VALUES:
             if not has_time():
@@ -371,7 +377,7 @@ def try_extreme_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     f"{value} is taken with OK, and {format_first_names(non_finite, 3)} are no finite "
                     "numbers then, with OK too"
                 )
-                yield RuleViolation(rule, message, fixture.locate(variable))
+                yield RuleViolation(rule, message, fixture.format_finding_location(variable))
                 break
 
 
@@ -401,11 +407,11 @@ def try_later_start_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
             fixture.initialize(instance, start=start_time)
         except RefusedCallError:
             return  # it says that it cannot
-        if independent is not None and independent in fixture.scalar_set:
+        if independent is not None and independent in fixture.float_scalar_set:
             reported_time = instance.get([independent])[0]
             if isinstance(reported_time, float) and abs(reported_time - start_time) > 1e-9 * max(1.0, abs(start_time)):
                 message = f"initialized to start at {start_time:.9g}, it reports {reported_time:.9g}"
-                yield RuleViolation("value.time", message, fixture.locate(independent))
+                yield RuleViolation("value.time", message, fixture.format_finding_location(independent))
                 return
         if fixture.interface == "CoSimulation":
             status = instance.do_step(start_time, fixture.step).status

@@ -243,7 +243,7 @@ class ArticulatedBodies:
         """Return the inertia force at u' = 0 less the applied force."""
         if link not in self._bias:
             inertia = link_inertia_force(self._k, link, self._rigid[link])
-            applied = self._loads.on(link)
+            applied = self._loads.wrench_on_link(link)
             self._bias[link] = (self._g.sub(inertia[0], applied[0]), self._g.sub(inertia[1], applied[1]))
         return self._bias[link]
 

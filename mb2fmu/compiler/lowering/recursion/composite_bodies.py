@@ -110,7 +110,7 @@ class CompositeBodies:
         g, k = self._g, self._k
 
         def weight(link: int) -> SpatialVector:
-            upwards, rigid = k.against_gravity(k.axes(link)), self._rigid[link]
+            upwards, rigid = k.opposite_gravity(k.axes(link)), self._rigid[link]
             return g.cross(rigid.first, upwards), g.scale(rigid.mass, upwards)
 
         return self._along_speeds(weight, ())
@@ -118,7 +118,7 @@ class CompositeBodies:
     def _left_to_accelerate(self, link: int) -> SpatialVector:
         """Return the loads on a link less its inertia force at u' = 0."""
         g = self._g
-        inertia, applied = link_inertia_force(self._k, link, self._rigid[link]), self._loads.on(link)
+        inertia, applied = link_inertia_force(self._k, link, self._rigid[link]), self._loads.wrench_on_link(link)
         return g.sub(applied[0], inertia[0]), g.sub(applied[1], inertia[1])
 
     def _along_speeds(self, on: Callable[[int], SpatialVector], generalized: Sequence[int]) -> list[int]:
@@ -151,7 +151,7 @@ def _spatial_momentum(g: NodeVectorArithmetic, inertia: RigidInertia, motion: Sp
     """Return inertia times a motion."""
     angular, linear = motion
     push = g.add(g.scale(inertia.mass, linear), g.cross(angular, inertia.first))
-    return g.add(g.apply(inertia.rotational(g), angular), g.cross(inertia.first, linear)), push
+    return g.add(g.apply(inertia.rotational_inertia_matrix(g), angular), g.cross(inertia.first, linear)), push
 
 
 def _shift_inertia_to_parent(g: NodeVectorArithmetic, joint: LinkJointMotion, inertia: RigidInertia) -> RigidInertia:

@@ -25,7 +25,7 @@ def link_inertia_force(kinematics: LinkKinematics, link: int, inertia: RigidIner
     With Ω = α̂0 + ω̂²: f = m a0 + Ω h, and n = h × a0 + ∫ r × Ω r dm, whose x component is (Ω P)_zy − (Ω P)_yz.
     """
     g, b = kinematics.algebra, kinematics.b
-    W = kinematics.square(kinematics.axes(link))
+    W = kinematics.rotational_acceleration_matrix(kinematics.axes(link))
     a = kinematics.acceleration(link)
     P = inertia.second
     force = g.add(g.scale(inertia.mass, a), g.apply(W, inertia.first))
@@ -50,7 +50,7 @@ class AppliedLinkForces:
         self._pathways: dict[int, tuple[int, int, list[Vector]]] = {}
         self._forces: dict[int, SpatialVector] | None = None
 
-    def on(self, link: int) -> SpatialVector:
+    def wrench_on_link(self, link: int) -> SpatialVector:
         """Return (torque, force) on a link."""
         if self._forces is None:
             self._forces = {}
@@ -58,7 +58,7 @@ class AppliedLinkForces:
                 self._apply(load, self._forces)
         return self._forces.get(link, (self._g.null, self._g.null))
 
-    def pathway(self, number: int) -> tuple[int, int, list[Vector]]:
+    def pathway_length_and_rate(self, number: int) -> tuple[int, int, list[Vector]]:
         """Return length, rate, and unit vectors in N of the segments of a pathway."""
         if number not in self._pathways:
             self._pathways[number] = self._pathway(self._k.recursion.pathways[number])
@@ -92,25 +92,25 @@ class AppliedLinkForces:
                         self._add(forces, link, (g.scale(sign, self._vector(load.torque, k.axes(link))), g.null))
             case LinkPathway():
                 strength = k.walker.lower([load.force])[0]
-                ends = zip(load.points, load.points[1:], self.pathway(load.number)[2], strict=False)
+                ends = zip(load.points, load.points[1:], self.pathway_length_and_rate(load.number)[2], strict=False)
                 for start, end, direction in ends:
                     for point, sign in ((start, k.b.neg(strength)), (end, strength)):
                         at = k.recursion.points[point]
                         if at.link > 0:
-                            turn = k.relative(0, k.axes(at.link))
+                            turn = k.relative_rotation(0, k.axes(at.link))
                             self._push(forces, at, g.apply_transposed(turn, g.scale(sign, direction)))
 
     def _vector(self, terms: Iterable[tuple[int, Components]], axes: int) -> Vector:
         """Sum vectors given in several frames, in components along `axes`."""
         total = self._g.null
         for frame, components in terms:
-            total = self._g.add(total, self._k.turned(frame, self._k.lower(components), axes))
+            total = self._g.add(total, self._k.express_in_axes(frame, self._k.lower(components), axes))
         return total
 
     def _push(self, forces: dict[int, SpatialVector], at: LinkAttachment, force: Vector) -> None:
         """Apply a force at a point of a link, with its moment about the link's origin; skip the ground."""
         if at.link > 0:
-            self._add(forces, at.link, (self._g.cross(self._k.place(at), force), force))
+            self._add(forces, at.link, (self._g.cross(self._k.point_position_in_link(at), force), force))
 
     def _add(self, forces: dict[int, SpatialVector], link: int, force: SpatialVector) -> None:
         """Add a torque and a force to what already acts on a link."""
@@ -121,12 +121,12 @@ class AppliedLinkForces:
 def attachment_position(kinematics: LinkKinematics, at: LinkAttachment) -> Vector:
     """Return the position from O, m, in N."""
     g = kinematics.algebra
-    arm = g.apply(kinematics.relative(0, kinematics.axes(at.link)), kinematics.place(at))
+    arm = g.apply(kinematics.relative_rotation(0, kinematics.axes(at.link)), kinematics.point_position_in_link(at))
     return g.add(kinematics.position(at.link), arm)
 
 
 def attachment_velocity(kinematics: LinkKinematics, at: LinkAttachment) -> Vector:
     """Return the velocity in N, m/s, in N's components."""
     g, axes = kinematics.algebra, kinematics.axes(at.link)
-    swing = g.cross(kinematics.omega(axes), kinematics.place(at))
-    return g.apply(kinematics.relative(0, axes), g.add(kinematics.velocity(at.link), swing))
+    swing = g.cross(kinematics.omega(axes), kinematics.point_position_in_link(at))
+    return g.apply(kinematics.relative_rotation(0, axes), g.add(kinematics.velocity(at.link), swing))

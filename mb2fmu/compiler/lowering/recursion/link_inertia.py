@@ -32,7 +32,7 @@ class RigidInertia:
             g.b.add(self.mass, other.mass), g.add(self.first, other.first), g.add_matrices(self.second, other.second)
         )
 
-    def rotational(self, g: NodeVectorArithmetic) -> Matrix:
+    def rotational_inertia_matrix(self, g: NodeVectorArithmetic) -> Matrix:
         """Return J = tr(P) 1 − P."""
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self.second
         b = g.b
@@ -58,11 +58,13 @@ def form_body_inertia(body: LinkBody, kinematics: LinkKinematics) -> RigidInerti
     """Return the inertia of one body about its link's origin."""
     g, b = kinematics.algebra, kinematics.b
     mass = kinematics.walker.lower([body.mass])[0]
-    place = kinematics.place(body.masscenter)
+    place = kinematics.point_position_in_link(body.masscenter)
     first = g.scale(mass, place)
     second = outer_product(first, place, g)
     if body.inertia is not None:
-        about_center = g.rotate_symmetric(kinematics.fixed(body.frame), _second_moment_matrix(body.inertia, kinematics))
+        about_center = g.rotate_symmetric(
+            kinematics.fixed_frame_rotation(body.frame), _second_moment_matrix(body.inertia, kinematics)
+        )
         second = g.add_matrices(second, about_center)
     return RigidInertia(b.add(mass, g.zero), first, second)
 

@@ -82,16 +82,16 @@ class LinkKinematics:
 
     def in_axes(self, frame: int, components: Vector) -> Vector:
         """Return components in a frame as components in its axes."""
-        return self.algebra.apply(self.fixed(frame), components)
+        return self.algebra.apply(self.fixed_frame_rotation(frame), components)
 
-    def turned(self, frame: int, components: Vector, axes: int) -> Vector:
+    def express_in_axes(self, frame: int, components: Vector, axes: int) -> Vector:
         """Return components in a frame as components in other axes."""
         own = self.in_axes(frame, components)
         if self.algebra.is_zero_vector(own):
             return own
-        return self.algebra.apply_transposed(self.relative(self.recursion.frames[frame].axes, axes), own)
+        return self.algebra.apply_transposed(self.relative_rotation(self.recursion.frames[frame].axes, axes), own)
 
-    def value(self, vector: LinearVector) -> Vector:
+    def evaluate_linear_vector(self, vector: LinearVector) -> Vector:
         """Return the sum of columns u + offset, in the vector's frame."""
         g = self.algebra
         total = self.lower(vector.offset)
@@ -101,7 +101,7 @@ class LinkKinematics:
 
     # --- axes --------------------------------------------------------------------------------------------------------
 
-    def fixed(self, frame: int) -> Matrix:
+    def fixed_frame_rotation(self, frame: int) -> Matrix:
         """Return components in a frame as components in its axes; parameters only."""
         frames, g = self.recursion.frames, self.algebra
         path = []
@@ -124,7 +124,7 @@ class LinkKinematics:
         """Return row i of a 3 × 3 matrix whose nine entries are given row by row."""
         return (entries[3 * i], entries[3 * i + 1], entries[3 * i + 2])
 
-    def relative(self, first: int, last: int) -> Matrix:
+    def relative_rotation(self, first: int, last: int) -> Matrix:
         """Return components in the axes ``last`` as components in the axes ``first``."""
         if first == last:
             return self.algebra.identity
@@ -158,7 +158,7 @@ class LinkKinematics:
         matrix = self._relative[top, current] if current != top else self.algebra.identity
         for axes in reversed(path):
             parent = self.recursion.frames[axes].parent
-            step = self.algebra.product(self.fixed(parent), self._local(axes))
+            step = self.algebra.product(self.fixed_frame_rotation(parent), self._local(axes))
             matrix = self._relative[top, axes] = self.algebra.product(matrix, step)
         return matrix
 
@@ -169,7 +169,9 @@ class LinkKinematics:
         for current in self._missing(axes, self._omega):
             total = self._of_reference(current, self._omega)
             for vector in self.recursion.frames[current].spin:
-                total = self.algebra.add(total, self.turned(vector.frame, self.value(vector), current))
+                total = self.algebra.add(
+                    total, self.express_in_axes(vector.frame, self.evaluate_linear_vector(vector), current)
+                )
             self._omega[current] = total
         return self._omega[axes]
 
@@ -179,7 +181,7 @@ class LinkKinematics:
         for current in self._missing(axes, self._alpha):
             total = self._of_reference(current, self._alpha)
             for vector in self.recursion.frames[current].spin:
-                total = g.add(total, self.turned(vector.frame, self._seen_in_inertial_frame(vector), current))
+                total = g.add(total, self.express_in_axes(vector.frame, self._seen_in_inertial_frame(vector), current))
             self._alpha[current] = total
         return self._alpha[axes]
 
@@ -187,8 +189,8 @@ class LinkKinematics:
         """Return the rate in N at u' = 0 of a vector, in the components of its frame: c' + ω × c."""
         g = self.algebra
         frame = self.recursion.frames[vector.frame]
-        omega = g.apply_transposed(self.fixed(vector.frame), self.omega(frame.axes))
-        return g.add(self.lower(vector.bias), g.cross(omega, self.value(vector)))
+        omega = g.apply_transposed(self.fixed_frame_rotation(vector.frame), self.omega(frame.axes))
+        return g.add(self.lower(vector.bias), g.cross(omega, self.evaluate_linear_vector(vector)))
 
     def _missing(self, axes: int, known: dict[int, Vector]) -> list[int]:
         """Return the axes between known ones and ``axes``, nearest to the known ones first."""
@@ -208,9 +210,9 @@ class LinkKinematics:
         base = known[self._reference(axes)]
         if self.algebra.is_zero_vector(base):
             return base
-        return self.algebra.apply_transposed(self.relative(self._reference(axes), axes), base)
+        return self.algebra.apply_transposed(self.relative_rotation(self._reference(axes), axes), base)
 
-    def square(self, axes: int) -> Matrix:
+    def rotational_acceleration_matrix(self, axes: int) -> Matrix:
         """Return Ω = α̂0 + ω̂², in its own axes."""
         if axes not in self._squares:
             b = self.b
@@ -252,31 +254,31 @@ class LinkKinematics:
         """Lower rotation, displacement and the speeds' columns of the joint that carries a link."""
         record, g = self.recursion.links[link], self.algebra
         base, own = self.axes(record.parent), record.frame
-        rotation = self.relative(base, own)
+        rotation = self.relative_rotation(base, own)
         chain, spins = self.recursion.list_angular_velocity_terms(link)
         columns: dict[int, tuple[Vector, Vector]] = {}
         for vector in chain:
             for j, column in vector.columns:
                 angular, linear = columns.get(j, (g.null, g.null))
-                columns[j] = (g.add(angular, self.turned(vector.frame, self.lower(column), own)), linear)
+                columns[j] = (g.add(angular, self.express_in_axes(vector.frame, self.lower(column), own)), linear)
         position = self._shifts[record.parent]
         for displacement in record.offset:
             components = self.lower(displacement.components)
-            position = g.add(position, self.turned(displacement.frame, components, base))
+            position = g.add(position, self.express_in_axes(displacement.frame, components, base))
         velocity = record.velocity
         if velocity is None:
             velocity = tuple(d.rate for d in record.offset if d.rate is not None)
         for vector in velocity:
             for j, column in vector.columns:
                 angular, linear = columns.get(j, (g.null, g.null))
-                columns[j] = (angular, g.add(linear, self.turned(vector.frame, self.lower(column), own)))
+                columns[j] = (angular, g.add(linear, self.express_in_axes(vector.frame, self.lower(column), own)))
         joint = LinkJointMotion(rotation, position, columns, spins, record.velocity is None)
         return self._moved_along_axis(link, joint)
 
     def _moved_along_axis(self, link: int, joint: LinkJointMotion) -> LinkJointMotion:
         """Move a hinge's origin along its axis to where the offset vanishes; points of the link know the shift."""
         g = self.algebra
-        about = g.axis_rotation(joint.rotation)
+        about = g.as_coordinate_axis_rotation(joint.rotation)
         self._shifts[link] = g.null
         slides = any(not g.is_zero_vector(linear) for _, linear in joint.columns.values())
         if about is None or slides or not joint.moves or not g.depends_on_parameters_only(joint.position):
@@ -289,7 +291,7 @@ class LinkKinematics:
             joint.rotation, g.sub(joint.position, shift), joint.columns, joint.inherits_rotation, joint.moves
         )
 
-    def place(self, attachment: LinkAttachment) -> Vector:
+    def point_position_in_link(self, attachment: LinkAttachment) -> Vector:
         """Return a point fixed in a link, from the link's origin, in its axes."""
         self.joint(attachment.link) if attachment.link else None
         total = self._shifts[attachment.link]
@@ -305,8 +307,8 @@ class LinkKinematics:
         for displacement in record.offset:
             if displacement.rate is not None:
                 frame = displacement.rate.frame
-                rate = g.add(rate, self.turned(frame, self.value(displacement.rate), base))
-                second = g.add(second, self.turned(frame, self.lower(displacement.rate.bias), base))
+                rate = g.add(rate, self.express_in_axes(frame, self.evaluate_linear_vector(displacement.rate), base))
+                second = g.add(second, self.express_in_axes(frame, self.lower(displacement.rate.bias), base))
         return rate, second
 
     def velocity(self, link: int) -> Vector:
@@ -317,7 +319,9 @@ class LinkKinematics:
             if record.velocity is not None:
                 total = g.null
                 for vector in record.velocity:
-                    total = g.add(total, self.turned(vector.frame, self.value(vector), record.frame))
+                    total = g.add(
+                        total, self.express_in_axes(vector.frame, self.evaluate_linear_vector(vector), record.frame)
+                    )
             else:
                 moved = g.cross(self.omega(self.axes(record.parent)), joint.position)
                 total = g.add(g.add(self._velocity[record.parent], moved), self._slip(current)[0])
@@ -329,16 +333,21 @@ class LinkKinematics:
         """Return the acceleration of a link's origin in N at u' = 0, less that of gravity, m/s², in its axes."""
         g = self.algebra
         if 0 not in self._acceleration:
-            self._acceleration[0] = self.against_gravity(0)
+            self._acceleration[0] = self.opposite_gravity(0)
         for current in self._unknown(link, self._acceleration):
             record, joint = self.recursion.links[current], self.joint(current)
             if record.velocity is not None:
-                total = self.against_gravity(record.frame)
+                total = self.opposite_gravity(record.frame)
                 for vector in record.velocity:
-                    total = g.add(total, self.turned(vector.frame, self._seen_in_inertial_frame(vector), record.frame))
+                    total = g.add(
+                        total, self.express_in_axes(vector.frame, self._seen_in_inertial_frame(vector), record.frame)
+                    )
             else:
                 base = self.axes(record.parent)
-                total = g.add(self._acceleration[record.parent], g.apply(self.square(base), joint.position))
+                total = g.add(
+                    self._acceleration[record.parent],
+                    g.apply(self.rotational_acceleration_matrix(base), joint.position),
+                )
                 rate, second = self._slip(current)
                 if not g.is_zero_vector(rate):
                     twice = g.scale(self.b.constant(2.0), g.cross(self.omega(base), rate))
@@ -347,18 +356,18 @@ class LinkKinematics:
             self._acceleration[current] = total
         return self._acceleration[link]
 
-    def against_gravity(self, axes: int) -> Vector:
+    def opposite_gravity(self, axes: int) -> Vector:
         """Return the opposite of gravity's acceleration, in some axes."""
         g = self.algebra
         if self.recursion.gravity is None:
             return g.null
-        return self.turned(0, g.neg(self.lower(self.recursion.gravity)), axes)
+        return self.express_in_axes(0, g.neg(self.lower(self.recursion.gravity)), axes)
 
     def position(self, link: int) -> Vector:
         """Return the position of a link's origin from O, m, in N."""
         g = self.algebra
         for current in self._unknown(link, self._position):
             parent = self.recursion.links[current].parent
-            moved = g.apply(self.relative(0, self.axes(parent)), self.joint(current).position)
+            moved = g.apply(self.relative_rotation(0, self.axes(parent)), self.joint(current).position)
             self._position[current] = g.add(self._position[parent], moved)
         return self._position[link]

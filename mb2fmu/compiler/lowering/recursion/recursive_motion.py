@@ -97,10 +97,12 @@ class RecursiveMotion:
         match quantity.kind:
             case "rotation":
                 axes = self._recursion.frames[number].axes
-                return [e for row in g.product(k.relative(0, axes), k.fixed(number)) for e in row]
+                return [
+                    e for row in g.product(k.relative_rotation(0, axes), k.fixed_frame_rotation(number)) for e in row
+                ]
             case "angular velocity":
                 axes = self._recursion.frames[number].axes
-                return g.apply(k.relative(0, axes), k.omega(axes))
+                return g.apply(k.relative_rotation(0, axes), k.omega(axes))
             case "position":
                 return attachment_position(k, self._recursion.points[number])
             case "velocity":
@@ -110,7 +112,7 @@ class RecursiveMotion:
             case "angular acceleration":
                 return self._angular_acceleration(self._recursion.frames[number].axes)
             case "pathway":
-                return self._loads.pathway(number)[:2]
+                return self._loads.pathway_length_and_rate(number)[:2]
             case "kinetic energy":
                 return [self._kinetic_energy()]
         return self._along_speeds(quantity)
@@ -124,12 +126,12 @@ class RecursiveMotion:
     def _acceleration(self, at: LinkAttachment) -> Vector:
         """Return a point's acceleration in N: that at u' = 0 without gravity, and what u' adds, m/s²."""
         k, g = self._k, self._g
-        axes, place = k.axes(at.link), k.place(at)
+        axes, place = k.axes(at.link), k.point_position_in_link(at)
         angular, linear = self._motion(at.link)
-        total = g.sub(k.acceleration(at.link), k.against_gravity(axes))
-        total = g.add(total, g.apply(k.square(axes), place))
+        total = g.sub(k.acceleration(at.link), k.opposite_gravity(axes))
+        total = g.add(total, g.apply(k.rotational_acceleration_matrix(axes), place))
         total = g.add(total, g.add(linear, g.cross(angular, place)))
-        return g.apply(k.relative(0, axes), total)
+        return g.apply(k.relative_rotation(0, axes), total)
 
     def _motion(self, link: int) -> SpatialVector:
         """Return the part of a link's accelerations that u' causes."""
@@ -159,10 +161,10 @@ class RecursiveMotion:
             frame = self._recursion.frames[current]
             for vector in frame.spin:
                 for j, column in vector.columns:
-                    turned = k.turned(vector.frame, k.lower(column), axes)
+                    turned = k.express_in_axes(vector.frame, k.lower(column), axes)
                     total = g.add(total, g.scale(u_dot[j], turned))
             current = self._recursion.frames[frame.reference].axes
-        return g.apply(k.relative(0, axes), total)
+        return g.apply(k.relative_rotation(0, axes), total)
 
     def _kinetic_energy(self) -> int:
         """Return the sum over all bodies of m v·v/2 + w·I w/2, in the links' axes."""
@@ -172,11 +174,11 @@ class RecursiveMotion:
         for body in self._recursion.bodies:
             at = body.masscenter
             omega = k.omega(k.axes(at.link))
-            v = g.add(k.velocity(at.link), g.cross(omega, k.place(at)))
+            v = g.add(k.velocity(at.link), g.cross(omega, k.point_position_in_link(at)))
             mass = k.walker.lower([body.mass])[0]
             total = b.add(total, b.mul(b.mul(half, mass), g.dot(v, v)))
             if body.inertia is not None:
-                w = g.apply_transposed(k.fixed(body.frame), omega)
+                w = g.apply_transposed(k.fixed_frame_rotation(body.frame), omega)
                 entries = k.walker.lower(body.inertia)
                 momentum = [g.dot(entries[3 * i : 3 * i + 3], w) for i in range(3)]
                 total = b.add(total, b.mul(half, g.dot(w, momentum)))

@@ -41,7 +41,7 @@ def form_link_spatial_inertia(g: NodeVectorArithmetic, rigid: RigidInertia) -> S
     x, y, z = rigid.first
     neg, zero, m = g.b.neg, g.zero, rigid.mass
     H = ((zero, neg(z), y), (z, zero, neg(x)), (neg(y), x, zero))
-    return SpatialInertia(rigid.rotational(g), H, ((m, zero, zero), (zero, m, zero), (zero, zero, m)))
+    return SpatialInertia(rigid.rotational_inertia_matrix(g), H, ((m, zero, zero), (zero, m, zero), (zero, zero, m)))
 
 
 def make_spatial_inertia(rows: list[list[int]]) -> SpatialInertia:

@@ -85,7 +85,7 @@ class NodeVectorArithmetic:
 
     def depends_on_parameters_only(self, x: Sequence[int]) -> bool:
         """True if all components depend on parameters only."""
-        return all(self.b.rank(node) <= 1 for node in x)
+        return all(self.b.variability_rank(node) <= 1 for node in x)
 
     # --- matrices ----------------------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class NodeVectorArithmetic:
         """Return A + B."""
         return (self.add(A[0], B[0]), self.add(A[1], B[1]), self.add(A[2], B[2]))
 
-    def axis_rotation(self, C: Matrix) -> CoordinateAxisRotation | None:
+    def as_coordinate_axis_rotation(self, C: Matrix) -> CoordinateAxisRotation | None:
         """Return C as a rotation about a coordinate axis by an angle that is no number, or None."""
         if C not in self._axes:
             self._axes[C] = self._find_axis(C)
@@ -132,7 +132,7 @@ class NodeVectorArithmetic:
             i, j = (k + 1) % 3, (k + 2) % 3
             plain = C[k][k] == self.one and {C[k][i], C[k][j], C[i][k], C[j][k]} == {self.zero}
             turns = C[i][i] == C[j][j] and C[i][j] == self.b.neg(C[j][i])
-            if plain and turns and self.b.rank(C[i][i]) > 0:
+            if plain and turns and self.b.variability_rank(C[i][i]) > 0:
                 return CoordinateAxisRotation(k, C[i][i], C[j][i])
         return None
 
@@ -143,7 +143,7 @@ class NodeVectorArithmetic:
 
         About an axis with w = s (a − d) + 2 c b, the block [[a, b], [b, d]] becomes [[a − s w, c w − b], [·, d + s w]].
         """
-        b, about = self.b, self.axis_rotation(C)
+        b, about = self.b, self.as_coordinate_axis_rotation(C)
         if C is self.identity:
             return S
         if about is None:
@@ -167,7 +167,7 @@ class NodeVectorArithmetic:
 
     def rotate(self, C: Matrix, H: Matrix) -> Matrix:
         """Return C H Cᵀ."""
-        b, about = self.b, self.axis_rotation(C)
+        b, about = self.b, self.as_coordinate_axis_rotation(C)
         if C is self.identity:
             return H
         if about is None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from .failures import UndefinedError
+from .failures import UndefinedValueError
 
 
-def factored(matrix: list[list[float]]) -> Callable[[Sequence[float]], list[float]]:
+def make_linear_solver(matrix: list[list[float]]) -> Callable[[Sequence[float]], list[float]]:
     """Factor a square matrix (in place) and return a function that solves with it.
 
     Raises:
-        UndefinedError: If it is singular or not finite.
+        UndefinedValueError: If it is singular or not finite.
     """
     n = len(matrix)
     order = list(range(n))
@@ -23,7 +23,7 @@ def factored(matrix: list[list[float]]) -> Callable[[Sequence[float]], list[floa
         upper = matrix[k]
         pivot = upper[k]
         if not 0.0 < abs(pivot) < float("inf"):
-            raise UndefinedError(f"the matrix of the implicit method is singular: pivot {k} is {pivot!r}")
+            raise UndefinedValueError(f"the matrix of the implicit method is singular: pivot {k} is {pivot!r}")
         for row in matrix[k + 1 :]:
             factor = row[k] / pivot
             row[k] = factor

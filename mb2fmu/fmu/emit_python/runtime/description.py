@@ -13,7 +13,7 @@ Entries = Mapping[str, tuple[Function, Function]]
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class SettableValue:
     """A stored value that an importer may set.
 
     Attributes:
@@ -55,9 +55,9 @@ class Description:
 
     name: str
     token: str
-    states: tuple[Value, ...]
-    inputs: tuple[Value, ...]
-    parameters: tuple[Value, ...]
+    states: tuple[SettableValue, ...]
+    inputs: tuple[SettableValue, ...]
+    parameters: tuple[SettableValue, ...]
     variables: Mapping[int, tuple[str, int]]
     solver: str
     tolerance: float

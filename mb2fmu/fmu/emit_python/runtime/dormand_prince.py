@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .integrator_base import Adaptive, RightHandSide, Trial
+from .integrator_base import AdaptiveIntegrator, RightHandSide, TentativeStep
 
 A21 = 1 / 5
 A31, A32 = 3 / 40, 9 / 40
@@ -29,15 +29,17 @@ B1, B3, B4, B5, B6 = 35 / 384, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84
 E1, E3, E4, E5, E6, E7 = 71 / 57600, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40
 
 
-class DormandPrince(Adaptive):
+class DormandPrince(AdaptiveIntegrator):
     """Adaptive explicit integration; six evaluations of f per step."""
 
     exponent = 1 / 5
     integral = 0.04
     growth = 5.0
 
-    def attempt(self, f: RightHandSide, t: float, x: Sequence[float], h: float, slope: Sequence[float]) -> Trial:
-        """See :class:`Adaptive`."""
+    def attempt(
+        self, f: RightHandSide, t: float, x: Sequence[float], h: float, slope: Sequence[float]
+    ) -> TentativeStep:
+        """See :class:`AdaptiveIntegrator`."""
         k1 = slope
         k2 = f(t + h / 5, [y + h * (A21 * a) for y, a in zip(x, k1, strict=True)])
         k3 = f(t + 0.3 * h, [y + h * (A31 * a + A32 * b) for y, a, b in zip(x, k1, k2, strict=True)])
@@ -62,4 +64,4 @@ class DormandPrince(Adaptive):
             h * (E1 * a + E3 * c + E4 * d + E5 * e + E6 * g + E7 * i)
             for a, c, d, e, g, i in zip(k1, k3, k4, k5, k6, k7, strict=True)
         ]
-        return Trial(end, self.tolerance.norm(error, x, end), k7)
+        return TentativeStep(end, self.tolerance.norm(error, x, end), k7)

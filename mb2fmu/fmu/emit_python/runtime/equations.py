@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .description import Description, Function
-from .failures import UndefinedError
+from .failures import UndefinedValueError
 
 Numbers = Sequence[float]
 _NONE: tuple[float, ...] = ()
@@ -38,7 +38,7 @@ class Equations:
             m: Discrete memory.
 
         Raises:
-            UndefinedError: If one of them has no finite value here.
+            UndefinedValueError: If one of them has no finite value here.
         """
         try:
             try:
@@ -48,9 +48,9 @@ class Equations:
                 # The branch of a selection that is not taken may be undefined: decide with inf and NaN.
                 values = self._careful(entry, t, x, r, m)
         except self._description.singular as singular:
-            raise UndefinedError(str(singular)) from singular
+            raise UndefinedValueError(str(singular)) from singular
         if not all(map(math.isfinite, values)):
-            raise UndefinedError(f"{entry} has no finite value at {t!r} s")
+            raise UndefinedValueError(f"{entry} has no finite value at {t!r} s")
         return values
 
     def _prepare(self, entry: str) -> tuple[Function, Numbers]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class UndefinedError(ArithmeticError):
+class UndefinedValueError(ArithmeticError):
     """The equations have no finite value here: a singular matrix, a root of a negative number, an overflow."""
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .failures import StepError, UndefinedError
+from .failures import StepError, UndefinedValueError
 
 RightHandSide = Callable[[float, Sequence[float]], Sequence[float]]
 Accepted = Callable[[float, Sequence[float]], None]
@@ -24,7 +24,7 @@ HOPELESS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class IntegratorMemory:
     """Memory of an integrator between communication steps; part of the FMU's state.
 
     Attributes:
@@ -37,9 +37,9 @@ class Memory:
     error: float = 1e-4
     slope: tuple[float, ...] = ()
 
-    def after_change(self) -> Memory:
+    def after_change(self) -> IntegratorMemory:
         """Return the memory to keep after an input or parameter has changed: the step size."""
-        return Memory(step=self.step)
+        return IntegratorMemory(step=self.step)
 
 
 class Integrator(ABC):
@@ -52,19 +52,19 @@ class Integrator(ABC):
         t: float,
         x: Sequence[float],
         span: float,
-        memory: Memory,
+        memory: IntegratorMemory,
         accepted: Accepted | None = None,
-    ) -> tuple[list[float], Memory]:
+    ) -> tuple[list[float], IntegratorMemory]:
         """Integrate x' = f(t, x) from ``t`` to ``t + span``.
 
         Inside, time is counted from ``t`` on, so that a late start costs no accuracy.
 
         Args:
-            f: Raises ``UndefinedError`` where x' has no value.
+            f: Raises ``UndefinedValueError`` where x' has no value.
             t: Start, s.
             x: State at ``t``.
             span: > 0, s.
-            memory: From the call before, or ``Memory()``.
+            memory: From the call before, or ``IntegratorMemory()``.
             accepted: Called after each internal step.
 
         Returns:
@@ -100,7 +100,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TentativeStep:
     """The result of one tried internal step.
 
     Attributes:
@@ -114,7 +114,7 @@ class Trial:
     slope: tuple[float, ...] = ()
 
 
-class Adaptive(Integrator):
+class AdaptiveIntegrator(Integrator):
     """An embedded pair with proportional-integral step size control (Hairer, Norsett, Wanner I, II.4 and IV.2 of II).
 
     Attributes:
@@ -131,7 +131,9 @@ class Adaptive(Integrator):
         self.tolerance = tolerance
 
     @abstractmethod
-    def attempt(self, f: RightHandSide, t: float, x: Sequence[float], h: float, slope: Sequence[float]) -> Trial:
+    def attempt(
+        self, f: RightHandSide, t: float, x: Sequence[float], h: float, slope: Sequence[float]
+    ) -> TentativeStep:
         """Try one step of size ``h`` from (t, x) with x' = ``slope`` there."""
 
     def advance(
@@ -140,16 +142,16 @@ class Adaptive(Integrator):
         t: float,
         x: Sequence[float],
         span: float,
-        memory: Memory,
+        memory: IntegratorMemory,
         accepted: Accepted | None = None,
-    ) -> tuple[list[float], Memory]:
+    ) -> tuple[list[float], IntegratorMemory]:
         """See :class:`Integrator`."""
         state = list(x)
         slope = memory.slope or self._slope(f, t, x)
         last_error = memory.error
         proposal = memory.step or self._first_step(f, t, x, slope, span)
         reason, grow, passed = "the error stays above the tolerance", self.growth, 0.0
-        foresight = _Foresight()
+        foresight = _ProgressForecast()
         for tried in range(LONGEST_WALK):
             left = span - passed
             if tried % PACE == 0 and tried > 0 and foresight.is_hopeless(passed, left):
@@ -161,7 +163,7 @@ class Adaptive(Integrator):
             try:
                 trial = self.attempt(f, t + passed, state, h, slope)
                 error = trial.error
-            except UndefinedError as undefined:
+            except UndefinedValueError as undefined:
                 reason, error = str(undefined), math.inf
             if error > 1.0:
                 proposal = h * self._factor(error, 1.0, 1.0)
@@ -174,7 +176,7 @@ class Adaptive(Integrator):
             if accepted:
                 accepted(t + span if pieces == 1 else t + passed + h, state)
             if pieces == 1:
-                return state, Memory(proposal, last_error, trial.slope)
+                return state, IntegratorMemory(proposal, last_error, trial.slope)
             passed += h
             slope = trial.slope or self._slope(f, t + passed, state)
         raise _too_many("", t + passed)
@@ -193,7 +195,7 @@ class Adaptive(Integrator):
         """Return x'; an undefined value becomes an error with the time."""
         try:
             return tuple(f(t, x))
-        except UndefinedError as undefined:
+        except UndefinedValueError as undefined:
             raise StepError(f"at {t!r} s: {undefined}") from undefined
 
     def _first_step(
@@ -205,7 +207,7 @@ class Adaptive(Integrator):
         h = min(longest, 0.01 * size / speed if size > 1e-5 and 1e-5 < speed < math.inf else 1e-6)
         try:
             ahead = f(t + h, [a + h * b for a, b in zip(x, slope, strict=True)])
-        except UndefinedError:
+        except UndefinedValueError:
             return 0.01 * h
         bend = weigh([b - a for a, b in zip(slope, ahead, strict=True)], x, x) / h
         steepest = max(speed, bend)
@@ -216,7 +218,7 @@ class Adaptive(Integrator):
 
 
 @dataclass(slots=True)
-class _Foresight:
+class _ProgressForecast:
     """Progress at the last check of the pace, and between the last two checks, in s."""
 
     paced: float = 0.0

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .integrator_base import Adaptive, RightHandSide, Tolerance, Trial
+from .integrator_base import AdaptiveIntegrator, RightHandSide, TentativeStep, Tolerance
 
 Matrix = list[list[float]]
 Linearization = Callable[[float, Sequence[float]], tuple[Matrix, Sequence[float]]]
@@ -48,13 +48,13 @@ def _combined(x: Sequence[float], weights: Sequence[float], vectors: Sequence[Se
     return result
 
 
-class Rodas(Adaptive):
+class Rodas(AdaptiveIntegrator):
     """Adaptive linearly implicit integration.
 
     Args:
         tolerance: Error weights.
-        linearize: (t, x) → (df/dx by rows, df/dt); raises ``UndefinedError``.
-        factor: A square matrix → a function that solves with it; raises ``UndefinedError`` where it is singular.
+        linearize: (t, x) → (df/dx by rows, df/dt); raises ``UndefinedValueError``.
+        factor: A square matrix → a function that solves with it; raises ``UndefinedValueError`` where it is singular.
     """
 
     exponent = 1 / 4
@@ -66,8 +66,10 @@ class Rodas(Adaptive):
         self.linearize = linearize
         self.factor = factor
 
-    def attempt(self, f: RightHandSide, t: float, x: Sequence[float], h: float, slope: Sequence[float]) -> Trial:
-        """See :class:`Adaptive`."""
+    def attempt(
+        self, f: RightHandSide, t: float, x: Sequence[float], h: float, slope: Sequence[float]
+    ) -> TentativeStep:
+        """See :class:`AdaptiveIntegrator`."""
         jacobian, drift = self.linearize(t, x)
         matrix = [[-value for value in row] for row in jacobian]
         for i, row in enumerate(matrix):
@@ -81,4 +83,4 @@ class Rodas(Adaptive):
             right = _combined(value, [weight / h for weight in c], stages)
             stages.append(solve([b + h * d * e for b, e in zip(right, drift, strict=True)]))
         end = [a + b for a, b in zip(point, stages[-1], strict=True)]
-        return Trial(end, self.tolerance.norm(stages[-1], x, end))
+        return TentativeStep(end, self.tolerance.norm(stages[-1], x, end))

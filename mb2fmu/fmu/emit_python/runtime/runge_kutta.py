@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .failures import StepError, UndefinedError
-from .integrator_base import Accepted, Integrator, Memory, RightHandSide
+from .failures import StepError, UndefinedValueError
+from .integrator_base import Accepted, Integrator, IntegratorMemory, RightHandSide
 
 
 class RungeKutta4(Integrator):
@@ -25,9 +25,9 @@ class RungeKutta4(Integrator):
         t: float,
         x: Sequence[float],
         span: float,
-        memory: Memory,
+        memory: IntegratorMemory,
         accepted: Accepted | None = None,
-    ) -> tuple[list[float], Memory]:
+    ) -> tuple[list[float], IntegratorMemory]:
         """See :class:`Integrator`."""
         # A communication step that is a multiple of the internal one but for round-off is not divided once more.
         pieces = max(1, math.ceil(span / self.internal_step * (1.0 - 1e-9))) if self.internal_step else 1
@@ -38,7 +38,7 @@ class RungeKutta4(Integrator):
                 state = self._step(f, t + piece * h, state, h)
                 if accepted:
                     accepted(t + (piece + 1) * h, state)
-        except UndefinedError as undefined:
+        except UndefinedValueError as undefined:
             raise StepError(f"after {t!r} s: {undefined}") from undefined
         if not all(map(math.isfinite, state)):
             raise StepError(f"the state is not finite any more after {t!r} s; the step of {h:.3g} s is too long")

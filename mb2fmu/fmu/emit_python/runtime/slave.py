@@ -22,16 +22,16 @@ from weakref import WeakSet
 from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
 
-from .dense_lu_solve import factored
-from .description import Description, Value
+from .dense_lu_solve import make_linear_solver
+from .description import Description, SettableValue
 from .dormand_prince import DormandPrince
 from .equations import Equations
-from .failures import RefusedError, StepError, UndefinedError
-from .integrator_base import Integrator, Memory, Tolerance
+from .failures import RefusedError, StepError, UndefinedValueError
+from .integrator_base import Integrator, IntegratorMemory, Tolerance
 from .rosenbrock_method import Rodas
 from .runge_kutta import RungeKutta4
-from .start_value_continuation import walk
-from .state import Snapshot, packed, unpacked
+from .start_value_continuation import move_to_set_values
+from .state import Snapshot, pack_snapshot, unpack_snapshot
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,7 +52,7 @@ def _guarded(method: Callable[P, R]) -> Callable[P, R]:
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(*args, **kwargs)
-        except (RefusedError, UndefinedError) as error:
+        except (RefusedError, UndefinedValueError) as error:
             _answer(args[0], error)
             raise
 
@@ -108,7 +108,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self.p = [value.start for value in unit.parameters]
         self.remembered: Sequence[float] = unit.memory
         self.equations = Equations(unit, self.p)
-        self.memory = Memory()
+        self.memory = IntegratorMemory()
         self.integrator = self._make_integrator()
         self.values = _Values(self._computed)
         self._forget()
@@ -151,7 +151,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         if "position" in self.unit.entries:
             try:
                 self.equations("position", self.time, self.x, self.r, self.remembered)
-            except UndefinedError as undefined:  # an output may have no finite value; all else fails everywhere
+            except UndefinedValueError as undefined:  # an output may have no finite value; all else fails everywhere
                 if undefined.__cause__ is not None:
                     raise
         self._check_motion()
@@ -167,12 +167,12 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         other = [value + 1.0 + 0.125 * i for i, value in enumerate(self.r)]
         try:
             self.equations("rhs", self.time, self.x, self.r, self.remembered)
-        except UndefinedError as undefined:
+        except UndefinedValueError as undefined:
             try:
                 self.equations("rhs", self.time, self.x, other, self.remembered)
-            except UndefinedError:
+            except UndefinedValueError:
                 reason = f"the FMU cannot move with these parameters and start values: {undefined}"
-                raise UndefinedError(reason) from undefined
+                raise UndefinedValueError(reason) from undefined
 
     def _remember(self, t: float, x: Sequence[float]) -> None:
         """Update the discrete memory after an accepted step, where the FMU has one."""
@@ -192,10 +192,10 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         try:
             try:
                 self._solve_start(self.equations, self.time, wanted)
-            except UndefinedError:
+            except UndefinedValueError:
                 if not self._walk_to_start(wanted):
                     raise
-        except UndefinedError:
+        except UndefinedValueError:
             self.started, self.remembered = False, unit.memory
             raise
         self._forget()
@@ -222,7 +222,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             self._solve_start(Equations(unit, p), part * self.time, guess)
             last = self.x
 
-        walk(to, (own, [value.start for value in unit.parameters]), (wanted, self.p))
+        move_to_set_values(to, (own, [value.start for value in unit.parameters]), (wanted, self.p))
         return True
 
     def terminate(self) -> None:
@@ -274,7 +274,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         source, index = self.unit.variables.get(vr, ("", 0))
         if not source:
             raise RefusedError(f"there is no variable with value reference {vr}")
-        kinds: dict[str, tuple[list[float], Sequence[Value]]] = {
+        kinds: dict[str, tuple[list[float], Sequence[SettableValue]]] = {
             "input": (self.r, self.unit.inputs),
             "parameter": (self.p, self.unit.parameters),
             "state": (self.declared or self.x, self.unit.states),
@@ -323,7 +323,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         """Update the discrete memory at an accepted step; an undefined value ends the run."""
         try:
             self._remember(t, x)
-        except UndefinedError as undefined:
+        except UndefinedValueError as undefined:
             raise StepError(f"at {t!r} s: {undefined}") from undefined
 
     def _project(self) -> None:
@@ -332,10 +332,10 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             return
         try:
             projected = self.equations("project", self.time, self.x, self.r)
-        except UndefinedError:
+        except UndefinedValueError:
             return
         self.x = [*projected, *self.x[len(projected) :]]
-        self.memory = Memory(self.memory.step, self.memory.error)
+        self.memory = IntegratorMemory(self.memory.step, self.memory.error)
 
     def _check_step(self, current_time: float, step_size: float) -> None:
         """Refuse a communication step that the FMU cannot take: wrong phase, time, size, or past the stop time."""
@@ -379,7 +379,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             return RungeKutta4(unit.internal_step)
         tolerance = Tolerance(self.tolerance, tuple(value.nominal for value in unit.states))
         if unit.solver == "implicit":
-            return Rodas(tolerance, self._linearize, factored)
+            return Rodas(tolerance, self._linearize, make_linear_solver)
         return DormandPrince(tolerance)
 
     # --- values -------------------------------------------------------------------------------------------------------
@@ -405,12 +405,12 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         memory = self.memory
         numbers = [self.time, self.stop, self.tolerance, *self.declared, *self.x, *self.r, *self.p, *self.remembered]
         numbers += [memory.step, memory.error, *memory.slope]
-        return packed(Snapshot(self.phase, self.steps, numbers), self.unit.token)
+        return pack_snapshot(Snapshot(self.phase, self.steps, numbers), self.unit.token)
 
     @_guarded
     def _set_fmu_state(self, state: bytes) -> None:
         """Restore a state from bytes; refuse those of another unit or of the wrong length."""
-        snapshot = unpacked(state, self.unit.token)
+        snapshot = unpack_snapshot(state, self.unit.token)
         rest = list(snapshot.numbers)
         n_x, n_r, n_p, n_d = len(self.x), len(self.r), len(self.p), len(self.declared)
         n_m = len(self.remembered)
@@ -425,7 +425,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         del rest[: n_x + n_r + n_p]
         self.remembered = tuple(rest[:n_m])
         del rest[:n_m]
-        self.memory = Memory(rest[0], rest[1], tuple(rest[2:]))
+        self.memory = IntegratorMemory(rest[0], rest[1], tuple(rest[2:]))
         self.equations = Equations(self.unit, self.p)
         if tolerance != self.tolerance:
             self.tolerance = tolerance
@@ -441,7 +441,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     def _fmu_state_from_bytes(cls, state: bytes) -> bytes:
         """Return the state after checking that it is of this unit; report to all instances where not."""
         try:
-            unpacked(state, cls.unit.token)
+            unpack_snapshot(state, cls.unit.token)
         except RefusedError as error:
             # The binary does not say for which instance it asks: any of them may lose references.
             for slave in tuple(cls.alive):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .failures import UndefinedError
+from .failures import UndefinedValueError
 
 Numbers = Sequence[float]
 
@@ -12,7 +12,7 @@ SHORTEST = 1.0 / 1024.0
 """Part of the way; a shorter piece is none."""
 
 
-def walk(
+def move_to_set_values(
     to: Callable[[float, Numbers, Numbers], None], own: tuple[Numbers, Numbers], wanted: tuple[Numbers, Numbers]
 ) -> None:
     """Move states and parameters together from the FMU's own start to the set values, in small steps.
@@ -26,7 +26,7 @@ def walk(
         wanted: Those that were set.
 
     Raises:
-        UndefinedError: If a piece of the way cannot be made, however short.
+        UndefinedValueError: If a piece of the way cannot be made, however short.
     """
     done, size = 0.0, 0.5
     while done < 1.0:
@@ -38,7 +38,7 @@ def walk(
         try:
             to(part, x, p)
             done = part
-        except UndefinedError:
+        except UndefinedValueError:
             size *= 0.5
             if size < SHORTEST:
                 raise

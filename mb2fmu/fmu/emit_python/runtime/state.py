@@ -35,7 +35,7 @@ class Snapshot:
     numbers: Sequence[float]
 
 
-def packed(snapshot: Snapshot, token: str) -> bytes:
+def pack_snapshot(snapshot: Snapshot, token: str) -> bytes:
     """Return the snapshot as bytes that carry the FMU's token."""
     numbers = snapshot.numbers
     head = _HEAD.pack(MAGIC, VERSION, uuid.UUID(token).bytes, snapshot.phase, snapshot.steps, len(numbers))
@@ -43,7 +43,7 @@ def packed(snapshot: Snapshot, token: str) -> bytes:
     return body + _TAIL.pack(zlib.crc32(body))
 
 
-def unpacked(data: bytes, token: str) -> Snapshot:
+def unpack_snapshot(data: bytes, token: str) -> Snapshot:
     """Return the snapshot in the bytes.
 
     Raises:

@@ -162,7 +162,7 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
     for sample in draw_random_states(numeric, without_zeros=True):
         numeric.set_state(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
         forces = numeric.generalized_forces()[: len(m.u)]
-        wanted = -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematics()[0]
+        wanted = -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematic_matrices()[0]
         if np.max(np.abs(forces - wanted)) > _FORCE_TOLERANCE * np.max(np.abs([*forces, *wanted])):
             return False
     return True

@@ -27,7 +27,7 @@ from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     ZERO_TOLERANCE,
     ConservedQuantities,
     constraints_do_work,
-    find_worked_coordinates,
+    find_coordinates_with_constraint_work,
 )
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states, set_random_state
@@ -150,7 +150,7 @@ class FirstIntegralFinder:
         zero = [True] * len(sums)
         for sample in self._samples:
             set_random_state(self._numeric, sample, on_constraints=True)
-            K, k0 = self._numeric.kinematics()
+            K, k0 = self._numeric.kinematic_matrices()
             rates = K @ sample.u_constrained + k0
             found = evaluate(sample.t, *sample.q, *rates, *sample.z, *sample.r, *sample.parameters)
             numbers = iter(np.asarray(found, dtype=float))
@@ -164,7 +164,7 @@ class FirstIntegralFinder:
         held = np.zeros(len(self._m.q), dtype=bool)
         for sample in self._samples:
             set_random_state(self._numeric, sample, on_constraints=True)
-            held |= find_worked_coordinates(self._numeric, self._numeric.kinematics()[0])
+            held |= find_coordinates_with_constraint_work(self._numeric, self._numeric.kinematic_matrices()[0])
         return [bool(each) for each in held]
 
     def _constraints_do_work(self) -> bool:

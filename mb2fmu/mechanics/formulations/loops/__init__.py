@@ -11,7 +11,7 @@ Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresd
 from mb2fmu.mechanics.formulations.loops.loop_kind import (
     LoopEquations,
     LoopKind,
-    LoopMismatch,
+    LoopMismatchError,
     LoopStart,
     make_closed_form,
 )
@@ -22,7 +22,7 @@ __all__ = [
     "ExplicitLoops",
     "LoopEquations",
     "LoopKind",
-    "LoopMismatch",
+    "LoopMismatchError",
     "LoopStart",
     "TransmissionLoop",
     "make_closed_form",

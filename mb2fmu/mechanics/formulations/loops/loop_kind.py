@@ -8,7 +8,7 @@ from typing import Protocol
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedForm
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution
 
 SINGULARITY_MARGIN = 1e-4
 """Of sin² of the angle between two links of a loop: where they are nearer to one line, its solution ends.
@@ -63,7 +63,7 @@ class LoopStart:
         return Assignment(symbol, expression)
 
 
-class LoopMismatch(Exception):  # noqa: N818 (an answer, not an error)
+class LoopMismatchError(Exception):
     """The rows do not have the shape of this kind of loop; the text says why."""
 
 
@@ -78,7 +78,7 @@ class LoopKind(Protocol):
     name: str
     size: int
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
         """Return the closed form on the branch that the start is on.
 
         Raises:
@@ -94,7 +94,7 @@ def make_closed_form(
     solution: Mapping[sm.Symbol, sm.Expr],
     conditions: Sequence[sm.Expr] = (),
     relation: Sequence[sm.Expr] = (),
-) -> ClosedForm:
-    """Return the record of a solution; arguments as for :class:`ClosedForm`."""
+) -> ClosedFormLoopSolution:
+    """Return the record of a solution; arguments as for :class:`ClosedFormLoopSolution`."""
     assignments = (*helpers, *(Assignment(symbol, expression) for symbol, expression in solution.items()))
-    return ClosedForm(kind.name, rows.names, rows.unknowns, assignments, tuple(conditions), tuple(relation))
+    return ClosedFormLoopSolution(kind.name, rows.names, rows.unknowns, assignments, tuple(conditions), tuple(relation))

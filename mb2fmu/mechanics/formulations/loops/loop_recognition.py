@@ -14,8 +14,8 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedForm, VelocityConstraints
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopKind, LoopMismatch, LoopStart
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution, VelocityConstraints
+from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopKind, LoopMismatchError, LoopStart
 from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
 from mb2fmu.mechanics.formulations.loops.rod_and_leg_loops import HexapodLegLoop, RodLoop
 from mb2fmu.mechanics.formulations.loops.transmission_loop import TransmissionLoop
@@ -69,7 +69,7 @@ class GivenClosedForm:
     relation: tuple[sm.Expr, ...]
     where: str
 
-    def closed_form(self, start: LoopStart, angles: frozenset[sm.Symbol]) -> ClosedForm:
+    def closed_form(self, start: LoopStart, angles: frozenset[sm.Symbol]) -> ClosedFormLoopSolution:
         """Return the solution on the branch of the start.
 
         Args:
@@ -90,7 +90,7 @@ class GivenClosedForm:
             raise FormulationError(GIVEN_FORM_HEADLINE, [Fault(f"{what} of the start, {there}", self.where, remedy)])
         self._check(on[0], start)
         assignments = tuple(Assignment(q, on[0][q]) for q in self.unknowns)
-        return ClosedForm(self.name, self.rows, self.unknowns, assignments, self.positive, self.relation)
+        return ClosedFormLoopSolution(self.name, self.rows, self.unknowns, assignments, self.positive, self.relation)
 
     def _check(self, branch: Mapping[sm.Symbol, sm.Expr], start: LoopStart) -> None:
         """Check that the rows vanish near the start, wherever the loop closes."""
@@ -177,7 +177,7 @@ class ExplicitLoops:
         reduction: Rows that they follow from instead, where these lose rank on the way.
     """
 
-    closed_forms: tuple[ClosedForm, ...]
+    closed_forms: tuple[ClosedFormLoopSolution, ...]
     q_dependent: tuple[int, ...]
     u_dependent: tuple[int, ...]
     reduction: VelocityConstraints | None
@@ -261,11 +261,11 @@ def _solve_in_order(
     start: LoopStart,
     given: Sequence[GivenClosedForm],
     kinds: Sequence[LoopKind],
-) -> list[ClosedForm]:
+) -> list[ClosedFormLoopSolution]:
     """Remove one solvable loop after the other from the rows."""
     rows = [_LoopRow(name, phi, phi.free_symbols & set(wanted)) for name, phi in m.holonomic]
     own = {name for loop in given for name in loop.rows}
-    found: list[ClosedForm] = []
+    found: list[ClosedFormLoopSolution] = []
     reasons: list[str] = []
     while rows:
         reasons = []
@@ -296,7 +296,7 @@ class _LoopRow:
 
 def _solve_by_given_form(
     rows: Sequence[_LoopRow], given: Sequence[GivenClosedForm], start: LoopStart, m: Mechanism
-) -> ClosedForm | None:
+) -> ClosedFormLoopSolution | None:
     """Return the closed form of a declared loop, once its rows contain no other unknowns."""
     left = {row.name: row for row in rows}
     angles = frozenset(q for q, c in zip(m.q, m.declared.coordinates, strict=True) if c.unit == "rad")
@@ -312,13 +312,13 @@ def _solve_by_first_kind(
     start: LoopStart,
     kinds: Sequence[LoopKind],
     reasons: list[str],
-) -> ClosedForm | None:
+) -> ClosedFormLoopSolution | None:
     """Return the first loop of the first kind that fits; append to ``reasons`` why other kinds do not."""
     for kind in kinds:
         for group in _group_rows(rows, wanted, kind.size):
             try:
                 return kind.solve(group, start)
-            except LoopMismatch as misfit:
+            except LoopMismatchError as misfit:
                 reasons.append(f"{', '.join(group.names)} as {kind.name}: {misfit}")
     return None
 
@@ -386,7 +386,9 @@ def select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: 
 _MAX_CONDITION_NUMBER = 1e10
 
 
-def form_reduced_constraints(mechanism: Mechanism, forms: Sequence[ClosedForm]) -> VelocityConstraints | None:
+def form_reduced_constraints(
+    mechanism: Mechanism, forms: Sequence[ClosedFormLoopSolution]
+) -> VelocityConstraints | None:
     """Return the rows that determine the dependent speeds; None where the mechanism's own rows do."""
     m, c = mechanism, mechanism.velocity_constraints
     relations = {name: row for form in forms for name, row in zip(form.rows, form.relation, strict=False)}

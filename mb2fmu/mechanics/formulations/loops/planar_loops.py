@@ -22,11 +22,11 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedForm
+from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution
 from mb2fmu.mechanics.formulations.loops.loop_kind import (
     SINGULARITY_MARGIN,
     LoopEquations,
-    LoopMismatch,
+    LoopMismatchError,
     LoopStart,
     make_closed_form,
 )
@@ -41,7 +41,7 @@ from mb2fmu.mechanics.formulations.loops.planar_phasors import (
 
 
 def read_polygon(rows: LoopEquations, start: LoopStart) -> LoopPolygon:
-    """Return the rows as a polygon; raises :class:`LoopMismatch` where they are none."""
+    """Return the rows as a polygon; raises :class:`LoopMismatchError` where they are none."""
     coordinates = {s for phi in rows.phi for s in phi.free_symbols & start.moving_symbols}
     return form_polygon([decompose_harmonics(phi, coordinates) for phi in rows.phi], rows.unknowns)
 
@@ -93,11 +93,11 @@ def solve_joint_angles(
         turns = (start.evaluate(angle) - start.evaluate(value)) / (2 * math.pi)
         if abs(turns - round(turns)) > _TURN_TOLERANCE:
             left, right = start.evaluate(angle), start.evaluate(value)
-            raise LoopMismatch(f"the start does not close it: {angle} is {left:.6g}, not {right:.6g}")
+            raise LoopMismatchError(f"the start does not close it: {angle} is {left:.6g}, not {right:.6g}")
         equations.append((angle, value + 2 * sm.pi * round(turns)))
     matrix = sm.Matrix([[angle.diff(symbol) for symbol in unknowns] for angle, _ in equations])
     if matrix.shape[0] != matrix.shape[1] or matrix.det() == 0:
-        raise LoopMismatch(f"{', '.join(map(str, unknowns))} are not determined by the directions of its arms")
+        raise LoopMismatchError(f"{', '.join(map(str, unknowns))} are not determined by the directions of its arms")
     solution = matrix.LUsolve(sm.Matrix([value for _, value in equations]))
     return dict(zip(unknowns, map(sm.expand, solution), strict=True))
 
@@ -120,14 +120,14 @@ class FourBarLoop:
     name = "FourBar"
     size = 2
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
         """Solve by the triangle of the two arms and v; see :class:`LoopConnection`."""
         shape = read_polygon(rows, start)
         if len(shape.arms) != 2 or shape.slides or shape.sliding_arm_terms:
-            raise LoopMismatch(f"not two arms with unknown angles, but {_describe_unknowns(shape)}")
+            raise LoopMismatchError(f"not two arms with unknown angles, but {_describe_unknowns(shape)}")
         (angle1, w1), (angle2, w2) = shape.arms.items()
         if not shape.known.terms:
-            raise LoopMismatch("nothing known is between its two arms")
+            raise LoopMismatchError("nothing known is between its two arms")
         parallel = _solve_parallelogram(shape, start)
         if parallel is not None:
             solution = solve_joint_angles(parallel, rows.unknowns, start)
@@ -145,7 +145,7 @@ class FourBarLoop:
             discriminant = 4 * P * R1 - (P + R1 - R2) ** 2
         branch = _make_branch_root(discriminant, 4 * R1 * R2, start, name)
         if branch.is_flat:
-            raise LoopMismatch(_FLAT_LOOP_MESSAGE)
+            raise LoopMismatchError(_FLAT_LOOP_MESSAGE)
         start_psi1 = start.evaluate(shape.senses[angle1] * angle1 + arm1.angle)
         s = 1 if math.sin(start_psi1 - start.evaluate(v.angle)) > 0 else -1
         psi1 = v.angle + s * sm.atan2(branch.root, P + R1 - R2)
@@ -191,11 +191,11 @@ class CrankSliderLoop:
     name = "CrankSlider"
     size = 2
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
         """Solve by the height of the arm's end over the slide; see :class:`LoopConnection`."""
         shape = read_polygon(rows, start)
         if len(shape.arms) != 1 or len(shape.slides) != 1 or shape.sliding_arm_terms:
-            raise LoopMismatch(f"not one arm and one slide, but {_describe_unknowns(shape)}")
+            raise LoopMismatchError(f"not one arm and one slide, but {_describe_unknowns(shape)}")
         ((angle, w),), ((x, slide),) = shape.arms.items(), shape.slides.items()
         name = _solution_name(rows)
         line, arm = form_polar(slide, start, f"{name}_slide"), form_polar(w, start, f"{name}_arm")
@@ -208,7 +208,7 @@ class CrankSliderLoop:
         discriminant = (w.single_length - v_n) * (w.single_length + v_n) if w.single_length is not None else R - v_n**2
         branch = _make_branch_root(discriminant, R, start, name)
         if branch.is_flat:
-            raise LoopMismatch(_FLAT_LOOP_MESSAGE)
+            raise LoopMismatchError(_FLAT_LOOP_MESSAGE)
         inclined = start.evaluate(shape.senses[angle] * angle + arm.angle) - start.evaluate(line.angle)
         if math.cos(inclined) > 0:
             psi, place = line.angle + sm.atan2(v_n, branch.root), (v_l - branch.root) / length
@@ -230,23 +230,23 @@ class SlidingLinkLoop:
     name = "FourBarTrans"
     size = 2
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
         """Solve by the right-angled triangle of slide, offset and v; see :class:`LoopConnection`."""
         shape = read_polygon(rows, start)
         if len(shape.sliding_arm_terms) != 1 or len(shape.arms) > 1 or shape.slides:
-            raise LoopMismatch(f"not one link with a slide on it, but {_describe_unknowns(shape)}")
+            raise LoopMismatchError(f"not one link with a slide on it, but {_describe_unknowns(shape)}")
         ((x, angle), rail) = next(iter(shape.sliding_arm_terms.items()))
         if shape.arms and angle not in shape.arms:
-            raise LoopMismatch(f"an arm turns with {next(iter(shape.arms))}, the slide with {angle}")
+            raise LoopMismatchError(f"an arm turns with {next(iter(shape.arms))}, the slide with {angle}")
         if not shape.known.terms:
-            raise LoopMismatch("nothing known is opposite to the slide")
+            raise LoopMismatchError("nothing known is opposite to the slide")
         name = _solution_name(rows)
         v, line = form_polar(-shape.known, start, name), form_polar(rail, start, f"{name}_slide")
         a, b = _slide_offset(shape.arms.get(angle), line)
         length = line.square
         branch = _make_branch_root(v.square / length - b**2, v.square / length, start, name)
         if branch.is_flat:
-            raise LoopMismatch(_FLAT_LOOP_MESSAGE)
+            raise LoopMismatchError(_FLAT_LOOP_MESSAGE)
         if start.evaluate(x + a) > 0:
             place, lean = branch.root - a, sm.atan2(b, branch.root)
         else:

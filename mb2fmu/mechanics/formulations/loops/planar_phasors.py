@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopMismatch, LoopStart
+from mb2fmu.mechanics.formulations.loops.loop_kind import LoopMismatchError, LoopStart
 
 Harmonic = tuple[sm.Expr, sm.Expr, bool]
 """Monomial in coordinates, angle, whether a sine (else a cosine)."""
@@ -245,7 +245,7 @@ def form_polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) -> Lo
             continue
         sense, phasors = _rotation_sense(by_known, angle)
         if senses.setdefault(angle, sense) != sense:
-            raise LoopMismatch(f"{angle} turns one vector forward and another backward")
+            raise LoopMismatchError(f"{angle} turns one vector forward and another backward")
         if displacement == 1:
             arms[angle] = phasors
         else:
@@ -260,10 +260,10 @@ def split_harmonic(
     hidden = factor.free_symbols & set(unknowns)
     if hidden:
         which = ", ".join(sorted(map(str, hidden)))
-        raise LoopMismatch(f"{which} stands in {str(factor)[:60]}, which is no sum of sines and cosines")
+        raise LoopMismatchError(f"{which} stands in {str(factor)[:60]}, which is no sum of sines and cosines")
     displacement, rest = monomial.as_independent(*unknowns)[::-1]
     if displacement not in (1, *unknowns):
-        raise LoopMismatch(f"the unknowns are multiplied: {displacement}")
+        raise LoopMismatchError(f"the unknowns are multiplied: {displacement}")
     unknown_angle = sm.Add(*(symbol * angle.diff(symbol) for symbol in unknowns))
     known_angle = sm.expand(angle - unknown_angle)
     value = factor * rest
@@ -304,4 +304,4 @@ def _rotation_sense(
             terms.append((sm.expand(cx), sm.expand(-sense * sx), sense * beta))
         else:
             return sense, PhasorSum(tuple(terms))
-    raise LoopMismatch(f"what {angle} turns is not one vector in both rows: they are no components along x and y")
+    raise LoopMismatchError(f"what {angle} turns is not one vector in both rows: they are no components along x and y")

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import ClosedForm
+from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution
 from mb2fmu.mechanics.formulations.loops.loop_kind import (
     SINGULARITY_MARGIN,
     LoopEquations,
-    LoopMismatch,
+    LoopMismatchError,
     LoopStart,
     make_closed_form,
 )
@@ -43,7 +43,7 @@ class RodLoop:
     name = "Rod"
     size = 1
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
         """Solve by the angle between the link and the place of its end; see :class:`LoopConnection`."""
         (phi,), (unknown,) = rows.phi, rows.unknowns
         angle, w, rest = _split_row(phi, unknown, rows.names[0], start)
@@ -53,7 +53,9 @@ class RodLoop:
         inside = start.define(f"{name}_inside", arm.square - c.symbol**2)
         condition = inside.symbol - SINGULARITY_MARGIN * arm.square
         if not start.evaluate(condition) > 0.0:
-            raise LoopMismatch("at the start the link points at where its end must be, or away: start it elsewhere")
+            raise LoopMismatchError(
+                "at the start the link points at where its end must be, or away: start it elsewhere"
+            )
         root = start.define(f"{name}_root", sm.sqrt(inside.symbol))
         psi = start.evaluate(angle + arm.angle)
         value = -arm.angle + (1 if math.sin(psi) > 0 else -1) * sm.atan2(root.symbol, -c.symbol)
@@ -71,7 +73,7 @@ def _split_row(phi: sm.Expr, unknown: sm.Symbol, row: str, start: LoopStart) -> 
             monomial, angle, sine=sine, factor=factor, unknowns=(unknown,)
         )
         if displacement != 1:
-            raise LoopMismatch(f"{unknown} is no angle in {row}")
+            raise LoopMismatchError(f"{unknown} is no angle in {row}")
         if own == 0:
             rest.append(value * (sm.sin(known) if is_sine else sm.cos(known)))
             continue
@@ -79,7 +81,7 @@ def _split_row(phi: sm.Expr, unknown: sm.Symbol, row: str, start: LoopStart) -> 
         re, im = terms.get(known, (sm.S.Zero, sm.S.Zero))
         terms[known] = (re, im - value) if is_sine else (re + value, im)
     if len(arms) != 1:
-        raise LoopMismatch(f"{row} contains {len(arms)} angles of {unknown}, not one")
+        raise LoopMismatchError(f"{row} contains {len(arms)} angles of {unknown}, not one")
     ((angle, found),) = arms.items()
     return angle, PhasorSum(tuple((re, im, known) for known, (re, im) in found.items())), sm.Add(*rest)
 
@@ -114,7 +116,7 @@ class HexapodLegLoop:
     name = "Leg"
     size = 3
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
         """Solve by the vector from one end of the leg to the other; see :class:`LoopConnection`."""
         slide, direction, rest = _find_displacement(rows)
         shape = _find_spherical_form(rows, (slide, direction, rest), start)
@@ -127,7 +129,7 @@ class HexapodLegLoop:
         flat = start.define(f"{name}_flat", a**2 + b**2)
         condition = flat.symbol - SINGULARITY_MARGIN * (flat.symbol + h**2)
         if not start.evaluate(condition) > 0.0:
-            raise LoopMismatch("at the start it points along the axis of its first hinge: start it elsewhere")
+            raise LoopMismatchError("at the start it points along the axis of its first hinge: start it elsewhere")
         sigma = 1 if start.evaluate(slide + shape.offset) > 0 else -1
         s = 1 if math.cos(start.values[shape.beta]) > 0 else -1
         found = {
@@ -139,7 +141,7 @@ class HexapodLegLoop:
             off = start.evaluate(unknown) - start.evaluate(value)
             turns = 0 if unknown == slide else round(off / (2 * math.pi))
             if not abs(off - 2 * math.pi * turns) <= 1e-6 * (1 + abs(start.values[unknown])):
-                raise LoopMismatch(f"the start does not close it: {unknown} is off by {off:.3g}")
+                raise LoopMismatchError(f"the start does not close it: {unknown} is off by {off:.3g}")
             found[unknown] = value + 2 * sm.pi * turns
         return make_closed_form(self, rows, (*components, flat), found, (condition,))
 
@@ -151,7 +153,7 @@ def _find_displacement(rows: LoopEquations) -> tuple[sm.Symbol, sm.Matrix, sm.Ma
         direction = phi.diff(unknown)
         if not direction.free_symbols & {unknown} and direction.free_symbols & set(rows.unknowns):
             return unknown, direction, phi.xreplace({unknown: sm.S.Zero})
-    raise LoopMismatch("none of its unknowns is a displacement along a direction that the others give")
+    raise LoopMismatchError("none of its unknowns is a displacement along a direction that the others give")
 
 
 def _find_spherical_form(
@@ -173,7 +175,7 @@ def _find_spherical_form(
         shape = _SphericalForm(alpha, beta, axes, offset, v)
         if _matches_form(shape, direction, rest, start):
             return shape
-    raise LoopMismatch(f"{', '.join(map(str, others))} are not the angles of a universal joint that turns {slide}")
+    raise LoopMismatchError(f"{', '.join(map(str, others))} are not the angles of a universal joint that turns {slide}")
 
 
 def _matches_form(shape: _SphericalForm, direction: sm.Matrix, rest: sm.Matrix, start: LoopStart) -> bool:

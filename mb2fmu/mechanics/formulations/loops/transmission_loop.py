@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import ClosedForm
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopMismatch, LoopStart, make_closed_form
+from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution
+from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopMismatchError, LoopStart, make_closed_form
 
 
 class TransmissionLoop:
@@ -18,15 +18,15 @@ class TransmissionLoop:
     name = "Transmission"
     size = 1
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedForm:
+    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
         """x = −g / c; see :class:`LoopConnection`."""
         (phi,), (x,) = rows.phi, rows.unknowns
         factor = sm.diff(phi, x)
         if factor.free_symbols & start.moving_symbols:
             factor = sm.expand(factor)
         if factor.free_symbols & start.moving_symbols:
-            raise LoopMismatch(f"{rows.names[0]} is not linear in {x} with a constant factor")
+            raise LoopMismatchError(f"{rows.names[0]} is not linear in {x} with a constant factor")
         if start.evaluate(factor) == 0.0:
-            raise LoopMismatch(f"the factor of {x} in {rows.names[0]} is 0")
+            raise LoopMismatchError(f"the factor of {x} in {rows.names[0]} is 0")
         rest = phi.xreplace({x: sm.S.Zero})
         return make_closed_form(self, rows, (), {x: -rest / factor}, ())

@@ -110,7 +110,7 @@ class ConservedQuantities:
         values, sizes, momenta_by_speed = self._evaluate_bodies(u, parameters)
         if not self._has_coordinate_momenta:
             return values, sizes
-        K, k0 = self._numeric.kinematics()
+        K, k0 = self._numeric.kinematic_matrices()
         momenta_by_coordinate = np.linalg.solve(K.T, momenta_by_speed.T).T
         p, p_size = momenta_by_coordinate.sum(axis=0), np.abs(momenta_by_coordinate).sum(axis=0)
         values, sizes = np.append(values, p), np.append(sizes, p_size)
@@ -201,8 +201,8 @@ class ConservedQuantities:
         m, numeric = self.mechanism, self._numeric
         set_random_state(numeric, sample, on_constraints=True)
         n = len(m.u)
-        M, f = numeric.dynamics([0.0] * len(m.constraint_forces))
-        A, _, gamma = numeric.constraints()
+        M, f = numeric.unconstrained_mass_and_forcing([0.0] * len(m.constraint_forces))
+        A, _, gamma = numeric.velocity_constraint_terms()
         matrix = np.block([[M[:n, :n], A.T], [A, np.zeros((len(A), len(A)))]])
         u_dot = np.linalg.lstsq(matrix, np.concatenate([f[:n], -gamma]), rcond=None)[0][:n]
         u_dot = append_auxiliary_speeds(m, u_dot)
@@ -227,11 +227,11 @@ class ConservedQuantities:
         conserved = np.ones(len(m.q), dtype=bool)
         for sample in samples:
             set_random_state(self._numeric, sample, on_constraints=True)
-            K, k0 = self._numeric.kinematics()
+            K, k0 = self._numeric.kinematic_matrices()
             rates = K @ sample.u_constrained + k0
             forces, terms = self._evaluate_coordinate_forces(K)
             conserved &= np.abs(forces) <= ZERO_TOLERANCE * terms
-            conserved &= ~find_worked_coordinates(self._numeric, K)
+            conserved &= ~find_coordinates_with_constraint_work(self._numeric, K)
             for r, size in enumerate(sizes):
                 other_points = [(sample.t, sample.q + offset * size * np.eye(len(m.q))[r]) for offset in _PROBE_OFFSETS]
                 conserved[r] = conserved[r] and self._has_same_kinetic_energy(sample, rates, other_points)
@@ -241,7 +241,7 @@ class ConservedQuantities:
         """Return Q_r, and the sum of the sizes of its terms, at the present state."""
         n, zeros = len(self.mechanism.u), [0.0] * len(self.mechanism.constraint_forces)
         inverse_transpose = np.linalg.inv(K).T
-        forces, sizes = self._numeric.generalized_forces(zeros)[:n], self._numeric.force_sizes(zeros)[:n]
+        forces, sizes = self._numeric.generalized_forces(zeros)[:n], self._numeric.force_magnitude_sums(zeros)[:n]
         return inverse_transpose @ forces, np.abs(inverse_transpose) @ sizes
 
     def _has_same_kinetic_energy(
@@ -259,7 +259,7 @@ class ConservedQuantities:
                 sample.r,
                 sample.parameters,
             )
-            K, k0 = numeric.kinematics()
+            K, k0 = numeric.kinematic_matrices()
             u = np.asarray(np.linalg.solve(K, rates - k0), dtype=np.float64)
             numeric.set_state(t, q, append_auxiliary_speeds(self.mechanism, u), sample.z, sample.r, sample.parameters)
             energies.append(numeric.kinetic_energy())
@@ -269,7 +269,7 @@ class ConservedQuantities:
         """Return whether h is T + V, at all samples."""
         for sample in samples:
             set_random_state(self._numeric, sample, on_constraints=True)
-            K, k0 = self._numeric.kinematics()
+            K, k0 = self._numeric.kinematic_matrices()
             p = np.linalg.solve(K.T, self._numeric.momenta()[: len(self.mechanism.u)])
             T = self._numeric.kinetic_energy()
             if abs(float(p @ (K @ sample.u_constrained + k0)) - 2 * T) > ZERO_TOLERANCE * T:
@@ -284,7 +284,7 @@ class ConservedQuantities:
         time_unit = estimate_characteristic_units(m.declared).magnitude("s")
         for sample in samples:
             set_random_state(self._numeric, sample, on_constraints=True)
-            K, k0 = self._numeric.kinematics()
+            K, k0 = self._numeric.kinematic_matrices()
             if constraints_do_work(self._numeric):
                 return False
             rates = K @ sample.u_constrained + k0
@@ -318,9 +318,9 @@ def momentum_unit(unit: str) -> str:
     return _MOMENTUM_UNITS.get(unit, f"J.s/({unit})")
 
 
-def find_worked_coordinates(numeric: NumericMechanism, K: Floats) -> npt.NDArray[np.bool_]:
+def find_coordinates_with_constraint_work(numeric: NumericMechanism, K: Floats) -> npt.NDArray[np.bool_]:
     """Return the coordinates along which constraint forces do work at the present state; q' = K u + k0."""
-    A, _, _ = numeric.constraints()
+    A, _, _ = numeric.velocity_constraint_terms()
     if not len(A):
         return np.zeros(len(K), dtype=bool)
     turned = np.abs(np.linalg.solve(K.T, A.T))
@@ -329,7 +329,7 @@ def find_worked_coordinates(numeric: NumericMechanism, K: Floats) -> npt.NDArray
 
 def constraints_do_work(numeric: NumericMechanism) -> bool:
     """Return whether constraints do work: A u + b = 0 with b ≠ 0."""
-    A, b, _ = numeric.constraints()
+    A, b, _ = numeric.velocity_constraint_terms()
     return bool(len(A) and np.any(np.abs(b) > ZERO_TOLERANCE * np.max(np.abs(A))))
 
 

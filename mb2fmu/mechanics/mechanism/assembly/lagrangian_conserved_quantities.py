@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     ZERO_TOLERANCE,
     ConservedQuantity,
     constraints_do_work,
-    find_worked_coordinates,
+    find_coordinates_with_constraint_work,
     momentum_unit,
 )
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
@@ -96,7 +96,7 @@ class LagrangianConservedQuantities:
             rates, sizes = self._evaluate_rates(self._make_arguments(sample))
             conserved &= np.abs(rates) <= ZERO_TOLERANCE * sizes
             set_random_state(self._numeric, sample, on_constraints=True)
-            conserved[:-1] &= ~find_worked_coordinates(self._numeric, np.eye(len(m.q)))
+            conserved[:-1] &= ~find_coordinates_with_constraint_work(self._numeric, np.eye(len(m.q)))
             conserved[-1] &= not constraints_do_work(self._numeric)
         names = [f"momentum of {coordinate.name}, which is ignorable" for coordinate in m.declared.coordinates]
         units = [momentum_unit(coordinate.unit) for coordinate in m.declared.coordinates]

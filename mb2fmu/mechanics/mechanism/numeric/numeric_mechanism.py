@@ -228,7 +228,7 @@ class NumericMechanism:
         for cached_name in ("frames", "points", "_point_arrays"):
             self.__dict__.pop(cached_name, None)
 
-    def kinematics(self) -> tuple[Array, Array]:
+    def kinematic_matrices(self) -> tuple[Array, Array]:
         """Return K and k0."""
         m = self.mechanism
         K, k0 = self._kinematics
@@ -236,7 +236,7 @@ class NumericMechanism:
         matrix[self._K_positions] = self._read_values(K, self._K_positions[0].shape)
         return matrix, self._read_values(k0, (len(m.q),))
 
-    def constraints(self) -> tuple[Array, Array, Array]:
+    def velocity_constraint_terms(self) -> tuple[Array, Array, Array]:
         """Return A, b and gamma; without rows if there are no constraints."""
         n = len(self.mechanism.u)
         if self._constraints is None:
@@ -245,7 +245,7 @@ class NumericMechanism:
         rows = len(self.mechanism.velocity_constraints.names) if self.mechanism.velocity_constraints else 0
         return self._read_values(A, (rows, n)), self._read_values(b, (rows,)), self._read_values(gamma, (rows,))
 
-    def dynamics(self, constraint_forces: Sequence[float] = ()) -> tuple[Array, Array]:
+    def unconstrained_mass_and_forcing(self, constraint_forces: Sequence[float] = ()) -> tuple[Array, Array]:
         """Return M (n_u + n_aux square) and f of M u' = f, unconstrained, at the state of ``set``."""
         n, f = self._n_u, self.generalized_forces(constraint_forces)
         _, _, partials, a0 = self._point_arrays
@@ -268,7 +268,7 @@ class NumericMechanism:
             Q += actions.sum_by_node(len(partials)).ravel() @ partials.reshape(-1, self._n_u)
         return Q
 
-    def force_sizes(self, constraint_forces: Sequence[float] = ()) -> Array:
+    def force_magnitude_sums(self, constraint_forces: Sequence[float] = ()) -> Array:
         """Return the sums of the magnitudes of each single force's and torque's part of the generalized forces."""
         sizes = np.zeros(self._n_u)
         count = len(self.mechanism.potential_forces)

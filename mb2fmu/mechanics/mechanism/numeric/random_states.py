@@ -83,7 +83,7 @@ def draw_random_states(
         with np.errstate(all="ignore"):
             parameters = numeric.parameters(free_values)
             numeric.set_state(t, q, append_auxiliary_speeds(m, u), z, r, parameters)
-            A, b, _ = numeric.constraints()
+            A, b, _ = numeric.velocity_constraint_terms()
             finite = np.isfinite(A).all() and all(np.isfinite(point.velocity).all() for point in numeric.points)
         if finite:
             u_constrained = u

@@ -57,7 +57,7 @@ class SymbolMap:
             )
         return guard_powers(plain) if plain.has(sm.Heaviside) else plain
 
-    def dynamic(self, expression: sm.Basic) -> sm.Expr:
+    def restore_time_functions(self, expression: sm.Basic) -> sm.Expr:
         """Return the expression with functions of time instead of plain symbols."""
         return expression.xreplace(self.to_dynamic)
 

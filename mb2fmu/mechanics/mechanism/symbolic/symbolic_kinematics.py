@@ -172,7 +172,7 @@ class NamedKinematics:
         return (x, y, z)
 
     @property
-    def q_second(self) -> tuple[sm.Expr, ...]:
+    def coordinate_acceleration_bias(self) -> tuple[sm.Expr, ...]:
         """q'' at u' = 0: K' u + k0'."""
         if self._q_second is None:
             coordinates = self.mechanism.q
@@ -552,7 +552,7 @@ class NamedKinematics:
             second += sm.Add(
                 *(
                     rate.diff(rate_symbol) * second_rate
-                    for rate_symbol, second_rate in zip(rate_symbols, self.q_second, strict=True)
+                    for rate_symbol, second_rate in zip(rate_symbols, self.coordinate_acceleration_bias, strict=True)
                 )
             )
             result.append(second.xreplace(dict(zip(rate_symbols, self.q_dot, strict=True))))

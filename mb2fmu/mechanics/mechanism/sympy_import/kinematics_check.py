@@ -106,7 +106,7 @@ def _is_prescribed(numeric: NumericMechanism, samples: list[StateSample]) -> boo
     n = len(m.u)
     for sample in samples:
         set_random_state(numeric, replace(sample, u=np.zeros(n)), on_constraints=False)
-        A, b, _ = numeric.constraints()
+        A, b, _ = numeric.velocity_constraint_terms()
         velocities = [*(numeric.points[i].velocity for i in points), *(numeric.frames[i].omega for i in frames)]
         prescribed_velocities = np.concatenate([*velocities, b])
         if not np.any(prescribed_velocities):
@@ -180,9 +180,9 @@ def _mass_faults(numeric: NumericMechanism, samples: list[StateSample]) -> list[
     massless_direction: Array | None = None
     for sample in samples:
         set_random_state(numeric, sample, on_constraints=True)
-        M = numeric.dynamics()[0][:n, :n]
+        M = numeric.unconstrained_mass_and_forcing()[0][:n, :n]
         scale = _mass_scale(np.diag(M), numeric.mass_matrix_scale()[:n], speed_sizes)
-        A = numeric.constraints()[0] / scale
+        A = numeric.velocity_constraint_terms()[0] / scale
         basis = np.linalg.svd(A / row_lengths(A)[:, None])[2][count_independent_rows(A) :].T if len(A) else np.eye(n)
         reduced = basis.T @ (M / np.outer(scale, scale)) @ basis
         if _is_positive_definite(reduced):
@@ -293,7 +293,7 @@ def _force_application_faults(numeric: NumericMechanism, samples: list[StateSamp
     for i, applications in enumerate(m.force_applications):
         for sample in samples if applications else ():
             set_random_state(numeric, sample, on_constraints=True)
-            rows, total = numeric.constraints()[0], np.zeros(len(m.u))
+            rows, total = numeric.velocity_constraint_terms()[0], np.zeros(len(m.u))
             row = rows[i]
             for application in applications:
                 total += (
@@ -358,7 +358,7 @@ def start_faults(m: Mechanism) -> list[Fault]:
         np.array([i.start for i in declared.inputs]),
         numeric.parameters(free_parameter_values(m)),
     )
-    A, b, _ = numeric.constraints()
+    A, b, _ = numeric.velocity_constraint_terms()
     independent = list(m.u_independent)
     A_dep, characteristic_units = A[:, dependent], estimate_characteristic_units(declared)
     units = np.array([characteristic_units.typical(speed) for speed in declared.speeds])
@@ -404,7 +404,7 @@ def find_nonintegrable_velocities(m: Mechanism) -> list[str]:
                     sample, q=sample.q + sign * _DIFFERENCE_STEP * sizes * np.eye(len(m.q))[coordinate_number]
                 )
                 set_random_state(numeric, shifted_sample, on_constraints=False)
-                inverse = np.linalg.inv(numeric.kinematics()[0])
+                inverse = np.linalg.inv(numeric.kinematic_matrices()[0])
                 sides.append(
                     [numeric.points[body.masscenter].partials[:, : len(m.u)] @ inverse * sizes for body in suspects]
                 )

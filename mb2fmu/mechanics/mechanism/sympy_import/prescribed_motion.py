@@ -106,7 +106,7 @@ def _check_lagrangian_states(
     L = sm.sympify(method._L[0])  # noqa: SLF001  there is no public name
     momenta = [L.diff(rate) for rate in method._qdots]  # noqa: SLF001  likewise
     unsupported_states = {
-        s for momentum in momenta for s in collect_contents(momentum).varying if s in states
+        s for momentum in momenta for s in collect_contents(momentum).functions_of_time if s in states
     } | moving.keys()
     unsupported_states |= {function for function, _ in collect_contents(L).derivatives if function in states}
     if unsupported_states:
@@ -125,7 +125,7 @@ def _needed_rates(definition: ModelDefinition, states: dict[sm.Expr, AuxiliarySt
     pending = [(use.expression, orders[use.role]) for use in uses if use.role in orders]
     while pending:
         expression, order = pending.pop()
-        for symbol in sorted(collect_contents(expression).varying & states.keys(), key=str):
+        for symbol in sorted(collect_contents(expression).functions_of_time & states.keys(), key=str):
             if needed_orders.get(symbol, 0) < order:
                 needed_orders[symbol] = order
                 pending.append((states[symbol].derivative, max(order - 1, 1)))
@@ -147,7 +147,7 @@ def _rate_faults(state: AuxiliaryState, order: int, definition: ModelDefinition)
     input_symbols = {i.symbol for i in definition.inputs}
     inputs_without_rate = [
         i
-        for i in sorted(collect_contents(rate).varying & input_symbols, key=str)
+        for i in sorted(collect_contents(rate).functions_of_time & input_symbols, key=str)
         if differentiate_by_time(i) not in input_symbols
     ]
     if order > 1 and inputs_without_rate:

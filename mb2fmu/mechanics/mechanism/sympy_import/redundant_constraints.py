@@ -69,7 +69,7 @@ def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
     def rows(q: Floats) -> Floats:
         """Return the velocity rows at a place, over typical speeds and of unit length."""
         numeric.set_state(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
-        A = numeric.constraints()[0] * units
+        A = numeric.velocity_constraint_terms()[0] * units
         return A / row_normalization_lengths(A, typical_lengths)[:, None]
 
     start = np.array([item.start for item in declared.coordinates])
@@ -78,7 +78,7 @@ def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
     singular = _dependent_rows(start_rows, holonomic_count, _RANK_TOLERANCE)
     if not singular:
         return RedundantConstraints()
-    K = numeric.kinematics()[0]
+    K = numeric.kinematic_matrices()[0]
     free = scipy.linalg.null_space(start_rows, rcond=_RANK_TOLERANCE)
     generator = np.random.default_rng(3)
     redundant, regular_rows = set(singular), start_rows

@@ -13,7 +13,7 @@ import sympy as sm
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.contact_records import ContactFriction, Contacts, UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
-from mb2fmu.mechanics.equations.latch_records import Latch, LatchedRow, Latches
+from mb2fmu.mechanics.equations.latch_records import LatchedRow, Latches, LatchRecord
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, directional_derivative, time_derivative
 from mb2fmu.model.declarations.declared_unilateral_rows import (
     DeclaredContact,
@@ -188,10 +188,10 @@ class _RowReader:
             sliding_after_change=self._make_symbol(f"turns_{identifier}"),
         )
 
-    def _read_latch(self, latch: DeclaredLatch) -> Latch:
+    def _read_latch(self, latch: DeclaredLatch) -> LatchRecord:
         """Return one latch."""
         positions = [self.plain(row.position) for row in latch.rows]
-        return Latch(
+        return LatchRecord(
             name=latch.name,
             rows=tuple(
                 LatchedRow(
@@ -376,7 +376,7 @@ def _dependent_latch_faults(
 
 
 def _dependent_rows(
-    latch: Latch, constraints: VelocityConstraints | None, sample: Mapping[sm.Symbol, float]
+    latch: LatchRecord, constraints: VelocityConstraints | None, sample: Mapping[sm.Symbol, float]
 ) -> set[int]:
     """Return the numbers of the rows that no free motion changes without those before them."""
     free = _free_motion_directions(constraints, sample) if constraints else None

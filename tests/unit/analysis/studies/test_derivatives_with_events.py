@@ -14,7 +14,7 @@ import mb2fmu
 from mb2fmu import Impact, Model, load, sticking_sign
 from mb2fmu.analysis.saltation import SaltationIntegration
 from mb2fmu.analysis.studies.ensembles import Ensemble
-from mb2fmu.analysis.studies.output_reductions import Largest
+from mb2fmu.analysis.studies.output_reductions import LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
@@ -157,7 +157,7 @@ def test_an_instance_that_ends_early_has_none_in_its_own_words(ball: Ensemble) -
 
 def test_an_instance_that_grazes_is_nan_beside_others(ball: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of three is refused by the variational equations: its motion stays, its derivatives are NaN."""
-    follow, asked = SaltationIntegration.follow, []
+    follow, asked = SaltationIntegration.integrate_through_events, []
 
     def second(self: SaltationIntegration, x: np.ndarray, slopes: np.ndarray) -> list:
         asked.append(x)
@@ -165,9 +165,9 @@ def test_an_instance_that_grazes_is_nan_beside_others(ball: Ensemble, monkeypatc
             raise AnalysisError("the motion cannot be differentiated:", [mb2fmu.errors.Fault("ground is only touched")])
         return follow(self, x, slopes)
 
-    monkeypatch.setattr(SaltationIntegration, "follow", second)
+    monkeypatch.setattr(SaltationIntegration, "integrate_through_events", second)
     energy = ball.output_names[0]
-    runs = ball.simulate(3, stop=0.5, sensitivities=("e",), reduce={"top": Largest(energy)})
+    runs = ball.simulate(3, stop=0.5, sensitivities=("e",), reduce={"top": LargestValue(energy)})
     assert runs.messages == ("", "", "")
     assert runs.no_derivatives == ("", "ground is only touched", "")
     assert np.isfinite(runs.states).all()

@@ -12,7 +12,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Model, pipeline, validation
 from mb2fmu.analysis.studies.ensembles import Ensemble
-from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
+from mb2fmu.analysis.studies.output_reductions import FirstCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
@@ -74,11 +74,11 @@ def test_neighbours_change_no_bits(ball: Ensemble) -> None:
 
 
 def test_what_is_reduced_is_that_of_the_trajectory(ball: Ensemble) -> None:
-    wanted = {"top": Largest("h"), "low": FirstCrossing("total_energy", 0.5, "falling")}
+    wanted = {"top": LargestValue("h"), "low": FirstCrossing("total_energy", 0.5, "falling")}
     with pytest.raises(AnalysisError, match="h is no output"):
         ball.simulate(2, reduce=wanted)
     energy = ball.output_names[0]
-    runs = ball.simulate(2, {"h": [1.0, 2.0]}, trajectories=True, reduce={"top": Largest(energy)})
+    runs = ball.simulate(2, {"h": [1.0, 2.0]}, trajectories=True, reduce={"top": LargestValue(energy)})
     np.testing.assert_array_equal(runs["top"], runs[energy].max(axis=1))
 
 

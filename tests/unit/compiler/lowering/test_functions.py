@@ -10,7 +10,7 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.model.functions import LookupTable
 
@@ -20,7 +20,7 @@ INSIDE = np.linspace(-0.99, 2.99, 41)
 
 
 def program(expression):
-    builder = ProgramBuilder(Layout(states=("v",)))
+    builder = ProgramBuilder(VariableLayout(states=("v",)))
     builder.entry("e", ["y"], SympyLowering(builder, {v: builder.state(0)}).lower([expression]))
     return builder.build()
 

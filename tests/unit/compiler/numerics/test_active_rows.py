@@ -7,7 +7,7 @@ import pytest
 
 from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.numerics.unilateral_impulses import ActiveRowSystem
-from mb2fmu.compiler.program.program import Layout, Op
+from mb2fmu.compiler.program.program import Op, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 
@@ -15,7 +15,7 @@ def forces(W: np.ndarray, right: np.ndarray, held: np.ndarray | None = None) -> 
     """What the nodes give."""
     n = len(right)
     names = tuple(map(str, range(n * n + 2 * n)))
-    b = ProgramBuilder(Layout(states=names))
+    b = ProgramBuilder(VariableLayout(states=names))
     x = [b.state(k) for k in range(len(names))]
     W_nodes = [x[n * i : n * i + n] for i in range(n)]
     truths, rights = x[n * n : n * n + n], x[n * n + n :]

@@ -13,7 +13,7 @@ from mb2fmu.compiler import derivatives, evaluation, lowering
 from mb2fmu.compiler.arithmetic import python_runtime
 from mb2fmu.compiler.numerics.linear_solve import SparselyOrderedSystem
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 # J. K. Moore, Learn Multibody Dynamics, chapter "Equations of Motion with Holonomic Constraints"
@@ -151,7 +151,7 @@ def test_loops_that_share_nothing_cost_their_number():
     for pairs in (2, 4, 8):
         n = 2 * pairs
         names = tuple(f"x{i}" for i in range(n))
-        builder = ProgramBuilder(Layout(states=names))
+        builder = ProgramBuilder(VariableLayout(states=names))
         x = [builder.state(i) for i in range(n)]
         zero = builder.constant(0.0)
         matrix = [[zero] * n for _ in range(n)]

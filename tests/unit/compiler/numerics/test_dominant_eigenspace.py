@@ -6,7 +6,7 @@ import pytest
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.numerics.constraint_systems import add_eigenspace_rotation
-from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 
@@ -24,7 +24,7 @@ def test_numbers_stay_in_the_space_as_it_turns(n, count):
     slope = slope + slope.T
     P = projection(S, count)
     y = P @ rng.normal(size=n)
-    b = ProgramBuilder(Layout(states=tuple(map(str, range(n * n)))))
+    b = ProgramBuilder(VariableLayout(states=tuple(map(str, range(n * n)))))
     matrix = [[b.state(max(i, j) * n + min(i, j)) for j in range(n)] for i in range(n)]
     left_out = [[b.constant(float(e)) for e in row] for row in np.eye(n) - P]
     found = add_eigenspace_rotation(b, matrix, left_out, count, [b.constant(float(e)) for e in y], "the matrix")

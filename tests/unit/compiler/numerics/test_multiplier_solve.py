@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.numerics.linear_solve import HalvedInverseProduct
+from mb2fmu.compiler.numerics.linear_solve import FactoredInverseProduct
 from mb2fmu.compiler.numerics.multiplier_solve import MultiplierSystem
 from mb2fmu.compiler.numerics.speed_elimination import SpeedElimination
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 
@@ -26,7 +26,7 @@ def program(A, n, redundant=(), band=None):
     names = [f"M{i},{j}" for i in range(n) for j in range(i + 1)]
     names += [f"{letter}{i}" for letter, count in (("f", n), ("g", m), ("v", n), ("b", m)) for i in range(count)]
     names += [f"A{i}{j}" for i in range(m) for j in range(n) if np.isnan(A[i][j])]
-    b = ProgramBuilder(Layout(states=tuple(names)))
+    b = ProgramBuilder(VariableLayout(states=tuple(names)))
     node = {name: b.state(i) for i, name in enumerate(names)}
     zero = b.constant(0.0)
     M = [[node[f"M{i},{j}"] if i - band <= j <= i else zero for j in range(n)] for i in range(n)]
@@ -141,7 +141,7 @@ def test_a_row_that_vanishes_pulls_at_nothing():
 
 
 def test_numbers_are_pivots_and_round_off_is_none():
-    b = ProgramBuilder(Layout(states=("s",)))
+    b = ProgramBuilder(VariableLayout(states=("s",)))
     s, one, two, tiny = b.state(0), b.constant(1.0), b.constant(2.0), b.constant(1e-17)
     taken = SpeedElimination(b, [[one, s, two], [one, s, b.add(two, tiny)]])
     assert len(taken.rows) == 1  # the second row is the first
@@ -153,12 +153,14 @@ def test_numbers_are_pivots_and_round_off_is_none():
 def test_halves_of_small_and_large_systems(n):
     """Written out, and as a block."""
     names = [f"S{i},{j}" for i in range(n) for j in range(i + 1)] + [f"{c}{i}" for c in "xy" for i in range(n)]
-    b = ProgramBuilder(Layout(states=tuple(names)))
+    b = ProgramBuilder(VariableLayout(states=tuple(names)))
     node = {name: b.state(i) for i, name in enumerate(names)}
     zero = b.constant(0.0)
-    system = HalvedInverseProduct(b, [[node[f"S{i},{j}"] if j <= i else zero for j in range(n)] for i in range(n)], "S")
+    system = FactoredInverseProduct(
+        b, [[node[f"S{i},{j}"] if j <= i else zero for j in range(n)] for i in range(n)], "S"
+    )
     x, y = (system.half_products([node[f"{c}{i}"] for i in range(n)]) for c in "xy")
-    b.entry("found", [str(i) for i in range(n + 1)], [b.dot(x[0], y[1]), *system.whole(y[1])])
+    b.entry("found", [str(i) for i in range(n + 1)], [b.dot(x[0], y[1]), *system.solve_from_half(y[1])])
     made = b.build()
     assert bool(made.blocks) == (n > 12)
     random = np.random.default_rng(1)

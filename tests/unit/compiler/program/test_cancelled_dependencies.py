@@ -5,13 +5,13 @@ import pytest
 
 from mb2fmu.compiler.numerics.linear_solve import solve_dense
 from mb2fmu.compiler.program import result_dependencies as vanishing
-from mb2fmu.compiler.program.program import Layout, Op, Table
+from mb2fmu.compiler.program.program import Op, PiecewisePolynomial, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.result_dependencies import find_dependencies
 
 
 def builder():
-    return ProgramBuilder(Layout(states=("x", "y"), parameters=("m", "k")))
+    return ProgramBuilder(VariableLayout(states=("x", "y"), parameters=("m", "k")))
 
 
 def influences(b, *nodes):
@@ -35,7 +35,7 @@ def test_a_mass_that_divides_out_of_a_linear_system(symmetric):
 
 def test_solutions_of_newton_depend_on_what_they_are_solved_from():
     """y0³ + y0 = x, y1 = m y0, whatever the guesses."""
-    body = ProgramBuilder(Layout(states=("y0", "y1"), parameters=("x", "m")))
+    body = ProgramBuilder(VariableLayout(states=("y0", "y1"), parameters=("x", "m")))
     y0, y1, x, m = body.state(0), body.state(1), body.parameter(0), body.parameter(1)
     slope = body.add(body.constant(1.0), body.mul(body.constant(3.0), body.mul(y0, y0)))
     first = body.sub(body.add(body.mul(y0, body.mul(y0, y0)), y0), x)
@@ -65,7 +65,7 @@ def test_branches_and_jumps_count():
 
 def test_a_table_is_a_function_of_its_argument():
     b = builder()
-    table = Table("t", (0.0, 1.0), ((1.0,), (2.0,)))
+    table = PiecewisePolynomial("t", (0.0, 1.0), ((1.0,), (2.0,)))
     x, m = b.state(0), b.parameter(0)
     value = b.table(table, 0, x)
     assert influences(b, b.div(b.mul(value, m), m), b.table(table, 1, b.mul(x, m))) == [

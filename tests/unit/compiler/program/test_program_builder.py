@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, Table
+from mb2fmu.compiler.program.program import EntryPoint, Op, PiecewisePolynomial, Program, SolveBlock, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 
 @pytest.fixture
 def b():
-    return ProgramBuilder(Layout(states=("x", "y"), inputs=("r",), parameters=("p",)))
+    return ProgramBuilder(VariableLayout(states=("x", "y"), inputs=("r",), parameters=("p",)))
 
 
 def test_neutral_and_absorbing_elements_vanish(b):
@@ -149,8 +149,8 @@ def test_numbers_are_folded_as_ieee_has_them(b):
 
 
 def test_tables_of_equal_content_are_one(b):
-    table = Table("t", (0.0, 1.0), ((0.0,), (2.0,)))
-    same = Table("t", (0.0, 1.0), ((0.0,), (2.0,)))
+    table = PiecewisePolynomial("t", (0.0, 1.0), ((0.0,), (2.0,)))
+    same = PiecewisePolynomial("t", (0.0, 1.0), ((0.0,), (2.0,)))
     x = b.state(0)
     assert b.table(table, 0, x) == b.table(same, 0, x)
     assert b.is_zero(b.table(table, 2, x))
@@ -172,7 +172,7 @@ def test_a_hundred_thousand_nodes(b):
 def _program(op, a, b, entries=None, blocks=()):
     arrays = [np.array(column, dtype=np.int32) for column in (a, b, [-1] * len(a))]
     return Program(
-        Layout(states=("x",)), np.array(op, dtype=np.uint8), *arrays, np.array([]), blocks, (), entries or {}
+        VariableLayout(states=("x",)), np.array(op, dtype=np.uint8), *arrays, np.array([]), blocks, (), entries or {}
     )
 
 
@@ -183,10 +183,10 @@ def _program(op, a, b, entries=None, blocks=()):
         {"op": [Op.NEG, Op.STATE], "a": [1, 0], "b": [-1, -1]},
         {"op": [Op.CONSTANT], "a": [0], "b": [-1]},
         {"op": [Op.STATE, Op.ADD], "a": [0, 0], "b": [-1, -1]},
-        {"op": [Op.STATE], "a": [0], "b": [-1], "entries": {"e": Entry("e", ("y",), (1,))}},
-        {"op": [Op.STATE], "a": [0], "b": [-1], "entries": {"e": Entry("f", ("y",), (0,))}},
-        {"op": [Op.STATE, Op.BLOCK], "a": [0, 0], "b": [-1, 0], "blocks": (Block("lu_factor", 1, (0,)),)},
-        {"op": [Op.STATE], "a": [0], "b": [-1], "blocks": (Block("solve", 1, (0,), 0),)},
+        {"op": [Op.STATE], "a": [0], "b": [-1], "entries": {"e": EntryPoint("e", ("y",), (1,))}},
+        {"op": [Op.STATE], "a": [0], "b": [-1], "entries": {"e": EntryPoint("f", ("y",), (0,))}},
+        {"op": [Op.STATE, Op.BLOCK], "a": [0, 0], "b": [-1, 0], "blocks": (SolveBlock("lu_factor", 1, (0,)),)},
+        {"op": [Op.STATE], "a": [0], "b": [-1], "blocks": (SolveBlock("solve", 1, (0,), 0),)},
     ],
 )
 def test_programs_that_break_their_laws_are_refused(arguments):
@@ -196,10 +196,10 @@ def test_programs_that_break_their_laws_are_refused(arguments):
 
 def test_blocks_and_tables_that_break_their_laws_are_refused():
     with pytest.raises(AssertionError):
-        Block("ldlt_factor", 2, (0, 1))
+        SolveBlock("ldlt_factor", 2, (0, 1))
     with pytest.raises(AssertionError):
-        Block("solve", 1, (0,))
+        SolveBlock("solve", 1, (0,))
     with pytest.raises(AssertionError):
-        Table("t", (0.0, 0.0), ((1.0,),))
+        PiecewisePolynomial("t", (0.0, 0.0), ((1.0,),))
     with pytest.raises(AssertionError):
-        Entry("e", ("a", "b"), (0,))
+        EntryPoint("e", ("a", "b"), (0,))

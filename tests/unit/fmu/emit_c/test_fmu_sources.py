@@ -17,13 +17,13 @@ from mb2fmu import model
 from mb2fmu.compiler import lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, add_fmu_derivatives
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
-from mb2fmu.compiler.program.program import Layout, Op, Program, Table
+from mb2fmu.compiler.program.program import Op, PiecewisePolynomial, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu import interface
 from mb2fmu.fmu.emit_c import emit_fmu_sources, emit_motion_sources, list_translation_units
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, SolverSettings, Target
+from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, FmuTarget, SolverSettings
 from mb2fmu.fmu.toolchain.compile_and_link import collect_included_files
 from mb2fmu.mechanics import formulations, mechanism
 
@@ -33,10 +33,10 @@ GOLDEN = Path(__file__).parent / "golden_model.c"
 
 def by_hand() -> Program:
     """A program with something of everything that the printer knows."""
-    b = ProgramBuilder(Layout(states=("q", "*/ u"), inputs=("f",), parameters=("m", "k")))
+    b = ProgramBuilder(VariableLayout(states=("q", "*/ u"), inputs=("f",), parameters=("m", "k")))
     q, u, f, m, k = b.state(0), b.state(1), b.input(0), b.parameter(0), b.parameter(1)
     sine, cosine = b.unary(Op.SIN, q), b.unary(Op.COS, q)
-    table = Table("spring", (0.0, 0.5, 1.0), ((1.0, 0.5), (-1.0, 2.0)))
+    table = PiecewisePolynomial("spring", (0.0, 0.5, 1.0), ((1.0, 0.5), (-1.0, 2.0)))
     force = b.select(b.binary(Op.LT, q, b.constant(-0.1)), b.table(table, 0, u), b.binary(Op.MAX, f, b.mul(m, k)))
     system = LinearSystem(b, [[m, sine, k, u], [q, m, f, k], [k, cosine, m, u], [u, f, k, m]], 'a "matrix"')
     x = system.solve([force, u, b.time(), b.constant(1e-300)])
@@ -53,7 +53,9 @@ def unit(name: str, fmi: str) -> FileTree:
     equations = formulations.formulate(mechanism.read_mechanism(definition))
     program = lowering.lower_to_program(equations)
     native = add_fmu_derivatives(program, adjoint=fmi != "2")
-    return emit_fmu_sources(native, interface.describe_interface(definition, equations, program, Target(fmi, "native")))
+    return emit_fmu_sources(
+        native, interface.describe_interface(definition, equations, program, FmuTarget(fmi, "native"))
+    )
 
 
 def test_golden() -> None:
@@ -68,7 +70,7 @@ def test_golden() -> None:
 @pytest.mark.parametrize("part", [150, 3_000])
 def test_accelerations_of_a_long_x_are_not_printed_again(part: int) -> None:
     """u' is read off x', be this one function or several."""
-    b, random = ProgramBuilder(Layout(states=("q", "u"))), np.random.default_rng(1)
+    b, random = ProgramBuilder(VariableLayout(states=("q", "u"))), np.random.default_rng(1)
     nodes = [b.state(0), b.state(1)]
     for _ in range(600):
         i, j = random.integers(len(nodes), size=2).tolist()
@@ -117,7 +119,7 @@ def test_units_of_the_same_sizes_share_their_runtime() -> None:
     )
     files = []
     for described, operation in ((bare_interface(), Op.SIN), (other, Op.EXP)):
-        b = ProgramBuilder(Layout(states=("q", "u")))
+        b = ProgramBuilder(VariableLayout(states=("q", "u")))
         for name in DIFFERENTIATED_ENTRIES:
             b.entry(name, [], [])
         b.entry("rhs", ["q", "u"], [b.state(1), b.unary(operation, b.state(0))])
@@ -176,7 +178,8 @@ def test_adjoint_derivatives_are_printed_where_they_can_be_asked_for() -> None:
     program = lowering.lower_to_program(equations)
     without = add_fmu_derivatives(program, adjoint=False)
     described = {
-        fmi: interface.describe_interface(definition, equations, program, Target(fmi, "native")) for fmi in ("2", "3")
+        fmi: interface.describe_interface(definition, equations, program, FmuTarget(fmi, "native"))
+        for fmi in ("2", "3")
     }
     assert b"equations_adjoint" not in emit_fmu_sources(without, described["2"])["sources/equations.c"]
     with pytest.raises(EmitError, match="adjoint"):

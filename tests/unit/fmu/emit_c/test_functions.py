@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
-from mb2fmu.compiler.program.program import Layout, Op, Program, Table
+from mb2fmu.compiler.program.program import Op, PiecewisePolynomial, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames
@@ -23,12 +23,12 @@ BOTH = (Op.ADD, Op.SUB, Op.MUL, Op.MIN, Op.MAX, Op.LT, Op.LE, Op.EQ, Op.AND, Op.
 GENERATE = (Phase.explicit, Phase.generate)
 """Every example is compiled: making a failing one smaller takes too long."""
 
-TABLE = Table("curve", (0.0, 0.5, 1.0), ((1.0, 0.5), (-1.0, 2.0), (0.25, -3.0)))
+TABLE = PiecewisePolynomial("curve", (0.0, 0.5, 1.0), ((1.0, 0.5), (-1.0, 2.0), (0.25, -3.0)))
 
 
 def build(steps: list[tuple[int, int, int, int]], n_results: int = 4) -> Program:
     """A program from numbers: (operation, operand, operand, operand), counted modulo what there is."""
-    b = ProgramBuilder(Layout(states=("q", "u", "z"), inputs=("f",), parameters=("m", "k")))
+    b = ProgramBuilder(VariableLayout(states=("q", "u", "z"), inputs=("f",), parameters=("m", "k")))
     nodes = [b.time(), *(b.state(i) for i in range(3)), b.input(0), b.parameter(0), b.parameter(1)]
     nodes += [b.constant(0.75), b.constant(-1.5)]
     kinds = (*SMOOTH, *KINKED, *BOTH, *(["neg", "div", "select", "table", "power", "ldlt", "lu"] * 2))
@@ -105,7 +105,7 @@ def test_every_way_of_cutting_gives_the_same_bits(compile_model) -> None:
 
 
 def test_parts_are_of_bounded_size() -> None:
-    b = ProgramBuilder(Layout(states=("x",)))
+    b = ProgramBuilder(VariableLayout(states=("x",)))
     node = b.state(0)
     for i in range(2_000):
         node = b.add(b.mul(node, node), b.constant(float(i)))
@@ -119,7 +119,7 @@ def test_parts_are_of_bounded_size() -> None:
 
 
 def test_a_failing_solve_says_which(compile_model) -> None:
-    b = ProgramBuilder(Layout(states=("a", "b"), parameters=("p",)))
+    b = ProgramBuilder(VariableLayout(states=("a", "b"), parameters=("p",)))
     a, c, p = b.state(0), b.state(1), b.parameter(0)
     matrix = [[a, c, p, a], [c, a, c, p], [a, p, a, c], [p, c, p, a]]
     x = LinearSystem(b, matrix, "the test's matrix").solve([a, c, p, a])
@@ -137,7 +137,7 @@ def test_a_failing_solve_says_which(compile_model) -> None:
 
 def test_systems_written_out_in_nodes_say_when_they_are_singular(compile_model):
     """A symmetric system of two unknowns, and the single entries of a general one."""
-    b = ProgramBuilder(Layout(states=("q", "u"), parameters=("m",)))
+    b = ProgramBuilder(VariableLayout(states=("q", "u"), parameters=("m",)))
     two, one, zero, q, u = b.constant(2.0), b.constant(1.0), b.constant(0.0), b.state(0), b.state(1)
     mass = LinearSystem(b, [[b.constant(4.0), two], [two, q]], "the mass matrix", symmetric=True)
     speeds = LinearSystem(b, [[u, zero], [one, b.parameter(0)]], "the dependent speeds")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from mb2fmu.fmu.emit_python.runtime import integrator_base, rosenbrock_method
-from mb2fmu.fmu.emit_python.runtime.dense_lu_solve import factored
+from mb2fmu.fmu.emit_python.runtime.dense_lu_solve import make_linear_solver
 from mb2fmu.fmu.emit_python.runtime.dormand_prince import DormandPrince
-from mb2fmu.fmu.emit_python.runtime.failures import StepError, UndefinedError
-from mb2fmu.fmu.emit_python.runtime.integrator_base import Memory, Tolerance
+from mb2fmu.fmu.emit_python.runtime.failures import StepError, UndefinedValueError
+from mb2fmu.fmu.emit_python.runtime.integrator_base import IntegratorMemory, Tolerance
 from mb2fmu.fmu.emit_python.runtime.rosenbrock_method import Rodas
 from mb2fmu.fmu.emit_python.runtime.runge_kutta import RungeKutta4
 
@@ -61,7 +61,7 @@ def linearized(f):
 
 def methods(f, tolerance, n):
     weights = Tolerance(tolerance, (1.0,) * n)
-    return {"explicit": DormandPrince(weights), "implicit": Rodas(weights, linearized(f), factored)}
+    return {"explicit": DormandPrince(weights), "implicit": Rodas(weights, linearized(f), make_linear_solver)}
 
 
 def measured_order(step, f, start, end, exact):
@@ -92,7 +92,7 @@ def test_order_of_the_fixed_step_method(problem):
     f, start, end, exact = PROBLEMS[problem]
 
     def step(f, t, x, h):
-        return RungeKutta4(0.0).advance(f, t, x, h, Memory())[0]
+        return RungeKutta4(0.0).advance(f, t, x, h, IntegratorMemory())[0]
 
     assert measured_order(step, f, start, end, exact) == pytest.approx(4, abs=0.15)
 
@@ -110,7 +110,7 @@ def test_error_follows_the_tolerance(problem, name, tolerance):
         return f(t, x)
 
     method = methods(f, tolerance, len(start))[name]
-    x, _ = method.advance(counted, 0.0, start, end, Memory())
+    x, _ = method.advance(counted, 0.0, start, end, IntegratorMemory())
     assert math.dist(x, exact) < 100 * tolerance
     assert len(calls) < 60 * tolerance ** (-1 / 4)
 
@@ -142,8 +142,8 @@ def test_implicit_method_is_not_held_up_by_stiffness():
     def linearize(t, _y):
         return [[-1e6]], [1e6 * math.cos(t) - math.sin(t)]
 
-    method = Rodas(Tolerance(1e-6, (1.0,)), linearize, factored)
-    x, _ = method.advance(counted, 0.0, (0.0,), 10.0, Memory())
+    method = Rodas(Tolerance(1e-6, (1.0,)), linearize, make_linear_solver)
+    x, _ = method.advance(counted, 0.0, (0.0,), 10.0, IntegratorMemory())
     assert abs(x[0] - math.sin(10.0)) < 1e-5
     assert len(calls) < 5000
 
@@ -158,7 +158,7 @@ def test_steps_in_one_go_and_in_pieces_agree():
         return f(t, x)
 
     method = methods(f, 1e-8, 4)["explicit"]
-    x, memory, t = list(start), Memory(), 0.0
+    x, memory, t = list(start), IntegratorMemory(), 0.0
     for i in range(1, 101):
         x, memory = method.advance(counted, t, x, end / 100, memory)
         t = end * i / 100
@@ -170,7 +170,7 @@ def test_steps_in_one_go_and_in_pieces_agree():
 def test_memory_makes_the_same_bits():
     f, start, _, _ = PROBLEMS["kepler"]
     method = methods(f, 1e-8, 4)["explicit"]
-    x, memory = method.advance(f, 0.0, start, 0.7, Memory())
+    x, memory = method.advance(f, 0.0, start, 0.7, IntegratorMemory())
     assert method.advance(f, 0.7, x, 0.7, memory) == methods(f, 1e-8, 4)["explicit"].advance(f, 0.7, x, 0.7, memory)
 
 
@@ -185,18 +185,18 @@ def test_any_start_time_and_step_size(start, step, name):
 
     methods = {
         "explicit": DormandPrince(Tolerance(1e-6, (1.0,))),
-        "implicit": Rodas(Tolerance(1e-6, (1.0,)), lambda _t, _x: ([[0.0]], [0.0]), factored),
+        "implicit": Rodas(Tolerance(1e-6, (1.0,)), lambda _t, _x: ([[0.0]], [0.0]), make_linear_solver),
         "fixed": RungeKutta4(0.01),
     }
     if step < 1e-5 and start == 1e6:
         step = 1e-7
-    x, _ = methods[name].advance(f, start, (0.0,), step, Memory())
+    x, _ = methods[name].advance(f, start, (0.0,), step, IntegratorMemory())
     assert x[0] == pytest.approx(step, rel=1e-12)
 
 
 def test_no_states_is_no_trouble():
     for method in (DormandPrince(Tolerance(1e-6, ())), RungeKutta4(0.0)):
-        assert method.advance(lambda _t, _x: (), 0.0, (), 1.0, Memory())[0] == []
+        assert method.advance(lambda _t, _x: (), 0.0, (), 1.0, IntegratorMemory())[0] == []
 
 
 @pytest.mark.parametrize("name", ["explicit", "implicit"])
@@ -206,25 +206,25 @@ def test_a_wall_is_reported(name):
     def f(_t, y):
         value = y[0] ** 2 if y[0] < 1e150 else math.nan
         if not math.isfinite(value):
-            raise UndefinedError("too large")
+            raise UndefinedValueError("too large")
         return (value,)
 
     weights = Tolerance(1e-6, (1.0,))
     method = {
         "explicit": DormandPrince(weights),
-        "implicit": Rodas(weights, lambda _t, y: ([[2.0 * y[0]]], [0.0]), factored),
+        "implicit": Rodas(weights, lambda _t, y: ([[2.0 * y[0]]], [0.0]), make_linear_solver),
     }[name]
     with pytest.raises(StepError):
-        method.advance(f, 0.0, (1.0,), 2.0, Memory())
+        method.advance(f, 0.0, (1.0,), 2.0, IntegratorMemory())
 
 
 def test_an_undefined_start_is_reported():
     def f(_t, _y):
-        raise UndefinedError("the mass matrix is singular")
+        raise UndefinedValueError("the mass matrix is singular")
 
     for method in (DormandPrince(Tolerance(1e-6, (1.0,))), RungeKutta4(0.0)):
         with pytest.raises(StepError, match="mass matrix is singular"):
-            method.advance(f, 0.0, (1.0,), 1.0, Memory())
+            method.advance(f, 0.0, (1.0,), 1.0, IntegratorMemory())
 
 
 def test_a_hole_inside_a_trial_step_is_stepped_around():
@@ -232,11 +232,11 @@ def test_a_hole_inside_a_trial_step_is_stepped_around():
 
     def f(t, _y):
         if t > 1.0:
-            raise UndefinedError("later than 1 s nothing is defined")
+            raise UndefinedValueError("later than 1 s nothing is defined")
         return (1.0,)
 
     method = DormandPrince(Tolerance(1e-6, (1.0,)))
-    x, memory = method.advance(f, 0.0, (0.0,), 0.9, Memory())
+    x, memory = method.advance(f, 0.0, (0.0,), 0.9, IntegratorMemory())
     assert x[0] == pytest.approx(0.9, rel=1e-12)
     with pytest.raises(StepError, match="nothing is defined"):
         method.advance(f, 0.9, x, 0.2, memory)
@@ -258,16 +258,16 @@ def test_too_many_steps_are_foreseen(monkeypatch):
 
     method = DormandPrince(Tolerance(1e-6, (1.0,)))
     with pytest.raises(StepError, match="would take more than 1000 internal steps"):
-        method.advance(stiff(1e6), 0.0, (1.0,), 1.0, Memory())
+        method.advance(stiff(1e6), 0.0, (1.0,), 1.0, IntegratorMemory())
     assert calls < 700
     with pytest.raises(StepError, match=r"^more than 1000 internal steps"):
-        method.advance(stiff(4e3), 0.0, (1.0,), 1.0, Memory())
+        method.advance(stiff(4e3), 0.0, (1.0,), 1.0, IntegratorMemory())
     assert calls > 6000
 
 
 def test_fixed_steps_that_blow_up_are_reported():
     with pytest.raises(StepError, match="not finite"):
-        RungeKutta4(0.0).advance(lambda _t, y: (y[0] ** 8 * 1e300,), 0.0, (1e3,), 1.0, Memory())
+        RungeKutta4(0.0).advance(lambda _t, y: (y[0] ** 8 * 1e300,), 0.0, (1e3,), 1.0, IntegratorMemory())
 
 
 def test_fixed_steps_divide_the_communication_step():
@@ -279,7 +279,7 @@ def test_fixed_steps_divide_the_communication_step():
             calls.append(t)
             return (0.0,)
 
-        RungeKutta4(0.01).advance(f, 0.0, (0.0,), span, Memory())
+        RungeKutta4(0.01).advance(f, 0.0, (0.0,), span, IntegratorMemory())
         assert len(calls) == 4 * 10
 
 
@@ -287,11 +287,11 @@ def test_fixed_steps_divide_the_communication_step():
 def test_linear_solves(n):
     matrix = np.random.default_rng(n).standard_normal((n, n))
     right = np.arange(1.0, n + 1.0)
-    solution = factored(matrix.tolist())(right.tolist())
+    solution = make_linear_solver(matrix.tolist())(right.tolist())
     np.testing.assert_allclose(solution, np.linalg.solve(matrix, right), rtol=1e-10)
 
 
 @pytest.mark.parametrize("matrix", [[[0.0]], [[1.0, 2.0], [2.0, 4.0]], [[math.nan]], [[math.inf]]])
 def test_singular_matrices_are_reported(matrix):
-    with pytest.raises(UndefinedError, match="singular"):
-        factored(matrix)
+    with pytest.raises(UndefinedValueError, match="singular"):
+        make_linear_solver(matrix)

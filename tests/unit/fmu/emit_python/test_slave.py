@@ -237,7 +237,7 @@ def test_inputs_that_do_not_let_a_unit_move_can_still_be_set(pendulum):
         return right(entry, t, x, r, *memory)
 
     module = sys.modules[type(right).__module__]
-    unit.equations = lambda *given: undefined_for(blocked, module.UndefinedError, given)
+    unit.equations = lambda *given: undefined_for(blocked, module.UndefinedValueError, given)
     unit.exit_initialization_mode()
     assert not unit.do_step(0.0, 0.1)
     unit.equations = right
@@ -352,9 +352,9 @@ def test_units_of_lowered_equations_compute_what_the_program_does(system, tmp_pa
     unit = started(unit_class(program, interface, tmp_path))
     for i in range(10):
         assert unit.do_step(i * 0.1, 0.1)
-    x = unit.get_real([v.value_reference for v in interface.of("state")])
-    r = unit.get_real([v.value_reference for v in interface.of("input")])
-    p = unit.get_real([v.value_reference for v in interface.of("parameter")])
+    x = unit.get_real([v.value_reference for v in interface.variables_from_sources("state")])
+    r = unit.get_real([v.value_reference for v in interface.variables_from_sources("input")])
+    p = unit.get_real([v.value_reference for v in interface.variables_from_sources("parameter")])
     for variable in interface.variables:
         if variable.source in program.entries:
             expected = make_evaluator(program, variable.source, [variable.index])(1.0, x, r, p)

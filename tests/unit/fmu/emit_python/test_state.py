@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.fmu.emit_python.runtime.failures import RefusedError
-from mb2fmu.fmu.emit_python.runtime.state import Snapshot, packed, unpacked
+from mb2fmu.fmu.emit_python.runtime.state import Snapshot, pack_snapshot, unpack_snapshot
 
 TOKEN = str(uuid.uuid5(uuid.NAMESPACE_OID, "one"))
 OTHER = str(uuid.uuid5(uuid.NAMESPACE_OID, "two"))
@@ -17,33 +17,33 @@ numbers = st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=30)
 
 @given(phase=st.integers(0, 3), steps=st.integers(0, 2**64 - 1), values=numbers)
 def test_round_trip_keeps_the_bits(phase, steps, values):
-    back = unpacked(packed(Snapshot(phase, steps, values), TOKEN), TOKEN)
+    back = unpack_snapshot(pack_snapshot(Snapshot(phase, steps, values), TOKEN), TOKEN)
     assert (back.phase, back.steps) == (phase, steps)
     assert struct.pack(f"{len(values)}d", *back.numbers) == struct.pack(f"{len(values)}d", *values)
 
 
 @given(values=numbers, position=st.integers(0, 10_000), bit=st.integers(0, 7))
 def test_any_flipped_bit_is_noticed(values, position, bit):
-    data = bytearray(packed(Snapshot(1, 7, values), TOKEN))
+    data = bytearray(pack_snapshot(Snapshot(1, 7, values), TOKEN))
     data[position % len(data)] ^= 1 << bit
     with pytest.raises(RefusedError):
-        unpacked(bytes(data), TOKEN)
+        unpack_snapshot(bytes(data), TOKEN)
 
 
 @given(values=numbers, length=st.integers(0, 10_000))
 def test_any_truncation_is_noticed(values, length):
-    data = packed(Snapshot(1, 7, values), TOKEN)
+    data = pack_snapshot(Snapshot(1, 7, values), TOKEN)
     with pytest.raises(RefusedError):
-        unpacked(data[: length % len(data)], TOKEN)
+        unpack_snapshot(data[: length % len(data)], TOKEN)
 
 
 def test_the_state_of_another_unit_is_refused():
     with pytest.raises(RefusedError, match=OTHER):
-        unpacked(packed(Snapshot(2, 7, [1.0]), OTHER), TOKEN)
+        unpack_snapshot(pack_snapshot(Snapshot(2, 7, [1.0]), OTHER), TOKEN)
 
 
 def test_another_format_is_refused():
-    data = bytearray(packed(Snapshot(2, 7, [1.0]), TOKEN))
+    data = bytearray(pack_snapshot(Snapshot(2, 7, [1.0]), TOKEN))
     data[8] = 99
     with pytest.raises(RefusedError, match="format 99"):
-        unpacked(bytes(data), TOKEN)
+        unpack_snapshot(bytes(data), TOKEN)

@@ -14,7 +14,7 @@ from lxml import etree
 from mb2fmu.fmu import emit_xml
 from mb2fmu.fmu.interface.fmu_interface import SolverSettings
 from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
-from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember
+from mb2fmu.fmu.interface.variable_groups import DescribedTerminalMember, Terminal
 from mb2fmu.fmu.solvers import SOLVERS
 
 FOLDER = Path(fmpy.__file__).parent / "schema"
@@ -78,7 +78,7 @@ def renamed(interface, old, new):
     terminals = tuple(
         Terminal(
             other(terminal.name),
-            tuple(TerminalMember(m.name, other(m.variable), m.kind) for m in terminal.members),
+            tuple(DescribedTerminalMember(m.name, other(m.variable), m.kind) for m in terminal.members),
             terminal.description,
         )
         for terminal in interface.terminals

@@ -8,7 +8,7 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, System, dyn
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.fmu.interface import FmuInterface, Target, describe_interface
+from mb2fmu.fmu.interface import FmuInterface, FmuTarget, describe_interface
 from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
 
 
@@ -39,7 +39,7 @@ def two_masses() -> Model:
 
 def described(model: Model, fmi: str = "3") -> FmuInterface:
     derivation = pipeline.derive(model)
-    return describe_interface(derivation.definition, derivation.equations, derivation.program, Target(fmi, "native"))  # type: ignore[arg-type]
+    return describe_interface(derivation.definition, derivation.equations, derivation.program, FmuTarget(fmi, "native"))  # type: ignore[arg-type]
 
 
 def with_arrays() -> Model:

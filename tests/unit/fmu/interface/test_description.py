@@ -18,7 +18,7 @@ def changed(name, /, **changes):
 
 def test_a_sound_interface_is_accepted():
     interface = pendulum_interface()
-    assert [variable.name for variable in interface.of("state")] == ["q", "u"]
+    assert [variable.name for variable in interface.variables_from_sources("state")] == ["q", "u"]
     assert interface.named("tip.x").unit == "m"
     with pytest.raises(KeyError):
         interface.named("nobody")

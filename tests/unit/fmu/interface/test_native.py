@@ -10,10 +10,10 @@ from golden.handwritten import constrained_point, double_pendulum, native_interf
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.errors import InterfaceError
-from mb2fmu.fmu.interface import Target, describe_interface
+from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
-from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember, TypeDefinition
+from mb2fmu.fmu.interface.variable_groups import DescribedTerminalMember, DescribedType, Terminal
 from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
@@ -22,7 +22,7 @@ from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, Decla
 def described(system=double_pendulum, fmi="3", change=lambda definition, equations: (definition, equations)):
     definition, equations = change(*system())
     program = lower_to_program(equations)
-    return describe_interface(definition, equations, program, Target(fmi, "native")), program
+    return describe_interface(definition, equations, program, FmuTarget(fmi, "native")), program
 
 
 def test_a_native_unit_has_the_variables_of_a_python_unit_and_the_solver():
@@ -72,8 +72,8 @@ def test_the_solver_chosen_at_export_comes_before_the_experiment(name, choice):
     definition, equations = double_pendulum()
     run = dataclasses.replace(definition.experiment, solver="fixed", internal_step=1e-3)
     definition = dataclasses.replace(definition, experiment=run)
-    interface = describe_interface(definition, equations, lower_to_program(equations), Target("3", "native", name))
-    assert interface.named("solver").start == interface.solver.choice == choice
+    interface = describe_interface(definition, equations, lower_to_program(equations), FmuTarget("3", "native", name))
+    assert interface.named("solver").start == interface.solver.solver_enumeration_value == choice
     assert interface.named("solver_step").start == 1e-3
     assert interface.solver.internal_step == (1e-3 if name in ("rk4", "euler") else None)
 
@@ -82,9 +82,9 @@ def test_units_whose_motion_may_differ_in_bits_have_tokens_of_their_own():
     definition, equations = double_pendulum()
     program = lower_to_program(equations)
     ways = [{}, {"compiler": "cc"}, {"fast": True}, {"compiler": "cc", "fast": True}]
-    units = [describe_interface(definition, equations, program, Target("3", "native", **way)) for way in ways]
+    units = [describe_interface(definition, equations, program, FmuTarget("3", "native", **way)) for way in ways]
     assert len({unit.token for unit in units}) == len(ways)
-    assert describe_interface(definition, equations, program, Target("3", "native")).token == units[0].token
+    assert describe_interface(definition, equations, program, FmuTarget("3", "native")).token == units[0].token
 
 
 def test_names_of_the_model_are_not_taken():
@@ -119,15 +119,15 @@ def test_the_two_standards_promise_what_they_know():
 def test_every_target_has_a_token_of_its_own():
     definition, equations = double_pendulum()
     program = lower_to_program(equations)
-    targets = [Target("2", "python"), Target("2", "native"), Target("3", "native")]
+    targets = [FmuTarget("2", "python"), FmuTarget("2", "native"), FmuTarget("3", "native")]
     assert len({describe_interface(definition, equations, program, target).token for target in targets}) == 3
 
 
 def test_units_of_python_are_for_fmi_2_only():
     with pytest.raises(InterfaceError, match=r"FMI 2\.0 only"):
-        Target("3", "python")
+        FmuTarget("3", "python")
     with pytest.raises(InterfaceError, match="leave it out"):
-        Target("2", "python", "rk4")
+        FmuTarget("2", "python", "rk4")
 
 
 def influence(program, variable, known):
@@ -193,9 +193,9 @@ def test_an_input_that_works_on_one_coordinate_is_a_terminal():
     (terminal,) = interface.terminals
     assert terminal.name == "tau"
     assert terminal.members == (
-        TerminalMember("tau", "tau", "inflow"),
-        TerminalMember("phi", "first.q", "signal"),
-        TerminalMember("w", "first.u", "signal"),
+        DescribedTerminalMember("tau", "tau", "inflow"),
+        DescribedTerminalMember("phi", "first.q", "signal"),
+        DescribedTerminalMember("w", "first.u", "signal"),
     )
 
 
@@ -247,7 +247,10 @@ def test_terminals_that_the_model_declares_come_first_and_leave_their_inputs_no_
         hand = DeclaredTerminal("hand", members, "where it is held")
         return dataclasses.replace(definition, terminals=(hand,)), equations
 
-    wanted = (TerminalMember("torque", "tau", "inflow"), TerminalMember("angle", "second.q", "signal"))
+    wanted = (
+        DescribedTerminalMember("torque", "tau", "inflow"),
+        DescribedTerminalMember("angle", "second.q", "signal"),
+    )
     assert described(change=change)[0].terminals == (Terminal("hand", wanted, "where it is held"),)
 
 
@@ -259,8 +262,8 @@ def broken(**changes):
     ("make", "message"),
     [
         (lambda s: {"types": s.types[:-1]}, "its type 'Solver' is not declared"),
-        (lambda s: {"types": (*s.types, TypeDefinition("q"))}, "has the name of another type or of a variable"),
-        (lambda s: {"types": (*s.types, TypeDefinition("New", "New", "furlong"))}, "'furlong' is not declared"),
+        (lambda s: {"types": (*s.types, DescribedType("q"))}, "has the name of another type or of a variable"),
+        (lambda s: {"types": (*s.types, DescribedType("New", "New", "furlong"))}, "'furlong' is not declared"),
         (
             lambda s: {"variables": (*s.variables[:-2], dataclasses.replace(s.variables[-2], start=99.0))},
             "99.0 is no value of Solver",
@@ -271,11 +274,13 @@ def broken(**changes):
         ),
         (lambda s: {"terminals": (*s.terminals, *s.terminals)}, "2 terminals have this name"),
         (
-            lambda _: {"terminals": (Terminal("t", (TerminalMember("w", "der(q)"),)),)},
+            lambda _: {"terminals": (Terminal("t", (DescribedTerminalMember("w", "der(q)"),)),)},
             "no variable that can be connected",
         ),
         (
-            lambda _: {"terminals": (Terminal("t", (TerminalMember("w", "q"), TerminalMember("w", "u"))),)},
+            lambda _: {
+                "terminals": (Terminal("t", (DescribedTerminalMember("w", "q"), DescribedTerminalMember("w", "u"))),)
+            },
             "two members have one name",
         ),
     ],

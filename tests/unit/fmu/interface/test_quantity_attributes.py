@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mb2fmu.fmu.interface.interface_description import make_free_name
 from mb2fmu.fmu.interface.quantity_attributes import find_physical_quantity, list_quantity_types
-from mb2fmu.fmu.interface.variable_groups import TypeDefinition
+from mb2fmu.fmu.interface.variable_groups import DescribedType
 from mb2fmu.units import parse_unit
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -55,9 +55,9 @@ def test_a_quantity_has_one_type_for_each_of_its_units():
         Variable("d", "1"),
     ]
     assert list_quantity_types(variables) == {
-        "m": TypeDefinition("Length", "Length", "m"),
-        "mm": TypeDefinition("Length_mm", "Length", "mm"),
-        "rad": TypeDefinition("Angle_", "Angle", "rad"),
+        "m": DescribedType("Length", "Length", "m"),
+        "mm": DescribedType("Length_mm", "Length", "mm"),
+        "rad": DescribedType("Angle_", "Angle", "rad"),
     }
 
 

@@ -12,7 +12,7 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import add_fmu_derivativ
 from mb2fmu.errors import EmitError, InterfaceError
 from mb2fmu.fmu import interface
 from mb2fmu.fmu.emit_c import emit_fmu_sources
-from mb2fmu.fmu.interface.fmu_interface import Target
+from mb2fmu.fmu.interface.fmu_interface import FmuTarget
 from mb2fmu.fmu.interface.model_structure import number_variables
 from mb2fmu.pipeline.fmu_build import fmu_assembly
 
@@ -25,7 +25,7 @@ def derivation():
 
 
 def described(derivation, fmi):
-    target = Target(fmi, "native")
+    target = FmuTarget(fmi, "native")
     return interface.describe_interface(derivation.definition, derivation.equations, derivation.program, target)
 
 

@@ -7,14 +7,14 @@ import pytest
 import pythonfmu
 
 from mb2fmu.errors import PackageError
-from mb2fmu.fmu.package.python_fmu import PATCHED_FUNCTION, patch_second_free
+from mb2fmu.fmu.package.python_fmu import PATCHED_FUNCTION, patch_interpreter_finalization
 
 LIBRARY = Path(pythonfmu.__file__).parent / "resources" / "binaries" / "linux64" / "libpythonfmu-export.so"
 
 
 def test_the_function_returns_at_once_and_all_else_stays():
     before = LIBRARY.read_bytes()
-    after = patch_second_free(before)
+    after = patch_interpreter_finalization(before)
     assert len(after) == len(before)
     (place,) = (k for k in range(len(before)) if before[k] != after[k])
     binary = lief.ELF.parse(list(after))
@@ -22,7 +22,7 @@ def test_the_function_returns_at_once_and_all_else_stays():
     landing = bytes(binary.get_content_from_virtual_address(address, 4)) == b"\xf3\x0f\x1e\xfa"
     assert binary.virtual_address_to_offset(address) + 4 * landing == place
     assert after[place] == 0xC3
-    assert patch_second_free(after) == after
+    assert patch_interpreter_finalization(after) == after
 
 
 @pytest.mark.parametrize(
@@ -36,5 +36,5 @@ def test_the_function_returns_at_once_and_all_else_stays():
 )
 def test_another_library_is_refused(library, what):
     with pytest.raises(PackageError, match=what) as caught:
-        patch_second_free(library)
+        patch_interpreter_finalization(library)
     assert "reinstall" in str(caught.value)

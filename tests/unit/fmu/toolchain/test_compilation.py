@@ -11,7 +11,7 @@ import pytest
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import user_cache
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import BuildOrder, FmuCompilation, compile_fmu_binaries, host_platform
+from mb2fmu.fmu.toolchain import BuildSpecification, FmuCompilation, compile_fmu_binaries, host_platform
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 
@@ -31,7 +31,7 @@ cat $inputs > $result
 """
 EARLY = FileTree({"sources/unit.c": b"FMU ", "sources/equations.c": b"motion "})
 WHOLE = EARLY.joined(FileTree({"sources/derived.c": b"derivatives ", "sources/CMakeLists.txt": b"later"}))
-ORDER = BuildOrder("it", "cc")
+ORDER = BuildSpecification("it", "cc")
 
 
 @pytest.fixture(autouse=True)

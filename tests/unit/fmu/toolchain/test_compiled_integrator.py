@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mb2fmu import pipeline
-from mb2fmu.fmu.toolchain import CompiledMotion, compile_motion
+from mb2fmu.fmu.toolchain import CompiledIntegrator, compile_motion
 from mb2fmu.fmu.toolchain.batch_arguments import BatchTimeGrid
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
@@ -17,7 +17,7 @@ CART_POLE = Path(__file__).parents[4] / "models" / "cart_pole.py"
 
 
 @pytest.fixture(scope="module")
-def course() -> tuple[CompiledMotion, BatchTimeGrid, np.ndarray, np.ndarray]:
+def course() -> tuple[CompiledIntegrator, BatchTimeGrid, np.ndarray, np.ndarray]:
     ensemble = compile_ensemble(CART_POLE)
     inputs = np.asarray(ensemble.inputs[:50])
     turns = np.zeros(51, dtype=bool)

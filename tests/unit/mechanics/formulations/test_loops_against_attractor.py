@@ -15,7 +15,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Model, Parts, pipeline
 from mb2fmu.compiler import evaluation
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopMismatch, LoopStart
+from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopMismatchError, LoopStart
 from mb2fmu.mechanics.formulations.loops.rod_and_leg_loops import HexapodLegLoop
 from mb2fmu.model import load
 
@@ -220,12 +220,12 @@ def test_what_is_no_leg_is_told_why():
     def rows(vector: sm.Matrix) -> LoopEquations:
         return LoopEquations(("x", "y", "z"), tuple(vector - sm.Matrix([X, Y, Z])), (S, ALPHA, BETA))
 
-    with pytest.raises(LoopMismatch, match="none of its unknowns is a displacement"):
+    with pytest.raises(LoopMismatchError, match="none of its unknowns is a displacement"):
         HexapodLegLoop().solve(rows(S**2 * spherical(ALPHA, BETA)), start)
-    with pytest.raises(LoopMismatch, match="are not the angles of a universal joint"):
+    with pytest.raises(LoopMismatchError, match="are not the angles of a universal joint"):
         HexapodLegLoop().solve(rows(S * sm.diag(1, 2, 1) * spherical(ALPHA, BETA)), start)
-    with pytest.raises(LoopMismatch, match="the start does not close it"):
+    with pytest.raises(LoopMismatchError, match="the start does not close it"):
         HexapodLegLoop().solve(rows(S * spherical(ALPHA, BETA)), start)
     upright = LoopStart({**start.values, X: 0.0, Y: 1.0, Z: 0.0}, start.moving_symbols)
-    with pytest.raises(LoopMismatch, match="it points along the axis of its first hinge"):
+    with pytest.raises(LoopMismatchError, match="it points along the axis of its first hinge"):
         HexapodLegLoop().solve(rows(S * spherical(ALPHA, BETA)), upright)

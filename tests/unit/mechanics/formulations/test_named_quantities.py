@@ -32,7 +32,7 @@ class Values:
         u_dot = self.numeric.accelerations(state)
         program = Evaluated(m, "kane")("rhs", state)  # the unit's x'
         self.u_dot = u_dot
-        q_dot = self.numeric.numeric.kinematics()[0] @ u + self.numeric.numeric.kinematics()[1]
+        q_dot = self.numeric.numeric.kinematic_matrices()[0] @ u + self.numeric.numeric.kinematic_matrices()[1]
         self.unit_u_dot = program[len(m.q) : len(m.q) + len(m.u_independent)]
         self.known = self._known(m, state, u, u_dot, q_dot)
         self.values = self._evaluate(self.shown, self.known)
@@ -106,7 +106,7 @@ def test_partial_velocities_and_forces_are_those_of_the_numbers(values: Values) 
     forces = numeric.generalized_forces()
     assert np.allclose([values.of("F")["", u] for u in m.u], forces[: len(m.u)], atol=1e-11)
     T, M = values.of("T"), values.of("M")
-    mass, f = numeric.dynamics()
+    mass, f = numeric.unconstrained_mass_and_forcing()
     assert np.allclose(sum(T[body].T @ M[body] @ T[body] for body in T), mass, atol=1e-11)
     assert np.allclose(sum([*values.of("Q*").values(), *tmt_loads(values)]).ravel(), f, atol=1e-10)
 
@@ -128,8 +128,8 @@ def test_lagrange_holds_where_it_applies(values: Values) -> None:
     for (of, q), value in values.of("Q").items():
         if q is not None and of:
             left[m.q.index(q)] -= value
-    K, _ = values.numeric.numeric.kinematics()
-    A, _, _ = values.numeric.numeric.constraints()
+    K, _ = values.numeric.numeric.kinematic_matrices()
+    A, _, _ = values.numeric.numeric.velocity_constraint_terms()
     projected = K.T @ left
     free = np.eye(len(m.u)) if not len(A) else np.linalg.svd(A)[2][len(A) :].T
     assert np.allclose(free.T @ projected, 0, atol=1e-10)

@@ -21,7 +21,7 @@ def test_what_is_joined_is_picked_and_nothing_else_changes(references: list[int]
     assert found.size == sum(SIZES.get(each, 1) for each in found.references)
     others = [-1.0 - k for k in range(found.size)]
     values = [float(k) for k in range(len(references))]
-    joined = found.joined(values, others)
+    joined = found.merge_variable_values(values, others)
     assert found.select_elements(joined) == values
     assert sum(a != b for a, b in zip(joined, others, strict=True)) == len(references)
 

@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 from mb2fmu import Impact, Mb2FmuError, Model, Parts, derive, export, simulate
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.numerics.unilateral_impulses import solve_complementarity
-from mb2fmu.compiler.program.program import Layout
+from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import MechanismError, ModelError
 from mb2fmu.model import check_model, load
@@ -223,7 +223,7 @@ def test_balls_that_meet_in_the_middle(order):
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_modes_that_are_chosen_are_complementary(size):
     draw = np.random.default_rng(size)
-    layout = Layout(
+    layout = VariableLayout(
         states=tuple(f"x{i}" for i in range(size * size + size)), inputs=(), parameters=(), memory=(), seeds=()
     )
     b = ProgramBuilder(layout)

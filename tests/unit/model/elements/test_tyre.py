@@ -46,7 +46,7 @@ def wheel(law: TyreLaw, relaxation: float | tuple[float, float] | None = None, *
         model.coordinate(symbol, 0.0)
     for symbol in speeds:
         model.speed(symbol, 0.0)
-    turned = {"wheel": W} if law.turns else {}
+    turned = {"wheel": W} if law.has_pneumatic_trail else {}
     settings_of = {"load": LOAD, "centre": C, **turned, **more}
     model.add(Tyre("tyre", P, heading=B.x, law=law, relaxation=relaxation, **settings_of))
     return model

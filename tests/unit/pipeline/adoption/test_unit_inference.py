@@ -109,7 +109,7 @@ def test_a_contradiction_names_both_places() -> None:
 def test_a_wish_yields_to_an_equation_and_breaks_a_tie() -> None:
     g, k = sm.symbols("g k")
     equations = UnitEquations()
-    equations.require(g * k, exponents(m=1), "product")
+    equations.require_unit(g * k, exponents(m=1), "product")
     assert equations.unit_of(g) is None
     assert equations.require_equal(UnitForm(unknowns={g: Fraction(1)}), UnitForm(exponents(m=1, s=-2)))
     assert equations.unit_of(k) == exponents(s=2)

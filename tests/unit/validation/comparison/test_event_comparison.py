@@ -279,7 +279,7 @@ def test_what_is_watched_is_on_its_side_of_each_event_beyond_doubt():
         )
         for watch in (each for each in list_watched_events(reference, allowed, DESCRIPTION) if not each.reason):
             for kind in KINDS:
-                request = watch.request(kind)
+                request = watch.localization_request(kind)
                 for late in np.linspace(watch.earliest, watch.latest, 21) - watch.time_bound.simultaneous_events.time:
                     sides = watch.values + late * watch.slopes
                     passed = [

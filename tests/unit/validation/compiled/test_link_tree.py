@@ -17,7 +17,7 @@ from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import link_tree, mechanism_c_tables
-from mb2fmu.validation.compiled.link_tree import ArticulatedTree
+from mb2fmu.validation.compiled.link_tree import SingleSpeedLinkTree
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 from models.chain import chain
 
@@ -34,9 +34,9 @@ ROBOT = robot(
 )
 
 
-def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[ArticulatedTree]:
+def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[SingleSpeedLinkTree]:
     """Return the trees that :func:`difference` will use, of few speeds too, after ``spoilt`` has changed them."""
-    found: list[ArticulatedTree] = []
+    found: list[SingleSpeedLinkTree] = []
 
     def kept(*args):
         tree = link_tree.find_articulated_tree(*args)
