@@ -2,7 +2,7 @@
 
 Input: any FMU, of FMI 2 or 3, from whatever tool. Output: :class:`AuditResult`: findings, each of a rule, with the
 section of the standard that it breaks. Promises: all problems at once; an FMU that crashes, hangs or eats memory is a
-finding and not the end of the audit; the same unit gives the same findings. It knows nothing of the stages that make
+finding and not the end of the audit; the same FMU gives the same findings. It knows nothing of the stages that make
 FMUs, since it judges any, and must not import them.
 
 The names below are imported when they are first used: the processes that run an FMU need none of them, and are started

@@ -93,7 +93,7 @@ def animate(
     \b
     Examples:
       mb2fmu animate double_pendulum -o swing.html
-      mb2fmu animate out/DoublePendulum.fmu -o unit.html --plot tip.x,tip.y
+      mb2fmu animate out/DoublePendulum.fmu -o fmu.html --plot tip.x,tip.y
       mb2fmu animate double_pendulum --gif swing.gif
       mb2fmu animate double_pendulum --png swing.png --time 1.2 --strobe 6
       mb2fmu animate cart_pole --input "force=5*sin(t)" --stop 4 -o pushed.html

@@ -220,10 +220,10 @@ _solver_option = click.option(
 
 
 def _add_fmu_options(command: Command) -> Command:
-    """Add the model, the folder, and the options of equations and unit: :class:`mb2fmu.pipeline.ExportOptions`."""
+    """Add the model, the folder, and the options of equations and FMU: :class:`mb2fmu.pipeline.ExportOptions`."""
     equations = (method_option, _constraints_option, _baumgarte_option, _independent_option)
-    unit = (_backend_option, _fmi_option, _platforms_option, _compiler_option, _fast_option, _solver_option)
-    given = (model_argument, folder_option, *equations, at_option, set_option, *unit, add_robot_options)
+    fmu = (_backend_option, _fmi_option, _platforms_option, _compiler_option, _fast_option, _solver_option)
+    given = (model_argument, folder_option, *equations, at_option, set_option, *fmu, add_robot_options)
     return combine_options(*given)(command)
 
 

@@ -181,7 +181,7 @@ def form_study_plan(source: Path, words: Mapping[str, Any]) -> Path | dict[str, 
     """Return the plan: read from a file, or made of options for an FMU or model.
 
     Args:
-        source: Plan, unit or model.
+        source: Plan, FMU or model.
         words: The options' values; None or empty: not given.
 
     Raises:

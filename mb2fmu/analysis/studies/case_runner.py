@@ -113,7 +113,7 @@ class CaseRunner:
     def __init__(self, job: CaseJob, unzipped: Path) -> None:
         self._job = job
         self._request = {**job.request, "unzipped": str(unzipped), "variables": list(job.read)}
-        self._unit: Any = None
+        self._instance: Any = None
         self._resets: bool | None = None
         self._said = io.StringIO()
         self._lock = threading.Lock()
@@ -175,11 +175,11 @@ class CaseRunner:
         try:
             message = self._stepped(case, path)
             if not message:
-                self._unit.terminate()
+                self._instance.terminate()
         except FMICallException as error:
             message = f"{error.function} returned {FMI_STATUS_NAMES[error.status]}"
             if FMI_STATUS_NAMES[error.status] == "fatal":
-                self._unit = None  # nothing may be called any more
+                self._instance = None  # nothing may be called any more
         except (RuntimeError, OSError) as error:  # CVODE's failures; a library that cannot be loaded
             message = str(error)
         finally:
@@ -198,13 +198,13 @@ class CaseRunner:
             held = held.copy()
             held[:, job.varied_inputs] = chosen[starts:]
         rows = held.tolist()
-        if self._unit is None:
-            self._unit = INSTANCE_CLASSES[self._request["kind"], self._request["version"]](
+        if self._instance is None:
+            self._instance = INSTANCE_CLASSES[self._request["kind"], self._request["version"]](
                 self._request, MessageLog(self._said)
             )
         else:
-            self._unit.reset()
-        unit = self._unit
+            self._instance.reset()
+        instance = self._instance
         inputs, read = list(job.input_references), list(job.read)
         experiment = {
             "tolerance": job.tolerance,
@@ -212,21 +212,21 @@ class CaseRunner:
             "starts": {"references": list(job.references), "values": [*chosen[:starts].tolist(), *job.fixed]},
             "inputs": inputs,
         }
-        unit.initialize(experiment, rows[0])
+        instance.initialize(experiment, rows[0])
         if self._through:
-            path[0] = unit.get(read)
+            path[0] = instance.get(read)
         for k in range(len(rows)):
             if k and inputs:
-                unit.change(inputs, rows[k])
-            failure = unit.step(k * job.step, job.step)
+                instance.change(inputs, rows[k])
+            failure = instance.step(k * job.step, job.step)
             if failure:
                 return str(failure)
             if self._through:
-                path[k + 1] = unit.get(read)
+                path[k + 1] = instance.get(read)
             if time.monotonic() > self._deadline:
                 return f"it was not done after {job.time_limit:g} s, at t = {(k + 1) * job.step:.6g} s"
         if not self._through:
-            path[-1] = unit.get(read)
+            path[-1] = instance.get(read)
         return ""
 
     def _last_words(self) -> str:
@@ -236,9 +236,9 @@ class CaseRunner:
 
     def _drop(self) -> None:
         """Free the instance, as far as it permits."""
-        unit, self._unit = self._unit, None
-        if unit is not None:
-            unit.free()
+        instance, self._instance = self._instance, None
+        if instance is not None:
+            instance.free()
 
 
 def reduce_trajectory(path: Floats, job: CaseJob) -> Floats:

@@ -29,7 +29,7 @@ _FREE_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class _Fmi2CallbackFunctions(ctypes.Structure):
-    """``fmi2CallbackFunctions``; mb2fmu's units allocate their own memory."""
+    """``fmi2CallbackFunctions``; mb2fmu's FMUs allocate their own memory."""
 
     _fields_ = (
         *(("logger", _LOGGER_TYPE), ("allocate", _ALLOCATE_TYPE), ("free", _FREE_TYPE)),
@@ -67,10 +67,10 @@ class FmuValueReferences:
 
 
 class FmuBatchIntegrator:
-    """Integrates instances by their unit, with its bits, also through events; releases Python's lock.
+    """Integrates instances by their FMU, with its bits, also through events; releases Python's lock.
 
     Args:
-        unit: The FMU's library, of FMI 2.
+        fmu: The FMU's library, of FMI 2.
         loop: ``mb2fmu_unit_runs``, compiled.
         places: What its variables are called.
 
@@ -78,8 +78,8 @@ class FmuBatchIntegrator:
         ToolError: If the FMU makes no instance.
     """
 
-    def __init__(self, unit: ctypes.CDLL, loop: ctypes.CDLL, places: FmuValueReferences) -> None:
-        self._unit, self._places = unit, places
+    def __init__(self, fmu: ctypes.CDLL, loop: ctypes.CDLL, places: FmuValueReferences) -> None:
+        self._fmu, self._places = fmu, places
         self._run = loop.mb2fmu_unit_runs
         self._run.restype = None
         self._run.argtypes = [
@@ -90,15 +90,15 @@ class FmuBatchIntegrator:
         ]
         self._said: dict[int, str] = {}
         self._record = _BatchFmuStruct(
-            **{name: ctypes.cast(getattr(unit, name), ctypes.c_void_p).value for name in _FMI_FUNCTIONS}
+            **{name: ctypes.cast(getattr(fmu, name), ctypes.c_void_p).value for name in _FMI_FUNCTIONS}
         )
         self._lists = {name: np.array(getattr(places, name), dtype=np.uint32) for name in _REFERENCE_LISTS[:-1]}
         for name, references in self._lists.items():
             setattr(self._record, name, references.ctypes.data)
             setattr(self._record, f"n_{name}", len(references))
         self._callbacks = _Fmi2CallbackFunctions(_LOGGER_TYPE(self._hear), _ALLOCATE_TYPE(), _FREE_TYPE(), None, None)
-        unit.fmi2Instantiate.restype = ctypes.c_void_p
-        self._record.component = unit.fmi2Instantiate(
+        fmu.fmi2Instantiate.restype = ctypes.c_void_p
+        self._record.component = fmu.fmi2Instantiate(
             b"instance", _CO_SIMULATION, places.token.encode(), None, ctypes.byref(self._callbacks), 0, 1
         )
         if not self._record.component:
@@ -107,7 +107,7 @@ class FmuBatchIntegrator:
     def __del__(self) -> None:
         """Free the instance."""
         if self._record.component:
-            self._unit.fmi2FreeInstance(ctypes.c_void_p(self._record.component))
+            self._fmu.fmi2FreeInstance(ctypes.c_void_p(self._record.component))
 
     def __call__(
         self, x0: Floats, p: Floats, course: BatchTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()

@@ -52,7 +52,7 @@ class StudyStore:
     Args:
         folder: Made if it is not there.
         study: What is run.
-        unit: File name and content of the FMU.
+        fmu: File name and content of the FMU.
         written: The plan as it was read.
 
     Attributes:
@@ -62,8 +62,8 @@ class StudyStore:
         effort: What the cases of this run took, if any were run; told in the manifest.
     """
 
-    def __init__(self, folder: Path, study: ResolvedStudy, unit: tuple[str, bytes], written: Mapping[str, Any]) -> None:
-        self.folder, self.study, self._unit = folder, study, unit
+    def __init__(self, folder: Path, study: ResolvedStudy, fmu: tuple[str, bytes], written: Mapping[str, Any]) -> None:
+        self.folder, self.study, self._fmu = folder, study, fmu
         self.done = np.zeros(len(study.cases), dtype=bool)
         self.failed = 0
         self.complete = False
@@ -76,7 +76,7 @@ class StudyStore:
             "schema": _MANIFEST_VERSION,
             "state": "running",
             "model": study.model,
-            "fmu": {"file": unit[0], "sha256": hashlib.sha256(unit[1]).hexdigest()},
+            "fmu": {"file": fmu[0], "sha256": hashlib.sha256(fmu[1]).hexdigest()},
             "plan": dict(written),
             "hashes": study.content_hashes(),
             "cases": len(study.cases),
@@ -124,7 +124,7 @@ class StudyStore:
         if before is None:
             with report_write_failure(self.folder):
                 (self.folder / PARTS_FOLDER).mkdir(parents=True, exist_ok=True)
-            write_file_atomically(self.folder / self._unit[0], self._unit[1])
+            write_file_atomically(self.folder / self._fmu[0], self._fmu[1])
             self._write_manifest()
             self._fresh = True
             return
@@ -161,7 +161,7 @@ class StudyStore:
     def remove_new_files(self) -> None:
         """Remove the files of a new study of which no case was run, for example without a scheduler."""
         if self._fresh and not self.done.any():
-            for name in (MANIFEST_FILE, self._unit[0]):
+            for name in (MANIFEST_FILE, self._fmu[0]):
                 (self.folder / name).unlink(missing_ok=True)
             shutil.rmtree(self.folder / PARTS_FOLDER, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""SympyWalker: turn SymPy expressions into nodes of a ProgramBuilder.
+"""SympyLowering: turn SymPy expressions into nodes of a ProgramBuilder.
 
 Each object in memory is visited once, without recursion: a shared graph costs its size, not that of the tree it
 unfolds to, and depth costs nothing. Definitions (named intermediates, linear solves) are made when they are first

@@ -117,7 +117,7 @@ class DisplayUnit:
 
 @dataclass(frozen=True, slots=True)
 class DescribedUnit:
-    """An FMU that variables use.
+    """A unit of measurement that variables use.
 
     Attributes:
         name: Modelica style.

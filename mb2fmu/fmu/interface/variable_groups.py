@@ -1,4 +1,4 @@
-"""Groups of variables: shared types, arrays, and terminals at which units are connected.
+"""Groups of variables: shared types, arrays, and terminals at which FMUs are connected.
 
 Sources: FMI 3.0.2, sections 2.4.5 (type definitions), 2.4.7.6 (dimensions) and 2.4.9 (terminals and icons).
 """

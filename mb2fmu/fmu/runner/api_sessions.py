@@ -36,7 +36,7 @@ class ApiSession:
         self._kept: tuple[Any, float] = (None, 0.0)
         self._bytes = b""
         self._time = 0.0
-        self._unit = self._made()
+        self._instance = self._made()
 
     def _made(self) -> Any:
         """Return a new instance of the requested kind and version."""
@@ -52,13 +52,13 @@ class ApiSession:
                 return [*answers, {"failed": f"{error.function} returned {FMI_STATUS_NAMES[error.status]}"}]
             except RuntimeError as error:  # CVODE's failures
                 return [*answers, {"failed": str(error)}]
-        self._unit.close()
+        self._instance.close()
         return answers
 
     def do_begin(self, experiment: int) -> None:
         """Initialize the instance for an experiment of the request."""
         self._time = 0.0
-        self._unit.initialize(self._request["experiments"][experiment], self._held[experiment][0].tolist())
+        self._instance.initialize(self._request["experiments"][experiment], self._held[experiment][0].tolist())
 
     def do_steps(self, experiment: int, first: int, last: int) -> list[list[float]]:
         """Do communication steps ``first`` to ``last`` - 1 of an experiment; return recorded variables after each."""
@@ -66,26 +66,26 @@ class ApiSession:
         rows = []
         for k in range(first, last):
             if k:
-                self._unit.change(given["inputs"], self._held[experiment][k].tolist())
-            failure = self._unit.step(k * given["step"], given["step"])
+                self._instance.change(given["inputs"], self._held[experiment][k].tolist())
+            failure = self._instance.step(k * given["step"], given["step"])
             if failure:
                 raise RuntimeError(failure)
             self._time = (k + 1) * given["step"]
-            rows.append(self._unit.get(self._request["variables"]))
+            rows.append(self._instance.get(self._request["variables"]))
         return rows
 
     def do_watch(self, experiment: int, watches: list[dict[str, float]], read: list[int]) -> list[Any]:
         """Return an experiment from its start, and what was found of the watched events."""
         self.do_begin(experiment)
         held = [row.tolist() for row in self._held[experiment]]
-        return EventLocator(self._unit, read).locate_watched_events(
+        return EventLocator(self._instance, read).locate_watched_events(
             self._request["experiments"][experiment], held, watches
         )
 
     def do_open(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize the instance for an experiment outside of the request, with its first inputs set."""
         self._time = 0.0
-        self._unit.initialize(experiment, inputs)
+        self._instance.initialize(experiment, inputs)
 
     def do_follow(
         self, inputs: list[int], points: list[list[float]], held: list[list[float]], rows: list[int], read: list[int]
@@ -104,52 +104,52 @@ class ApiSession:
             if k:
                 begin = points[k - 1][0]
                 if inputs:
-                    self._unit.change(inputs, held[k - 1])
-                failure = self._unit.step(begin, time - begin)
+                    self._instance.change(inputs, held[k - 1])
+                failure = self._instance.step(begin, time - begin)
                 if failure:
                     raise RuntimeError(failure)
                 self._time = time
             if k in wanted:
                 if inputs and k:
-                    self._unit.change(inputs, given)
-                found.append(list(self._unit.get(read)))
+                    self._instance.change(inputs, given)
+                found.append(list(self._instance.get(read)))
         return found
 
     def do_moment(self, time: float, states: dict[str, float], inputs: list[int], values: list[float]) -> None:
         """Set Model Exchange to a time in s, with some states (by their place) and inputs."""
-        assert isinstance(self._unit, Fmi2ModelExchange | Fmi3ModelExchange)
-        self._unit.set_time_and_states(time, {int(k): value for k, value in states.items()})
-        self._unit.set(inputs, values)
+        assert isinstance(self._instance, Fmi2ModelExchange | Fmi3ModelExchange)
+        self._instance.set_time_and_states(time, {int(k): value for k, value in states.items()})
+        self._instance.set(inputs, values)
 
     def do_get(self, references: list[int]) -> list[float]:
         """Return the values of variables."""
-        return list(self._unit.get(references))
+        return list(self._instance.get(references))
 
     def do_tune(self, references: list[int], values: list[float]) -> None:
         """Set tunable parameters."""
         if references:
-            self._unit.set_tunable_parameters(references, values)
+            self._instance.set_tunable_parameters(references, values)
 
     def do_put(self, kind: str, references: list[int], values: list[Any]) -> None:
         """Set variables of another type than doubles."""
-        self._unit.put(kind, references, values)
+        self._instance.put(kind, references, values)
 
     def do_look(self, kind: str, references: list[int]) -> list[Any]:
         """Read variables of another type than doubles."""
-        return list(self._unit.look(kind, references))
+        return list(self._instance.look(kind, references))
 
     def do_directional(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
         """Return directional derivatives, one row per seed."""
-        return [self._unit.directional(unknowns, knowns, seed) for seed in seeds]
+        return [self._instance.directional(unknowns, knowns, seed) for seed in seeds]
 
     def do_adjoint(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
         """Return adjoint derivatives, one row per seed."""
-        assert isinstance(self._unit, Fmi3CoSimulation)
-        return [self._unit.adjoint(unknowns, knowns, seed) for seed in seeds]
+        assert isinstance(self._instance, Fmi3CoSimulation)
+        return [self._instance.adjoint(unknowns, knowns, seed) for seed in seeds]
 
     def do_slopes(self, references: list[int], order: int) -> list[float]:
         """Return derivatives of outputs by time."""
-        return list(self._unit.slopes(references, order))
+        return list(self._instance.slopes(references, order))
 
     def do_derivatives(
         self,
@@ -160,38 +160,38 @@ class ApiSession:
         outputs: list[int],
     ) -> list[list[float]]:
         """Return x' at a point (Model Exchange: as handed out; Co-Simulation: variables that hold it), and outputs."""
-        self._unit.initialize(point, inputs)
-        if isinstance(self._unit, Fmi2ModelExchange | Fmi3ModelExchange):
-            x_dot = self._unit.derivatives(point["begin"], states)
+        self._instance.initialize(point, inputs)
+        if isinstance(self._instance, Fmi2ModelExchange | Fmi3ModelExchange):
+            x_dot = self._instance.derivatives(point["begin"], states)
         else:
-            x_dot = list(self._unit.get(references))
-        return [x_dot, list(self._unit.get(outputs)) if outputs else []]
+            x_dot = list(self._instance.get(references))
+        return [x_dot, list(self._instance.get(outputs)) if outputs else []]
 
     def do_save(self) -> None:
         """Save the state; integrators start anew here, as they will when it is restored."""
-        self._kept = (self._unit.save(), self._time)
-        self._unit.restart_integrator(self._time)
+        self._kept = (self._instance.save(), self._time)
+        self._instance.restart_integrator(self._time)
 
     def do_restore(self) -> None:
         """Go back to the saved state."""
-        self._unit.restore(*self._kept)
+        self._instance.restore(*self._kept)
 
     def do_write(self) -> int:
         """Serialize the saved state; return its number of bytes."""
-        self._bytes = self._unit.written(self._kept[0])
+        self._bytes = self._instance.written(self._kept[0])
         return len(self._bytes)
 
     def do_elsewhere(self, experiment: int) -> None:
         """Restore the serialized state in another instance, at the start of another experiment."""
         time = self._kept[1]
-        self._unit.forget(self._kept[0])
-        self._unit.close()
-        self._unit = self._made()
+        self._instance.forget(self._kept[0])
+        self._instance.close()
+        self._instance = self._made()
         self.do_begin(experiment)
-        state = self._unit.read(self._bytes)
-        self._unit.restore(state, time)
-        self._unit.forget(state)
+        state = self._instance.read(self._bytes)
+        self._instance.restore(state, time)
+        self._instance.forget(state)
 
     def do_reset(self) -> None:
         """Reset to the state after instantiation."""
-        self._unit.reset()
+        self._instance.reset()

@@ -28,18 +28,18 @@ def run_experiment(request: dict[str, Any], experiment: dict[str, Any], log: Mes
     outcome: dict[str, Any] = {"reached": 0, "failure": "", "seconds": 0.0}
     k = 0
     try:
-        unit = INSTANCE_CLASSES[request["kind"], request["version"]](request, log)
-        unit.initialize(experiment, held[0].tolist())
-        values[0] = unit.get(request["variables"])
+        instance = INSTANCE_CLASSES[request["kind"], request["version"]](request, log)
+        instance.initialize(experiment, held[0].tolist())
+        values[0] = instance.get(request["variables"])
         for k in range(steps):
             if k:
-                unit.change(experiment["inputs"], held[k].tolist())
+                instance.change(experiment["inputs"], held[k].tolist())
             begin = time.perf_counter()
-            outcome["failure"] = unit.step(k * size, size)
+            outcome["failure"] = instance.step(k * size, size)
             outcome["seconds"] += time.perf_counter() - begin
             if outcome["failure"]:
                 break
-            values[k + 1] = unit.get(request["variables"])
+            values[k + 1] = instance.get(request["variables"])
             if request["stops_at_not_finite"] and not np.isfinite(values[k + 1]).all():
                 first = int(np.flatnonzero(~np.isfinite(values[k + 1]))[0])
                 what = f"{request['names'][first]} is {values[k + 1, first]}"
@@ -47,14 +47,14 @@ def run_experiment(request: dict[str, Any], experiment: dict[str, Any], log: Mes
                 break
             outcome["reached"] = k + 1
         else:
-            unit.close()
+            instance.close()
     except FMICallException as error:
         outcome["failure"] = (
             f"{error.function} returned {FMI_STATUS_NAMES[error.status]} in the step from t = {k * size:.9g} s"
         )
     except RuntimeError as error:  # CVODE's failures
         outcome["failure"] = f"{error} in the step from t = {k * size:.9g} s"
-    outcome["events"] = unit.recorded_events() if outcome["reached"] else []
+    outcome["events"] = instance.recorded_events() if outcome["reached"] else []
     np.save(experiment["values"], values)
     return outcome
 

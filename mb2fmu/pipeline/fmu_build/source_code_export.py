@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def describe_native_fmi3_variables(derivation: Derivation) -> FmuInterface:
-    """Return the variables as a native FMI 3.0 unit of the model has them."""
+    """Return the variables as a native FMI 3.0 FMU of the model has them."""
     from mb2fmu import analysis
     from mb2fmu.fmu import interface
 
@@ -158,8 +158,10 @@ def _print_casadi(derivation: Derivation) -> FileTree:
     machine = toolchain.host_platform()
     for path in [path for path in files if "/" not in path]:
         name = path.removesuffix(".c")
-        unit = FileTree({**sources, "unit.c": files[path]}).move_under("sources")
-        built = toolchain.compile_fmu_binaries(unit, name, [machine], compiler=toolchain.default_compiler(), fmi=3)
+        sources_to_compile = FileTree({**sources, "unit.c": files[path]}).move_under("sources")
+        built = toolchain.compile_fmu_binaries(
+            sources_to_compile, name, [machine], compiler=toolchain.default_compiler(), fmi=3
+        )
         files = files.joined(FileTree({f"{name}{machine.extension}": content for content in built.files.values()}))
     return files
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnpublishedResults:
-    """A unit and its report while they are made: in a private folder, until both are published together.
+    """An FMU and its report while they are made: in a private folder, until both are published together.
 
     Attributes:
         path: Where the FMU will be.
@@ -80,13 +80,13 @@ class ReportMatch:
 
     Attributes:
         report: The page.
-        unit: The archive.
+        fmu: The archive.
         claim: What the page says of itself.
-        together: The page is about this very unit.
+        together: The page is about this very FMU.
     """
 
     report: Path
-    unit: Path
+    fmu: Path
     claim: ReportClaim
     together: bool
 
@@ -99,27 +99,27 @@ class ReportMatch:
     def text(self) -> str:
         """One sentence for people."""
         if not self.together:
-            return f"{self.report} is about another unit than {self.unit}: do not trust its verdict"
+            return f"{self.report} is about another FMU than {self.fmu}: do not trust its verdict"
         said = {"passed": "it passed", "failed": "it failed"}.get(self.claim.verdict, "nobody has run it")
-        return f"{self.report} is about {self.unit}: {said}"
+        return f"{self.report} is about {self.fmu}: {said}"
 
 
-def match_report_to_fmu(report: Path, unit: Path | None = None) -> ReportMatch:
+def match_report_to_fmu(report: Path, fmu: Path | None = None) -> ReportMatch:
     """Return the relation between a report and an FMU.
 
     Args:
         report: A page of mb2fmu: from beside an FMU, or out of its ``documentation``.
-        unit: The archive; None: the one beside the report, of the same name.
+        fmu: The archive; None: the one beside the report, of the same name.
 
     Raises:
-        PackageError: If a file cannot be read, the page names no unit, or the archive is no unit.
+        PackageError: If a file cannot be read, the page names no FMU, or the archive is no FMU.
     """
     from mb2fmu.fmu import package
 
-    path = report.with_suffix(".fmu") if unit is None else unit
+    path = report.with_suffix(".fmu") if fmu is None else fmu
     claim = _read_claim(report)
     if claim is None:
-        what, remedy = "it names no unit by its hash", "was it made by mb2fmu? make it again with this version"
+        what, remedy = "it names no FMU by its hash", "was it made by mb2fmu? make it again with this version"
         raise PackageError(f"{report} cannot be checked:", [Fault(what, str(report), remedy)])
     core = package.hash_file_tree(package.remove_validation_report(package.read_archive(path)))
     archive = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -127,22 +127,22 @@ def match_report_to_fmu(report: Path, unit: Path | None = None) -> ReportMatch:
 
 
 @contextmanager
-def copy_fmu_for_validation(unit: Path) -> Iterator[Path]:
+def copy_fmu_for_validation(fmu: Path) -> Iterator[Path]:
     """Return a copy of an FMU, of the same name, so that the judged and hashed file cannot change.
 
     Args:
-        unit: The archive, which others may replace meanwhile.
+        fmu: The archive, which others may replace meanwhile.
 
     Raises:
-        PackageError: If it is no unit.
+        PackageError: If it is no FMU.
         ToolError: If there is no room for the copy.
     """
     from mb2fmu.fmu import package
 
-    package.read_archive(unit)  # what is wrong with it is told by the path that the user wrote
+    package.read_archive(fmu)  # what is wrong with it is told by the path that the user wrote
     with make_work_folder("run the FMU") as folder:
-        copy = folder / unit.name
-        copy.write_bytes(unit.read_bytes())
+        copy = folder / fmu.name
+        copy.write_bytes(fmu.read_bytes())
         yield copy
 
 

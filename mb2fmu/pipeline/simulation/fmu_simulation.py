@@ -117,7 +117,7 @@ def simulate_fmu_file(
 def _parse_interface_type(kind: InterfaceTypeName) -> InterfaceType:
     """Return the interface type of a name, ``cs`` or ``me`` for short; raise for any other."""
     if kind not in INTERFACE_TYPES:
-        fault = Fault(f"{kind!r} is no kind of unit", "kind", f"take one of {', '.join(INTERFACE_TYPES)}")
+        fault = Fault(f"{kind!r} is no kind of FMU", "kind", f"take one of {', '.join(INTERFACE_TYPES)}")
         raise ValidationError("the FMU cannot be run as asked:", [fault])
     return INTERFACE_TYPES[kind]
 

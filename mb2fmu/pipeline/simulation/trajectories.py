@@ -83,7 +83,7 @@ class RangeViolation:
 
 
 class SimulationTrajectories(ABC):
-    """Common part of simulations of models and of units.
+    """Common part of simulations of models and of FMUs.
 
     Attributes:
         name: Of the model.

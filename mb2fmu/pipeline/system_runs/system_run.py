@@ -136,12 +136,12 @@ def wire_loaded_system(
         CouplingError: With everything that is wrong with names, connections, units of measure, loops.
     """
     if isinstance(system, Path | str) and Path(system).suffix == ".ssp":
-        with make_work_folder("lay out the units") as folder:
+        with make_work_folder("lay out the FMUs") as folder:
             return wire_loaded_system(
                 read_ssp(Path(system), folder, _parse_ssp_experiment(arguments or {})), observer=observer
             )
     given = system if isinstance(system, CoupledSystem) else load_system(system, arguments)
-    with make_work_folder("build the units") as folder:
+    with make_work_folder("build the FMUs") as folder:
         return wire_system(given, _load_components(given, folder, observer))
 
 

@@ -1,4 +1,4 @@
-"""The report of one validated unit."""
+"""The report of one validated FMU."""
 
 from __future__ import annotations
 

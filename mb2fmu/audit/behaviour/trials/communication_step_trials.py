@@ -263,7 +263,7 @@ def _compare_parameter_set(
     deviation = _find_deviation(fixture, (own_run, reference_run, disturbed_run), variables, term_magnitudes)
     if deviation:
         variable, point, gap = deviation
-        message = f"at t = {own_run.times[point]:.6g} it differs by {gap:.2g} of its size from the same unit as "
+        message = f"at t = {own_run.times[point]:.6g} it differs by {gap:.2g} of its size from the same FMU as "
         message += f"Model Exchange; the tolerance is {fixture.tolerance or 1e-4:g}"
         yield RuleViolation("steps.exchange", message, fixture.format_finding_location(variable))
         return

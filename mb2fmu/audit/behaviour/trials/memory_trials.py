@@ -1,4 +1,4 @@
-"""Memory: leaks of instances and calls, and units without the importer's memory functions."""
+"""Memory: leaks of instances and calls, and FMUs without the importer's memory functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts and bytes with unusual contents, units without a logger, a second interface type, another step flag."""
+"""Texts and bytes with unusual contents, FMUs without a logger, a second interface type, another step flag."""
 
 from __future__ import annotations
 
