@@ -15,7 +15,7 @@ with Unilateral Contacts, 1996.
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Box, Impact, LatchRecord, Model, Sphere
+from mb2fmu import Box, Impact, Latch, Model, Sphere
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 200" font-family="serif" font-size="15">
 <rect width="260" height="200" fill="white"/>
@@ -104,7 +104,7 @@ def gripper() -> Model:
         (vy, "m/s", "rate of y"),
     ):
         model.speed(speed, 0.0, unit, description=words)
-    model.add(LatchRecord("grip", LatchRecord.point(H, L, N), close=t >= grip, open=t >= drop, within=0.02))
+    model.add(Latch("grip", Latch.point(H, L, N), close=t >= grip, open=t >= drop, within=0.02))
     model.add(Impact("floor", y - r, restitution=0.4, rest_below=0.05, starts_resting=True))
     model.output_position("hand", H)
     for frame, start, end in ((A, S, E), (B, E, H)):

@@ -20,7 +20,7 @@ import math
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Box, LatchRecord, Model
+from mb2fmu import Box, Latch, Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 220 240" font-family="serif" font-size="15">
 <rect width="220" height="240" fill="white"/>
@@ -64,9 +64,9 @@ def rocking_block() -> Model:
     model.speed(vx, 0.0, "m/s", description="speed to the right")
     model.speed(vy, 0.0, "m/s", description="speed upwards")
     model.speed(omega, 0.0, "rad/s", description="angular velocity")
-    on_left, on_right = LatchRecord.point(O, left, N), LatchRecord.point(O, right, N)
-    model.add(LatchRecord("left", on_left, close=theta >= 0, open=theta < 0, starts_engaged=True, within=None))
-    model.add(LatchRecord("right", on_right, close=theta < 0, open=theta >= 0, within=None))
+    on_left, on_right = Latch.point(O, left, N), Latch.point(O, right, N)
+    model.add(Latch("left", on_left, close=theta >= 0, open=theta < 0, starts_engaged=True, within=None))
+    model.add(Latch("right", on_right, close=theta < 0, open=theta >= 0, within=None))
     model.output_total_energy()
     model.visual(block, Box(0.2, 0.8, 0.2))
     model.visual(N, Box(0.8, 0.02, 0.4), at=O.locatenew("ground", -0.01 * N.y), color="#8a94a3")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sympy as sm
 from sympy.physics import mechanics as me
 
-from mb2fmu import CoulombFriction, LatchRecord, Model
+from mb2fmu import CoulombFriction, Latch, Model
 
 RIGHT: dict[str, Callable[[], Model]] = {}
 
@@ -209,8 +209,8 @@ def two_latches_hold_one_motion() -> Model:
     for q, u, start in ((q1, u1, 0.6), (q2, u2, 0.4)):
         model.coordinate(q, start, "rad")
         model.speed(u, 0.0, "rad/s")
-    model.add(LatchRecord("elbow", q2, close=t >= 0.3, open=t >= 0.8, within=None))
-    model.add(LatchRecord("stick", sm.sin(q2), close=t >= 0.5, open=t >= 0.9, within=None))
+    model.add(Latch("elbow", q2, close=t >= 0.3, open=t >= 0.8, within=None))
+    model.add(Latch("stick", sm.sin(q2), close=t >= 0.5, open=t >= 0.9, within=None))
     model.experiment(stop=1.0)
     return model
 

@@ -67,7 +67,7 @@ def test_valgrind_finds_nothing_at_the_end(paths):
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_valgrind_finds_what_was_mended(monkeypatch, tmp_path):
     """The same of an FMU with pythonfmu's binary as it is."""
-    monkeypatch.setattr("mb2fmu.fmu.package.python_fmu.patch_second_free", lambda library: library)
+    monkeypatch.setattr("mb2fmu.fmu.package.python_fmu.patch_interpreter_finalization", lambda library: library)
     interface = pendulum_interface()
     unit = build_python_fmu(
         emit_python.emit_python_sources(pendulum_program(), interface),

@@ -13,7 +13,7 @@ import sympy.physics.mechanics as me
 from judging import Judge
 from scipy.interpolate import CubicHermiteSpline
 
-from mb2fmu import Impact, LatchRecord, Model, export
+from mb2fmu import Impact, Latch, Model, export
 from mb2fmu.compiler.lowering import latch_laws
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def carts(within: float | None = None, distance: float = 0.5) -> Model:
         model.coordinate(symbol, start, "m")
     for symbol, start in ((v1, 2.0), (v2, 0.5)):
         model.speed(symbol, start, "m/s")
-    model.add(LatchRecord("coupling", x2 - x1 - 0.5, close=x2 - x1 <= distance, within=within))
+    model.add(Latch("coupling", x2 - x1 - 0.5, close=x2 - x1 <= distance, within=within))
     model.experiment(stop=1.0, step=0.1, tolerance=1e-9)
     return model
 
@@ -60,7 +60,7 @@ def pendulum(lets_go: float = LETS_GO) -> Model:
     for symbol, start in ((u, 0.8), (v, 0.6)):
         model.speed(symbol, start, "m/s")
     string = (x**2 + y**2 - 1) / 2
-    model.add(LatchRecord("string", string, open=t >= lets_go, starts_engaged=True, within=None))
+    model.add(Latch("string", string, open=t >= lets_go, starts_engaged=True, within=None))
     model.experiment(stop=1.5, step=0.1, tolerance=1e-10)
     return model
 
@@ -140,7 +140,7 @@ def gripper() -> Model:
         model.speed(speed, -0.15 * np.pi if speed == u else 0.0, "rad/s" if speed == omega else "m/s")
     ring = C.locatenew("ring", 0.1 * B.y)
     grasp = {"close": sm.And(t >= 0.5, t < 2), "open": t >= 2}
-    model.add(LatchRecord("grip", LatchRecord.point(H, ring, N), within=2e-3, **grasp))
+    model.add(Latch("grip", Latch.point(H, ring, N), within=2e-3, **grasp))
     model.add(Impact("ground", by - 0.1, restitution=0.3, rest_below=0.05, starts_resting=True))
     model.experiment(stop=3.0, step=0.01, tolerance=1e-9)
     return model
@@ -207,7 +207,7 @@ def locked(*, rough: bool = True) -> Model:
         model.speed(speed, 0.0, "m/s")
     friction = {"slip": v, "friction": 0.05} if rough else {}
     model.add(Impact("floor", y, restitution=0.3, rest_below=0.02, starts_resting=True, **friction))
-    model.add(LatchRecord("lock", [x, y], close=t >= 0.4, open=t >= 1.0, within=1.0))
+    model.add(Latch("lock", [x, y], close=t >= 0.4, open=t >= 1.0, within=1.0))
     model.experiment(stop=1.3, step=0.02, tolerance=1e-8)
     return model
 

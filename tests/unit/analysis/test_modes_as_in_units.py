@@ -14,7 +14,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from compiled_c import MODELS, RUNTIME, bare_interface, compile_library
 
-from mb2fmu import CoulombFriction, Impact, LatchRecord, Model, derive, pre
+from mb2fmu import CoulombFriction, Impact, Latch, Model, derive, pre
 from mb2fmu.analysis.mode_changes import ModeChangeProcessor, MotionPoint
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import add_fmu_derivatives
 from mb2fmu.compiler.events import freeze_switches
@@ -69,7 +69,7 @@ def machine() -> Model:
     model.add(CoulombFriction("rail", (O, P, N.x), kinetic=1.0, static=1.5))
     model.add(CoulombFriction("pads", (P, Q, N.x), kinetic=0.5))
     model.add(Impact("wall", y, restitution=0.5, rest_below=0.01))
-    model.add(LatchRecord("hook", x - 2, close=sm.And(x >= 2, u > 0), open=y > 1, within=None))
+    model.add(Latch("hook", x - 2, close=sm.And(x >= 2, u > 0), open=y > 1, within=None))
     model.output("steps", sm.floor(3 * x) + sm.Max(x, y))
     model.when(sm.Or(y > 1, x < -1), {u: -pre(u) / 2, count: count + 1}, name="turned")
     model.when(u < -1, {v: pre(v) + 1}, name="fast")
@@ -129,7 +129,7 @@ def differences(frozen, unit: InC, count: int) -> tuple[int, int, int]:
             begins, theirs = x.copy(), x.copy()
             at = MotionPoint(t, x, np.zeros((0, len(x))), np.zeros(0))
             try:
-                own.begin(at) if t < 0.5 else own.settle(at)
+                own.set_initial_modes(at) if t < 0.5 else own.settle_modes_and_events(at)
                 found = True
             except AnalysisError:
                 found = False
@@ -181,11 +181,11 @@ def test_a_sign_without_effect_is_that_of_the_state_however_it_is_driven(in_band
     own.memory = np.array(read_initial_memory(program))
     memory = own.memory.copy()
     at, theirs = MotionPoint(0.0, np.array([0.0, -0.5]), np.zeros((0, 2)), np.zeros(0)), np.array([0.0, -0.5])
-    own.begin(at)
+    own.set_initial_modes(at)
     assert unit.settle(0.0, theirs, p, memory, first=True)
     begun = own.memory.copy()
     at.x[1] = theirs[1] = speed
-    own.settle(at)
+    own.settle_modes_and_events(at)
     assert unit.settle(0.0, theirs, p, memory, first=False)
     assert memory.tobytes() == own.memory.tobytes() != begun.tobytes()
     assert theirs.tolist() == at.x.tolist() == [0.0, speed]

@@ -5,7 +5,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import particle
 
-from mb2fmu import Impact, LatchRecord, Model
+from mb2fmu import Impact, Latch, Model
 from mb2fmu.errors import MechanismError, ModelError
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model
@@ -65,9 +65,7 @@ def test_what_only_events_change_may_be_compared_by_equality():
 )
 def test_rows_of_a_latch_that_follow_from_others_are_told(rows, said):
     model, x, y = two_particles()
-    model.add(
-        LatchRecord("a", [sm.sympify(row, {"x": x, "y": y}) for row in rows.split()], close=x <= 0.1, within=None)
-    )
+    model.add(Latch("a", [sm.sympify(row, {"x": x, "y": y}) for row in rows.split()], close=x <= 0.1, within=None))
     ((what, remedy),) = faults_of(model)
     assert what == f"{said}: how they share a force is not determined"
     assert remedy == "leave that row out"
@@ -76,15 +74,15 @@ def test_rows_of_a_latch_that_follow_from_others_are_told(rows, said):
 def test_rows_that_are_alike_at_the_start_only_are_taken():
     model, x, y = two_particles()
     model.add(
-        LatchRecord("a", [x + y, x * y], close=x <= 0.1, within=None)
+        Latch("a", [x + y, x * y], close=x <= 0.1, within=None)
     )  # both slopes are (1/2, 1/2) times a number there
     assert len(read_mechanism(check_model(model)).latches.rows) == 2
 
 
 def test_a_latch_may_hold_what_another_one_holds():
     model, x, y = two_particles()
-    model.add(LatchRecord("a", [x, y], close=x <= 0.1, within=None))
-    model.add(LatchRecord("b", [x - y], close=x <= 0.2, within=None))
+    model.add(Latch("a", [x, y], close=x <= 0.1, within=None))
+    model.add(Latch("b", [x - y], close=x <= 0.2, within=None))
     assert len(read_mechanism(check_model(model)).latches.rows) == 3
 
 

@@ -17,7 +17,7 @@ import sympy.physics.mechanics as me
 from click.testing import CliRunner
 from source_programs import compile_c
 
-from mb2fmu import LatchRecord, Model, pipeline, validation
+from mb2fmu import Latch, Model, pipeline, validation
 from mb2fmu.cli import commands
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
@@ -225,7 +225,7 @@ def latched() -> Model:
     model = Model("Latched", me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("mass", P, 2)]))
     model.coordinate(x, 0.0, "m")
     model.speed(v, 1.0, "m/s")
-    model.add(LatchRecord("catch", x - 1, close=x >= 1, within=1e-9))
+    model.add(Latch("catch", x - 1, close=x >= 1, within=1e-9))
     return model
 
 

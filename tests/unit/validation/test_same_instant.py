@@ -12,7 +12,7 @@ from event_models import particle, reference_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mb2fmu import CoulombFriction, Impact, LatchRecord, derive, export, pre, sticking_sign
+from mb2fmu import CoulombFriction, Impact, Latch, derive, export, pre, sticking_sign
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.events import freeze_switches, list_switches
 from mb2fmu.validation.modes.shared_holding_forces import solve_shared_holding_forces
@@ -148,7 +148,7 @@ def test_a_latch_sees_it_too():
     """Two carts meet as the second is set to 1 m/s: they go on together at the mean."""
     model, *_ = lines.masses("Carts", [(0.0, 2.0), (1.0, 0.0)], lambda _: [sm.S.Zero] * 2)
     x1, _, x2, v2 = (item.symbol for item in model.declared[:4])
-    model.add(LatchRecord("coupling", x2 - x1, close=x2 - x1 <= 0, within=None))
+    model.add(Latch("coupling", x2 - x1, close=x2 - x1 <= 0, within=None))
     model.when(x2 - x1 <= 0, {v2: pre(v2) + 1}, name="kick")
     model.experiment(stop=0.8, step=0.05, tolerance=1e-8)
     found = reference_of(model).trajectory

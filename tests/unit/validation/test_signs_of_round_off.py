@@ -5,7 +5,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 
-from mb2fmu import LatchRecord, Model
+from mb2fmu import Latch, Model
 from mb2fmu.validation.bounds.event_time_bounds import compute_event_time_bounds
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.reference.event_sides import drop_round_off_events, find_round_off_switches
@@ -49,7 +49,7 @@ def vault(tip: float = TIP, *, foot_must_be_down: bool = False) -> Model:
     model.discrete(stands, 1.0)
     model.discrete(landings, 0.0)
     place = [foot.pos_from(O).dot(N.x), foot.pos_from(O).dot(N.y) - ALOFT]
-    model.add(LatchRecord("foot", place, close=stands > HALF, open=stands < HALF, within=None, starts_engaged=True))
+    model.add(Latch("foot", place, close=stands > HALF, open=stands < HALF, within=None, starts_engaged=True))
     tipped = sm.And(tilt >= tip, stands > HALF)
     model.when(sm.And(tipped, place[1] <= 0) if foot_must_be_down else tipped, {stands: 0}, name="tips")
     model.when(sm.And(place[1] <= 0, stands < HALF, tilt >= 1), {landings: landings + 1}, name="lands")

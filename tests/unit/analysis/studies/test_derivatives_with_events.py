@@ -136,7 +136,9 @@ def test_inputs_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Held from one communication point to the next, as the FMU is given them; planted: all jumps left out."""
     many = compile_ensemble(pushed())
     check_differences(many, ("k", "f"), ("x", "v"), 1e-8)
-    monkeypatch.setattr("mb2fmu.analysis.zero_order_hold.ZeroOrderHoldInputs.stretches", lambda _, end: iter((end,)))
+    monkeypatch.setattr(
+        "mb2fmu.analysis.zero_order_hold.ZeroOrderHoldInputs.hold_interval_ends", lambda _, end: iter((end,))
+    )
     with pytest.raises(AssertionError):
         check_differences(many, ("k", "f"), ("x", "v"), 1e-8)
 

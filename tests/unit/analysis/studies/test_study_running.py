@@ -440,7 +440,7 @@ write_file_tree(read_archive(unit), folder)
 (folder / "resources").mkdir(exist_ok=True)
 case_runner._HANGING_GRACE_S = 0.5
 runner = case_runner.CaseRunner(study.job, folder)
-runner.watch()
+runner.start_call_watchdog()
 runner.run(study.cases)
 """
 

@@ -25,7 +25,7 @@ from mb2fmu import (
     CoulombFriction,
     HardStop,
     Impact,
-    LatchRecord,
+    Latch,
     Model,
     OneWayClutch,
     Parts,
@@ -84,7 +84,7 @@ def with_blows() -> Model:
     at = place(0.9, -30.0)["slider"]
     model.add(Impact("wall", at - AHEAD - slider, restitution=0.4))
     model.add(HardStop("stops", (parts.origin, pin, parts.frame.x), restitution=0.3, lower=0.02, upper=at - 2 * AHEAD))
-    model.add(LatchRecord("catch", slider - at, close=slider >= at - AHEAD, within=None))
+    model.add(Latch("catch", slider - at, close=slider >= at - AHEAD, within=None))
     return model
 
 

@@ -11,7 +11,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Impact, LatchRecord, Model, Parts, derive
+from mb2fmu import Impact, Latch, Model, Parts, derive
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.errors import LoweringError, MechanismError, ModelError
@@ -51,7 +51,7 @@ def machine() -> Model:
     """A slider that is caught on its way."""
     model = load(MODELS / "crank_slider.py")
     slider = me.dynamicsymbols("slider")
-    model.add(LatchRecord("hook", slider - 0.1, close=slider > 0.0, within=None, stabilization=0.0))
+    model.add(Latch("hook", slider - 0.1, close=slider > 0.0, within=None, stabilization=0.0))
     return model
 
 
@@ -108,11 +108,11 @@ def bodies(rows: str, **more) -> Model:
     for symbol in u:
         model.speed(symbol, float(draw.normal()), "rad/s" if "w" in str(symbol.func) else "m/s")
     held = {
-        "point": lambda: LatchRecord.point(hand, ring, A),
-        "hinge": lambda: LatchRecord.hinge(hand, ring, A.z, B.z),
-        "weld": lambda: LatchRecord.weld(hand, ring, A, B),
+        "point": lambda: Latch.point(hand, ring, A),
+        "hinge": lambda: Latch.hinge(hand, ring, A.z, B.z),
+        "weld": lambda: Latch.weld(hand, ring, A, B),
     }[rows]()
-    model.add(LatchRecord("grip", held, within=None, **more))
+    model.add(Latch("grip", held, within=None, **more))
     model.experiment(stop=1.0, step=0.1)
     return model
 
@@ -179,7 +179,7 @@ def test_rows_that_nothing_changes_are_left_out():
     N, O = me.ReferenceFrame("N"), me.Point("O")
     B = N.orientnew("B", "Axis", (a, N.z))
     P = O.locatenew("P", x * N.x + y * N.y)
-    rows = LatchRecord.weld(O, P, N, B)
+    rows = Latch.weld(O, P, N, B)
     assert [(row.effort, row.label) for row in rows] == [("force", "x"), ("force", "y"), ("torque", "z")]
     assert sm.simplify(rows[2].position - sm.sin(a)) == 0
 
@@ -203,7 +203,7 @@ def train() -> Model:
         model.coordinate(symbol, start, "m")
     for symbol in (v1, v2):
         model.speed(symbol, -2.0, "m/s")
-    model.add(LatchRecord("coupling", x2 - x1, close=x2 - x1 < 0, within=None))
+    model.add(Latch("coupling", x2 - x1, close=x2 - x1 < 0, within=None))
     model.add(Impact("wall", x1, restitution=0.5))
     model.experiment(stop=1.0, step=0.1)
     return model
@@ -245,7 +245,7 @@ def test_forward_and_inverse_dynamics_are_refused():
 def test_faults_are_told(arguments, words):
     model = train()
     x1 = me.dynamicsymbols("x1")
-    model.add(LatchRecord(**{"name": "hook", "rows": x1, "close": x1 < 0, "within": None, **arguments}))
+    model.add(Latch(**{"name": "hook", "rows": x1, "close": x1 < 0, "within": None, **arguments}))
     with pytest.raises(ModelError, match=words):
         check_model(model)
 
@@ -255,6 +255,6 @@ def test_what_constraints_hold_already_is_told():
     model = load(MODELS / "crank_slider.py")
     crank, coupler = me.dynamicsymbols("crank coupler")
     r, length = sm.symbols("r l", positive=True)
-    model.add(LatchRecord("hook", r * sm.sin(crank) + length * sm.sin(coupler), close=crank > 1, within=None))
+    model.add(Latch("hook", r * sm.sin(crank) + length * sm.sin(coupler), close=crank > 1, within=None))
     with pytest.raises(MechanismError, match=r"the constraints hold hook\.force already"):
         derive(model)

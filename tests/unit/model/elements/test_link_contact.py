@@ -17,7 +17,7 @@ from mb2fmu import (
     CylinderSurface,
     HeightSurface,
     Impact,
-    LatchRecord,
+    Latch,
     PlaneSurface,
     SphereSurface,
     SpringDamper,
@@ -166,7 +166,7 @@ def test_what_cannot_touch_is_told_at_once(file: Path) -> None:
     model.add(SpringDamper("g", (arm.point("ground"), arm.point("base")), stiffness=1.0))
     height = arm.position_of("tool")[2]
     model.add(Impact("h", height))
-    model.add(LatchRecord("i", height, close=height < 0, within=None))
+    model.add(Latch("i", height, close=height < 0, within=None))
     with pytest.raises(ModelError) as caught:
         pipeline.derive(model)
     for part in (

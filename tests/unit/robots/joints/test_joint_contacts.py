@@ -11,7 +11,7 @@ import pytest
 from sympy.physics.vector import dynamicsymbols
 from unit.robots.robot_texts import joint, link, robot
 
-from mb2fmu import HardStop, Impact, LatchRecord, pipeline
+from mb2fmu import HardStop, Impact, Latch, pipeline
 from mb2fmu.errors import MechanismError
 
 LIMIT = '<limit lower="-9" upper="9" effort="50" velocity="90"/>'
@@ -40,7 +40,7 @@ def model_of(file: Path, what: str = "") -> pipeline.Model:
         model.add(Impact("hit", 0.3 - q["j1"] - q["j2"], restitution=0.5, unit="rad"))
     elif what == "latch":
         late = dynamicsymbols._t > 0.8
-        model.add(LatchRecord("hold", q["j2"] - 0.2, close=q["j2"] > 0.2, open=late, within=None, unit="rad"))
+        model.add(Latch("hold", q["j2"] - 0.2, close=q["j2"] > 0.2, open=late, within=None, unit="rad"))
     return model
 
 

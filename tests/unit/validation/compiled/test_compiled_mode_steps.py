@@ -8,7 +8,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import dropped, particle, reference_of
 
-from mb2fmu import Impact, LatchRecord, Model, Parts
+from mb2fmu import Impact, Latch, Model, Parts
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
 
@@ -67,7 +67,7 @@ def pressed_against_a_stop():
 def caught():
     """A latch closes at 0.1 m and opens at 0.5 s."""
     model, x, _ = particle(0.0, 0.5, lambda x, _: sm.cos(3 * TIME) - 5 * x)
-    model.add(LatchRecord("hook", x, close=sm.And(x >= 0.1, TIME < 0.5), open=TIME >= 0.5, within=None))
+    model.add(Latch("hook", x, close=sm.And(x >= 0.1, TIME < 0.5), open=TIME >= 0.5, within=None))
     return model
 
 

@@ -11,7 +11,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, LatchRecord, Model, pipeline, visualization
+from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pipeline, visualization
 from mb2fmu.errors import PackageError
 from mb2fmu.pipeline.display.motion_drawings import require_scene
 from mb2fmu.visualization.scene.contact_overlay import STATE_OPEN, STATE_SLIDING, STATE_STICKING, form_touch_overlay
@@ -43,7 +43,7 @@ def scene() -> Scene:
     model.add(Impact("wall", x * sm.cos(ALPHA) + y * sm.sin(ALPHA), slip=tangent, friction=0.3))
     model.add(Impact("other", sm.sqrt((s - x) ** 2 + y**2) - sm.Rational(1, 2)))
     model.add(Impact("far", 3 * s - x**2))
-    model.add(LatchRecord("bolt", [s - x - 1], within=0.1, close=s - x <= 1))
+    model.add(Latch("bolt", [s - x - 1], within=0.1, close=s - x <= 1))
     model.add(CoulombFriction("slide", (O, Q, N.x), kinetic=0.2))
     return require_scene(pipeline.derive(model))
 
