@@ -221,9 +221,30 @@ def _describe_exercise(result: ValidationResult) -> Iterator[SummaryLine]:
             more = f" and {len(lacking) - 4} more" if len(lacking) > 4 else ""
             text += f"; not exercised: {', '.join(lacking[:4])}{more}"
         yield SummaryLine("Exercised", text, "doubt" if lacking else "good")
+        ranges = describe_tried_ranges(result, 3)
+        if ranges:
+            yield SummaryLine("", ranges)
+    if result.not_tried:
+        yield SummaryLine("Not tried", _shorten("; ".join(result.not_tried), 140))
     untested = len(result.untested_switches) + len(result.events_at_defaults_only)
     if untested:
         yield SummaryLine("", f"{untested} switches or events were not tried on both sides; see the report", "doubt")
+
+
+def describe_tried_ranges(result: ValidationResult, count: int | None = None) -> str:
+    """Say over which ranges quantities were tried that have a wider declared one; empty if none has.
+
+    Args:
+        result: Of the validation.
+        count: How many are named; None: all.
+    """
+    ranges = [
+        f"{item.name} {item.low:.3g} … {item.high:.3g} {item.unit}".removesuffix(" 1")
+        for item in result.exercised_quantities
+        if item.low is not None and item.high is not None and not item.is_whole_range
+    ]
+    more = f" and {len(ranges) - len(ranges[:count])} more, see the report" if len(ranges) > len(ranges[:count]) else ""
+    return f"tried within {', '.join(ranges[:count])}{more}" if ranges else ""
 
 
 def _describe_checkers(result: ValidationResult) -> Iterator[SummaryLine]:

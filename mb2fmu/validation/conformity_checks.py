@@ -33,8 +33,10 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.units import display_conversion, parse_unit
+from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
 from mb2fmu.validation.reference.reference_run import list_compared_variables
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
+from mb2fmu.validation.runs.recompiled_sources import check_sources
 
 VALIDATION_RULES = (
     *("partials.*", "derivative.*", "value.*", "state.*", "steps.*", "life.*", "exchange.*"),
@@ -82,8 +84,8 @@ def check_conformity(
         definition: The checked model.
         equations: Of the reference: they name the outputs that are compared.
         redundant: Whether constraints follow from others.
-        runtime: Whether the FMU's runtime is judged too (threads, several instances, order of calls): of FMUs from
-            elsewhere.
+        runtime: Whether the FMU's runtime is judged too (threads, several instances, order of calls), and its sources
+            are compiled: of FMUs from elsewhere.
 
     Raises:
         ToolError: If a checker does not run to its end.
@@ -97,6 +99,7 @@ def check_conformity(
         *_run_auditor(fmu, definition, redundant=redundant, runtime=runtime),
         *_compare_declarations(_add_array_elements(declared, elements), definition, equations, elements),
         *_compare_terminals(read_terminals(tree[TERMINALS]) if TERMINALS in tree else {}, definition),
+        *(check_sources(fmu, tree, description, form_experiment_numbers(definition)) if runtime else ()),
     )
 
 

@@ -43,6 +43,7 @@ from mb2fmu.validation.experiment.perturbed_experiment import (
     form_perturbed_experiment,
     list_settable_names,
 )
+from mb2fmu.validation.experiment.tried_ranges import add_tried_ranges, list_untried
 from mb2fmu.validation.reference.conditioning_digits import KnownDigits, compute_known_digits
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
 from mb2fmu.validation.reference.first_integrals_along_run import (
@@ -279,8 +280,8 @@ def validate(
         if judgement.may_be_integration_error:
             judgement, integration_notes = plan.judge_again(definition, fmu, fmu_results, judgement, time_limit, clock)
     with clock("conformance", "audit the FMU's description"):
-        redundant, runtime = _has_redundant_rows(data.reference, run), method is None
-        check = partial(check_conformity, redundant=redundant, runtime=runtime)
+        redundant = _has_redundant_rows(data.reference, run)
+        check = partial(check_conformity, redundant=redundant, runtime=method is None)
         findings = check(fmu, definition, reference_equations) if conformance else ()
     known_digits = compute_known_digits(data.reference)
     return ValidationResult(
@@ -296,13 +297,13 @@ def validate(
         provenance=_form_provenance(fmu, method, data.reference, run.tolerance),
         notes=(
             *integration_notes,
-            *_list_validation_notes(method, data.reference),
-            *_list_conditioning_notes(known_digits),
+            *_list_validation_notes(method, data.reference, known_digits),
             *plan.list_unwatched_event_notes(),
         ),
         perturbed_experiment=judgement.perturbed_experiment,
         api_checks=judgement.api_checks,
-        exercised_quantities=data.perturbed.exercised_quantities if data.perturbed else (),
+        exercised_quantities=plan.add_tried_ranges(definition, fmu_results),
+        not_tried=list_untried(plan.call_scenario, plan.call_plans, fmu_results) if data.perturbed else (),
         known_digits=known_digits,
     )
 
@@ -483,6 +484,16 @@ class _RunPlan:
             for result in compare_api_checks(definition, self.call_scenario, call_plan, fmu_result, limits)
         )
 
+    def add_tried_ranges(
+        self, definition: Declarations, fmu_results: Sequence[FmuProcessResult]
+    ) -> tuple[ExercisedResult, ...]:
+        """Return what was exercised, with the range over which it was tried; none without the perturbed experiment."""
+        data, perturbed = self.reference_data, self.reference_data.perturbed
+        if perturbed is None:
+            return ()
+        references = [data.reference, *([perturbed.reference] if perturbed.reference is not None else [])]
+        return add_tried_ranges(perturbed.exercised_quantities, definition, references, self.call_scenario, fmu_results)
+
     def list_unwatched_event_notes(self) -> Iterator[str]:
         """Yield remarks on events that are not judged one by one, in each experiment."""
         perturbed = self.reference_data.perturbed
@@ -564,13 +575,10 @@ def _list_refusals(fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
     )
 
 
-def _list_conditioning_notes(digits: KnownDigits | None) -> tuple[str, ...]:
-    """Return what a reader must know of the conditioning of x'."""
-    return (digits.text,) if digits is not None and digits.text else ()
-
-
-def _list_validation_notes(fmu_method: Method | None, reference: ReferenceRun) -> tuple[str, ...]:
-    """Return what a reader must know of a validation: a shared formulation, no energy balance, undetermined speeds."""
+def _list_validation_notes(
+    fmu_method: Method | None, reference: ReferenceRun, digits: KnownDigits | None
+) -> tuple[str, ...]:
+    """Return what a reader must know: a shared formulation, no energy balance, undetermined speeds, conditioning."""
     notes, reference_method = [], reference.numeric.formulation
     if fmu_method == reference_method:
         notes.append(
@@ -588,6 +596,8 @@ def _list_validation_notes(fmu_method: Method | None, reference: ReferenceRun) -
             f"near t = {undetermined_time:.4g} s the constraints do not determine the dependent speeds {names}: "
             "results are poor from there on; choose others, such as do not become undetermined on the way"
         )
+    if digits is not None and digits.text:
+        notes.append(digits.text)
     return tuple(notes)
 
 

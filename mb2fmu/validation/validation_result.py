@@ -262,6 +262,10 @@ class ExercisedResult:
             had kept its default in the perturbed experiment: an FMU that ignores it is beyond its bounds by this ratio.
         most: The most affected variable, in relation to its bound; empty if none.
         reason: Why it is not exercised; empty where it is.
+        low: The least value that was tried; None where nothing was recorded.
+        high: The largest one.
+        unit: Of both.
+        is_whole_range: Both declared bounds are within that range.
     """
 
     name: str
@@ -269,6 +273,10 @@ class ExercisedResult:
     ratio: float
     most: str
     reason: str = ""
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    is_whole_range: bool = False
 
     @property
     def is_exercised(self) -> bool:
@@ -295,6 +303,7 @@ class ValidationResult:
         perturbed_experiment: Results of the perturbed experiment; None where it was not requested.
         api_checks: API checks during the run.
         exercised_quantities: One per free parameter, start value and input: exercised, or not.
+        not_tried: What no run and no call tried, in words.
         known_digits: How many digits of x' the data determine where they determine the fewest; None: not measured.
         independent_check_set: Comparison of the FMU with the source objects, without the import; None where it was not
             requested.
@@ -315,6 +324,7 @@ class ValidationResult:
     perturbed_experiment: PerturbedExperimentResult | None = None
     api_checks: tuple[ApiCheckResult, ...] = ()
     exercised_quantities: tuple[ExercisedResult, ...] = ()
+    not_tried: tuple[str, ...] = ()
     known_digits: KnownDigits | None = None
     independent_check_set: IndependentChecks | None = None
     tables: tuple[TableResult, ...] = ()
@@ -494,6 +504,7 @@ class ValidationResult:
             else None,
             "moved": _record_perturbed_experiment(self.perturbed_experiment),
             "events_at_defaults_only": list(self.events_at_defaults_only),
+            **({"not_tried": list(self.not_tried)} if self.not_tried else {}),
             **({"never_switched": list(found)} if (found := self.untested_switches) else {}),
             "calls": [_record_scalars(call) for call in self.api_checks],
             "independent_checks": [_record_scalars(check) for check in self.independent_checks],

@@ -15,6 +15,7 @@ from mb2fmu.fmu.runner.event_localization import EventLocator
 from mb2fmu.fmu.runner.fmpy_instances import (
     FMI_STATUS_NAMES,
     INSTANCE_CLASSES,
+    Fmi2CoSimulation,
     Fmi2ModelExchange,
     Fmi3CoSimulation,
     Fmi3ModelExchange,
@@ -125,10 +126,34 @@ class ApiSession:
         """Return the values of variables."""
         return list(self._instance.get(references))
 
+    def do_nominals(self) -> list[float]:
+        """Return the nominal values of the states that Model Exchange hands out."""
+        assert isinstance(self._instance, Fmi2ModelExchange | Fmi3ModelExchange)
+        return self._instance.nominals()
+
     def do_tune(self, references: list[int], values: list[float]) -> None:
         """Set tunable parameters."""
         if references:
             self._instance.set_tunable_parameters(references, values)
+
+    def do_attempt(self, operations: list[list[Any]]) -> list[Any] | str:
+        """Return the answers of operations of which one may be refused, or why it was; then in a new instance."""
+        try:
+            return [getattr(self, f"do_{verb}")(*arguments) for verb, *arguments in operations]
+        except (FMICallException, RuntimeError) as error:
+            self.do_new()
+            self.do_begin(0)
+            return str(error)
+
+    def do_new(self) -> None:
+        """Go on with a new instance."""
+        self._instance.free()
+        self._instance = self._made()
+
+    def do_ramp(self, references: list[int], rates: list[float]) -> None:
+        """Let inputs of Co-Simulation change at rates per s from here on."""
+        assert isinstance(self._instance, Fmi2CoSimulation)
+        self._instance.set_ramps(references, rates)
 
     def do_put(self, kind: str, references: list[int], values: list[Any]) -> None:
         """Set variables of another type than doubles."""
@@ -166,6 +191,24 @@ class ApiSession:
         else:
             x_dot = list(self._instance.get(references))
         return [x_dot, list(self._instance.get(outputs)) if outputs else []]
+
+    def do_points(self, points: list[list[Any]], references: list[int]) -> list[list[float] | str]:
+        """Return the values of variables after the initialization at each point, or why there are none.
+
+        Args:
+            points: Experiment and inputs of each.
+            references: Value references.
+        """
+        answers: list[list[float] | str] = []
+        for experiment, inputs in points:
+            try:
+                self._instance.initialize(experiment, inputs)
+                answers.append(list(self._instance.get(references)))
+            except (FMICallException, RuntimeError) as error:
+                answers.append(str(error))
+            self._instance.reset()
+        self._instance.initialize(self._request["experiments"][0], self._held[0][0].tolist())
+        return answers
 
     def do_save(self) -> None:
         """Save the state; integrators start anew here, as they will when it is restored."""

@@ -42,7 +42,7 @@ class CvodeIntegration:
     """Integrates a Model Exchange instance of either version by CVODE, and handles its events.
 
     ``look`` reads what is noted of events: ``recorded_events`` has the time in s of each, and what was read before and
-    after it.
+    after it. ``begin`` is the start time in s.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class CvodeIntegration:
         request: dict[str, Any],
         inputs: list[float],
         look: Callable[[], list[float]],
+        begin: float = 0.0,
     ) -> None:
         self.recorded_events: list[list[Any]] = []
         self._look = look
@@ -61,7 +62,7 @@ class CvodeIntegration:
         self._inputs: list[float] | None = inputs
         self._completes = request["completes_steps"]
         self._next_event = float("inf")
-        self._time = 0.0
+        self._time = begin
         self._terminated = False
         self._settle()
         fmu.enterContinuousTimeMode()
@@ -313,6 +314,10 @@ class Fmi2CoSimulation(FmpyInstance):
         """Read variables of a type other than Real."""
         return list(getattr(self._fmu, f"get{'Integer' if kind == 'Enumeration' else kind}")(references))
 
+    def set_ramps(self, references: list[int], rates: list[float]) -> None:
+        """Set first derivatives of inputs by time."""
+        self._fmu.setRealInputDerivatives(references, [1] * len(references), rates)
+
     def slopes(self, references: list[int], order: int) -> list[float]:
         """Return derivatives of outputs by time."""
         return list(self._fmu.getRealOutputDerivatives(references, [order] * len(references)))
@@ -461,6 +466,14 @@ class ModelExchangeInstance(FmpyInstance):
         self._slopes(found, len(states))
         return list(found)
 
+    def nominals(self) -> list[float]:
+        """Return the nominal values of the continuous states."""
+        count = self._request["states"]
+        found = (ctypes.c_double * count)()
+        if count:
+            self._fmu.getNominalsOfContinuousStates(found, count)
+        return list(found)
+
     def set_time_and_states(self, time: float, states: dict[int, float]) -> None:
         """Set time in s and some of the continuous states, by their place."""
         _set_time_and_states(self._fmu, self._request["states"], time, states)
@@ -492,8 +505,9 @@ class Fmi2ModelExchange(ModelExchangeInstance, Fmi2CoSimulation):
         fmu = self._fmu
         self._slopes = fmu.getDerivatives
         self._integration = CvodeIntegration(
-            fmu, self._slopes, fmu.newDiscreteStates, self._request, inputs, self._watched
-        )
+            fmu, self._slopes, fmu.newDiscreteStates, self._request, inputs, self._watched,
+            experiment.get("begin", 0.0),
+        )  # fmt: skip
 
 
 class Fmi3ModelExchange(ModelExchangeInstance, Fmi3CoSimulation):
@@ -509,8 +523,9 @@ class Fmi3ModelExchange(ModelExchangeInstance, Fmi3CoSimulation):
         fmu = self._fmu
         self._slopes = fmu.getContinuousStateDerivatives
         self._integration = CvodeIntegration(
-            fmu, self._slopes, fmu.updateDiscreteStates, self._request, inputs, self._watched
-        )
+            fmu, self._slopes, fmu.updateDiscreteStates, self._request, inputs, self._watched,
+            experiment.get("begin", 0.0),
+        )  # fmt: skip
 
 
 def _set_time_and_states(fmu: Any, count: int, time: float, states: dict[int, float]) -> None:

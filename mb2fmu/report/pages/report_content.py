@@ -227,6 +227,7 @@ class ExercisedRow:
         unit: Of ``default`` and ``moved``.
         default: Its value in the default experiment.
         moved: In the moved one; of an input the largest.
+        tried: The range over which it was tried.
         ratio: What it moves, over the bound.
         most: What it moves most.
         verdict: In words.
@@ -239,6 +240,7 @@ class ExercisedRow:
     unit: str
     default: DisplayedNumber
     moved: DisplayedNumber
+    tried: str
     ratio: DisplayedNumber
     most: str
     verdict: str

@@ -19,6 +19,7 @@ from mb2fmu.report.sections.validation_sections import form_error_row
 from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
     ApiCheckResult,
+    ExercisedResult,
     InvariantResult,
     PerturbedExperimentResult,
     ValidationResult,
@@ -62,6 +63,7 @@ def describe_untested(result: ValidationResult) -> tuple[Fact, ...]:
         parts.append(f"what lies beyond switches that never changed ({'; '.join(result.untested_switches)})")
     if result.not_exercised:
         parts.append("what is listed as not exercised")
+    parts += result.not_tried
     return (Fact("Covered", ", ".join(parts)),)
 
 
@@ -94,6 +96,7 @@ def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
                 unit=move.unit,
                 default=DisplayedNumber(format_short_number(move.default), format_exact_number(move.default)),
                 moved=DisplayedNumber(format_short_number(move.moved), format_exact_number(move.moved)),
+                tried=_format_range(item),
                 ratio=DisplayedNumber(format_short_number(item.ratio), format_exact_number(item.ratio)),
                 most=item.most,
                 verdict=verdict,
@@ -102,6 +105,14 @@ def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
             )
         )
     return tuple(rows)
+
+
+def _format_range(item: ExercisedResult) -> str:
+    """Return the range over which a quantity was tried; with a word where its declared range is no wider."""
+    if item.low is None or item.high is None:
+        return ""
+    text = f"{format_short_number(item.low)} … {format_short_number(item.high)}"
+    return f"{text} (all)" if item.is_whole_range else text
 
 
 def list_exercise_failures(result: ValidationResult) -> Iterable[str]:

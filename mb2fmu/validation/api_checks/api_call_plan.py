@@ -16,10 +16,13 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.validation.api_checks.call_sequence import CallSequence
 from mb2fmu.validation.api_checks.derivative_consistency import plan_single_seed_calls
+from mb2fmu.validation.api_checks.extreme_points import EXTREMES, ExtremePoint, choose_extreme_points, form_points_call
+from mb2fmu.validation.api_checks.step_checks import StepScenario, choose_step_scenario, plan_step_calls
 from mb2fmu.validation.bounds.perturbation_sizes import round_to_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
-from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales
+from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales, list_settable_names
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
 from mb2fmu.validation.reference.finite_differences import (
     DifferencePoint,
@@ -60,6 +63,8 @@ class CallScenario:
             it steps on.
         derivatives_in_new_modes: The same in the modes behind the event that the change is in Model Exchange.
         by_parameters: Derivatives by ``tuned_parameters``, one by one; in the last direction with states and inputs.
+        extreme_points: Points beyond both experiments.
+        steps: Where other steps begin than those of the experiments; None where there are none.
     """
 
     reference: ReferenceRun
@@ -72,6 +77,8 @@ class CallScenario:
     derivatives_in_old_modes: DirectionalDifferences | None
     derivatives_in_new_modes: DirectionalDifferences | None
     by_parameters: DirectionalDifferences | None
+    extreme_points: tuple[ExtremePoint, ...] = ()
+    steps: StepScenario | None = None
 
     @property
     def point(self) -> DifferencePoint:
@@ -116,7 +123,7 @@ def choose_call_scenario(
         if target != values[k] and _keeps_constraints_closed(reference, row_scales, row, k, target):
             values[k] = target
             tuned.append(k)
-    inputs = run.inputs_at(row)
+    inputs, settable = run.inputs_at(row), list_settable_names(description)
     point_before, point_after = (
         DifferencePoint(row, inputs, run.parameters),
         DifferencePoint(row, inputs, tuple(values)),
@@ -134,6 +141,8 @@ def choose_call_scenario(
             lambda: compute_state_and_input_differences(reference, replace(point_after, after_event=True))
         ),
         by_parameters=_result_or_none(lambda: compute_parameter_differences(reference, point_before, tuned)),
+        extreme_points=choose_extreme_points(definition, reference, row, settable, compute_largest_rates(reference)),
+        steps=choose_step_scenario(definition, reference, row, limits, settable),
     )
 
 
@@ -184,27 +193,6 @@ def _keeps_constraints_closed(reference: ReferenceRun, row_scales: Floats, row: 
 
 
 @dataclass(frozen=True, slots=True)
-class CallSequence:
-    """The calls of one API check, in order; those whose recorded values are compared have a label.
-
-    Attributes:
-        operations: As the driver takes them: the name of the operation, then its arguments.
-        labels: One for each operation; empty where nobody reads its values.
-    """
-
-    operations: Operations = ()
-    labels: tuple[str, ...] = ()
-
-    def with_operation(self, *operation: Any, label: str = "") -> CallSequence:
-        """Return the sequence with one more operation."""
-        return CallSequence((*self.operations, list(operation)), (*self.labels, label))
-
-    def label_recorded_values(self, values: Sequence[Any]) -> dict[str, Any]:
-        """Return label → recorded values, from the values of all operations."""
-        return {label: value for label, value in zip(self.labels, values, strict=True) if label}
-
-
-@dataclass(frozen=True, slots=True)
 class CallPlan:
     """Calls for one interface type of an FMU, with the names of the value references.
 
@@ -220,6 +208,7 @@ class CallPlan:
         differentiated_outputs: Outputs whose derivatives by time are requested.
         discrete_parameters: Integer and Boolean parameters that are set before the run: type → names.
         discrete_start_values: Type → the values that they are set to.
+        nominals: State → its nominal value, where the description has one.
     """
 
     kind: InterfaceType
@@ -233,6 +222,7 @@ class CallPlan:
     differentiated_outputs: tuple[str, ...]
     discrete_parameters: Mapping[str, tuple[str, ...]]
     discrete_start_values: Mapping[str, list[int]]
+    nominals: Mapping[str, float]
 
     @property
     def operations(self) -> dict[str, Operations]:
@@ -265,10 +255,18 @@ def plan_api_calls(
         differentiated_outputs=tuple(compared) if has_output_derivatives else (),
         discrete_parameters=discrete,
         discrete_start_values={t: _read_start_values(description, names) for t, names in discrete.items()},
+        nominals={v.name: nominal for v in description.model.states if (nominal := v.number("nominal")) is not None},
     )
     references = {name: variable.reference for name, variable in variables.items()}
     sequences = _plan_value_calls(scenario, plan, references)
     sequences |= _plan_derivative_calls(scenario, plan, references, description.capabilities[kind])
+    settable = list_settable_names(description)
+    if scenario.extreme_points:
+        read = [references[name] for name in plan.real_variables]
+        call = form_points_call(scenario.extreme_points, reference, references, settable, free, read)
+        sequences[EXTREMES] = CallSequence().with_operation(*call, label="points")
+    if scenario.steps is not None:
+        sequences |= plan_step_calls(scenario.steps, definition, description, settable, kind)
     return replace(plan, sequences=sequences)
 
 
@@ -305,6 +303,8 @@ def _plan_value_calls(scenario: CallScenario, plan: CallPlan, references: Mappin
     values = values.with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, scenario.row, label="rows").with_operation(
         "get", real_references, label="end"
     )
+    if plan.kind == "ModelExchange" and plan.nominals:
+        values = values.with_operation("nominals", label="nominals")
     for t, names in plan.discrete_parameters.items():
         values = values.with_operation("look", t, [references[name] for name in names], label=t)
     tuning = _plan_calls_to_point(scenario).with_operation(*_form_parameter_change_call(scenario, plan, references))
@@ -405,3 +405,17 @@ def _read_start_values(description: FmuDescription, names: Sequence[str]) -> lis
     """Return start values as the description has them."""
     texts = [description.variables[name].start for name in names]
     return [int(text == "true") if text in {"true", "false"} else int(text) for text in texts]
+
+
+def compute_largest_rates(reference: ReferenceRun) -> Floats:
+    """Return the largest |x'| of each state at some points of the experiment, > 0."""
+    numeric, run = reference.numeric, reference.experiment
+    prepared = numeric.prepare(run.parameters)
+    rows = np.unique(np.linspace(0, len(run.time) - 1, 10).astype(np.int64)).tolist()
+    rates = [
+        np.abs(numeric.x_dot(float(run.time[k]), reference.states[k], run.inputs_at(k).tolist(), prepared)[0])
+        for k in rows
+    ]
+    # A rate that is smaller than that moves the state by less than its scale in the whole experiment.
+    smallest_rates = reference.state_scales / float(run.time[-1])
+    return np.asarray(np.maximum(np.max(rates, axis=0), smallest_rates))

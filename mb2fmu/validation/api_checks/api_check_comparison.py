@@ -23,10 +23,13 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     ONE_BY_ONE_CHECK,
     CallPlan,
     CallScenario,
+    compute_largest_rates,
     list_typical_changes,
     list_variable_changes,
 )
 from mb2fmu.validation.api_checks.derivative_consistency import compare_derivatives
+from mb2fmu.validation.api_checks.extreme_points import EXTREMES, compare_extreme_points
+from mb2fmu.validation.api_checks.step_checks import RAMPS, SOLVERS, STEPS, StepComparison
 from mb2fmu.validation.bounds.error_table import ErrorTable
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, begin_in_modes
 from mb2fmu.validation.bounds.stabilization_allowance import compute_stabilization_effect
@@ -35,7 +38,6 @@ from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.experiment_numbers import evaluate_calculated_parameters
 from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, compute_time_derivatives
-from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, FmuSimulationResult
 from mb2fmu.validation.validation_result import ApiCheckResult
@@ -95,7 +97,7 @@ class _ApiCheckComparison:
     )  # of points near an event: those of the side on which the FMU was
 
     def __post_init__(self) -> None:
-        self._rates = _compute_largest_rates(self.scenario.reference)
+        self._rates = compute_largest_rates(self.scenario.reference)
         self._modes = find_switch_modes_taken(self.scenario.reference, self.limits, self.simulation)
 
     def results(self) -> Iterator[ApiCheckResult]:
@@ -165,6 +167,9 @@ class _ApiCheckComparison:
             self._compare_rates_and_outputs(
                 values, (point, self._find_modes(point)), run.parameters, error_table, f"at {time[point]:.6g} s"
             )
+        for state, nominal in zip(self.plan.states, recorded.get("nominals", ()), strict=False):
+            declared = self.plan.nominals.get(state, nominal)
+            error_table.add(abs(nominal - declared), 1e-9 * declared, f"nominal value of {state}")
         for kind, discrete in self.plan.discrete_parameters.items():
             for name, recorded_value, set_value in zip(
                 discrete, recorded[kind], self.plan.discrete_start_values[kind], strict=True
@@ -473,6 +478,30 @@ class _ApiCheckComparison:
                     abs(derivatives[d, column] - expected[d]), float(allowed), f"{name} in direction {d + 1}{when}"
                 )
 
+    def compare_extremes(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+        """Compare x' and outputs at points beyond the experiments with the reference's at the FMU's own state."""
+        reference, names = self.scenario.reference, self.plan.real_variables
+        values = [each if isinstance(each, str) else dict(zip(names, each, strict=True)) for each in recorded["points"]]
+        outputs = [k for k, v in enumerate(reference.variables) if v.kind == "output"]
+        sizes = np.concatenate([self._rates, self._magnitudes()[outputs]])
+        rates = dict(zip(self.plan.states, self.plan.rates, strict=True))
+        compare_extreme_points(self.scenario.extreme_points, values, reference, rates, sizes, error_table)
+
+    def compare_steps(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+        """Compare tiny and long steps from another start time with the reference."""
+        assert self.scenario.steps is not None
+        StepComparison(self.scenario.steps, error_table).compare_steps(recorded[STEPS])
+
+    def compare_solvers(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+        """Compare a step by each solver that the FMU offers with the reference."""
+        assert self.scenario.steps is not None
+        StepComparison(self.scenario.steps, error_table).compare_solvers(recorded)
+
+    def compare_ramps(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+        """Compare a step along ramps of the inputs with the reference, and what was saved with that."""
+        assert self.scenario.steps is not None
+        StepComparison(self.scenario.steps, error_table).compare_ramps(recorded)
+
     def _magnitudes(self) -> Floats:
         """Return each compared variable's magnitude, > 0, shape (n,), for bounds of round-off."""
         reference = self.scenario.reference
@@ -537,20 +566,14 @@ _CHECKS = (
     _ApiCheck(ONE_BY_ONE_CHECK, "derivatives one by one",
               "against all in one call, and adjoint against directional ones", _Compare.compare_single_seeds,
               reported_if_absent=False),
+    _ApiCheck(EXTREMES, "values beyond the experiments", "x' and outputs against the reference's there",
+              _Compare.compare_extremes, reported_if_absent=False),
+    _ApiCheck(STEPS, "other start times and step sizes", "states behind tiny and long steps against the reference",
+              _Compare.compare_steps, reported_if_absent=False),
+    _ApiCheck(SOLVERS, "each solver", "states behind a step against the reference", _Compare.compare_solvers,
+              reported_if_absent=False),
+    _ApiCheck(RAMPS, "ramps of inputs", "states behind a step against the reference; saved ones the same bits",
+              _Compare.compare_ramps, reported_if_absent=False),
     _ApiCheck("output derivatives", "derivatives of outputs in time", "against differences along the reference",
               _Compare.compare_output_derivatives, kind="CoSimulation"),
 )  # fmt: skip
-
-
-def _compute_largest_rates(reference: ReferenceRun) -> Floats:
-    """Return the largest |x'| of each state at some points of the experiment, > 0."""
-    numeric, run = reference.numeric, reference.experiment
-    prepared = numeric.prepare(run.parameters)
-    rows = np.unique(np.linspace(0, len(run.time) - 1, 10).astype(np.int64)).tolist()
-    rates = [
-        np.abs(numeric.x_dot(float(run.time[k]), reference.states[k], run.inputs_at(k).tolist(), prepared)[0])
-        for k in rows
-    ]
-    # A rate that is smaller than that moves the state by less than its scale in the whole experiment.
-    smallest_rates = reference.state_scales / float(run.time[-1])
-    return np.asarray(np.maximum(np.max(rates, axis=0), smallest_rates))

@@ -35,7 +35,7 @@ Floats = npt.NDArray[np.float64]
 _REDUNDANT_ROW_TOLERANCE = 1e-9
 """Singular values of a Jacobian below this part of the largest one are taken for redundant constraints."""
 
-_DEPENDENT_ROW_FRACTION = 1e-7
+DEPENDENT_ROW_FRACTION = 1e-7
 """A row follows from others if no more than this part of it is left beside them."""
 
 _ROW_ROTATION_RATE = 10.0  # how far rows turn against each other, at most, per distance from the constraints
@@ -354,11 +354,17 @@ class NumericEquations:
 
     def independent_rows(self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> int:
         """Return how many rows of A u + b = 0 follow from no others at a state on the constraints."""
+        return int(np.sum(self.row_singular_values(t, x, r, prepared) > DEPENDENT_ROW_FRACTION))
+
+    def row_singular_values(
+        self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
+    ) -> Floats:
+        """Return the singular values of the rows of A, each of unit length, speeds in their typical magnitudes."""
         if not self.m:
-            return 0
+            return np.zeros(0)
         A = self._rows(self._constraints(self._values(t, x, r, prepared)))[0] * self.typical[self.n_q :]
         lengths = np.linalg.norm(A, axis=1)
-        return int(np.linalg.matrix_rank(A / np.where(lengths > 0, lengths, 1.0)[:, None], tol=_DEPENDENT_ROW_FRACTION))
+        return np.asarray(np.linalg.svd(A / np.where(lengths > 0, lengths, 1.0)[:, None], compute_uv=False))
 
     @property
     def has_state_constraints(self) -> bool:

@@ -1,0 +1,374 @@
+"""Steps that no experiment makes: from another start time, tiny and long ones, by each solver, along ramps of inputs.
+
+All begin at a state of the reference in the perturbed experiment, at its time, with the inputs of then held; so the
+reference needs a few steps of integration only. Without events: what a contact or a latch remembers cannot be set.
+
+Fixed steps are made by h/256 and by h/512: a method that converges to the motion is off by about the difference of
+both, one that converges to something else by more; that is measured over all states together, in parts of their bounds.
+A ramp of an input is followed by steps with its values in their middles, in ever more parts, extrapolated to zero
+(Romberg).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.validation.api_checks.call_sequence import CallSequence
+from mb2fmu.validation.bounds.error_table import ErrorTable
+from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.reference.reference_run import ReferenceRun
+from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
+from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
+from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceCapabilities, InterfaceType
+
+Floats = npt.NDArray[np.float64]
+
+STEPS, SOLVERS, RAMPS = "steps", "solvers", "ramps"
+"""Names of API checks."""
+
+TINY_STEPS, TINY_STEP_FRACTION = 60, 1e-3
+FIXED_STEP_PARTS = (256, 512)
+_RAMP_PARTS = (8, 16, 32, 64, 128)
+_RAMP_STEPS = 3
+_FLOW_TOLERANCE = 1e-11
+_START_AGREEMENT = 1e-9
+_INTEGRATION_FACTOR = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepScenario:
+    """Where the steps begin, and what the reference says of their ends.
+
+    Attributes:
+        reference: Of the perturbed experiment.
+        row: The communication point at which they begin.
+        last_row: At which the long step ends.
+        start: States there, shape (n_x,).
+        times: Ends of the tiny steps, of one communication step, and of the long step, in s.
+        ends: States at these, shape (3, n_x).
+        ramps: Rate of each input, per s, shape (n_r,).
+        ramp_end: States behind the ramps, shape (n_x,); None without inputs, and where the reference does not know
+            them well.
+        long_bounds: Of the states behind the long step, shape (n_x,).
+    """
+
+    reference: ReferenceRun
+    row: int
+    last_row: int
+    start: Floats
+    times: tuple[float, ...]
+    ends: Floats
+    ramps: Floats
+    ramp_end: Floats | None
+    long_bounds: Floats
+
+    @property
+    def state_names(self) -> list[str]:
+        """FMU names of the states."""
+        return [self.reference.trajectory.names[c] for c in self.reference.state_columns]
+
+    @property
+    def inputs(self) -> list[float]:
+        """Held over all steps."""
+        return [float(value) for value in self.reference.experiment.inputs[self.row]]
+
+    @property
+    def ramp_time(self) -> float:
+        """How long the ramps last, in s."""
+        return _RAMP_STEPS * self.reference.experiment.step
+
+    def step_bounds(self, end: Floats) -> Floats:
+        """Return what a step's end may be off by: as one-step errors of the experiments may be."""
+        return np.asarray(ERROR_BOUND_FACTOR * self.reference.experiment.tolerance * self.step_sizes(end))
+
+    def step_sizes(self, end: Floats) -> Floats:
+        """Return how far the states move in a step, or their scales, shape (n_x,)."""
+        return np.maximum(np.abs(end - self.start), self.reference.state_scales)
+
+
+def choose_step_scenario(
+    definition: Declarations, reference: ReferenceRun, row: int, limits: ErrorBounds, settable: frozenset[str]
+) -> StepScenario | None:
+    """Choose where steps begin: long before the point of the API checks; None with events, or without settable states.
+
+    Args:
+        definition: The checked model: bounds of the inputs.
+        reference: Of the perturbed experiment.
+        row: The point of the API checks, which the motion can be predicted up to.
+        limits: Bounds of the perturbed experiment.
+        settable: FMU names that can be set before a run.
+    """
+    columns = list(reference.state_columns)
+    names = [reference.trajectory.names[c] for c in columns]
+    if isinstance(reference.numeric, HybridEquations) or row < 2 or not names or not settable.issuperset(names):
+        return None
+    run, first = reference.experiment, max(1, row // 4)
+    start, begin = reference.states[first], float(run.time[first])
+    times = (begin, begin + TINY_STEPS * TINY_STEP_FRACTION * run.step, begin + run.step, float(run.time[row]))
+    inputs = run.inputs[first]
+    ramps = _choose_ramps(definition, run.inputs, inputs, _RAMP_STEPS * run.step)
+    try:
+        ends = _follow(reference, times, np.repeat(inputs[None, :], 3, axis=0), start)[1:]
+    except (ValidationError, ArithmeticError, ValueError):
+        return None
+    if not np.all(np.isfinite(ends)):
+        return None
+    scenario = StepScenario(
+        reference=reference,
+        row=first,
+        last_row=row,
+        start=start,
+        times=times[1:],
+        ends=ends,
+        ramps=ramps,
+        ramp_end=None,
+        long_bounds=limits.values[row, columns],
+    )
+    return replace(scenario, ramp_end=_find_ramp_end(scenario)) if len(ramps) else scenario
+
+
+def _find_ramp_end(scenario: StepScenario) -> Floats | None:
+    """Return the states behind the ramps, extrapolated; None where they do not converge to within their bounds."""
+    coarse: Floats | None = None
+    for parts in _RAMP_PARTS:
+        try:
+            fine = _follow_ramp(scenario, parts)
+        except (ValidationError, ArithmeticError, ValueError):
+            return None
+        if coarse is not None and np.all(np.abs(fine - coarse) <= scenario.step_bounds(fine)):
+            return np.asarray(fine + (fine - coarse) / 3.0)
+        coarse = fine
+    return None
+
+
+def _choose_ramps(definition: Declarations, signals: Floats, inputs: Floats, duration: float) -> Floats:
+    """Return a rate for each input: over the duration each goes by its own size, or half-way to the farther bound."""
+    rates = []
+    for k, record in enumerate(definition.inputs):
+        change = float(np.max(np.abs(signals[:, k]))) or 1.0
+        room_above = np.inf if record.maximum is None else 0.5 * (record.maximum - inputs[k])
+        room_below = np.inf if record.minimum is None else 0.5 * (inputs[k] - record.minimum)
+        upwards = room_above >= room_below if record.maximum is not None or record.minimum is not None else k % 2 == 0
+        rates.append(min(change, room_above) / duration if upwards else -min(change, room_below) / duration)
+    return np.array(rates)
+
+
+def _follow(reference: ReferenceRun, times: Sequence[float], inputs: Floats, start: Floats) -> Floats:
+    """Return the states at times, shape (n, n_x), with the inputs of each part held."""
+    numeric, run = reference.numeric, reference.experiment
+    problem = IntegrationProblem(numeric, np.array(times), inputs, numeric.prepare(run.parameters), stiff=run.stiff)
+    motion = problem.integrate_trajectory(
+        np.append(start, 0.0), _FLOW_TOLERANCE, reference.error_scales(_FLOW_TOLERANCE),
+        projected=numeric.has_state_constraints,
+    )  # fmt: skip
+    return np.asarray(motion[:, :-1])
+
+
+def _follow_ramp(scenario: StepScenario, parts: int) -> Floats:
+    """Return the states behind the ramps, which are followed in equal parts with the inputs of their middles."""
+    run = scenario.reference.experiment
+    shares = np.arange(parts + 1) / parts * scenario.ramp_time
+    middles = 0.5 * (shares[1:] + shares[:-1])
+    inputs = run.inputs[scenario.row] + middles[:, None] * scenario.ramps
+    times = (float(run.time[scenario.row]) + shares).tolist()
+    return np.asarray(_follow(scenario.reference, times, inputs, scenario.start)[-1])
+
+
+def plan_step_calls(
+    scenario: StepScenario,
+    definition: Declarations,
+    description: FmuDescription,
+    settable: frozenset[str],
+    kind: InterfaceType,
+) -> dict[str, CallSequence]:
+    """Return name of an API check → its calls."""
+    if kind == "CoSimulation" and not description.any_step:
+        return {}
+    planner = _SessionPlanner(scenario, definition, description, settable)
+    plans = {STEPS: planner.plan_steps()}
+    if kind == "ModelExchange":
+        return plans
+    choice = find_solver_choice(description)
+    if choice is not None:
+        plans[SOLVERS] = planner.plan_solvers(choice)
+    can_ramp = description.version == 2 and description.model.flag(kind, "canInterpolateInputs")
+    if can_ramp and scenario.ramp_end is not None:
+        plans[RAMPS] = planner.plan_ramps(description.capabilities[kind])
+    return plans
+
+
+class _SessionPlanner:
+    """Forms the calls."""
+
+    def __init__(
+        self, scenario: StepScenario, definition: Declarations, description: FmuDescription, settable: frozenset[str]
+    ) -> None:
+        self._scenario, run = scenario, scenario.reference.experiment
+        self._references = {name: variable.reference for name, variable in description.variables.items()}
+        free = [p.name for p in definition.parameters if not p.calculated]
+        starts = dict(zip(free, run.parameters, strict=True))
+        starts |= dict(zip(scenario.state_names, scenario.start.tolist(), strict=True))
+        self._starts = {name: value for name, value in starts.items() if name in settable}
+        self._read = [self._references[name] for name in scenario.state_names]
+        self._inputs = [self._references[name] for name in run.input_names]
+        self._begin, self._step = float(run.time[scenario.row]), run.step
+        self._stop = self._begin + 2.0 * float(run.time[-1])
+
+    def _open(self, **further: float) -> list[Any]:
+        """Return the call that begins at the state of the scenario, with further parameters."""
+        given = {**self._starts, **further}
+        experiment = {
+            "begin": self._begin,
+            "stop": self._stop,
+            "tolerance": self._scenario.reference.experiment.tolerance,
+            "starts": {"references": [self._references[name] for name in given], "values": list(given.values())},
+            "inputs": self._inputs,
+        }
+        return ["open", experiment, self._scenario.inputs]
+
+    def _follow(self, times: Sequence[float], rows: Sequence[int], *, ramped: bool = False) -> list[Any]:
+        """Return the call that steps from time to time; along ramps no input is set."""
+        inputs: list[float] = [] if ramped else self._scenario.inputs
+        points = [[time, *inputs] for time in times]
+        return ["follow", [] if ramped else self._inputs, points, [inputs] * (len(points) - 1), list(rows), self._read]
+
+    def plan_steps(self) -> CallSequence:
+        """Return tiny steps, one to the next communication point, and a long one."""
+        tiny = [self._begin + k * TINY_STEP_FRACTION * self._step for k in range(TINY_STEPS)]
+        times = [*tiny, *self._scenario.times]
+        follow = self._follow(times, [0, *range(len(tiny), len(times))])
+        return CallSequence().with_operation(*self._open()).with_operation(*follow, label=STEPS)
+
+    def plan_solvers(self, choice: SolverChoice) -> CallSequence:
+        """Return a step by each solver, with fixed steps of two sizes; any may be refused."""
+        calls = CallSequence()
+        for number, name in zip(choice.numbers, choice.names, strict=True):
+            operations: list[Any] = []
+            for parts in FIXED_STEP_PARTS:
+                operations += [["new"], ["put", choice.kind, [choice.reference], [number]]]
+                operations += [self._open(**{choice.step_name: self._step / parts})]
+                operations += [self._follow([self._begin, self._begin + self._step], [0, 1])]
+            calls = calls.with_operation("attempt", operations, label=name)
+        return calls
+
+    def plan_ramps(self, capabilities: InterfaceCapabilities) -> CallSequence:
+        """Return a step along ramps, and the same after the state before it was saved, restored and read from bytes."""
+        ramp = ["ramp", self._inputs, self._scenario.ramps.tolist()]
+        flat = ["ramp", self._inputs, [0.0] * len(self._inputs)]
+        step = self._follow([self._begin, self._begin + self._scenario.ramp_time], [0, 1], ramped=True)
+        calls = CallSequence().with_operation(*self._open()).with_operation(*ramp).with_operation(*step, label=RAMPS)
+        ways: tuple[tuple[str, bool, list[list[Any]]], ...] = (
+            ("restored", capabilities.states, [flat, ["restore"]]),
+            ("read from bytes", capabilities.bytes, [["write"], ["elsewhere", 0]]),
+        )
+        for label, offered, way in ways:
+            if offered:
+                for call in (["new"], self._open(), ramp, ["save"], *way):
+                    calls = calls.with_operation(*call)
+                calls = calls.with_operation(*step, label=label)
+        return calls
+
+
+@dataclass(frozen=True, slots=True)
+class SolverChoice:
+    """The parameter by which an FMU that was made here chooses its solver.
+
+    Attributes:
+        kind: Type of the parameter.
+        reference: Of the parameter.
+        numbers: Of the solvers.
+        names: Of the solvers.
+        step_name: Name of the parameter for the longest internal step of fixed steps.
+    """
+
+    kind: str
+    reference: int
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+    step_name: str
+
+
+def find_solver_choice(description: FmuDescription) -> SolverChoice | None:
+    """Return the choice of solvers; None where an FMU offers none."""
+    found = [v for v in description.model.variables if v.type == "Enumeration" and v.name.rstrip("_") == "solver"]
+    steps = [name for name, v in description.variables.items() if v.is_double and name.rstrip("_") == "solver_step"]
+    if not found or not steps or found[-1].reference is None:
+        return None
+    declared_type = found[-1].written.get("declaredType")
+    items = next((t.items for t in description.model.types if t.name == declared_type), ())
+    numbers = tuple(int(item.get("value", "0")) for item in items)
+    names = tuple(item.get("name", "") for item in items)
+    return SolverChoice("Enumeration", found[-1].reference, numbers, names, steps[-1])
+
+
+class StepComparison:
+    """Compares recorded states with the reference's."""
+
+    def __init__(self, scenario: StepScenario, error_table: ErrorTable) -> None:
+        self._scenario, self._table = scenario, error_table
+
+    def compare_steps(self, recorded: Sequence[Sequence[float]]) -> None:
+        """Compare the states behind tiny steps, a communication step and a long step."""
+        start, *ends = np.array(recorded)
+        if not self._starts_there(start):
+            return
+        scenario = self._scenario
+        texts = (f"{TINY_STEPS} steps of {TINY_STEP_FRACTION:g} of the step size", "one step", "one long step")
+        for end, expected, text in zip(ends, scenario.ends, texts, strict=True):
+            allowed = scenario.step_bounds(expected)
+            if text == texts[-1]:
+                allowed = np.maximum(allowed, scenario.long_bounds)
+            self._add(end, expected, allowed, text)
+
+    def compare_solvers(self, recorded: Mapping[str, Any]) -> None:
+        """Compare one step by each solver, in two sizes of fixed steps."""
+        expected = self._scenario.ends[1]
+        for name, answers in recorded.items():
+            if isinstance(answers, str):
+                self._table.left_out_count += 1
+                continue
+            (start, coarse_end), (_, fine_end) = (np.array(answers[3]), np.array(answers[7]))
+            if self._starts_there(start):
+                bounds = self._scenario.step_bounds(expected)
+                converged = np.max(np.abs(fine_end - coarse_end) / bounds)
+                allowed = (1.0 + _INTEGRATION_FACTOR * converged) * bounds
+                if np.any(allowed > MAX_INFORMATIVE_FRACTION * self._scenario.step_sizes(expected)):
+                    self._table.left_out_count += 1  # too coarse for such a motion
+                    continue
+                self._add(fine_end, expected, allowed, f"one step by {name}")
+
+    def compare_ramps(self, recorded: Mapping[str, Any]) -> None:
+        """Compare a step along ramps; what was saved and restored before it, to the bit."""
+        start, end = np.array(recorded[RAMPS])
+        scenario = self._scenario
+        if scenario.ramp_end is not None and self._starts_there(start):
+            allowed = 2.0 * scenario.step_bounds(scenario.ramp_end)
+            self._add(end, scenario.ramp_end, allowed, "one step along ramps of the inputs")
+        for label in ("restored", "read from bytes"):
+            if label in recorded:
+                for name, value, before in zip(
+                    scenario.state_names, recorded[label][-1], recorded[RAMPS][-1], strict=True
+                ):
+                    self._table.add_identical(value, before, f"{name} after ramps, {label}")
+
+    def _starts_there(self, start: Floats) -> bool:
+        """Return whether the FMU began where the reference does; it may put loops together in another way."""
+        scales = np.maximum(np.abs(self._scenario.start), self._scenario.reference.state_scales)
+        if np.all(np.abs(start - self._scenario.start) <= _START_AGREEMENT * scales):
+            return True
+        self._table.left_out_count += 1
+        return False
+
+    def _add(self, values: Floats, expected: Floats, allowed: Floats, text: str) -> None:
+        """Compare the states at one point."""
+        names = self._scenario.state_names
+        for name, difference, bound in zip(names, np.abs(values - expected).tolist(), allowed.tolist(), strict=True):
+            self._table.add(difference, bound, f"{name} behind {text}")

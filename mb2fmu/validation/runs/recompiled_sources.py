@@ -1,0 +1,83 @@
+"""Are the C sources in an archive those of its binary? They are compiled, and both are run: the same bits, or not.
+
+Only FMUs that were made here are recompiled: their sources say nothing of options, which are always the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, cast
+
+import numpy as np
+
+from mb2fmu.audit.external_checkers import CheckerFinding
+from mb2fmu.errors import ToolError
+from mb2fmu.fmu import toolchain
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import write_archive
+from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
+from mb2fmu.validation.runs.fmu_description import FmuDescription
+from mb2fmu.validation.runs.fmu_run import simulate_fmu
+
+CHECKER = "sources"
+_COMPARED_STEPS = 20
+_MAIN_SOURCE, _CONFIGURATION = "sources/unit.c", "sources/model_config.h"
+
+
+def check_sources(
+    fmu: Path, tree: FileTree, description: FmuDescription, experiment: ExperimentNumbers
+) -> tuple[CheckerFinding, ...]:
+    """Return one finding; none for an FMU without C sources.
+
+    Args:
+        fmu: The archive.
+        tree: Its members.
+        description: The FMU's own.
+        experiment: The default experiment, of which the first steps are made.
+    """
+    if not any(path.startswith("sources/") and path.endswith(".c") for path in tree):
+        return ()
+    if _MAIN_SOURCE not in tree or _CONFIGURATION not in tree:
+        return (_untried("made by another tool"),)
+    try:
+        return (_compare_with_sources(fmu, tree, description, experiment),)
+    except ToolError as error:
+        return (_untried(f"they cannot be compiled here: {' '.join(str(error).split())[:120]}"),)
+
+
+def _untried(reason: str) -> CheckerFinding:
+    """Return the note on sources that were not tried."""
+    return CheckerFinding(CHECKER, "note", f"not tried: the sources in the archive ({reason})")
+
+
+def _compare_with_sources(
+    fmu: Path, tree: FileTree, description: FmuDescription, experiment: ExperimentNumbers
+) -> CheckerFinding:
+    """Return whether the FMU of the archive's sources moves as the archive's binary, to the bit."""
+    kind, identifier = next(iter(description.identifiers.items()))
+    version = cast("Literal[2, 3]", description.version)
+    steps = min(_COMPARED_STEPS, len(experiment.inputs))
+    first = replace(experiment, time=experiment.time[: steps + 1], inputs=experiment.inputs[:steps])
+    variables = [name for name, variable in description.variables.items() if variable.is_double]
+    sources = FileTree({path: tree[path] for path in tree if path.startswith("sources/")})
+    expected = simulate_fmu(fmu, first, variables, kind=kind).values
+    host = [toolchain.host_platform()]
+    compiler = toolchain.default_compiler()
+    for fast in (False, True):
+        built = toolchain.compile_fmu_binaries(sources, identifier, host, fmi=version, compiler=compiler, fast=fast)
+        if all(path in tree and tree[path] == built[path] for path in built):
+            break
+        with make_work_folder("run the FMU of the sources") as folder:
+            path = folder / fmu.name
+            write_archive(FileTree({**tree.files, **built.files}), path)
+            values = simulate_fmu(path, first, variables, kind=kind).values
+        if np.array_equal(values, expected, equal_nan=True):
+            break
+    else:
+        row, column = np.argwhere(values != expected)[0]
+        where = f"{variables[column]} at t = {first.time[row]:.6g} s is {values[row, column]!r}"
+        message = f"the sources in the archive are not those of its binary: compiled, {where}; the binary has "
+        return CheckerFinding(CHECKER, "error", f"{message}{expected[row, column]!r}")
+    return CheckerFinding(CHECKER, "note", "the sources in the archive, compiled, move to the bit as its binary")
