@@ -260,16 +260,15 @@ def _compare_parameter_set(
         except (RefusedCallError, SkippedTrialError) as error:
             fixture.mark_inapplicable("steps.exchange", f"as Model Exchange it does not come to the end: {error}")
             return
-    deviation = _find_deviation(fixture, (own_run, reference_run, disturbed_run), variables, term_magnitudes)
+    runs = (own_run, reference_run, disturbed_run)
+    deviation = _find_deviation(fixture, runs, variables, term_magnitudes)
     if deviation:
         variable, point, gap = deviation
         message = f"at t = {own_run.times[point]:.6g} it differs by {gap:.2g} of its size from the same FMU as "
         message += f"Model Exchange; the tolerance is {fixture.tolerance or 1e-4:g}"
         yield RuleViolation("steps.exchange", message, fixture.format_finding_location(variable))
         return
-    yield from _find_discrete_difference(
-        fixture, (own_run, reference_run, disturbed_run), len(variables), discrete_variables
-    )
+    yield from _find_discrete_difference(fixture, runs, len(variables), discrete_variables)
 
 
 def _run_from_disturbed_start(
@@ -281,9 +280,8 @@ def _run_from_disturbed_start(
     for state in model_exchange.states:
         start = parameters.get(state, model_exchange.start_value(state))
         if state.initial == "exact" and isinstance(start, float):
-            initial_values[state] = model_exchange.clip_to_bounds(
-                state, start + START_DISTURBANCE * model_exchange.typical_magnitude(state)
-            )
+            disturbed = start + START_DISTURBANCE * model_exchange.typical_magnitude(state)
+            initial_values[state] = model_exchange.clip_to_bounds(state, disturbed)
     if not initial_values:
         return None
     with model_exchange.open_instance() as instance:
