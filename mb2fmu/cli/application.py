@@ -171,7 +171,8 @@ _baumgarte_option = click.option(
     "--baumgarte",
     type=float,
     metavar="RATE",
-    help="With --constraints multipliers: draw drifting loops together at this rate in 1/s.",
+    help="With --constraints multipliers: draw drifting loops together at this rate in 1/s. Default: none; where "
+    "contacts, latches or friction may hold a motion, the rate of attractor.",
 )
 _independent_option = click.option(
     "--independent",

@@ -54,6 +54,10 @@ _TREATMENT_REASONS = {
     "grows with the errors of the integration",
     "partition": "partition, as asked: the states are independent, the others by Newton's method from the last ones",
 }
+_HOLDING_REASON = (
+    "multipliers, as asked: all coordinates and speeds are states; since contacts, latches or friction may hold a "
+    "motion still, they are drawn back to the constraints"
+)
 _EXPLICIT_REASONS = {
     "auto": "explicit, since couplings have no position where it fails: the states are independent, and the others in "
     "closed form of them",
@@ -160,7 +164,8 @@ def plan_constraint_treatment(
     Args:
         mechanism: As read, its loops closed.
         asked: ``auto``, or one treatment.
-        baumgarte: Of ``multipliers``: rate a in 1/s of A u' + γ + 2 a (A u + b) + a² φ = 0; None: γ alone.
+        baumgarte: Of ``multipliers``: rate a in 1/s of A u' + γ + 2 a (A u + b) + a² φ = 0; None: γ alone, but where
+            contacts, latches or friction may hold a motion: these would hold what the drift makes of it.
         independent: Of ``partition_coordinates`` and ``explicit``: all independent coordinates' names; (): as the
             mechanics say.
 
@@ -187,6 +192,9 @@ def plan_constraint_treatment(
                 "explicit", f"{_EXPLICIT_REASONS[asked]}: {kinds}", loops=loops, row_lengths=lengths
             )
     because = _TREATMENT_REASONS[asked]
+    if asked == "multipliers" and baumgarte is None and mechanism.can_hold_motion:
+        baumgarte = choose_attractor_rate(mechanism.declared)
+        because = f"{_HOLDING_REASON}, at {baumgarte:g}/s"
     if rows.redundant_rows:
         because += f"; redundant: {', '.join(rows.redundant_rows)}. "
         because += f"How {', '.join(rows.undetermined_rows)} share their forces is not "

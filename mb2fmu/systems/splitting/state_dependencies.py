@@ -15,6 +15,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueActuatorLoad,
     TorqueLoad,
     VectorTerms,
+    list_load_magnitudes,
 )
 from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates
 
@@ -81,14 +82,7 @@ class StateDependencies:
 
     def magnitude_states(self, load: Load) -> Symbols:
         """Return the states that the magnitude of a load depends on."""
-        match load:
-            case ForceLoad():
-                return self.states_in(*(component for _, components in load.force for component in components))
-            case TorqueLoad():
-                return self.states_in(*(component for _, components in load.torque for component in components))
-            case PathwayLoad():
-                return self.states_in(load.force)
-        return self.states_in(load.torque)
+        return self.states_in(*list_load_magnitudes(load))
 
     def location_states(self, load: Load) -> Symbols:
         """Return the states on which points, frames and direction of a load depend."""

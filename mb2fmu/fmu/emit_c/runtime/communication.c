@@ -140,16 +140,22 @@ static void mb2fmu_arrive(mb2fmu_instance *instance, const mb2fmu_problem *probl
         now->r[i] += problem->r1 != NULL ? now->slope[i] * passed : 0.0;
         now->given[i] = 0;
     }
+#if MB2FMU_N_MODES > 0
+    now->settled = 1;
+    memcpy(now->settled_r, now->r, sizeof now->r);
+#endif
     instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;
 }
 
 #if MB2FMU_N_MODES > 0
 /* Modes as a step begins: inputs and parameters may have been set since the last one. Instants of time have come, too,
- * but for hosts that want to see events. 0, or why there are none. */
+ * but for hosts that want to see events. What the integration itself erred by opens no contact. 0, or why there are
+ * none. */
 static int mb2fmu_settle_before(mb2fmu_instance *instance)
 {
     mb2fmu_snapshot *const now = &instance->now;
     mb2fmu_settling *const settling = &instance->integrator.work.settling;
+    settling->before = now->settled ? now->settled_r : NULL;
     int answer = mb2fmu_settle(settling, now->clock.time, instance->x_next, now->r, now->p, instance->w,
                                0.5 * MB2FMU_SLACK, 1, !(instance->event_mode && instance->early_return_allowed));
     if (answer == 0 && !settling->changed) {

@@ -170,6 +170,26 @@ static int mb2fmu_agree(mb2fmu_settling *s, double t, double x[], const double r
     }
 }
 
+/* Whether the inputs that were set give conditions another value; or the solve that failed. Gaps that rest are the same
+ * with the inputs of before: what the FMU's own integration has erred by is nothing that was set. */
+static int mb2fmu_inputs_tell(mb2fmu_settling *s, double t, const double x[], const double r[], const double p[],
+                              mb2fmu_prepared *w, int *told)
+{
+    int failed = 0;
+    *told = 0;
+#if MB2FMU_N_INPUTS > 0
+    if (memcmp(s->before, r, MB2FMU_N_INPUTS * sizeof r[0]) != 0) {
+        failed = model_event(t, x, s->before, p, w, s->was);
+        failed = failed == 0 ? model_event(t, x, r, p, w, s->after) : failed;
+        *told = failed == 0 && memcmp(s->was + MB2FMU_N_STATES, s->after + MB2FMU_N_STATES,
+                                      MB2FMU_SIZE(MB2FMU_N_CONDITIONS) * sizeof s->was[0]) != 0;
+    }
+#else
+    (void)s, (void)t, (void)x, (void)r, (void)p, (void)w;
+#endif
+    return failed;
+}
+
 /* Whether something may have to happen though no mode has changed: at the start of the simulation, and where something
  * was set. Contacts that rest are looked at by no switch, but at events alone. */
 static int mb2fmu_is_pending(mb2fmu_prepared *w, int set)
@@ -211,7 +231,11 @@ static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double 
             }
         }
 #endif
-        if (failed == 0 && (s->changed || mb2fmu_is_pending(w, set))) {
+        int pending = s->changed || mb2fmu_is_pending(w, set);
+        if (failed == 0 && pending && !s->changed && s->before != NULL) {
+            failed = mb2fmu_inputs_tell(s, t, x, r, p, w, &pending);
+        }
+        if (failed == 0 && pending) {
             failed = mb2fmu_fire(s, t, x, r, p, w, &fired);
         }
         if (fired && failed == 0) {

@@ -49,6 +49,8 @@ typedef struct {
     int last[2]; /* switches that changed last, for messages */
     int changed; /* any mode or condition did */
     int set;     /* in Event Mode: something was set since the last event iteration */
+    const double *before; /* inputs behind the last step, which alone have changed since; NULL: others may have, too */
+    double was[MB2FMU_SIZE(MB2FMU_N_STATES + MB2FMU_N_MODES - MB2FMU_N_INDICATORS)]; /* as after, with those inputs */
     int through[MB2FMU_SIZE(MB2FMU_N_INDICATORS)]; /* what had come through zero before that */
 } mb2fmu_settling;
 

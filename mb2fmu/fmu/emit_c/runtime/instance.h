@@ -77,6 +77,10 @@ typedef struct {
 #if MB2FMU_N_MEMORY > 0
     double memory[MB2FMU_N_MEMORY]; /* changes at accepted steps only */
 #endif
+#if MB2FMU_N_MODES > 0
+    int settled; /* Co-Simulation: since its own integration came here nothing was set but inputs */
+    double settled_r[MB2FMU_SIZE(MB2FMU_N_INPUTS)]; /* as it came here with them */
+#endif
 } mb2fmu_snapshot;
 
 /* What has been computed for the present t, x, r, p. */

@@ -52,6 +52,7 @@ static enum mb2fmu_status mb2fmu_update(mb2fmu_instance *instance, int *changed)
     int failed = mb2fmu_provide(instance, MB2FMU_LEVEL_PREPARED);
     *changed = 0;
     memcpy(instance->x_next, now->x, sizeof now->x);
+    s->before = now->settled && instance->kind == MB2FMU_CO_SIMULATION ? now->settled_r : NULL;
     if (failed == 0) {
         failed = mb2fmu_settle(s, now->clock.time, instance->x_next, now->r, now->p, instance->w,
                                instance->kind == MB2FMU_MODEL_EXCHANGE ? 0.5 * MB2FMU_OFFSET : 0.5 * MB2FMU_SLACK,

@@ -136,6 +136,7 @@ static double mb2fmu_loop_events(mb2fmu_integrator *integrator, mb2fmu_problem *
         mb2fmu_integrator_invalidate(integrator);
         return reached;
     }
+    work->settling.before = NULL;
     problem->unsettled = mb2fmu_settle(&work->settling, loop->start + reached, work->x, work->r, problem->p,
                                        problem->w, 0.5 * MB2FMU_SLACK, 0, 1);
     if (problem->unsettled != 0 || loop->at_once > MB2FMU_MOST_AT_ONCE || problem->events > MB2FMU_MOST_EVENTS) {

@@ -5,14 +5,14 @@
  *   reals and integers,
  *   mode, solver, stop defined, experiment defined, last status, time, its rest, steps, start, stop, tolerance,
  *   internal step,
- *   x, r, r', whether r was given for just this time, p, what is remembered, the integrator's reals and integers, and
- *   the checksum of all that (FNV-1a, 64 bits).
+ *   x, r, r', whether r was given for just this time, p, what is remembered, with events r as the last step left it and
+ *   whether that counts, the integrator's reals and integers, and the checksum of all that (FNV-1a, 64 bits).
  * They do not depend on the FMI version or the platform. Bytes that are not ours, of another unit, kind or format, or
  * damaged, are refused, and nothing changes.
  */
 #include "instance.h"
 
-#define MB2FMU_STATE_FORMAT 2
+#define MB2FMU_STATE_FORMAT 3
 #define MB2FMU_STATE_MARK 0x4D42325354415445ULL /* a live state object */
 
 typedef struct {
@@ -176,6 +176,10 @@ static void mb2fmu_stream_snapshot(mb2fmu_stream *stream, mb2fmu_snapshot *now)
 #if MB2FMU_N_MEMORY > 0
     mb2fmu_stream_reals(stream, now->memory, MB2FMU_N_MEMORY);
 #endif
+#if MB2FMU_N_MODES > 0
+    mb2fmu_stream_int(stream, &now->settled);
+    mb2fmu_stream_reals(stream, now->settled_r, MB2FMU_N_INPUTS);
+#endif
     now->clock.steps = (int64_t)steps;
 }
 
@@ -283,6 +287,12 @@ static int mb2fmu_possible(const mb2fmu_snapshot *now, const mb2fmu_instance *in
 #if MB2FMU_N_MEMORY > 0
     for (i = 0; i < MB2FMU_N_MEMORY; ++i) {
         finite = finite && isfinite(now->memory[i]);
+    }
+#endif
+#if MB2FMU_N_MODES > 0
+    finite = finite && (now->settled | 1) == 1;
+    for (i = 0; i < MB2FMU_N_INPUTS; ++i) {
+        finite = finite && isfinite(now->settled_r[i]);
     }
 #endif
     return finite && now->mode > 0 && (now->mode & (now->mode - 1)) == 0 && (now->mode & ~modes) == 0 &&

@@ -364,6 +364,9 @@ static enum mb2fmu_status mb2fmu_set_reals(mb2fmu_instance *instance, const unsi
                 instance->now.x[variable->index] = values[i];
             }
             mb2fmu_watch_bounds(instance, variable, values[i]);
+#if MB2FMU_N_MODES > 0
+            instance->now.settled = instance->now.settled && variable->source == MB2FMU_SOURCE_INPUT;
+#endif
             mb2fmu_changed(instance, (enum mb2fmu_source)variable->source);
         }
         if (input) {

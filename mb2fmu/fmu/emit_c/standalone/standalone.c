@@ -16,6 +16,11 @@ struct MB2FMU_UNIT(model) {
 #if MB2FMU_N_MEMORY > 0
     double memory[MB2FMU_N_MEMORY]; /* of before a step, or what was found */
 #endif
+#if MB2FMU_N_MODES > 0
+    int settled; /* no parameter was set since the last step, which left these states with these inputs */
+    double settled_x[MB2FMU_SIZE(MB2FMU_N_STATES)];
+    double settled_r[MB2FMU_SIZE(MB2FMU_N_INPUTS)];
+#endif
     char message[512];
     double room[];
 };
@@ -76,6 +81,8 @@ static int standalone_unsettled(MB2FMU_UNIT(model) * model, double t, int answer
 static int standalone_begin_modes(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
 {
     mb2fmu_settling *const s = &model->integrator.work.settling;
+    s->before = NULL;
+    model->settled = 0;
     int answer = mb2fmu_begin_modes(s, t, x, r, model->p, &model->w);
     if (answer == 0) {
         answer = standalone_remember(model, t, r, x);
@@ -94,6 +101,8 @@ static int standalone_begin_modes(MB2FMU_UNIT(model) * model, double t, const do
 static int standalone_settle(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
 {
     mb2fmu_settling *const s = &model->integrator.work.settling;
+    const int same = model->settled && memcmp(x, model->settled_x, MB2FMU_N_STATES * sizeof x[0]) == 0;
+    s->before = same ? model->settled_r : NULL;
     int answer = mb2fmu_settle(s, t, x, r, model->p, &model->w, 0.5 * MB2FMU_SLACK, 1, 1);
     if (answer == 0 && !s->changed) {
         answer = mb2fmu_keep_at_rest(s, t, x, r, model->p, &model->w);
@@ -109,6 +118,9 @@ int MB2FMU_UNIT(set_parameters)(MB2FMU_UNIT(model) * model, const double p[])
 {
     memcpy(model->p, p, MB2FMU_N_PARAMETERS * sizeof p[0]);
     mb2fmu_integrator_invalidate(&model->integrator);
+#if MB2FMU_N_MODES > 0
+    model->settled = 0;
+#endif
     return standalone_failed(model, model_prepare(model->p, &model->w));
 }
 
@@ -252,6 +264,11 @@ int MB2FMU_UNIT(step)(MB2FMU_UNIT(model) * model, double h, const double r[], do
     if (failed == 0) {
         memcpy(x, model->next, MB2FMU_N_STATES * sizeof x[0]);
         mb2fmu_clock_advance(&model->clock, h);
+#if MB2FMU_N_MODES > 0
+        model->settled = 1;
+        memcpy(model->settled_x, x, MB2FMU_N_STATES * sizeof x[0]);
+        memcpy(model->settled_r, r, MB2FMU_N_INPUTS * sizeof r[0]);
+#endif
         return 0;
     }
 #if MB2FMU_N_MEMORY > 0

@@ -31,10 +31,12 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import (
     OutputRecord,
 )
 from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.functions import StickingSign
 
 __all__ = [
     "Body", "Components", "ForceApplication", "ForceLoad", "Frame", "KinematicPoint", "Lagrangian", "Load",
     "Mechanism", "MotionVector", "PathwayLoad", "TorqueActuatorLoad", "TorqueLoad", "VectorTerms",
+    "list_load_magnitudes",
 ]  # fmt: skip
 
 
@@ -118,6 +120,18 @@ class TorqueActuatorLoad:
 
 
 Load = ForceLoad | TorqueLoad | PathwayLoad | TorqueActuatorLoad
+
+
+def list_load_magnitudes(load: Load) -> tuple[sm.Expr, ...]:
+    """Return the expressions of a load's size: components in all its frames, N or N·m, or its one scalar."""
+    match load:
+        case ForceLoad():
+            return tuple(component for _, components in load.force for component in components)
+        case TorqueLoad():
+            return tuple(component for _, components in load.torque for component in components)
+        case PathwayLoad():
+            return (load.force,)
+    return (load.torque,)
 
 
 MotionVectorKind = Literal["position", "velocity", "angular velocity"]
@@ -339,6 +353,13 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
     def has_event_sources(self) -> bool:
         """Whether the model declares events, or has contacts or latches, which cause events."""
         return bool(self.events or self.contacts or self.latches)
+
+    @property
+    def can_hold_motion(self) -> bool:
+        """Whether a contact that rests, a closed latch or friction that sticks may hold a motion still."""
+        return bool(self.contacts or self.latches) or any(
+            magnitude.has(StickingSign) for load in self.loads for magnitude in list_load_magnitudes(load)
+        )
 
     @property
     def position_rows(self) -> tuple[tuple[str, sm.Expr], ...]:

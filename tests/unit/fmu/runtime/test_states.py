@@ -131,7 +131,7 @@ def test_an_object_given_before_is_used_again(fresh, kind):
 def test_bytes_are_little_endian_and_name_the_unit(fresh, kind):
     data = fresh(kind).saved()
     assert data[:8] == b"MB2FMUST"
-    assert data[8:16] == (2).to_bytes(8, "little")
+    assert data[8:16] == (3).to_bytes(8, "little")
     assert data[16:24] == len(TOKEN).to_bytes(8, "little")
     assert data[24 : 24 + len(TOKEN)].decode() == TOKEN
     assert struct.pack("<2d", 1.0, 0.0) in data
