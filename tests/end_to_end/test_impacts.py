@@ -218,17 +218,22 @@ def test_a_wrong_impulse_is_caught(judge, tmp_path):
     assert not judge.passes(ball, path)
 
 
-def bowl(**told: float) -> Model:
-    """A particle that slides to and fro in a round bowl without friction: its contact rests all the time."""
+def bowl(push: sm.Expr | None = None, **told: float) -> Model:
+    """A particle that slides to and fro in a round bowl without friction: its contact rests all the time.
+
+    A push, an input in N, acts along N.x.
+    """
     x, y, u, v = me.dynamicsymbols("x y u v")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
     P = O.locatenew("P", x * N.x + y * N.y)
     P.set_vel(N, u * N.x + v * N.y)
-    loads = [(P, -sm.Float(9.81) * N.y)]
+    loads = [(P, (push or 0) * N.x - sm.Float(9.81) * N.y)]
     rates = [x.diff() - u, y.diff() - v]
     kane = me.KanesMethod(N, [x, y], [u, v], rates, bodies=[me.Particle("ball", P, 1)], forcelist=loads)
     model = Model("InABowl", kane)
+    if push is not None:
+        model.input(push, 0.0, "N", name="F")
     for symbol, start in ((x, 0.6), (y, -0.8)):
         model.coordinate(symbol, start, "m")
     for symbol in (u, v):
@@ -258,6 +263,54 @@ def test_what_rests_on_a_curve_makes_no_events_of_an_importers_errors(sliding_un
     assert not len(run.events)
     assert run.found["wall.impacts"][-1] == 0.0
     assert np.abs(np.hypot(run.found["x"], run.found["y"]) - 1.0).max() < 10.0 * tolerance
+
+
+@pytest.mark.parametrize("pushed", [False, True], ids=["alone", "with_an_input"])
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-4])
+def test_coarse_steps_strike_nothing_that_rests(tmp_path, tolerance, pushed):
+    """The FMU's own integration errs by more than a contact may be struck with; neither that nor an input opens it."""
+    force = me.dynamicsymbols("F")
+    path = str(export(bowl(force), tmp_path, fmi="3").path)
+    time = np.arange(0.0, 20.05, 0.1)
+    signal = np.array([(t, pushed * 0.3 * np.sin(3.0 * t)) for t in time], dtype=[("t", float), ("F", float)])
+    found = fmpy.simulate_fmu(path, stop_time=20.0, output_interval=0.1, relative_tolerance=tolerance, input=signal,
+                              output=["x", "y", "wall.impacts", "wall.resting"])  # fmt: skip
+    assert found["wall.impacts"][-1] == 0.0
+    assert (found["wall.resting"] == 1.0).all()
+    assert np.abs(np.hypot(found["x"], found["y"]) - 1.0).max() < tolerance
+
+
+def block_on_a_belt() -> Model:
+    """A block that rests on a belt whose speed is an input."""
+    x, y, u, v, belt = me.dynamicsymbols("x y u v belt")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    loads = [(P, -sm.Float(9.81) * N.y)]
+    rates = [x.diff() - u, y.diff() - v]
+    kane = me.KanesMethod(N, [x, y], [u, v], rates, bodies=[me.Particle("block", P, 1)], forcelist=loads)
+    model = Model("OnABelt", kane)
+    for symbol, unit in ((x, "m"), (y, "m"), (u, "m/s"), (v, "m/s")):
+        (model.coordinate if unit == "m" else model.speed)(symbol, 0.0, unit)
+    model.input(belt, 0.0, "m/s", name="belt")
+    model.add(Impact("contact", y, starts_resting=True, slip=u - belt, friction=0.2))
+    model.experiment(stop=1.0, step=0.05, tolerance=1e-6)
+    return model
+
+
+@pytest.mark.parametrize("speed", [0.1, 1.0])
+def test_an_input_that_moves_the_surface_breaks_the_block_loose(tmp_path, speed):
+    """The belt jumps to a speed: the block gains 0.2 g t until it moves with the belt.
+
+    Planted: an input that changes no condition; then a slip of 0.1 m/s fades as drift does, by the stabilization.
+    """
+    path = str(export(block_on_a_belt(), tmp_path, fmi="3").path)
+    signal = np.array([(0.0, 0.0), (0.5, 0.0), (0.5, speed), (2.0, speed)], dtype=[("t", float), ("belt", float)])
+    found = fmpy.simulate_fmu(path, stop_time=1.2, output_interval=0.01, relative_tolerance=1e-6, input=signal,
+                              output=["u", "contact.resting"])  # fmt: skip
+    assert found["u"] == pytest.approx(np.clip(0.2 * 9.81 * (found["time"] - 0.5), 0.0, speed), abs=1e-6)
+    assert (found["contact.resting"] == 1.0).all()
 
 
 @pytest.fixture(scope="module")
