@@ -156,6 +156,8 @@ def _print_split(done: SplitResult, places: tuple[str, ...], settings: Splitting
         print_unless_quiet(
             f"Each bushing: stiffness {k:.3g} N/m (compliance {1.0 / k:.3g} m/N), damping {damping:.3g} N.s/m"
         )
+        if not settings.stiffness:
+            print_unless_quiet("If it gives way too much: half the --step makes it 4 times as stiff")
     if done.cut.method == "line":
         k, late = done.settings.stiffness, settings.delay
         print_unless_quiet(

@@ -165,7 +165,7 @@ def couple(
         The motion, and the deviations from the monolithic model where the system names one.
 
     Raises:
-        CouplingError: If the system is wrong, or its coupling would be unstable; nothing is written.
+        CouplingError: If the system is wrong: nothing is written; or its coupling would be unstable: no results are.
         SystemRunError: If an FMU fails during the run; results up to there are written.
 
     Example:

@@ -63,6 +63,10 @@ class SystemTrajectories:
         return np.asarray(self.values[:, self.names.index(name)])
 
 
+class UnstableSystemError(CouplingError):
+    """The coupling is forecast to diverge with this master and step; another one may carry it."""
+
+
 class SystemRunError(ToolError):
     """A component failed while the system ran.
 
@@ -86,7 +90,7 @@ def simulate_system(
         time_limit: Limit of wall-clock time in s.
 
     Raises:
-        CouplingError: If the coupling is forecast to diverge.
+        UnstableSystemError: If the coupling is forecast to diverge.
         SystemRunError: If a component fails, with the outputs recorded before.
     """
     with make_work_folder("run the system") as folder:
@@ -255,7 +259,7 @@ def _crash_error(
     )
 
 
-def _instability_error(wired_system: WiredSystem, forecast: Mapping[str, Any]) -> CouplingError:
+def _instability_error(wired_system: WiredSystem, forecast: Mapping[str, Any]) -> UnstableSystemError:
     """Return the error of a coupling that is forecast to diverge; its remedy names stable settings."""
     stepping = wired_system.system.run_settings.stepping
     remedies = []
@@ -275,6 +279,6 @@ def _instability_error(wired_system: WiredSystem, forecast: Mapping[str, Any]) -
         + (": no smaller step helps" if stable_step is not None and math.isnan(stable_step) else "")
     )
     remedy = f'{", or ".join(remedies)}; unstable="run" runs it anyway'
-    return CouplingError(
+    return UnstableSystemError(
         f"{wired_system.system.name} would be unstable:", [Fault(problem, wired_system.system.where, remedy)]
     )

@@ -115,10 +115,11 @@ def complete_split_settings(
     """Return the settings with start values of the whole, and with choices for unspecified elements."""
     rates, starts = _compute_start_derivatives(whole)
     known = replace(settings, initial_accelerations=rates, state_starts=starts)
-    if (way or choose_cut_method(whole.mechanism, at)) not in {"bushing", "line"}:
+    method = way or choose_cut_method(whole.mechanism, at)
+    if method not in {"bushing", "line"}:
         return known
-    period = known.delay if way == "line" else step
-    known = choose_bushing_stiffness(known, whole.mechanism, _number_body_parts(whole, at), period)
+    period = known.delay if method == "line" else step
+    known = choose_bushing_stiffness(known, whole.mechanism, _number_body_parts(whole, at), period, method)
     return replace(known, initial_reactions=_compute_joint_reactions(whole, at, known))
 
 

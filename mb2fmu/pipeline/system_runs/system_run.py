@@ -40,7 +40,7 @@ from mb2fmu.systems.ssp.ssp_archive import SspVersion, write_ssp_files
 from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
 from mb2fmu.systems.system_picture import draw_system_picture
 from mb2fmu.systems.system_report import render_system_page
-from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, simulate_system
+from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, UnstableSystemError, simulate_system
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
 from mb2fmu.systems.wiring import find_declaration_faults, wire_system
 from mb2fmu.temporary_files import make_work_folder
@@ -239,7 +239,8 @@ def run_coupled_system(
         observer: Is told of each stage.
 
     Raises:
-        CouplingError: If the system is wrong, or its coupling is foretold to explode; nothing is written.
+        CouplingError: If the system is wrong; nothing is written.
+        UnstableSystemError: If its coupling is foretold to explode; its files for other masters are written.
         SystemRunError: If a component fails during the run; files and results up to there are written all the same.
     """
     _check_request(masters, parquet=parquet)
@@ -254,6 +255,10 @@ def run_coupled_system(
     try:
         with stage("run the system"):
             motion = simulate_system(joined, _progress_callback(observer, "run the system"))
+    except UnstableSystemError as error:  # of this master and step: another one may carry what is wired
+        package.write_file_tree(files, target)
+        kept = Fault(f"{archive} is written", remedy="a master with other steps may carry it")
+        raise UnstableSystemError(error.headline, [*error.faults, kept]) from error
     except SystemRunError as error:
         package.write_file_tree(files.joined(_form_result_files(name, error.motion, parquet=parquet)), target)
         raise

@@ -129,10 +129,17 @@ def test_a_coupling_that_would_explode_is_refused_beforehand(mass_units: Units) 
     assert "gauss-seidel" in str(told.value)
 
 
-def test_a_refused_coupling_leaves_nothing(mass_units: Units, tmp_path: Path) -> None:
-    with pytest.raises(CouplingError, match=r"would be unstable"):
-        run_coupled_system(two_masses(mass_units["2"], stop=20.0, step=0.1, method="jacobi", order=2), tmp_path / "out")
-    assert not list(tmp_path.iterdir())
+def test_a_refused_coupling_leaves_its_archive_and_no_results(mass_units: Units, tmp_path: Path) -> None:
+    """Another master, or another step, may carry it: here the archive itself, read again with iterated passes."""
+    system = two_masses(mass_units["2"], stop=20.0, step=0.1, method="jacobi", order=2)
+    with pytest.raises(CouplingError, match=r"would be unstable") as told:
+        run_coupled_system(system, tmp_path / "out")
+    name = system.name
+    archive = tmp_path / "out" / f"{name}.ssp"
+    assert f"{archive} is written" in str(told.value)
+    assert not (tmp_path / "out" / f"{name}.csv").exists()
+    done = run_coupled_system(archive, tmp_path / "again", arguments={"step": 0.01, "stop": 1.0, "passes": 20})
+    assert done.motion.time[-1] == pytest.approx(1.0)
 
 
 def test_the_request_is_plain_data(mass_units: Units, tmp_path: Path) -> None:
