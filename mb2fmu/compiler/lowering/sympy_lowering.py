@@ -194,11 +194,13 @@ def _lower_modulo(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
 def _lower_table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
     """Return the node of a table function, or of its derivative of the expression's order.
 
-    Where a table has kinks, which of its straight pieces holds is a switch, and what it is on that piece has none.
+    Where a table has kinks, which of its pieces between them holds is a switch, and what it is on that piece has none.
     """
     data = expression.table
     whole = PiecewisePolynomial(data.name, data.breaks, data.coefficients)
-    if len(data.coefficients) > 2 or expression.order > 1:
+    if len(data.coefficients) > 2:
+        return _lower_smooth_table(b, expression, n[0])
+    if expression.order > 1:
         return b.table(whole, expression.order, n[0])
     (y, slopes), breaks = data.coefficients, data.breaks
     kinks = [i for i in range(1, len(slopes)) if slopes[i] != slopes[i - 1]]
@@ -222,6 +224,42 @@ def _lower_table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
         return slope
     begin, value = on_line("begin", [breaks[i] for i in origins]), on_line("value", [y[i] for i in origins])
     return b.add(value, b.mul(slope, b.sub(n[0], begin)))
+
+
+def _lower_smooth_table(b: ProgramBuilder, expression: sm.Basic, x: int) -> int:
+    """Return the node of a table of cubics, whose slope can jump at its two ends only, where it goes on otherwise.
+
+    There a switch says which of both holds; the cubic goes on beyond the end.
+    """
+    data, order = expression.table, expression.order
+    breaks, columns = data.breaks, data.coefficients
+    last = breaks[-2] - breaks[-3]
+    jumps = (
+        columns[1][1] - columns[1][0],
+        sum(k * row[-2] * last ** (k - 1) for k, row in enumerate(columns) if k) - columns[1][-1],
+    )
+    round_off = _TABLE_ROUND_OFF * max(map(abs, columns[1]))
+    bent = [abs(jump) > round_off for jump in jumps]
+    if not any(bent):
+        return b.table(PiecewisePolynomial(data.name, breaks, columns), order, x)
+    first, end = int(bent[0]), len(breaks) - 1 - int(bent[1])
+    inner = PiecewisePolynomial(data.name, breaks[first : end + 1], tuple(row[first:end] for row in columns))
+    number = _make_kink_number_table(
+        data.name, [place for place, is_bent in zip((breaks[1], breaks[-2]), bent, strict=True) if is_bent],
+        breaks[-1] - breaks[0],
+    )  # fmt: skip
+    piece = b.mark_switch(b.unary(Op.FLOOR, b.table(number, 0, x)))
+    result = b.table(inner, order, x)
+    for number_of_piece, column in ((0, 0),) * bent[0] + ((sum(bent), -1),) * bent[1]:
+        outside = PiecewisePolynomial(
+            f"{data.name}_end", breaks[:2] if column == 0 else breaks[-2:], tuple((row[column],) for row in columns[:2])
+        )
+        holds = b.binary(Op.EQ, piece, b.constant(float(number_of_piece)))
+        result = b.select(holds, b.table(outside, order, x), result)
+    return result
+
+
+_TABLE_ROUND_OFF = 1e-12  # jump of a slope that is none, as a part of the largest slope at a knot
 
 
 def _make_kink_number_table(name: str, kinks: list[float], width: float) -> PiecewisePolynomial:

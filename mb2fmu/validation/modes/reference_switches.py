@@ -252,7 +252,9 @@ class _SwitchFinder:
     def _replace_table(self, node: TableValue, argument: sm.Expr, name: str) -> sm.Expr:
         """Return a table with kinks, or its slope, on the straight line that holds."""
         table, order = node.table, node.order
-        if table.kind != "linear" or order > 1:
+        if table.kind != "linear":
+            return self._replace_smooth_table(node, argument, name)
+        if order > 1:
             return node.func(argument, *node.args[1:])
         xs, ys = (np.array(column) for column in table.data)
         rises = np.diff(ys) / np.diff(xs)
@@ -261,14 +263,8 @@ class _SwitchFinder:
         kinks = np.flatnonzero(slopes[1:] != slopes[:-1])
         if not len(kinks):
             return node.func(argument, *node.args[1:])
-        span = float(xs[-1] - xs[0])
-        line_numbers = np.arange(1.0, len(kinks) + 1.0)
-        abscissas = [xs[kinks[0]] - span, *xs[kinks], xs[kinks[-1]] + span]
-        line_counter = LookupTable(
-            f"{table.name} line", abscissas, [0.5, *line_numbers, len(kinks) + 0.5], "linear", "constant"
-        )
-        line_mode = self._find_mode_symbol("integer", line_counter(argument), name)
-        numbers = [0.0, *line_numbers]
+        line_mode = self._find_piece_mode(table, xs[kinks], argument, name)
+        numbers = list(range(len(kinks) + 1))
 
         def on_line(values: Any) -> sm.Expr:
             """Return what is constant on each line, by its number."""
@@ -277,6 +273,37 @@ class _SwitchFinder:
         slope = on_line(slopes[[0, *(kinks + 1)]])
         ends = [kinks[0], *kinks]
         return slope if order else on_line(ys[ends]) + slope * (argument - on_line(xs[ends]))
+
+    def _replace_smooth_table(self, node: TableValue, argument: sm.Expr, name: str) -> sm.Expr:
+        """Return a table of cubics with a mode for each end at which its slope jumps to that of a constant."""
+        table, order = node.table, node.order
+        if table.extrapolation != "constant":
+            return node.func(argument, *node.args[1:])
+        xs, ys = table.data
+        on = LookupTable(table.name, xs, ys, table.kind, "linear")
+        slopes = on.coefficients[1]
+        bends = [abs(slopes[end]) > 1e-12 * max(map(abs, slopes)) for end in (0, -1)]
+        kinks = [x for x, is_bent in zip((xs[0], xs[-1]), bends, strict=True) if is_bent]
+        if not kinks:
+            return node.func(argument, *node.args[1:])
+        piece = self._find_piece_mode(table, kinks, argument, name)
+        ends = [0.0, 0.0] if order else [ys[0], ys[-1]]
+        pieces = [(sm.Float(ends[0], 17), piece < _ONE_HALF)] if bends[0] else []
+        pieces += [(sm.Float(ends[1], 17), piece > len(kinks) - _ONE_HALF)] if bends[1] else []
+        return sm.Piecewise(*pieces, (on(argument) if not order else TableValue(argument, on, order), True))
+
+    def _find_piece_mode(self, table: LookupTable, kinks: Any, argument: sm.Expr, name: str) -> sm.Expr:
+        """Return the mode that counts the kinks below the argument."""
+        span = table.data[0][-1] - table.data[0][0]
+        count = len(kinks)
+        counter = LookupTable(
+            f"{table.name} line",
+            [kinks[0] - span, *kinks, kinks[-1] + span],
+            [0.5, *range(1, count + 1), count + 0.5],
+            "linear",
+            "constant",
+        )
+        return self._find_mode_symbol("integer", counter(argument), name)
 
     def _replace_extreme(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Expr:
         """Return Min and Max of several arguments, two by two."""

@@ -1,4 +1,4 @@
-"""Tables of straight lines: which line holds is a mode, found by unit and reference each for itself."""
+"""Tables that bend: which of their smooth pieces holds is a mode, found by FMU and reference each for itself."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import math
 import fmpy
 import numpy as np
 import pytest
+import scipy.integrate
 import sympy as sm
 from event_models import particle, reference_of
+from event_runs import run_with_events
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu import export, no_event
-from mb2fmu.model.functions import LookupTable
+from mb2fmu.model.functions import LookupTable, TableKind
 from mb2fmu.validation.modes.reference_switches import _SwitchFinder
 
 SOFT, STIFF, EDGE, SPEED = 10.0, 1000.0, 0.1, 2.0
@@ -60,6 +62,44 @@ def test_a_unit_is_as_exact_as_without_kinks(tmp_path):
         str(unit), fmi_type="CoSimulation", stop_time=t, output_interval=t / 7, relative_tolerance=1e-8, output=["x"],
     )["x"][-1] for t in passages(5)}  # fmt: skip
     assert list(where.values()) == pytest.approx([EDGE, EDGE, -EDGE, -EDGE, EDGE], abs=1e-6)
+
+
+def held_at_its_ends(kind: TableKind, slope: float = 1.0):
+    """A mass on a spring of force 4 x³ + slope · x between −1 and 1 m, constant beyond; at rest at −2 m."""
+    xs = np.linspace(-1.0, 1.0, 41)
+    table = LookupTable("spring", xs, 4.0 * xs**3 + slope * xs, kind, "constant")
+    model, x, _ = particle(-2.0, 0.0, lambda x, _: -table(x))
+    model.output("slope", table(x).diff(x), "N/m")
+    model.experiment(stop=1.5, step=0.01)
+    return model
+
+
+def crossing_time() -> float:
+    """From −1 to 1 m by the energy integral, whose potential is x⁴ + x²/2."""
+    energy = 5.0 + 1.0 + 0.5
+    return scipy.integrate.quad(lambda x: 1.0 / math.sqrt(2.0 * (energy - x**4 - x**2 / 2.0)), -1.0, 1.0)[0]
+
+
+@pytest.mark.parametrize(("kind", "off"), [("cubic", 1e-9), ("pchip", 1e-3)])
+def test_cubics_bend_at_ends_from_which_on_they_are_constant(tmp_path, kind, off):
+    """A cubic spline is the polynomial itself; a monotone one lies within 1e-3 of it."""
+    into = math.sqrt(2.0 / 5.0)
+    out = into + crossing_time()
+    events = reference_of(held_at_its_ends(kind)).events
+    assert [event.name for event in events] == ["spring(x)"] * 2
+    assert [event.time for event in events] == pytest.approx([into, out], abs=off)
+    path = str(export(held_at_its_ends(kind), tmp_path, fmi="3").path)
+    run = run_with_events(path, "CoSimulation", 1.5, 0.01, ["x", "slope"], 1e-9)
+    assert run.events == pytest.approx([event.time for event in events], abs=1e-7)
+    slope, x = run.found["slope"], run.found["x"]
+    inside = np.abs(x) < 1.0 - 1e-6
+    assert slope[inside] == pytest.approx(12.0 * x[inside] ** 2 + 1.0, rel=1e-9 if kind == "cubic" else 0.05)
+    assert not slope[np.abs(x) > 1.0 + 1e-6].any()
+
+
+def test_cubics_that_end_level_bend_nowhere():
+    """4 x³ − 12 x has no slope at ±1 m."""
+    assert not reference_of(held_at_its_ends("cubic", slope=-12.0)).events
 
 
 @settings(deadline=None, max_examples=40)
