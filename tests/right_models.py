@@ -165,6 +165,26 @@ def block_that_sticks_on_a_shaking_plate() -> Model:
 
 
 @right
+def rod_after_many_turns() -> Model:
+    """Of an angle of 1e9 rad seven digits are left for its cosine, too, and for the speed that gravity gives."""
+    (q, u), m = me.dynamicsymbols("q u"), sm.Symbol("m")
+    N, O = _ground()
+    A = N.orientnew("A", "Axis", [q, N.z])
+    A.set_ang_vel(N, u * N.z)
+    P = O.locatenew("P", sm.Float(0.5) * A.x)
+    P.v2pt_theory(O, N, A)
+    rod = me.RigidBody("rod", P, A, m, (me.inertia(A, 0, 0, sm.Float(0.1)), P))
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[rod], forcelist=[(P, -9.81 * m * N.y)])
+    model = Model("TurnedRod", kane)
+    model.parameter(m, 1.0, "kg")
+    model.coordinate(q, 1e9, "rad")
+    model.speed(u, 1.0, "rad/s")
+    model.output("height", sm.sin(q) / 2, "m")
+    model.experiment(stop=1.0)
+    return model
+
+
+@right
 def angle_after_many_turns() -> Model:
     """An angle of 1e9 rad has seven digits behind the point; it moves by 1 rad."""
     (q, u), (m, l, c) = me.dynamicsymbols("q u"), sm.symbols("m l c")

@@ -2,11 +2,13 @@
 
 A variable v is judged against
 
-    bound_v(t) = min(F(t) · tolerance · max(size_v, S_v(t)) + rounding_v, 5 % of size_v) + 2 · uncertainty_v(t)
+    bound_v(t) = min(F(t) · tolerance · max(size_v, S_v(t)) + rounding_v + ρ S_v(t), 5 % of size_v)
+                 + 2 · uncertainty_v(t)
     F(t) = max(FACTOR, N(t))
 
 with the tolerance of the experiment, v's own size and round-off (``variable_scales``: its range if it moves), the
-measured sensitivity S_v (``start_sensitivity``) and the reference's own uncertainty. FACTOR = 50: an integrator keeps
+measured sensitivity S_v (``start_sensitivity``), the round-off ρ of states as a part of their scales (1e-14, but where
+an angle of 1e9 rad moves by one), and the reference's own uncertainty. FACTOR = 50: an integrator keeps
 the error of each of its steps at about the tolerance and makes many of them; Dormand and Prince's method of order 5,
 tried on double pendulums over 10 s, stays below 12 tolerance · S_v. N(t) says how often the motion has gone through its
 range by then (``range_traversals``): what oscillates a thousand times adds up more errors, at every tolerance.
@@ -116,14 +118,16 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
     """
     values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
     sizes, rounding = compute_variable_sizes(reference, sensitivity[0])
+    state_round_off = _compute_state_round_off(reference) * sensitivity
     traversals = count_traversals(reference)
     tolerance_bound = (
         np.maximum(ERROR_BOUND_FACTOR, traversals)[:, None]
         * reference.experiment.tolerance
         * np.maximum(sizes, sensitivity)
     )
-    allowed = np.minimum(tolerance_bound + rounding, MAX_INFORMATIVE_FRACTION * sizes) + 2 * uncertainty
-    is_known = _is_well_known(reference, allowed, sizes)
+    allowed = np.minimum(tolerance_bound + rounding + state_round_off, MAX_INFORMATIVE_FRACTION * sizes)
+    allowed += 2 * uncertainty
+    is_known = _is_well_known(reference, allowed, sizes, state_round_off)
     is_informative = tolerance_bound <= MAX_INFORMATIVE_FRACTION * np.maximum(sizes, sensitivity[0])
     predictable_points, reasons = [], []
     for column in range(values.shape[1]):
@@ -146,14 +150,22 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
     return ErrorBounds(allowed, np.array(predictable_points), tuple(reasons), events, sides, traversals)
 
 
-def _is_well_known(reference: ReferenceRun, allowed: Floats, sizes: Floats) -> npt.NDArray[np.bool_]:
+def _compute_state_round_off(reference: ReferenceRun) -> float:
+    """Return the largest round-off of a state as a part of its scale: 1e-14, but for one that has turned 1e9 rad."""
+    largest = np.max(np.abs(reference.states), axis=0, initial=0.0)
+    return float(np.max(ROUND_OFF_ALLOWANCE * largest / reference.state_scales, initial=0.0))
+
+
+def _is_well_known(
+    reference: ReferenceRun, allowed: Floats, sizes: Floats, state_round_off: Floats
+) -> npt.NDArray[np.bool_]:
     """Return where the reference knows a value a hundred times better than its bound, shape (n_t, n).
 
-    Round-off of a large value (an angle of 1e9 rad) counts once where it is small beside what the value moves by: both
-    sides have it, and the bound contains it.
+    Round-off of a large value (an angle of 1e9 rad), or of a large state, counts once where it is small beside what the
+    value moves by: both sides have it, and the bound contains it.
     """
     trajectory = reference.trajectory
-    round_off = ROUND_OFF_ALLOWANCE * np.max(np.abs(trajectory.values), axis=0)
+    round_off = ROUND_OFF_ALLOWANCE * np.max(np.abs(trajectory.values), axis=0) + state_round_off
     counted = np.where(
         round_off <= _SMALL_ROUND_OFF * sizes, trajectory.uncertainty - round_off, trajectory.uncertainty
     )

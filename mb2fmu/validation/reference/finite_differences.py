@@ -123,7 +123,21 @@ def compute_time_derivatives(reference: ReferenceRun, point: DifferencePoint) ->
     with _keep_modes_of_point(reference, point):
         small_step = (values_after(step) - values_after(-step)) / (2 * step)
         large_step = (values_after(2 * step) - values_after(-2 * step)) / (4 * step)
-    return (4 * small_step - large_step) / 3, np.abs(small_step - large_step)
+        noise = _measure_round_off(reference, point, x)[0] / step
+    return (4 * small_step - large_step) / 3, np.abs(small_step - large_step) + noise
+
+
+def _measure_round_off(reference: ReferenceRun, point: DifferencePoint, x: Floats) -> tuple[Floats, Floats]:
+    """Return what the last digit of each state makes of all compared variables and of x'.
+
+    A step along a direction moves an angle of 1e9 rad by a few of its last digits: two step sizes that err alike agree.
+    """
+    sides = [
+        _evaluate_at_point(reference, point, 0.0, x + sign * np.spacing(np.abs(x)), point.inputs, point.parameters)
+        for sign in (-1.0, 0.0, 1.0)
+    ]
+    values, rates = ([np.abs(side[i] - sides[1][i]) for side in sides[::2]] for i in (0, 1))
+    return np.maximum(*values), np.maximum(*rates)
 
 
 def _state_at_point(reference: ReferenceRun, point: DifferencePoint) -> Floats:
@@ -169,6 +183,8 @@ def _measure_differences(
 ) -> DirectionalDifferences:
     """Return differences along given changes, one per row."""
     rows, x = [], _state_at_point(reference, point)
+    with _keep_modes_of_point(reference, point):
+        noise = [each / _STEP_FRACTION for each in _measure_round_off(reference, point, x)]
     for dx, dr, dp in zip(states, inputs, parameters, strict=True):
         with _keep_modes_of_point(reference, point):
             values_by_step = {
@@ -184,7 +200,8 @@ def _measure_differences(
             (a - b) / (4 * _STEP_FRACTION) for a, b in zip(values_by_step[2], values_by_step[-2], strict=True)
         ]
         best = [(4 * a - b) / 3 for a, b in zip(small_step, large_step, strict=True)]
-        rows.append((*best, *(np.abs(a - b) for a, b in zip(small_step, large_step, strict=True))))
+        errors = (np.abs(a - b) + c for a, b, c in zip(small_step, large_step, noise, strict=True))
+        rows.append((*best, *errors))
     n, n_x = len(reference.variables), reference.numeric.n_x
     stacked = [np.array([row[i] for row in rows]).reshape(len(rows), (n, n_x, n, n_x)[i]) for i in range(4)]
     return DirectionalDifferences(stacked[0], inputs, parameters, stacked[1], stacked[2], stacked[3])
