@@ -39,6 +39,8 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "double_simple_pendulum": "as two_rods; its tensions are known in test_book_models",
     "earth_and_moon": "as two_rods; its motion is known in test_models",
     "hexapod": "as four_bar; its accelerations are known in test_loops_against_attractor",
+    "bending_crane": "as rotating_blade; its rest is known in test_flexible_models",
+    "flexible_robot_arm": "as rotating_blade; its sag is known in test_flexible_models",
     "rotating_blade": "as double_pendulum; flexible bodies are known in unit/model/flexible",
     "particle_on_slope": "as transmission; its motion is known in test_models",
     "sliding_rod": "as double_pendulum; its motion is known in test_models",

@@ -32,6 +32,7 @@ MODELS = sorted((ROOT / "models").glob("*.py"))
 NAMES = {
     "andrews",
     "backlash_gear",
+    "bending_crane",
     "bicycle",
     "bouncing_ball",
     "bowl",
@@ -47,6 +48,7 @@ NAMES = {
     "dry_friction_oscillator",
     "earth_and_moon",
     "excavator_arm",
+    "flexible_robot_arm",
     "four_bar",
     "governor",
     "gripper",
