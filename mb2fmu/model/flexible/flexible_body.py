@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from mb2fmu.model.flexible.beam_section import BeamSection
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
 from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data
+from mb2fmu.model.flexible.sid_data import read_sid_data
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.variable_naming import is_variable_name
@@ -228,6 +230,32 @@ class FlexibleBody:
         )
         numbers = {label: len(X) + i for i, label in enumerate(interfaces)}
         return cls(name, **data.arrays(), start=start, interfaces=numbers)
+
+    @classmethod
+    def from_sid(
+        cls, name: str, path: Path | str, *, damping: Any = None, start: Sequence[float] | None = None
+    ) -> Self:
+        """Return the body of a file of standard input data (SID), as finite element pre-processors write it.
+
+        ``point("2519")`` and ``frame("2519")`` are those of a node by its name in the file. Modal coordinates have the
+        file's scale: in m where mode shapes have no unit.
+
+        Args:
+            name: In front of the names of its variables.
+            path: Of the file, in SI units: mass, mdCM, J, Ct, Cr, Me, Gr, Ge, Oe, Ke, De, and of the nodes origin, phi,
+                psi are read. Geometric stiffness, stresses and turned frames of nodes are refused by name.
+            damping: As of :class:`FlexibleBody`, in place of the file's De.
+            start: As of :class:`FlexibleBody`.
+
+        Raises:
+            ModelError: With everything of the file that is not read.
+        """
+        where = find_user_line()
+        data, interfaces = read_sid_data(path)
+        given = data.arrays() | ({} if damping is None else {"damping": damping})
+        body = cls(name, **given, start=start, interfaces=interfaces)
+        body.where = where
+        return body
 
     def _set_up(self, name: str, data: ModalData, start: Sequence[float] | None, where: str) -> None:
         """Make symbols, frame, bodies and loads of checked arrays."""
