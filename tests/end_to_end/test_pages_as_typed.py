@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from finite_elements import box_model
 from pendulum_script import FORMED
 from shorter_validations import shorter_validations
 from unit.robots.robot_texts import ARM
@@ -164,6 +165,23 @@ def test_robot_and_coupled_system(name: str) -> None:
     reader = Reader(proving=set())
     reader.read(ROOT / "docs" / "tutorials" / f"{name}.md")
     assert len(reader.commands) >= 3
+
+
+@pytest.mark.slow
+@by_day_and_night
+def test_finite_elements(by_day: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("skfem", reason="scikit-fem, which meshes and assembles, is not installed")
+    monkeypatch.syspath_prepend(".")
+    reader = Reader(proving=set() if by_day else None)
+    reader.read(ROOT / "docs" / "tutorials" / "finite_elements.md")
+    errors = reader.names["reduced"][:2] / reader.names["full"][:2] - 1  # type: ignore[index]
+    assert min(errors) > 0
+    assert max(errors) < 2e-3
+    job = ROOT / "tests" / "unit" / "model" / "flexible" / "calculix" / "box"
+    stiffness, mass = reader.names["read_calculix"](job)  # type: ignore[operator]
+    own_stiffness, own_mass, _ = box_model((1.0, 0.1, 0.06), (2, 1, 1))
+    assert abs(stiffness - own_stiffness).max() < 1e-9 * abs(own_stiffness).max()
+    assert mass.sum() == pytest.approx(own_mass.sum(), rel=1e-9)
 
 
 def test_completion_is_there() -> None:
