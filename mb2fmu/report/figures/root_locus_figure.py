@@ -7,12 +7,16 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from mb2fmu.analysis import RootLocus, StabilityCrossing
 from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, render_figure, style_axes, use_figure_style
 
 _TABLE_ROWS = 21
 """Of the table on a terminal: values between are in the JSON."""
+
+_ORDERS = 3
+"""Multiples of an angular speed that are drawn."""
 
 
 def format_root_locus(found: RootLocus) -> str:
@@ -66,6 +70,9 @@ def _find_stable_ranges(found: RootLocus) -> Iterator[tuple[float, float]]:
 def draw_root_locus(found: RootLocus, *, form: Literal["svg", "png"] = "svg") -> bytes:
     """Draw real and imaginary parts over the quantity, critical values marked, unstable parts in red.
 
+    Over an angular speed the lower panel is a Campbell diagram: dashed lines are its first multiples, with which a
+    rotor is excited.
+
     Args:
         found: The sweep.
         form: ``svg`` (letters as outlines) or ``png``.
@@ -77,6 +84,8 @@ def draw_root_locus(found: RootLocus, *, form: Literal["svg", "png"] = "svg") ->
         above, below = figure.subplots(2, 1, sharex=True)
         _draw_root_parts(above, found, "real")
         _draw_root_parts(below, found, "imag")
+        if found.unit == "rad/s":
+            _draw_orders(below, found.values)
         for each in found.critical:
             for axes in (above, below):
                 axes.axvline(each.value, color=RED, linewidth=0.8, linestyle=(0, (3, 2)))
@@ -103,3 +112,13 @@ def _draw_root_parts(axes: Any, found: RootLocus, part: Literal["real", "imag"])
     axes.set_ylabel("real part in 1/s" if part == "real" else "imaginary part in rad/s", color=INK)
     axes.margins(x=0.02)
     style_axes(axes)
+
+
+def _draw_orders(axes: Any, speeds: npt.NDArray[np.float64]) -> None:
+    """Draw the first multiples of an angular speed, as far as the panel reaches."""
+    limits = axes.get_ylim()
+    for order in range(1, _ORDERS + 1):
+        axes.plot(speeds, order * speeds, color=INK, linewidth=0.7, linestyle=(0, (4, 3)), alpha=0.5)
+        last = min(float(speeds[-1]), limits[1] / order)
+        axes.annotate(f"{order}×", (last, order * last), color=INK, fontsize=8, ha="right", va="bottom")
+    axes.set_ylim(*limits)
