@@ -25,6 +25,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.flexible.sparse_cholesky import SparseCholesky
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int_]
@@ -100,11 +101,16 @@ def reduce_finite_elements(
     K, M = scipy.sparse.csr_array(stiffness, dtype=float), scipy.sparse.csr_array(mass, dtype=float)
     patches = [_read_interface(nodes, np.asarray(numbers, dtype=int)) for numbers in interfaces.values()]
     _raise_faults([*_matrix_faults(K, M, nodes), *_holding_faults(interfaces, patches)], where)
-    if patches:
-        basis, motions = _held_basis(K, M, patches, count)
-    else:
-        basis = _free_basis(K, M, nodes, count)
-        motions = np.zeros((basis.shape[1], 0, 6))
+    try:
+        if patches:
+            basis, motions = _held_basis(K, M, nodes, patches, count)
+        else:
+            basis = _free_basis(K, M, nodes, count)
+            motions = np.zeros((basis.shape[1], 0, 6))
+    except np.linalg.LinAlgError:
+        what = "K has no resistance against some deformation" + " while the interfaces are held" * bool(patches)
+        _raise_faults([(what, "join the parts of the mesh; K is positive semidefinite")], where)
+        raise
     squares, vectors = scipy.linalg.eigh(np.asarray(basis.T @ (K @ basis)), np.asarray(basis.T @ (M @ basis)))
     shapes, moved = (basis @ vectors).T, np.einsum("ki,kpa->ipa", vectors, motions)
     size = np.max(np.abs(shapes), axis=1)
@@ -142,14 +148,14 @@ def _read_interface(nodes: Array, numbers: Indices) -> _RigidInterfacePatch:
 
 
 def _held_basis(
-    K: SparseMatrix, M: SparseMatrix, patches: Sequence[_RigidInterfacePatch], count: int
+    K: SparseMatrix, M: SparseMatrix, nodes: Array, patches: Sequence[_RigidInterfacePatch], count: int
 ) -> tuple[Array, Array]:
     """Return basis vectors (3 n, r), and the motions of all interfaces in each, (r, n_i, 6); the first one is held."""
     size = K.shape[0]
     dofs = [(3 * patch.nodes[:, None] + np.arange(3)).ravel() for patch in patches]
     free = np.setdiff1d(np.arange(size), np.concatenate(dofs))
-    K_free, M_free = K[free][:, free].tocsc(), M[free][:, free].tocsc()
-    solve = _factorize(K_free)
+    K_free, M_free = K[free][:, free], M[free][:, free]
+    solve = SparseCholesky(K_free, nodes[free // 3]).solve
     count = min(count, len(free) - 2)
     normal = _find_low_eigenvectors(K_free, M_free, count, 0.0, solve)
     columns, motions = [np.zeros((size, count))], [np.zeros((count, len(patches), 6))]
@@ -172,22 +178,14 @@ def _free_basis(K: SparseMatrix, M: SparseMatrix, nodes: Array, count: int) -> A
     R = rigid_displacements(nodes, np.mean(nodes, axis=0))
     stiff, heavy = float(K.diagonal().max()), float(M.diagonal().max())
     shift = -1e-6 * stiff / heavy
-    solve = _factorize((K - shift * M).tocsc())
+    solve = SparseCholesky(K - shift * M, np.repeat(nodes, 3, axis=0)).solve
     size = K.shape[0]
     count = min(count, size - 7)
-    vectors = _find_low_eigenvectors(K.tocsc(), M.tocsc(), count + 6, shift, solve)
+    vectors = _find_low_eigenvectors(K, M, count + 6, shift, solve)
     vectors = vectors - R @ np.linalg.solve(R.T @ (M @ R), R.T @ (M @ vectors))
     squares, shapes = scipy.linalg.eigh(vectors.T @ (M @ vectors))
     deforming = vectors @ shapes[:, squares > 1e-6 * squares[-1]]
     return np.asarray(deforming[:, -count:])
-
-
-def _factorize(matrix: SparseMatrix) -> Any:
-    """Return the solver of a symmetric positive definite sparse matrix."""
-    factors = scipy.sparse.linalg.splu(
-        matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-    )
-    return factors.solve
 
 
 def _find_low_eigenvectors(K: SparseMatrix, M: SparseMatrix, count: int, shift: float, solve: Any) -> Array:

@@ -139,6 +139,14 @@ def test_a_frequency_limit_drops_fast_modes():
         reduced(modes=6, up_to="1 Hz")
 
 
+def test_a_part_that_hangs_on_nothing_is_told():
+    """Two boxes beside each other in one pair of matrices, and the root is one's."""
+    K, M, nodes, root, _ = box()
+    K, M = (scipy.sparse.block_diag([matrix, matrix], format="csr") for matrix in (K, M))
+    with pytest.raises(ModelError, match="no resistance against some deformation while the interfaces are held"):
+        reduced(K=K, M=M, nodes=np.vstack([nodes, nodes + 2.0]), interfaces={"root": root})
+
+
 def _faults() -> dict[str, tuple[dict, str]]:
     K, M, nodes, *_ = box()
     supported = K.copy()
