@@ -36,6 +36,13 @@ ROUNDING_AT_ENDS = 1e-12
 """Share of a field's largest value below which its value at an end is a rounding error."""
 
 
+_NO_ROOM_TO_SHORTEN = (
+    "both ends are held along the beam, so it cannot shorten: bending stretches it, by a force of third order",
+    "give ends=('clamped', 'pinned'), whose tip slides; or foreshortening=False for deflections far below its depth",
+)
+"""Fault of foreshortening where no end is free to follow, and its remedy."""
+
+
 @dataclass(frozen=True, slots=True)
 class BeamProperties:
     """A straight uniform beam; see ``FlexibleBody.beam`` for the meaning of each.
@@ -116,6 +123,8 @@ def make_beam_data(
         ModelError: With every fault.
     """
     faults = [*_property_faults(properties), *_mode_faults(properties, modes, up_to), *_station_faults(stations)]
+    if not faults and foreshortening and all(properties.axially_held) and any("bending" in name for name in modes):
+        faults.append(_NO_ROOM_TO_SHORTEN)
     if faults:
         raise ModelError("the beam cannot be used:", [Fault(what, where, remedy) for what, remedy in faults])
     axis = "xyz".index(properties.axis)

@@ -162,7 +162,8 @@ class FlexibleBody:
             theory: ``euler-bernoulli``, or ``timoshenko``: with shear, which short beams and high modes need.
             rotary_inertia: False leaves out the rotational inertia of sections, as the textbooks' closed forms do: the
                 beam is then a line of mass, which has no torsion.
-            foreshortening: Whether bending shortens the beam, of second order: needed where it spins or is pulled.
+            foreshortening: Whether bending shortens the beam, of second order: needed where it spins or is pulled. Not
+                for ends that are both held along the beam: bending stretches it then, which no mode resists.
             damping: As of :class:`FlexibleBody`.
             stations: Further nodes, distances from the root in m; root and tip are nodes 0 and -1 always.
             start: As of :class:`FlexibleBody`; modes stand in ascending order within families, in the families' order.

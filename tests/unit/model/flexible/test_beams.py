@@ -47,17 +47,50 @@ def test_frequencies_of_bending_are_those_of_the_closed_form(ends, axis):
     assert modal == pytest.approx(np.diag(np.diag(modal)), abs=1e-12)
 
 
-def test_a_hinged_beam_has_the_closed_forms_frequencies():
-    """On a pin that the equations of motion know, not the modes' own ends; E-B by 8 modes, the first three."""
-    found = np.sort(
-        np.abs(
-            linearize(
-                pinned_body(slender({"bending_y": 8}, ("pinned", "free"), foreshortening=False), gravity=0.0)
-            ).eigenvalues
-        )
-    )
-    expected = (np.array(ROOTS["pinned", "free"]) / LENGTH) ** 2 * np.sqrt(BENDING / LINE_MASS)
-    assert found[2:8:2] == pytest.approx(expected, rel=1e-9)
+def free_beam(beam: FlexibleBody) -> Model:
+    """A beam that floats in the plane x, y."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    q, u = me.dynamicsymbols("x y theta"), me.dynamicsymbols("v_x v_y omega")
+    beam.frame().orient_axis(N, N.z, q[2])
+    beam.point().set_pos(O, q[0] * N.x + q[1] * N.y)
+    kinematic = [*(a.diff(t) - b for a, b in zip(q, u, strict=True)), *beam.kinematic_equations]
+    model = Model(
+        "Free",
+        Parts(
+            frame=N, origin=O, q=[*q, *beam.q], u=[*u, *beam.u], kinematic_equations=kinematic, bodies=beam.bodies,
+            loads=beam.loads,
+        ),
+    )  # fmt: skip
+    for coordinate, speed, unit in zip(q, u, ("m", "m", "rad"), strict=True):
+        model.coordinate(coordinate, 0.0, unit)
+        model.speed(speed, 0.0, f"{unit}/s")
+    model.add(beam)
+    return model
+
+
+@pytest.mark.parametrize(
+    "ends", [("free", "free"), ("pinned", "free"), ("clamped", "free"), ("clamped", "pinned"), ("clamped", "clamped")]
+)
+def test_beams_in_a_mechanism_have_the_closed_forms_frequencies(ends):
+    """Floating, on a pin, held: eight modes with the ends of the joint, first three frequencies, of the whole x'."""
+    beam = slender({"bending_y": 8}, ends, foreshortening=False)
+    if ends == ("free", "free"):
+        model = free_beam(beam)
+    else:
+        model = pinned_body(beam, gravity=0.0) if ends[0] == "pinned" else clamped(beam, lambda _: [])
+    rigid = {"free": 6, "pinned": 2}.get(ends[0], 0)
+    found = np.sort(np.abs(linearize(model).eigenvalues))[rigid : rigid + 6 : 2]
+    assert found == pytest.approx((np.array(ROOTS[ends]) / LENGTH) ** 2 * np.sqrt(BENDING / LINE_MASS), rel=1e-9)
+
+
+def test_a_beam_that_cannot_shorten_is_refused():
+    """Its foreshortening would be that of a beam whose tip follows: bending would not stretch it."""
+    for ends in (("clamped", "clamped"), ("pinned", "clamped")):
+        with pytest.raises(ModelError, match="both ends are held along the beam"):
+            slender({"bending_y": 2}, ends)
+    slender({"extension": 2}, ("clamped", "clamped"))
+    slender({"bending_y": 2}, ("clamped", "pinned"))
 
 
 def test_clamped_modes_on_a_hinge_converge_to_the_hinged_beam_from_above():
