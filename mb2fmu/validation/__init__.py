@@ -16,6 +16,7 @@ This stage must not derive, lower or emit anything, change the FMU, or loosen a 
 from mb2fmu.audit.external_checkers import CheckerFinding, check_conformance
 from mb2fmu.validation.data.data_tables import ColumnTolerance, DataTable, read_table
 from mb2fmu.validation.data.measured_data import DataRunSettings, TableResult, compare_data, compare_points
+from mb2fmu.validation.flexible_body_notes import list_flexible_body_notes
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
 from mb2fmu.validation.reference import reference_files
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
@@ -64,6 +65,7 @@ __all__ = [
     "exceeds_symbolic_size",
     "form_experiment_numbers",
     "integrate_by_euler",
+    "list_flexible_body_notes",
     "make_reference",
     "make_reference_data",
     "measure_sensitivity",

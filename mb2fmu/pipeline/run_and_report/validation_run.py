@@ -115,7 +115,8 @@ def validate_fmu(
             runs=result.runs,
         )  # fmt: skip
         told = (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()
-        result = replace(result, independent_check_set=found, notes=(*result.notes, *told))
+        flexible = validation.list_flexible_body_notes(checked, read, result.reference)
+        result = replace(result, independent_check_set=found, notes=(*result.notes, *flexible, *told))
     return ValidationOutcome(definition, read, reference.equations, result, stage.timings)
 
 

@@ -1,0 +1,95 @@
+"""What a reader must know of flexible bodies: spin that stiffens them, and fast modes that limit the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.random_states import append_auxiliary_speeds
+from mb2fmu.model import ModelDefinition
+from mb2fmu.model.flexible import FlexibleBody
+from mb2fmu.validation.reference.reference_run import ReferenceRun
+
+SPIN_SHARE = 0.1
+"""Angular speed over lowest eigenfrequency from which spin changes the square of the frequency by 1 % or more."""
+
+STABLE_STEP = 2.785
+"""Step times angular frequency up to which the classical Runge-Kutta method is stable (E. Hairer, G. Wanner, Solving
+Ordinary Differential Equations II, Springer 1996, ch. IV.2: -2.785 on the real axis, ±2.828 on the imaginary one)."""
+
+MAX_INTERNAL_STEPS = 10.0
+"""Internal steps per communication step, for stability alone, from which fast modes are told."""
+
+_MAX_INSTANTS = 200
+
+
+def list_flexible_body_notes(
+    definition: ModelDefinition, mechanism: Mechanism, reference: ReferenceRun
+) -> tuple[str, ...]:
+    """Return notes on a model's flexible bodies; none where spin and modes are slow enough.
+
+    Args:
+        definition: The checked model.
+        mechanism: The mechanism imported from it.
+        reference: Its motion.
+    """
+    bodies = definition.flexible_bodies
+    return (*_spin_notes(bodies, mechanism, reference), *_step_notes(bodies, definition, reference)) if bodies else ()
+
+
+def find_largest_spin(mechanism: Mechanism, body: FlexibleBody, reference: ReferenceRun) -> float:
+    """Return the largest angular speed of a flexible body's frame along a motion, rad/s."""
+    run, numeric = reference.experiment, NumericMechanism(mechanism)
+    columns = {
+        kind: [k for k, variable in enumerate(reference.variables) if variable.kind == kind]
+        for kind in ("coordinate", "speed")
+    }
+    names = {part.name for part in body.bodies}
+    frame = next(part.frame for part in mechanism.bodies if part.name in names and part.frame >= 0)
+    parameters = numeric.parameters(list(run.parameters))
+    z_count, largest = len(mechanism.z), 0.0
+    rows = np.unique(np.linspace(0, len(run.time) - 1, _MAX_INSTANTS).round().astype(int))
+    for k in rows.tolist():
+        values = reference.trajectory.values[k]
+        u = append_auxiliary_speeds(mechanism, values[columns["speed"]])
+        z = reference.states[k, reference.states.shape[1] - z_count :]
+        numeric.set_state(float(run.time[k]), values[columns["coordinate"]], u, z, run.inputs_at(k), parameters)
+        largest = max(largest, float(np.linalg.norm(numeric.frames[frame].omega)))
+    return largest
+
+
+def _spin_notes(bodies: tuple[FlexibleBody, ...], mechanism: Mechanism, reference: ReferenceRun) -> Iterator[str]:
+    """Yield bodies that spin fast without second-order displacements."""
+    for body in bodies:
+        if body.data.second_order is not None or not np.any(body.data.modes):
+            continue
+        spin, lowest = find_largest_spin(mechanism, body, reference), float(body.data.frequencies()[0])
+        if spin > SPIN_SHARE * lowest:
+            yield (
+                f"{body.name} turns at up to {spin:.3g} rad/s, its lowest eigenfrequency is {lowest:.3g} rad/s, and it "
+                "has no second-order displacements: it is too soft, and diverges at speeds near that frequency; give "
+                "second_order=…, or foreshortening=True of a beam"
+            )
+
+
+def _step_notes(
+    bodies: tuple[FlexibleBody, ...], definition: ModelDefinition, reference: ReferenceRun
+) -> Iterator[str]:
+    """Yield the fastest mode, where it sets the step of an explicit solver."""
+    experiment = definition.experiment
+    if experiment.stiff:
+        return
+    fastest = max(bodies, key=lambda body: float(body.data.frequencies()[-1]))
+    frequency = float(fastest.data.frequencies()[-1])
+    limit, step = STABLE_STEP / frequency, reference.experiment.step
+    internal = step if experiment.internal_step is None else experiment.internal_step
+    told = f"the fastest mode of {fastest.name} has {frequency / (2.0 * np.pi):.4g} Hz: explicit steps are stable up "
+    told += f"to {limit:.2g} s"
+    if experiment.solver == "fixed" and internal > limit:
+        yield f"{told}, and internal_step is {internal:.2g} s; shorten it, or leave fast modes out by up_to"
+    elif experiment.solver == "adaptive" and step > MAX_INTERNAL_STEPS * limit:
+        remedy = "take model.experiment(stiff=True), or leave fast modes out by up_to"
+        yield f"{told}, {step / limit:.0f} of them in each communication step; {remedy}"
