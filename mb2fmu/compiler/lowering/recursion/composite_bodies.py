@@ -44,37 +44,41 @@ class CompositeBodies:
         self._rigid = regroup_inertias(kinematics, self._links)
 
     def mass_matrix(self) -> list[int]:
-        """Return the lower triangle of M, row by row."""
+        """Return the lower triangle of M, row by row.
+
+        Forces of one speed that come from several links (particles of a flexible body) are summed where their ways
+        to the ground meet, and go on as one.
+        """
         g, b, k = self._g, self._g.b, self._k
         entries = {(i, j): g.zero for i in range(self._n) for j in range(i + 1)}
         composite = dict(self._rigid)
+        carried: dict[int, dict[int, SpatialVector]] = {}
         for link in reversed(self._links):
-            for i, column in k.joint(link).columns.items():
+            joint, felt = k.joint(link), carried.pop(link, {})
+            for i, force in felt.items():
+                for j, column in joint.columns.items():
+                    power = _joint_power(g, column, force)
+                    power = b.add(power, power) if i == j else power
+                    place = (max(i, j), min(i, j))
+                    entries[place] = b.add(entries[place], power)
+            for i, column in joint.columns.items():
                 force = _spatial_momentum(g, composite[link], column)
-                for j, other in k.joint(link).columns.items():
+                for j, other in joint.columns.items():
                     if j <= i:
                         entries[i, j] = b.add(entries[i, j], _joint_power(g, other, force))
-                self._towards_ground(link, i, force, entries)
+                self._add_force(felt, i, force)
             parent = k.recursion.links[link].parent
             if parent > 0:
-                carried = _shift_inertia_to_parent(g, k.joint(link), composite[link])
-                composite[parent] = composite[parent].plus(carried, g)
+                for i, force in felt.items():
+                    self._add_force(carried.setdefault(parent, {}), i, shift_force_to_parent(g, joint, force))
+                passed = _shift_inertia_to_parent(g, joint, composite[link])
+                composite[parent] = composite[parent].plus(passed, g)
         return [entries[i, j] for i in range(self._n) for j in range(i + 1)]
 
-    def _towards_ground(self, link: int, i: int, force: SpatialVector, entries: dict[tuple[int, int], int]) -> None:
-        """Add the products of a column's force with the columns of all links before it."""
-        g, b, k = self._g, self._g.b, self._k
-        while True:
-            joint = k.joint(link)
-            force = shift_force_to_parent(g, joint, force)
-            link = k.recursion.links[link].parent
-            if link <= 0:
-                return
-            for j, column in k.joint(link).columns.items():
-                power = _joint_power(g, column, force)
-                power = b.add(power, power) if i == j else power
-                place = (max(i, j), min(i, j))
-                entries[place] = b.add(entries[place], power)
+    def _add_force(self, felt: dict[int, SpatialVector], i: int, force: SpatialVector) -> None:
+        """Add the force of a speed to what a link feels of it."""
+        old = felt.get(i)
+        felt[i] = force if old is None else (self._g.add(old[0], force[0]), self._g.add(old[1], force[1]))
 
     def forcing(self) -> list[int]:
         """Return f: generalized forces less inertia forces at u' = 0."""
