@@ -34,6 +34,9 @@ SparseMatrix: TypeAlias = Any
 RIGID_FORCE_TOLERANCE = 1e-6
 """Share of the largest stiffness that nodal forces of a rigid motion may have: assembled matrices have 1e-12."""
 
+MAX_MODES = 200
+"""Modes from which no more are looked for below a frequency limit."""
+
 
 @dataclass(frozen=True, slots=True)
 class ComponentModes:
@@ -81,6 +84,7 @@ def reduce_finite_elements(
     nodes: Array,
     interfaces: Mapping[str, Sequence[int]],
     count: int,
+    limit: float = 0.0,
     where: str = "",
 ) -> ComponentModes:
     """Return the component modes of a finite element model.
@@ -91,10 +95,11 @@ def reduce_finite_elements(
         nodes: Shape (n, 3), m.
         interfaces: Name → numbers of the nodes, from 0.
         count: Number of fixed-interface modes.
+        limit: Frequency in Hz below which all of them are wanted, however many there are.
         where: ``file:line`` for messages.
 
     Raises:
-        ModelError: With every fault of the matrices and interfaces.
+        ModelError: With every fault of the matrices and interfaces; or too many modes lie below the limit.
     """
     n = len(nodes)
     _raise_faults([*_shape_faults(stiffness, mass, nodes), *_interface_faults(interfaces, n, count)], where)
@@ -103,9 +108,9 @@ def reduce_finite_elements(
     _raise_faults([*_matrix_faults(K, M, nodes), *_holding_faults(interfaces, patches)], where)
     try:
         if patches:
-            basis, motions = _held_basis(K, M, nodes, patches, count)
+            basis, motions = _held_basis(K, M, nodes, patches, count, limit)
         else:
-            basis = _free_basis(K, M, nodes, count)
+            basis = _free_basis(K, M, nodes, count, limit)
             motions = np.zeros((basis.shape[1], 0, 6))
     except np.linalg.LinAlgError:
         what = "K has no resistance against some deformation" + " while the interfaces are held" * bool(patches)
@@ -148,7 +153,7 @@ def _read_interface(nodes: Array, numbers: Indices) -> _RigidInterfacePatch:
 
 
 def _held_basis(
-    K: SparseMatrix, M: SparseMatrix, nodes: Array, patches: Sequence[_RigidInterfacePatch], count: int
+    K: SparseMatrix, M: SparseMatrix, nodes: Array, patches: Sequence[_RigidInterfacePatch], count: int, limit: float
 ) -> tuple[Array, Array]:
     """Return basis vectors (3 n, r), and the motions of all interfaces in each, (r, n_i, 6); the first one is held."""
     size = K.shape[0]
@@ -156,8 +161,8 @@ def _held_basis(
     free = np.setdiff1d(np.arange(size), np.concatenate(dofs))
     K_free, M_free = K[free][:, free], M[free][:, free]
     solve = SparseCholesky(K_free, nodes[free // 3]).solve
-    count = min(count, len(free) - 2)
-    normal = _find_low_eigenvectors(K_free, M_free, count, 0.0, solve)
+    normal = _find_low_eigenvectors(K_free, M_free, count, limit, 0.0, solve)
+    count = normal.shape[1]
     columns, motions = [np.zeros((size, count))], [np.zeros((count, len(patches), 6))]
     columns[0][free] = normal
     for number, (patch, own) in enumerate(zip(patches, dofs, strict=True)):
@@ -173,37 +178,46 @@ def _held_basis(
     return np.column_stack(columns), np.concatenate(motions)
 
 
-def _free_basis(K: SparseMatrix, M: SparseMatrix, nodes: Array, count: int) -> Array:
+def _free_basis(K: SparseMatrix, M: SparseMatrix, nodes: Array, count: int, limit: float) -> Array:
     """Return the lowest modes of the free body, orthogonal to its rigid motions, shape (3 n, count)."""
     R = rigid_displacements(nodes, np.mean(nodes, axis=0))
     stiff, heavy = float(K.diagonal().max()), float(M.diagonal().max())
     shift = -1e-6 * stiff / heavy
     solve = SparseCholesky(K - shift * M, np.repeat(nodes, 3, axis=0)).solve
-    size = K.shape[0]
-    count = min(count, size - 7)
-    vectors = _find_low_eigenvectors(K, M, count + 6, shift, solve)
+    vectors = _find_low_eigenvectors(K, M, count + 6, limit, shift, solve)
+    count = vectors.shape[1] - 6
     vectors = vectors - R @ np.linalg.solve(R.T @ (M @ R), R.T @ (M @ vectors))
     squares, shapes = scipy.linalg.eigh(vectors.T @ (M @ vectors))
     deforming = vectors @ shapes[:, squares > 1e-6 * squares[-1]]
     return np.asarray(deforming[:, -count:])
 
 
-def _find_low_eigenvectors(K: SparseMatrix, M: SparseMatrix, count: int, shift: float, solve: Any) -> Array:
-    """Return eigenvectors of (K, M) next to a shift, shape (n, count); the same ones in each run.
+def _find_low_eigenvectors(
+    K: SparseMatrix, M: SparseMatrix, count: int, limit: float, shift: float, solve: Any
+) -> Array:
+    """Return eigenvectors of (K, M) next to a shift, shape (n, count or more); the same ones in each run.
 
     The iteration starts from fixed numbers, since those of equal frequencies (a square section) depend on them.
 
     Args:
         K: Stiffness.
         M: Mass.
-        count: Number of eigenvectors.
+        count: Number of eigenvectors; twice as many, and again, until they reach the limit.
+        limit: Frequency, Hz.
         shift: Square of a frequency, (rad/s)².
         solve: Solver of K - shift M.
     """
     size = K.shape[0]
     inverse = scipy.sparse.linalg.LinearOperator((size, size), matvec=solve, dtype=float)
     start = np.random.default_rng(1968).uniform(-1.0, 1.0, size)
-    return np.asarray(scipy.sparse.linalg.eigsh(K, k=count, M=M, sigma=shift, OPinv=inverse, v0=start)[1])
+    while True:
+        count = min(count, size - (2 if shift == 0.0 else 1))
+        squares, vectors = scipy.sparse.linalg.eigsh(K, k=count, M=M, sigma=shift, OPinv=inverse, v0=start)
+        if np.max(squares) > (2.0 * np.pi * limit) ** 2 or count >= size - 2:
+            return np.asarray(vectors)
+        if count > MAX_MODES:
+            _raise_faults([(f"more than {count} modes lie below {limit:g} Hz", "give a lower up_to")], "")
+        count *= 2
 
 
 def _raise_faults(faults: Sequence[tuple[str, str]], where: str) -> None:

@@ -24,7 +24,7 @@ from mb2fmu.model.flexible.beam_data import BeamProperties, BeamTheory, make_bea
 from mb2fmu.model.flexible.beam_section import BeamSection
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
-from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data
+from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_in_hertz
 from mb2fmu.model.flexible.sid_data import read_sid_data
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources import mechanics_source
@@ -206,9 +206,9 @@ class FlexibleBody:
             nodes: Shape (n, 3), m.
             interfaces: Name → numbers of its nodes, from 0. An interface whose nodes lie on a line (such as one node
                 alone) has no ``frame``, and cannot be the first one.
-            modes: Number of fixed-interface modes, fewer where the nodes between have less; each further interface adds
-                its constraint modes (up to 6).
-            up_to: Frequency limit of the modes that are kept, Hz, or text with a unit; None: all are.
+            modes: Number of fixed-interface modes, fewer where the nodes between have less, more where ``up_to`` asks
+                for them; each further interface adds its constraint modes (up to 6).
+            up_to: Frequency limit of the modes that are kept, Hz, or text with a unit: all below it; None: all are.
             damping: As of :class:`FlexibleBody`, of all modes, also of those that ``up_to`` drops.
             start: As of :class:`FlexibleBody`.
 
@@ -217,7 +217,7 @@ class FlexibleBody:
         """
         where = find_user_line()
         X = np.asarray(nodes, dtype=float)
-        reduced = reduce_finite_elements(K, M, X, interfaces, modes, where)
+        reduced = reduce_finite_elements(K, M, X, interfaces, modes, _limit_in_hertz(up_to), where)
         padding = scipy.sparse.csr_array((3 * len(interfaces), 3 * len(interfaces)))
         data = make_modal_data(
             nodes=np.vstack([X, reduced.centres]),
@@ -510,6 +510,14 @@ class FlexibleBody:
             carrier = self._origin.locatenew(f"{self._stem}_mode{k + 1}", self.q[k] * x)
             yield carrier, force * x
             yield self._origin, -force * x
+
+
+def _limit_in_hertz(up_to: float | str | None) -> float:
+    """Return a frequency limit in Hz; 0 where there is none, or none that can be read (the modal data tell)."""
+    try:
+        return 0.0 if up_to is None else read_frequency_in_hertz(up_to)
+    except ValueError:
+        return 0.0
 
 
 def _with_symbols(matrix: Array, symbols: Sequence[sm.Symbol]) -> sm.Matrix:

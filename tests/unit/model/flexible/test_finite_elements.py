@@ -139,6 +139,21 @@ def test_a_frequency_limit_drops_fast_modes():
         reduced(modes=6, up_to="1 Hz")
 
 
+@pytest.mark.parametrize("interfaces", [{}, {"root": np.arange(9)}])
+def test_all_modes_below_a_limit_are_found_whatever_their_number(interfaces):
+    """From one mode on, and from many: the same ones."""
+    few, many = (reduced(interfaces=interfaces, modes=count, up_to="3 kHz").data for count in (1, 30))
+    held = np.array([], dtype=int) if not interfaces else box()[3]
+    whole = full_frequencies(held)[0 if interfaces else 6 :] / (2.0 * np.pi)
+    assert len(few.modes) == len(many.modes) == np.sum(whole < 3000.0) > 4
+    assert few.frequencies() == pytest.approx(many.frequencies(), rel=1e-9)
+
+
+def test_a_limit_that_no_mode_reaches_is_told():
+    with pytest.raises(ModelError, match=r"modes lie below 1e[+]12 Hz"):
+        reduced(modes=30, up_to=1e12)
+
+
 def test_a_part_that_hangs_on_nothing_is_told():
     """Two boxes beside each other in one pair of matrices, and the root is one's."""
     K, M, nodes, root, _ = box()
