@@ -21,8 +21,6 @@ LENGTH, WIDTH, HEIGHT, PLATE = 20.0, 0.40, 0.55, 0.010
 """Of the boom, a box girder, and the thickness of its plates, m."""
 LUG = 6.0
 """Distance of the cylinder's upper pin from the boom's foot, m."""
-PIECES = 10
-"""Number of pieces of the boom that are drawn."""
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 220" font-family="serif" font-size="15">
 <rect width="320" height="220" fill="white"/>
@@ -128,7 +126,7 @@ def _boom() -> FlexibleBody:
         section=section,
         modes={"bending_z": 2, "bending_y": 1},
         damping=0.01,
-        stations=[LUG, *((i + 0.5) / PIECES * LENGTH for i in range(PIECES))],
+        stations=[LUG],
         start=ETA,
     )
 
@@ -136,13 +134,10 @@ def _boom() -> FlexibleBody:
 def _draw(
     model: Model, column: me.RigidBody, boom: FlexibleBody, hanging: me.ReferenceFrame, load: me.Particle
 ) -> None:
-    """Column, the pieces of the boom, each with its section's frame, rope and load."""
+    """Column, boom, rope and load."""
     model.visual(column, Box(3.6, 2.4, 1.6), at=-1.2 * column.z, color="#8a94a3")
     model.visual(column, Cylinder(1.0, 0.6), at=-2.3 * column.z, along=column.z, color="#5b6470")
-    for i in range(PIECES):
-        node = boom.node_near(((i + 0.5) / PIECES * LENGTH, 0.0, 0.0))
-        piece = Box(LENGTH / PIECES, WIDTH, HEIGHT)
-        model.visual(boom.frame(node), piece, at=boom.point(node), color="#d9a400")
+    boom.draw(model, box=(WIDTH, HEIGHT), color="#d9a400")
     model.link(hanging, boom.point(-1), load.masscenter, radius=0.04, color="#333333")
     model.visual(load, Sphere(0.6), color="#b0533c")
     model.trace(load.masscenter)

@@ -14,15 +14,13 @@ Source: W. J. Book, Recursive Lagrangian Dynamics of Flexible Manipulator Arms, 
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import BeamSection, Box, Cylinder, FlexibleBody, Model, Sphere
+from mb2fmu import BeamSection, Cylinder, FlexibleBody, Model, Sphere
 
 JOINTS = ("waist", "shoulder", "elbow")
 LENGTHS = {"upper_arm": 1.2, "forearm": 1.0}
 """Of the links, m."""
 SIZES = {"upper_arm": 0.030, "forearm": 0.022}
 """Edges of the links' square sections, m."""
-PIECES = 6
-"""Number of pieces of a link that are drawn."""
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 200" font-family="serif" font-size="15">
 <rect width="320" height="200" fill="white"/>
@@ -112,28 +110,25 @@ def flexible_robot_arm() -> Model:
 
 def _link(name: str) -> FlexibleBody:
     """A link of aluminium with its first bending mode in each plane, held at its root as a joint holds it."""
-    size, length = SIZES[name], LENGTHS[name]
+    size = SIZES[name]
     return FlexibleBody.beam(
         name,
-        length=length,
+        length=LENGTHS[name],
         E=70e9,
         rho=2700.0,
         section=BeamSection.rectangle(width=size, height=size),
         modes={"bending_y": 1, "bending_z": 1},
         foreshortening=False,  # the arm turns much slower than its links swing
         damping=0.01,
-        stations=[(i + 0.5) / PIECES * length for i in range(PIECES)],
     )
 
 
 def _draw(model: Model, column: me.RigidBody, upper: FlexibleBody, fore: FlexibleBody, payload: me.Particle) -> None:
-    """Column, the pieces of the links, each with its section's frame, joints and payload."""
+    """Column, links, joints and payload."""
     model.visual(column, Cylinder(0.06, 0.5), at=-0.25 * column.z, along=column.z, color="#8a94a3")
     for link, color in ((upper, "#1f77b4"), (fore, "#2ca02c")):
-        size, length = SIZES[link.name], LENGTHS[link.name]
-        for i in range(PIECES):
-            node = link.node_near(((i + 0.5) / PIECES * length, 0.0, 0.0))
-            model.visual(link.frame(node), Box(length / PIECES, size, size), at=link.point(node), color=color)
+        size = SIZES[link.name]
+        link.draw(model, box=(size, size), color=color)
         hub = Cylinder(1.2 * size, 2.4 * size)
         model.visual(link.frame(), hub, at=link.point(), along=link.frame().y, color="#5b6470")
     model.visual(payload, Sphere(0.05), color="#ff7f0e")

@@ -13,10 +13,7 @@ Source: T. R. Kane, R. R. Ryan, A. K. Banerjee, Dynamics of a Cantilever Beam At
 import sympy as sm
 import sympy.physics.mechanics as me
 
-from mb2fmu import BeamSection, Box, Cylinder, FlexibleBody, Model
-
-PIECES = tuple((k + 0.5) / 8 for k in range(8))
-"""Distances in m from the root, of the middles of the pieces that are drawn."""
+from mb2fmu import BeamSection, Cylinder, FlexibleBody, Model
 
 DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 170" font-family="serif" font-size="15">
 <rect width="300" height="170" fill="white"/>
@@ -51,7 +48,6 @@ def rotating_blade() -> Model:
         section=BeamSection.rectangle(width=0.04, height=0.005),
         modes={"bending_z": 2, "bending_y": 1},
         damping=0.005,
-        stations=PIECES,
     )
     system = me.System.from_newtonian(ground)
     N = system.frame
@@ -80,9 +76,7 @@ def rotating_blade() -> Model:
     model.output_velocity("tip_velocity", tip)
     model.output_total_energy()
     model.visual(hub, Cylinder(0.05, 0.1), along=hub.z)
-    for x in PIECES:  # each turns with its section, so that the picture bends
-        node = blade.node_near((x, 0.0, 0.0))
-        model.visual(blade.frame(node), Box(1.0 / len(PIECES), 0.04, 0.005), at=blade.point(node), color="#1f77b4")
+    blade.draw(model, box=(0.04, 0.005), color="#1f77b4")
     model.trace(tip)
     model.experiment(stop=2.0, step=0.01, tolerance=1e-7, signals={tau: 6 * sm.sin(sm.pi * t / 2) ** 2})
     return model

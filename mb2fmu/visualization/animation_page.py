@@ -267,6 +267,7 @@ def _form_static_data(drawing: Drawing) -> dict[str, Any]:
                 "opacity": solid.opacity,
                 "role": solid.role,
                 "mesh": solid.mesh,
+                **({"modes": list(solid.modes), "bend": solid.bend} if solid.modes else {}),
             }
             for solid in drawing.solids
         ],

@@ -24,6 +24,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.visualization.scene.bent_meshes import bent_vertices
 from mb2fmu.visualization.scene.drawing import TRAVEL_RATIO, anchor_positions, is_motion_of_balls_only
 from mb2fmu.visualization.scene.drawing_records import (
     AnchorPoint,
@@ -375,7 +376,7 @@ def _paint_solid(
             _paint_box(canvas, solid, centre, R)
         case _:
             mesh = decimate_mesh(meshes[solid.mesh], _FACES)
-            vertices = centre + solid.sizes[0] * mesh.vertices.astype(np.float64) @ R.T
+            vertices = centre + bent_vertices(solid, mesh, poses, row) @ R.T
             _paint_mesh(canvas, solid, centre, vertices, mesh.faces.astype(np.intp))
 
 

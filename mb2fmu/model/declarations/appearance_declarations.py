@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
@@ -164,7 +166,36 @@ class HiddenBody:
     where: str = field(default="", compare=False)
 
 
-AppearanceItem = VisualShape | PointTrace | LoadArrow | HiddenBody
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BendingShape:
+    """Triangles of a body whose vertices move by modes.
+
+    Attributes:
+        body: The rigid body whose frame they are fixed in at rest.
+        origin: Of this frame.
+        carriers: Points whose distances from the origin along the frame's x axis are the modal coordinates, m.
+        vertices: Shape (n, 3), m.
+        faces: Indices of vertices, shape (f, 3).
+        shapes: Displacements of the vertices by each mode, shape (m, n, 3).
+        scale: Factor of the displacements.
+        color: ``#rrggbb``; empty: the body's own.
+        opacity: 0 … 1.
+        where: ``file:line``.
+    """
+
+    body: Any
+    origin: Point
+    carriers: tuple[Point, ...]
+    vertices: npt.NDArray[np.float64]
+    faces: npt.NDArray[np.int_]
+    shapes: npt.NDArray[np.float64]
+    scale: float = 1.0
+    color: str = ""
+    opacity: float = 1.0
+    where: str = ""
+
+
+AppearanceItem = VisualShape | PointTrace | LoadArrow | HiddenBody | BendingShape
 
 
 def appearance_item_faults(look: AppearanceItem, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
@@ -182,6 +213,8 @@ def appearance_item_faults(look: AppearanceItem, parameters: frozenset[sm.Symbol
         yield f"there is no color {look.color!r}", "write it as #rrggbb, as in #1f77b4"
     if isinstance(look, PointTrace) and not isinstance(look.point, Point):
         yield f"a {type(look.point).__name__} cannot be traced", "give a Point"
+    if isinstance(look, BendingShape) and not (0 < look.opacity <= 1 and 0 < look.scale < math.inf):
+        yield f"displacements of {look.body.name} cannot be drawn", "give a scale above 0, an opacity above 0, up to 1"
     if isinstance(look, LoadArrow) and look.scale is not None and not look.scale > 0:
         yield f"an arrow cannot have the scale {look.scale}", "give the m per N, > 0"
     if isinstance(look, VisualShape):

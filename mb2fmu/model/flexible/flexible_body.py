@@ -20,8 +20,10 @@ from sympy.physics.mechanics import Inertia, Particle, Point, ReferenceFrame, Ri
 from sympy.physics.vector import Vector, dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.declarations.appearance_declarations import BendingShape
 from mb2fmu.model.flexible.beam_data import BeamProperties, BeamTheory, make_beam_data
 from mb2fmu.model.flexible.beam_section import BeamSection
+from mb2fmu.model.flexible.bending_surface import mesh_surface, section_outline, tube_surface
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
 from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_in_hertz
@@ -372,6 +374,57 @@ class FlexibleBody:
         system.add_speeds(*self.u)
         system.add_kdes(*self.kinematic_equations)
         system.add_loads(*self.loads)
+
+    def draw(
+        self,
+        model: Model,
+        *,
+        faces: Any = None,
+        radius: float | None = None,
+        box: tuple[float, float] | None = None,
+        scale: float = 1.0,
+        color: str = "",
+        opacity: float = 1.0,
+    ) -> None:
+        """Draw the body as it bends: the triangles of a mesh, or a tube along the nodes of a beam.
+
+        Displacements are those of first order, without a beam's foreshortening.
+
+        Args:
+            model: That the body is added to.
+            faces: Numbers of the nodes of each triangle, shape (f, 3).
+            radius: Of a round tube, m.
+            box: Edges of a rectangular tube, m, as width and height of the section.
+            scale: By how much pictures enlarge the elastic displacements.
+            color: ``#rrggbb``.
+            opacity: 0 … 1.
+
+        Raises:
+            ModelError: If faces are no triangles of the nodes.
+        """
+        where = find_user_line()
+        if sum(given is not None for given in (faces, radius, box)) != 1:
+            fault = Fault("one of faces, radius and box says what is drawn", where, "give one of them")
+            raise ModelError("the flexible body cannot be drawn:", [fault])
+        if faces is None:
+            vertices, triangles, shapes = tube_surface(self.data, section_outline(radius, box))
+        else:
+            vertices, triangles, shapes = mesh_surface(self.data, faces, where)
+        carriers = tuple(self.loads[2 * k][0] for k in range(len(self.q)))
+        model.looks.append(
+            BendingShape(
+                body=self.body,
+                origin=self._origin,
+                carriers=carriers,
+                vertices=vertices,
+                faces=triangles,
+                shapes=shapes,
+                scale=scale,
+                color=color,
+                opacity=opacity,
+                where=where,
+            )
+        )
 
     @cached_property
     def strain_energy(self) -> sm.Expr:

@@ -222,7 +222,7 @@ class _DrawingBuilder:
             self._pose(body.point, body.frame)
         self.unit = self._unit()
         self.named_bodies = {body.name for body in self.bodies}
-        named = [*dict.fromkeys([body.name for body in self.bodies] + [shape.body for shape in scene.shapes])]
+        named = [*dict.fromkeys([body.name for body in self.bodies] + _dressed_bodies(scene))]
         self.colors = {name: BODY_COLOURS[i % len(BODY_COLOURS)] for i, name in enumerate(named)}
         self.scales = self._arrow_scales()
 
@@ -293,8 +293,8 @@ class _DrawingBuilder:
 
     def _solids_and_lines(self) -> tuple[list[DrawnSolid], list[DrawnLine]]:
         """Return shapes, bodies and rods as solids, and the links that change their length as lines."""
-        dressed = {shape.body for shape in self.scene.shapes}
-        solids = [*self._shapes(), *self._bodies(dressed)]
+        dressed = set(_dressed_bodies(self.scene))
+        solids = [*self._shapes(), *self._bendings(), *self._bodies(dressed)]
         lines: list[DrawnLine] = []
         dressed_frames = {body.frame for body in self.bodies if body.name in dressed and body.frame}
         dressed_frames |= {shape.frame for shape in self.scene.shapes if shape.body not in self.named_bodies}
@@ -370,6 +370,23 @@ class _DrawingBuilder:
             )
             place = AnchorPoint(anchor.pose, _to_triple(np.array(anchor.local) + self._vector(shape.offset)))
             yield DrawnSolid(shape.kind, sizes, place, turn, color, shape.opacity, "shape", shape.mesh)
+
+    def _bendings(self) -> Iterator[DrawnSolid]:
+        """Draw the surfaces of flexible bodies, each with the poses that are its modal coordinates away."""
+        for bending in self.scene.bendings:
+            pose = self._pose(bending.point, bending.frame)
+            yield DrawnSolid(
+                kind="mesh",
+                sizes=(1.0,),
+                anchor=AnchorPoint(pose, (0.0, 0.0, 0.0)),
+                turn=(1.0, 0.0, 0.0, 0.0),
+                color=bending.color or self.colors[bending.body],
+                opacity=bending.opacity,
+                role="shape",
+                mesh=bending.mesh,
+                modes=tuple(self._pose(carrier, bending.frame) for carrier in bending.carriers),
+                bend=bending.scale,
+            )
 
     def _bodies(self, dressed: set[str]) -> Iterator[DrawnSolid]:
         """Draw mass centre and inertia of each body that has no shape."""
@@ -491,6 +508,11 @@ class _DrawingBuilder:
             track = anchor_positions(poses, solid.anchor) @ axes.T
             low, high = np.minimum(low, track.min(axis=0) - reach), np.maximum(high, track.max(axis=0) + reach)
         return (low + high) / 2 @ axes, np.maximum(high - low, 1e-9)
+
+
+def _dressed_bodies(scene: Scene) -> list[str]:
+    """Return the names of what has shapes or surfaces of its own, in order of declaration."""
+    return [shape.body for shape in scene.shapes] + [bending.body for bending in scene.bendings]
 
 
 def anchor_positions(poses: PoseSeries, anchor: AnchorPoint) -> Floats:

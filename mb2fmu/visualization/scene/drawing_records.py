@@ -40,6 +40,8 @@ class DrawnSolid:
         opacity: 0 … 1.
         role: Why it is drawn.
         mesh: Index among the meshes, or -1.
+        modes: Of a surface that bends: poses that are its modal coordinates away from the anchor's, along its x axis.
+        bend: Factor of the displacements.
     """
 
     kind: ShapeKind
@@ -50,6 +52,8 @@ class DrawnSolid:
     opacity: float
     role: SolidRole
     mesh: int = -1
+    modes: tuple[int, ...] = ()
+    bend: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

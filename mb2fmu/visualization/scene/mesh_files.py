@@ -33,30 +33,40 @@ class TriangleMesh:
     Attributes:
         vertices: In the file's unit, shape (n, 3).
         faces: Indices of vertices, counter-clockwise seen from outside, shape (m, 3).
+        shapes: Displacements of the vertices by modes, shape (k, n, 3); None of a surface that does not bend.
     """
 
     vertices: npt.NDArray[np.float32]
     faces: npt.NDArray[np.uint32]
+    shapes: npt.NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         if self.vertices.ndim != 2 or self.vertices.shape[1:] != (3,) or self.faces.shape[1:] != (3,):
             raise ValueError(f"vertices {self.vertices.shape}, faces {self.faces.shape}")
         if self.faces.size and int(self.faces.max()) >= len(self.vertices):
             raise ValueError("a face has a vertex that is not there")
+        if self.shapes is not None and self.shapes.shape[1:] != self.vertices.shape:
+            raise ValueError(f"vertices {self.vertices.shape}, shapes {self.shapes.shape}")
 
     def to_record(self) -> dict[str, str]:
         """Return a record for JSON: base64 of little-endian float32 and uint32."""
-        return {
+        record = {
             "vertices": base64.b64encode(self.vertices.astype("<f4").tobytes()).decode(),
             "faces": base64.b64encode(self.faces.astype("<u4").tobytes()).decode(),
         }
+        if self.shapes is not None:
+            record["shapes"] = base64.b64encode(self.shapes.astype("<f4").tobytes()).decode()
+        return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> TriangleMesh:
         """Return the triangles of :meth:`to_record`."""
         vertices = np.frombuffer(base64.b64decode(record["vertices"]), dtype="<f4").reshape(-1, 3)
         faces = np.frombuffer(base64.b64decode(record["faces"]), dtype="<u4").reshape(-1, 3)
-        return cls(vertices, faces)
+        if "shapes" not in record:
+            return cls(vertices, faces)
+        shapes = np.frombuffer(base64.b64decode(record["shapes"]), dtype="<f4").reshape(-1, *vertices.shape)
+        return cls(vertices, faces, shapes)
 
 
 def read_triangle_mesh(
@@ -188,7 +198,8 @@ def decimate_mesh(mesh: TriangleMesh, most: int) -> TriangleMesh:
         whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
         kept = faces[whole]
         _, once = np.unique(_number_rows(kept, len(first)), return_index=True)
-        result = TriangleMesh(mesh.vertices[first], kept[once].astype(np.uint32))
+        shapes = None if mesh.shapes is None else mesh.shapes[:, first]
+        result = TriangleMesh(mesh.vertices[first], kept[once].astype(np.uint32), shapes)
         if len(result.faces) <= most:
             break
     return result

@@ -78,6 +78,30 @@ class SceneShape:
 
 
 @dataclass(frozen=True, slots=True)
+class SceneBending:
+    """A surface that bends: vertices move by mode shapes times modal coordinates.
+
+    Attributes:
+        body: Name of what it belongs to.
+        point, frame: What it moves with.
+        carriers: Points whose distances from ``point`` along the frame's x axis are the modal coordinates, m.
+        mesh: Index among the meshes.
+        scale: Factor of the displacements.
+        color: ``#rrggbb`` or empty.
+        opacity: 0 … 1.
+    """
+
+    body: str
+    point: int
+    frame: int
+    carriers: tuple[int, ...]
+    mesh: int
+    scale: float
+    color: str
+    opacity: float
+
+
+@dataclass(frozen=True, slots=True)
 class SceneLine:
     """A line through points; a ``rod`` is fixed in ``frame``."""
 
@@ -148,6 +172,7 @@ class Scene:
         stop, step, tolerance: Of the default experiment, s.
         bodies, shapes, links, joints, traces, arrows: What there is to be seen.
         touches: Contacts, latches and frictions.
+        bendings: Surfaces of flexible bodies.
         meshes: Triangles of the shapes that come from files.
         program: Entry points ``points`` (x, y, z of each, m), ``rotations`` (N_C_B of each frame row by row),
             ``vectors`` (components in N of each arrow), ``sizes`` (of parameters alone), ``gravity`` (direction, empty
@@ -172,6 +197,7 @@ class Scene:
     traces: tuple[SceneTrace, ...] = ()
     arrows: tuple[SceneArrow, ...] = ()
     touches: tuple[SceneContact, ...] = ()
+    bendings: tuple[SceneBending, ...] = ()
     meshes: tuple[TriangleMesh, ...] = ()
     program: Program = field(repr=False)
     notes: tuple[str, ...] = ()
@@ -181,8 +207,8 @@ class Scene:
         record: dict[str, Any] = {"version": SCENE_VERSION}
         for item in fields(self):
             value = getattr(self, item.name)
-            if item.name == "notes" or (item.name == "touches" and not value):
-                continue  # scenes without touches are as they were before there were any
+            if item.name == "notes" or (item.name in _OPTIONAL and not value):
+                continue  # scenes without such parts are as they were before there were any
             if item.name == "program":
                 record[item.name] = program_to_record(value)
             elif item.name == "meshes":
@@ -224,7 +250,11 @@ _RECORD_TYPES: Mapping[str, type] = {
     "traces": SceneTrace,
     "arrows": SceneArrow,
     "touches": SceneContact,
+    "bendings": SceneBending,
 }
+
+_OPTIONAL = ("touches", "bendings")
+"""Parts that a scene's JSON leaves out where there are none."""
 
 
 def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,7 +265,7 @@ def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     for name, kind in _RECORD_TYPES.items():
         values[name] = tuple(
             kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in part.items()})
-            for part in (record.get(name, []) if name == "touches" else record[name])
+            for part in (record.get(name, []) if name in _OPTIONAL else record[name])
         )
     values["meshes"] = tuple(TriangleMesh.from_record(mesh) for mesh in record["meshes"])
     values["program"] = program_from_record(record["program"])
@@ -262,6 +292,7 @@ def _check_scene(scene: Scene) -> None:
     for shape in scene.shapes:
         used += [(shape.point, points), (shape.frame, frames), (shape.offset + 2, sizes), (shape.along + 2, sizes)]
         used += [(index, sizes) for index in shape.sizes] + [(max(shape.mesh, 0), max(len(scene.meshes), 1))]
+    used += _bending_references(scene, points, frames)
     used += [(index, points) for link in scene.links for index in link.points]
     used += [(link.frame, frames) for link in scene.links]
     used += [(joint.point, points) for joint in scene.joints] + [(trace.point, points) for trace in scene.traces]
@@ -277,6 +308,22 @@ def _check_scene(scene: Scene) -> None:
         raise ValueError("its variables are not those of its program")
     if len(layout.parameters) != len(scene.parameters) or entries["signals"] != len(scene.inputs):
         raise ValueError("its parameters or signals are not those of its program")
+
+
+def _bending_references(scene: Scene, points: int, frames: int) -> list[tuple[int, int]]:
+    """Return (index, number of what it counts) of surfaces that bend.
+
+    Raises:
+        ValueError: If one has not as many shapes as modal coordinates.
+    """
+    used: list[tuple[int, int]] = []
+    for bending in scene.bendings:
+        used += [(bending.point, points), (bending.frame, frames), (bending.mesh, len(scene.meshes))]
+        used += [(index, points) for index in bending.carriers]
+        shapes = scene.meshes[bending.mesh].shapes
+        if shapes is None or len(shapes) != len(bending.carriers):
+            raise ValueError("a surface does not bend by its modes")
+    return used
 
 
 MAX_EXPERIMENT_STEPS = 10_000_000

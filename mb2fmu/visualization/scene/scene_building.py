@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 import sympy as sm
 
 from mb2fmu.compiler.lowering import AuxiliaryProgramBuilder
@@ -14,7 +15,7 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
 from mb2fmu.mechanics.formulations.projected_loads import decompose_load, express_in_inertial_frame
-from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, DrawnLoad
+from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, DrawnBending, DrawnLoad
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
@@ -24,6 +25,7 @@ from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 from mb2fmu.visualization.scene.scene import (
     Scene,
     SceneArrow,
+    SceneBending,
     SceneBody,
     SceneJoint,
     SceneLine,
@@ -56,7 +58,7 @@ def build_scene(
         mechanism = replace(mechanism, frames=scenery.frames, points=scenery.points)
     describer = _SceneBuilder(mechanism, equations, scenery, dict(meshes or {}))
     scene = describer.scene()
-    return scene if scene.bodies or scene.shapes or scene.traces else None
+    return scene if scene.bodies or scene.shapes or scene.bendings or scene.traces else None
 
 
 class _SceneBuilder:
@@ -95,6 +97,7 @@ class _SceneBuilder:
         for i in located:
             self.points[i] = len(self.points)
         bodies, shapes = tuple(self._bodies()), tuple(self._shapes())
+        bendings = tuple(self._bendings())
         links, joints = tuple(self._links()), tuple(self._joints())
         traces, arrows = tuple(self._traces()), tuple(self._arrows())
         states, inputs, parameters = list_scene_variables(d, self.equations)
@@ -117,7 +120,11 @@ class _SceneBuilder:
             traces=traces,
             arrows=arrows,
             touches=tuple(touches),
-            meshes=tuple(self.meshes[path] for path in self.used_meshes),
+            bendings=bendings,
+            meshes=(
+                *(self.meshes[path] for path in self.used_meshes),
+                *(_bending_mesh(bending) for bending in self.scenery.bendings),
+            ),
             program=self._program(located),
         )
 
@@ -192,6 +199,20 @@ class _SceneBuilder:
         if faults:
             raise FormulationError("the mechanism cannot be drawn:", faults)
 
+    def _bendings(self) -> Iterator[SceneBending]:
+        """Yield the surfaces of flexible bodies; their meshes stand behind those of the shapes."""
+        for index, bending in enumerate(self.scenery.bendings, len(self.used_meshes)):
+            yield SceneBending(
+                body=bending.body,
+                point=self.points[bending.point],
+                frame=self._frame(bending.frame),
+                carriers=tuple(self.points[carrier] for carrier in bending.carriers),
+                mesh=index,
+                scale=float(bending.scale),
+                color=bending.color,
+                opacity=bending.opacity,
+            )
+
     def _links(self) -> Iterator[SceneLine]:
         """Yield rods between located points, and lines along pathways."""
         m = self.mechanism
@@ -247,6 +268,13 @@ class _SceneBuilder:
         """Return plain expressions of time, one per input."""
         d = self.mechanism.declared
         return [(i.name, sm.sympify(d.experiment.signals.get(i.symbol, i.start))) for i in d.inputs]
+
+
+def _bending_mesh(bending: DrawnBending) -> TriangleMesh:
+    """Return the triangles of a surface that bends, in the precision of pages."""
+    return TriangleMesh(
+        bending.vertices.astype(np.float32), bending.faces.astype(np.uint32), bending.shapes.astype(np.float32)
+    )
 
 
 SceneVariables = tuple[SceneVariable, ...]

@@ -94,6 +94,14 @@
       const geometry = new THREE.BufferGeometry();
       geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(bytesOf(mesh.vertices)), 3));
       geometry.setIndex(new THREE.BufferAttribute(new Uint32Array(bytesOf(mesh.faces)), 1));
+      if (mesh.shapes) {
+        const all = new Float32Array(bytesOf(mesh.shapes));
+        const size = all.length / solid.modes.length;
+        geometry.morphAttributes.position = solid.modes.map(
+          (_, k) => new THREE.BufferAttribute(all.subarray(k * size, (k + 1) * size), 3),
+        );
+        geometry.morphTargetsRelative = true;
+      }
       const flat = geometry.toNonIndexed().scale(a, a, a);
       flat.computeVertexNormals();
       return flat;
@@ -118,6 +126,7 @@
       still.add(axes);
       all.add(still);
       const ground = { group: still, axes };
+      const bent = [];
       for (const solid of data.solids) {
         if (pale && solid.pose === GROUND) continue;
         const see = pale ? 0.3 * solid.opacity : solid.opacity;
@@ -126,13 +135,17 @@
         const mesh = new THREE.Mesh(this.geometry(solid), material);
         mesh.castShadow = !pale && see > 0.5;
         mesh.userData.solid = solid;
+        if (solid.modes) {
+          mesh.frustumCulled = false;
+          bent.push(mesh);
+        }
         mesh.position.fromArray(solid.local);
         const [w, x, y, z] = solid.turn;
         mesh.quaternion.set(x, y, z, w);
         (solid.pose === GROUND ? ground : groups[solid.pose]).group.add(mesh);
       }
       this.world.add(all);
-      return { poses, groups, ground, all };
+      return { poses, groups, ground, bent, all };
     }
 
     /** The ghost's poses, its difference from what was computed with it so many times larger. */
@@ -152,6 +165,17 @@
         q.set(between(c[4], i, share), between(c[5], i, share), between(c[6], i, share), between(c[3], i, share));
         group.quaternion.copy(q.normalize());
         group.updateMatrix();
+      });
+      figure.bent.forEach((mesh) => this.bend(figure, mesh));
+    }
+
+    /** A surface by its modal coordinates: how far poses are from its own, along its x axis. */
+    bend({ groups }, mesh) {
+      const { pose, modes, bend } = mesh.userData.solid;
+      const { position, quaternion } = groups[pose].group;
+      const axis = new this.THREE.Vector3(1, 0, 0).applyQuaternion(quaternion);
+      modes.forEach((k, mode) => {
+        mesh.morphTargetInfluences[mode] = bend * groups[k].group.position.clone().sub(position).dot(axis);
       });
     }
 

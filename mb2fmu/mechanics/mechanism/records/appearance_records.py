@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
@@ -43,6 +45,35 @@ class DrawnShape:
     color: str
     opacity: float
     where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DrawnBending:
+    """Triangles whose vertices move by modes.
+
+    Attributes:
+        body: Name of the body.
+        point: Number of its frame's origin.
+        frame: Number of the frame.
+        carriers: Numbers of the points whose distances from the origin along x are the modal coordinates.
+        vertices: Shape (n, 3), m.
+        faces: Shape (f, 3).
+        shapes: Displacements of the vertices by each mode, shape (m, n, 3).
+        scale: Factor of the displacements.
+        color: ``#rrggbb`` or empty.
+        opacity: 0 … 1.
+    """
+
+    body: str
+    point: int
+    frame: int
+    carriers: tuple[int, ...]
+    vertices: npt.NDArray[np.float64]
+    faces: npt.NDArray[np.int_]
+    shapes: npt.NDArray[np.float64]
+    scale: float
+    color: str
+    opacity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +145,7 @@ class AppearanceRecords:
         frames, points: Where the mechanism has none of its own (a Lagrangian alone); otherwise empty.
         notes: What cannot be drawn, one sentence each.
         hidden_bodies: Names of bodies that are not shown by their mass centre and inertia.
+        bendings: Surfaces of flexible bodies.
     """
 
     shapes: tuple[DrawnShape, ...] = ()
@@ -125,3 +157,4 @@ class AppearanceRecords:
     points: tuple[KinematicPoint, ...] = ()
     notes: tuple[str, ...] = ()
     hidden_bodies: tuple[str, ...] = ()
+    bendings: tuple[DrawnBending, ...] = ()

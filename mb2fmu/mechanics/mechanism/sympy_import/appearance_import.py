@@ -12,6 +12,7 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.records.appearance_records import (
     AppearanceRecords,
+    DrawnBending,
     DrawnJoint,
     DrawnLoad,
     DrawnShape,
@@ -22,6 +23,7 @@ from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Vec
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.model.declarations.appearance_declarations import (
     AppearanceItem,
+    BendingShape,
     HiddenBody,
     LoadArrow,
     Mesh,
@@ -31,7 +33,7 @@ from mb2fmu.model.declarations.appearance_declarations import (
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources import mechanics_source
 
-AppearanceKind = TypeVar("AppearanceKind", VisualShape, PointTrace, LoadArrow)
+AppearanceKind = TypeVar("AppearanceKind", VisualShape, PointTrace, LoadArrow, BendingShape)
 
 
 class AppearanceImportState(Protocol):
@@ -52,6 +54,8 @@ def list_appearance_points(definition: ModelDefinition) -> Iterator[Point]:
             yield item.point
         elif isinstance(item, LoadArrow) and isinstance(item.load[0] if isinstance(item.load, tuple) else None, Point):
             yield item.load[0]
+        elif isinstance(item, BendingShape):
+            yield from (item.origin, *item.carriers)
         elif isinstance(item, VisualShape):
             if isinstance(item.at, Point):
                 yield item.at
@@ -81,6 +85,7 @@ def read_appearance(
         traces=tuple(_read_each(definition.looks, PointTrace, lambda t: _read_trace(t, reader), faults)),
         arrows=tuple(_read_each(definition.looks, LoadArrow, lambda a: _read_arrow(a, reader, load_of), faults)),
         joints=tuple(_read_joints(definition, reader)),
+        bendings=tuple(_read_each(definition.looks, BendingShape, lambda b: _read_bending(b, reader), faults)),
         hidden_bodies=tuple(str(item.body.name) for item in definition.looks if isinstance(item, HiddenBody)),
     )
     if faults:
@@ -148,6 +153,22 @@ def _fixed_components(vector: Vector, frame: int, reader: AppearanceImportState,
             f"{vector} is not fixed in the body that it belongs to", "write it along the axes of its frame"
         )
     return terms[0][1]
+
+
+def _read_bending(shape: BendingShape, reader: AppearanceImportState) -> DrawnBending:
+    """Read a surface that bends."""
+    return DrawnBending(
+        body=str(shape.body.name),
+        point=_point_number(shape.origin, reader),
+        frame=reader.frame_of[shape.body.frame],
+        carriers=tuple(_point_number(carrier, reader) for carrier in shape.carriers),
+        vertices=shape.vertices,
+        faces=shape.faces,
+        shapes=shape.shapes,
+        scale=shape.scale,
+        color=shape.color,
+        opacity=shape.opacity,
+    )
 
 
 def _read_trace(trace: PointTrace, reader: AppearanceImportState) -> TracedPoint:
