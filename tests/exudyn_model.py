@@ -69,8 +69,8 @@ class ExudynSystem:
     def add_weight(self, elements: FiniteElements, acceleration: float) -> None:
         """Add the weight along -y, at a marker whose displacement is that of the mass centre.
 
-        Exudyn's own ``LoadMassProportional`` gives another motion than these forces (version 1.13: its moment has the
-        undeformed body's arm).
+        Exudyn's own ``LoadMassProportional`` gives another motion than these forces (version 1.13: perhaps its
+        moment has the undeformed body's arm).
         """
         shares = np.asarray(elements.M[0::3, 0::3].sum(axis=1)).ravel()
         marker = MarkerSuperElementPosition(
