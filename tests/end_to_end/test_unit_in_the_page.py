@@ -130,7 +130,7 @@ def test_the_page_has_the_numbers_of_the_native_unit(built, browser: str, tmp_pa
     rows = np.array(told["rows"])
     for column, name in enumerate(live.signals):
         np.testing.assert_array_equal(rows[:, column], native[name], err_msg=name)
-    if built.interface.of("mode"):
+    if built.interface.variables_from_sources("mode"):
         assert EVENTS[built.derivation.definition.name](native), "nothing happened: the comparison shows nothing"
     poses = np.array(told["poses"])
     drawn = native.drawing().poses

@@ -102,7 +102,7 @@ def test_the_shortest_of_several_ways_leaves_no_trace_of_the_others(b):
     def long() -> int:
         return b.sub(b.mul(b.add(x, y), b.constant(7.0)), b.unary(Op.SQRT, b.constant(5.0)))
 
-    assert b.shortest([long, lambda: b.add(square, y)]) == count
+    assert b.build_smallest_alternative([long, lambda: b.add(square, y)]) == count
     assert len(b) == count + 1
     assert b.value(b.constant(7.0)) == 7.0
     assert evaluated(b, long()) == 7.0 * (2.0 + 3.0) - math.sqrt(5.0)

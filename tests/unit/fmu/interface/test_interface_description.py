@@ -50,9 +50,9 @@ def test_dependent_speeds_are_calculated_and_no_states():
     interface, _ = described(constrained_point)
     speed = interface.named("u2")
     assert (speed.initial, speed.start, speed.source) == ("calculated", None, "dependent_speeds")
-    assert [v.name for v in interface.of("state")] == ["q1", "q2", "u1", "z"]
+    assert [v.name for v in interface.variables_from_sources("state")] == ["q1", "q2", "u1", "z"]
     assert interface.named("der(u2)").derivative_of is None
-    assert {v.name: v.derivative_of for v in interface.of("rhs")} == {
+    assert {v.name: v.derivative_of for v in interface.variables_from_sources("rhs")} == {
         f"der({name})": name for name in ("q1", "q2", "u1", "z")
     }
 
@@ -70,7 +70,7 @@ def test_units_of_derivatives_and_display_units():
 def test_sources_point_at_what_computes_them():
     """Every computed variable's label in its entry point is its own name, or its symbol's."""
     interface, program = described(constrained_point)
-    for variable in interface.of("rhs", "accelerations", "dependent_speeds", "prepare", "position"):
+    for variable in interface.variables_from_sources("rhs", "accelerations", "dependent_speeds", "prepare", "position"):
         label = program.entries[variable.source].labels[variable.index]
         assert variable.name in (label, f"der({label})")
 
@@ -113,8 +113,12 @@ def test_dependencies_agree_with_finite_differences():
     """A known that is not listed has no influence; one that is has some."""
     interface, program = described(double_pendulum)
     x, r, p = [0.7, -0.4, 0.9, 0.3], [0.2], [1.0, 0.7, 0.8, 0.6, 9.81]
-    known = [*interface.of("state"), *interface.of("input"), *interface.of("parameter")]
-    for variable in interface.of("position", "velocity", "acceleration", "rhs", "prepare"):
+    known = [
+        *interface.variables_from_sources("state"),
+        *interface.variables_from_sources("input"),
+        *interface.variables_from_sources("parameter"),
+    ]
+    for variable in interface.variables_from_sources("position", "velocity", "acceleration", "rhs", "prepare"):
         f = make_evaluator(program, variable.source, [variable.index])
         base = f(0.0, x, r, p)
         listed = {dependency.on for dependency in variable.dependencies}

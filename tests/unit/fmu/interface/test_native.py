@@ -62,7 +62,7 @@ def test_the_solver_follows_the_experiment(experiment, choice):
 
     interface, _ = described(change=change)
     solver = interface.named("solver")
-    assert solver.start == interface.solver.choice == choice
+    assert solver.start == interface.solver.solver_enumeration_value == choice
     (declared,) = (item for item in interface.types if item.name == solver.declared_type)
     assert [item.value for item in declared.items] == [row.number for row in SOLVERS]
 
@@ -95,7 +95,7 @@ def test_names_of_the_model_are_not_taken():
         return dataclasses.replace(definition, inputs=inputs, coordinates=coordinates), equations
 
     interface, _ = described(change=change)
-    assert interface.of("solver")[0].name == "solver_"
+    assert interface.variables_from_sources("solver")[0].name == "solver_"
     assert interface.types[-1].name == "Solver_"
 
 
@@ -149,8 +149,10 @@ def test_dependencies_are_what_finite_differences_find(fmi):
     by_number = {number[variable.name]: variable for variable in interface.variables}
     structure = form_structure(interface)
     known = {
-        "later": interface.of("state", "input") if fmi == "2" else interface.of("state", "input", "parameter"),
-        "start": interface.of("state", "input", "parameter"),
+        "later": interface.variables_from_sources("state", "input")
+        if fmi == "2"
+        else interface.variables_from_sources("state", "input", "parameter"),
+        "start": interface.variables_from_sources("state", "input", "parameter"),
     }
     lists = {"later": (*structure.outputs, *structure.derivatives), "start": structure.initial_unknowns}
     for when, unknowns in lists.items():
@@ -165,8 +167,8 @@ def test_derivatives_are_in_the_order_of_the_states():
     interface, _ = described(constrained_point)
     names = {variable.value_reference: variable for variable in interface.variables}
     order = [names[unknown.index].derivative_of for unknown in form_structure(interface).derivatives]
-    assert order == [variable.name for variable in interface.of("state")]
-    assert [variable.index for variable in interface.of("state")] == list(range(len(order)))
+    assert order == [variable.name for variable in interface.variables_from_sources("state")]
+    assert [variable.index for variable in interface.variables_from_sources("state")] == list(range(len(order)))
 
 
 def test_a_state_that_is_an_output_depends_on_itself():

@@ -108,7 +108,7 @@ def test_one_other_byte_in_the_unit_is_seen(folder: Path) -> None:
     write_archive(type(tree)({**tree.files, path: wrong}), folder / "Swing.fmu")
     for page in ("Swing.html", "inside.html"):
         result = call("validate", "--check-report", folder / page, folder / "Swing.fmu")
-        assert (result.exit_code, "another unit" in result.stdout) == (1, True)
+        assert (result.exit_code, "another FMU" in result.stdout) == (1, True)
 
 
 def test_a_report_of_a_failure_is_no_pass(folder: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_report_of_a_failure_is_no_pass(folder: Path) -> None:
 def test_what_cannot_be_checked_is_told(folder: Path) -> None:
     (folder / "other.html").write_text("<html><title>holidays</title></html>")
     (folder / "other.fmu").write_bytes(b"nothing")
-    with pytest.raises(PackageError, match="names no unit"):
+    with pytest.raises(PackageError, match="names no FMU"):
         publication_rules.match_report_to_fmu(folder / "other.html", folder / "Swing.fmu")
     with pytest.raises(PackageError, match="not an FMU"):
         publication_rules.match_report_to_fmu(folder / "Swing.html", folder / "other.fmu")
