@@ -245,3 +245,20 @@ def test_a_right_chaotic_unit_is_asked_while_it_is_close_to_the_reference(tmp_pa
     result = validation.validate(unit, mechanism.declared, equations, mechanism=mechanism, conformance=False)
     assert "directional derivatives" in {call.name for call in result.api_checks}
     assert {call.verdict for call in result.api_checks} == {"passed"}
+
+
+def test_a_force_without_a_value_at_the_samples_keeps_no_energy():
+    """Seen: √(1e-8 − (x − 1)²) has none away from x = 1; the comparison with NaN counted as agreement."""
+    x, u = me.dynamicsymbols("x u")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, u * N.x)
+    force = (sm.sqrt(sm.Float("1e-8") - (x - 1) ** 2) - sm.Float("1e-4")) * N.x
+    kane = me.KanesMethod(N, [x], [u], [x.diff() - u], bodies=[me.Particle("P", P, 2)], forcelist=[(P, force)])
+    model = Model("Brittle", kane)
+    model.coordinate(x, 1.0, "m")
+    model.speed(u, 0.0, "m/s")
+    derivation = pipeline.derive(model)
+    found = find_first_integrals(derivation.mechanism, derivation.equations, ())
+    assert "energy T + V" not in [quantity.name for quantity in found.quantities]
