@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class ZeroOrderHoldInputs:
-    """Time → inputs, shape (n_r,), with jumps; at a jump those before it, until :meth:`stretches` has gone past.
+    """Time → inputs, shape (n_r,), with jumps; at a jump those before, until :meth:`hold_interval_ends` is past it.
 
     Args:
         begins: When each row begins to hold, in s, increasing, shape (n,); the first holds from the start on.

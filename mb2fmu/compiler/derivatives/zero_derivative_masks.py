@@ -169,7 +169,7 @@ class _PathMasks:
 
 
 class ReverseMasks:
-    """Results that read each node; a reverse sweep calls :meth:`spread` for node after node, from the last on.
+    """Results that read each node; a reverse sweep calls :meth:`propagate_readers` for each, from the last on.
 
     Args:
         copy: Of the program into the builder that takes the masks.

@@ -138,7 +138,7 @@ class ConstrainedDynamicsSolver:
         """Return u' for several sets of generalized forces added to f; factorized once.
 
         Args:
-            nodes: Of :meth:`expressions`.
+            nodes: Of :meth:`acceleration_expressions`.
             forces: Each one node per row of M, or nothing for no added forces.
         """
         b, e, m = self._builder, self._equations, self._m
@@ -163,7 +163,7 @@ class ConstrainedDynamicsSolver:
         """Return u' of generalized forces alone, without other forces and bias; and λ where all speeds are states.
 
         Args:
-            nodes: Of :meth:`expressions`.
+            nodes: Of :meth:`acceleration_expressions`.
             columns: Generalized forces, one node per speed, for each set.
         """
         b, e, m = self._builder, self._equations, self._m

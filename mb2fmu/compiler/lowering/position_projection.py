@@ -100,7 +100,7 @@ class PositionProjection:
         ]
 
     def _closing(self, scales: Sequence[int], sizes: Sequence[int]) -> list[int]:
-        """Return the allowed residual of each row (:class:`Block`): a fraction of its largest terms."""
+        """Return the allowed residual of each row (:class:`SolveBlock`): a fraction of its largest terms."""
         b = self._builder
         whole = [b.mul(scale, size) for scale, size in zip(scales, sizes, strict=True)]
         return [

@@ -178,7 +178,7 @@ class RegularizedConstraintSystem:
         return found
 
     def regularization(self) -> list[int]:
-        """Return the part of :meth:`missing` that is small, a diagonal: ε, and 0 where the rank of S counts."""
+        """Return the small part of :meth:`regularizing_matrix`, a diagonal: ε, and 0 where the rank of S counts."""
         found: dict[int, int] = {}
         for group, system in self._parts:
             found.update(zip(group, system.regularization(), strict=True))
@@ -220,7 +220,7 @@ class _NonredundantSystem:
         return [[e if i == j else zero for j in range(len(self._added))] for i, e in enumerate(self._added)]
 
     def regularization(self) -> list[int]:
-        """Return the diagonal of :meth:`missing`."""
+        """Return the diagonal of :meth:`regularizing_matrix`."""
         return self._added
 
     def _weak(self, right: Sequence[int]) -> list[int]:

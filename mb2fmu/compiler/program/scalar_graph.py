@@ -226,7 +226,7 @@ class ScalarGraphWithSwitches(ScalarGraph):
             known[inner] = known[inner] or (otherwise if negated != (self._op[inner] == Op.LE) else holds)
 
     def unmark_switches(self, node: int) -> int:
-        """Remove the marks of :meth:`switch` from all nodes that a node needs. Returns the node."""
+        """Remove the marks of :meth:`mark_switch` from all nodes that a node needs. Returns the node."""
         stack, seen = [node], {node}
         while stack:
             last = stack.pop()
