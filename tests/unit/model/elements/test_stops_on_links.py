@@ -272,7 +272,8 @@ def test_units_strike_the_rocker_as_by_hand(known, e, way, tmp_path):
         closing = np.column_stack([f * across(x) for f, x in zip((LA, LB, LC), turns, strict=True)])
         jump = behind - before if way == "multipliers" else behind  # there the rows hold as well as they are integrated
         assert np.abs(closing @ jump).max() < 1e-12
-        assert np.abs(closing @ behind).max() < 1e-10
+        drift = 2e-10 if way == "multipliers" else 1e-12  # m/s: its rows hold as well as they are integrated
+        assert np.abs(closing @ behind).max() < drift
         side = LA * LB * np.cos(turns[0] - turns[1])
         mass, normal = np.array([[2 * LA**2, side, 0], [side, LB**2, 0], [0, 0, 0]]), np.array([0, 0, -1.0])
         whole = np.block([[mass, closing.T], [closing, np.zeros((2, 2))]])
