@@ -95,7 +95,7 @@ def test_what_goes_to_and_fro_is_not_right_with_any_phase(phase: float, told: bo
     truth, found = np.sin(200 * np.pi * times), np.sin(200 * np.pi * times + phase)
     recorded = RecordedReference(RecordedTable(["x"], times.tolist(), [[v] for v in truth.tolist()]), None, 0.0, 1.0)
     run = ShortRun(times.tolist(), [[v] for v in found.tolist()])
-    stage = SimpleNamespace(scale=lambda _variable: 1.0)
+    stage = SimpleNamespace(typical_magnitude=lambda _variable: 1.0)
     assert bool(list(_find_deviations(stage, recorded, [SimpleNamespace(name="x")], run))) is told
 
 

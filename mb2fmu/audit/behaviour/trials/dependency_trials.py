@@ -482,7 +482,7 @@ def find_undeclared_dependencies(
                     continue
                 reported.add(key)
                 message = f'changes with "{known.name}", which its dependencies leave out'
-                yield RuleViolation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
+                yield RuleViolation("dependencies.missing", message, f"{fixture.interface}, {entry.location_in_file}")
 
 
 def _list_declared_unknowns(fixture: TrialFixture, *list_names: str) -> list[DescribedUnknown]:
