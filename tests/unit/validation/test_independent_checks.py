@@ -90,7 +90,9 @@ def verdict(true: Read, used: Mechanism, motions=None, method: str = "auto") -> 
         ]
     told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
     rates = tuple((name, f"der({name})") for name in names)
-    description = SimpleNamespace(rates=rates, variables=dict.fromkeys(told, SimpleNamespace(is_double=True)))
+    description = SimpleNamespace(
+        state_derivative_pairs=rates, variables=dict.fromkeys(told, SimpleNamespace(is_double=True))
+    )
     for answer in answers.values():
         answer[0][1] = [answer[0][1][labels.index(name)] for name in told]
     return compare_fmu_with_samples(made, description, answers)
@@ -364,7 +366,7 @@ def test_what_closing_anew_is_allowed_hides_no_fault(off):
     """Sixteen times the bounds are still some 1e-11 of x': whatever is wrong in an FMU is larger."""
     made = sample_source_accelerations(*models()["four_bar"]())
     names = tuple(made.samples[0].rates["kinematics"])
-    description = SimpleNamespace(rates=tuple((name, f"der({name})") for name in names), variables={})
+    description = SimpleNamespace(state_derivative_pairs=tuple((name, f"der({name})") for name in names), variables={})
     largest = max(abs(sample.rates["kinematics"]["q1"]) for sample in made.samples)
 
     def said(wrong: float) -> IndependentChecks:

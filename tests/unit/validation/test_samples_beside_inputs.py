@@ -16,7 +16,7 @@ from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 t = me.dynamicsymbols._t
-DESCRIPTION = SimpleNamespace(rates=(("x", "der(x)"), ("v", "der(v)"), ("force", "der(force)")))
+DESCRIPTION = SimpleNamespace(state_derivative_pairs=(("x", "der(x)"), ("v", "der(v)"), ("force", "der(force)")))
 
 
 def sampled() -> Model:

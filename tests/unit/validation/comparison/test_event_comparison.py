@@ -25,7 +25,7 @@ from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 KINDS = ("CoSimulation", "ModelExchange")
-DESCRIPTION = SimpleNamespace(rates=(("x", "der(x)"), ("v", "der(v)")))
+DESCRIPTION = SimpleNamespace(state_derivative_pairs=(("x", "der(x)"), ("v", "der(v)")))
 
 
 @pytest.fixture(scope="module", params=[lambda: ball(start=0.1), belt], ids=["ball", "belt"])
@@ -169,7 +169,7 @@ def stopped() -> Model:
 def test_a_force_between_communication_points_may_be_off_by_what_the_states_may(kind):
     reference = reference_of(stopped())
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
-    looked = list_watched_events(reference, limits, SimpleNamespace(rates=()))
+    looked = list_watched_events(reference, limits, SimpleNamespace(state_derivative_pairs=()))
     x, force = (reference.trajectory.column(name) for name in ("x", "force"))
     assert np.ptp(reference.trajectory.values[:, force]) == 0.0
     (number,) = (k for k, watch in enumerate(looked) if abs(watch.time_bound.simultaneous_events.time - 0.514) < 1e-9)
