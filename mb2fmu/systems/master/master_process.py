@@ -84,9 +84,7 @@ class _ComponentMessageLog(MessageLog):
         """Write one message."""
         self._write(self._component, status, category, message)
 
-    def write_instance_message(
-        self, instance: bytes | None, status: int, category: bytes | None, message: bytes | None
-    ) -> None:
+    def hear(self, instance: bytes | None, status: int, category: bytes | None, message: bytes | None) -> None:
         """Write one message of an instance that names itself."""
         name = (instance or b"").decode("utf-8", "replace")
         self._write(name if name in self._components else self._component, status, category, message)
