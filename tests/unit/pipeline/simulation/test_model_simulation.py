@@ -161,7 +161,7 @@ def test_what_a_unit_cannot_be_set_to(unit: Path) -> None:
     with pytest.raises(ValidationError) as caught:
         mb2fmu.simulate(unit, at={"spring": 1.0, "nothing": 2.0, "m": "3 s"})
     assert len(caught.value.faults) == 3
-    with pytest.raises(ValidationError, match="no kind of unit"):
+    with pytest.raises(ValidationError, match="no kind of FMU"):
         mb2fmu.simulate(unit, kind="exchange")
 
 
