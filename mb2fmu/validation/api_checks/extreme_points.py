@@ -374,7 +374,8 @@ def compare_extreme_points(
     states = [reference.trajectory.names[c] for c in reference.state_columns]
     outputs = [v.name for v in reference.variables if v.kind == "output"]
     names = [rates.get(state, "") for state in states] + outputs
-    is_free = not (reference.numeric.has_state_constraints or reference.numeric.equations.kinematics.projection)
+    numeric, e = reference.numeric, reference.numeric.equations
+    is_free = not (numeric.has_state_constraints or e.kinematics.projection or e.position_rows)
     for point, values in zip(points, recorded, strict=True):
         if isinstance(values, str):
             error_table.left_out_count += 1
