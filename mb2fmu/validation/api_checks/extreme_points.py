@@ -305,9 +305,10 @@ def evaluate_reference(
             other = numeric.motion(t, other_x, other_r, other_prepared)
     except (ValidationError, ArithmeticError, ValueError, np.linalg.LinAlgError):
         return None
-    values, change = _join(found), np.abs(_join(other) - _join(found))
-    if not (np.all(np.isfinite(values)) and np.all(np.isfinite(change))):
+    values, other_values = _join(found), _join(other)
+    if not np.all(np.isfinite([values, other_values])):
         return None
+    change = np.abs(other_values - values)
     if np.max(change, initial=0.0) > _LARGEST_CONDITION_FRACTION * np.max(np.abs(values), initial=0.0):
         return None
     return ReferenceValues(x, values, _ROUND_OFF_FRACTION * change, np.abs(found.residual))
