@@ -12,6 +12,7 @@ from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.robots.file_formats.urdf_import import read_urdf
+from mb2fmu.robots.robot_file_kinds import MJCF, ROBOT_FILE_KINDS, SDF, URDF
 from mb2fmu.robots.robot_model import make_robot_model
 from mb2fmu.robots.robot_settings import RobotSettings, parse_settings, read_settings_file
 from mb2fmu.robots.tree.articulated_tree import SETTINGS_HEADLINE, build_articulated_tree
@@ -22,19 +23,11 @@ SETTINGS_FILE = "robot.toml"
 RobotFileReader = Callable[[bytes, Path], RobotDescription]
 ModelKind = TypeVar("ModelKind", bound=Model)
 
-URDF, MJCF, SDF = "a URDF file", "an MJCF file", "an SDF file"
-_READERS_BY_SUFFIX: dict[str, tuple[RobotFileReader, str]] = {
-    ".urdf": (read_urdf, URDF),
-    ".xacro": (read_urdf, URDF),
-    ".xml": (lambda content, path: read_mjcf(content, path, read_included_file), MJCF),
-    ".mjcf": (lambda content, path: read_mjcf(content, path, read_included_file), MJCF),
-    ".sdf": (read_sdf, SDF),
+_READERS: dict[str, RobotFileReader] = {
+    URDF: read_urdf,
+    MJCF: lambda content, path: read_mjcf(content, path, read_included_file),
+    SDF: read_sdf,
 }
-
-
-def is_robot_file(path: Path | str) -> bool:
-    """Return whether a file is a robot description, by its name."""
-    return Path(path).suffix.lower() in _READERS_BY_SUFFIX
 
 
 def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelKind]) -> ModelKind:
@@ -61,7 +54,8 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
         (RobotSettings(), []) if side_file is None else read_settings_file(side_file.read_bytes(), side_file)
     )
     settings, further = parse_settings(arguments, "argument", settings)
-    read, format_ = _READERS_BY_SUFFIX[path.suffix.lower()]
+    format_ = ROBOT_FILE_KINDS[path.suffix.lower()]
+    read = _READERS[format_]
     if faults or further:
         known = _setting_name_faults(lambda: read(path.read_bytes(), path), settings)
         raise ModelError("the robot's settings cannot be used:", [*faults, *further, *known])

@@ -51,8 +51,8 @@ RUNTIME_RULES = (
 it, and ``mb2fmu audit`` does for any FMU."""
 
 DEPENDENCY_RULES = "dependencies.*"
-AUDIT_CPU_TIME_S, STIFF_AUDIT_CPU_TIME_S = 20.0, 4.0
-"""What the auditor's trials may take of the processor, in s. Small FMUs need a tenth of the first. The auditor's own
+AUDIT_CPU_TIME_S, STIFF_AUDIT_CPU_TIME_S = 5.0, 4.0
+"""What the auditor's trials may take of the processor, in s. Small FMUs need a third of the first. The auditor's own
 integrator is explicit, so it comes to no end with a stiff FMU, whose whole runs are compared with the reference."""
 
 AUDIT_WALL_TIME_S = 900.0

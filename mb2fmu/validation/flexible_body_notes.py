@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +11,10 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import append_auxiliary_speeds
 from mb2fmu.model import ModelDefinition
-from mb2fmu.model.flexible import FlexibleBody
 from mb2fmu.validation.reference.reference_run import ReferenceRun
+
+if TYPE_CHECKING:
+    from mb2fmu.model.flexible import FlexibleBody
 
 SPIN_SHARE = 0.1
 """Angular speed over lowest eigenfrequency from which spin changes the square of the frequency by 1 % or more."""

@@ -20,11 +20,10 @@ from typing import Any, Literal
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
-from mb2fmu.robots import RobotMechanics
-from mb2fmu.validation.independent_import.robot_accelerations import INDEPENDENT_IMPORT_WAY as ROBOTS
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 from mb2fmu.validation.reference.first_integrals_along_run import find_potential_energy
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, run_fmu_process
@@ -37,6 +36,7 @@ from mb2fmu.validation.source_checks import (
 from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun
 from mb2fmu.validation.source_checks.solution_accuracy import LeastAccurateDerivative, find_least_accurate_derivative
 from mb2fmu.validation.source_checks.source_accelerations import (
+    INDEPENDENT_IMPORT,
     AccelerationSample,
     SourceAccelerations,
     sample_source_accelerations,
@@ -292,7 +292,10 @@ def _sample_accelerations(
     runs: Sequence[ExperimentRun],
 ) -> SourceAccelerations:
     """Return samples from the user's own objects; for a robot from an independent import of its file."""
-    if isinstance(definition.mechanics, RobotMechanics):
+    mechanics = definition.mechanics
+    if isinstance(mechanics, RecordedMechanics) and not isinstance(mechanics, PrebuiltMechanism):
+        from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+
         return sample_robot_accelerations(definition)
     return sample_source_accelerations(
         definition, mechanism, largest_speeds, computed_coordinates, visited_coordinates, runs
@@ -359,10 +362,13 @@ def compare_fmu_with_samples(
             )
             errors += [(ratio / bound_factor, place) for ratio, place in derivatives]
         check = _form_check(
-            method, len(accelerations.samples), errors + (output_errors if method == ROBOTS else []), refusals
+            method,
+            len(accelerations.samples),
+            errors + (output_errors if method == INDEPENDENT_IMPORT else []),
+            refusals,
         )
         checks.append(replace(check, how=check.how + _describe_indefinite_points(accelerations)))
-    if output_errors and ROBOTS not in accelerations.methods:
+    if output_errors and INDEPENDENT_IMPORT not in accelerations.methods:
         checks.append(_form_check("outputs", len(accelerations.samples), output_errors, []))
     return IndependentChecks(checks=(*checks, *_check_import(accelerations)))
 

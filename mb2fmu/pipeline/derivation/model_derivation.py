@@ -17,6 +17,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Me
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
+from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 from mb2fmu.pipeline.derivation.hybrid_models import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
@@ -108,10 +109,10 @@ def import_model(
 def _read_mechanism(definition: ModelDefinition) -> Mechanism:
     """Return the mechanism of a checked model, by the reader for its kind of mechanics."""
     match definition.mechanics:
-        case robots.RobotMechanics():
-            return robots.read_robot_mechanism(definition)
         case PrebuiltMechanism() as handed:
             return handed.mechanism
+        case RecordedMechanics():
+            return robots.read_robot_mechanism(definition)
     return mechanism.read_mechanism(definition)
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
 from mb2fmu.model.sources.recorded_mechanics import RecordedFrame, RecordedPoint
-from mb2fmu.robots import MJCF, URDF, RobotMechanics
+from mb2fmu.robots import MJCF, URDF
 from mb2fmu.validation.independent_import.independent_loads import (
     GROUND_POSE,
     AddedGeneralizedForces,
@@ -50,13 +50,16 @@ from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquation
 from mb2fmu.validation.source_checks.random_points import RANDOM_SEED, RandomPoint
 from mb2fmu.validation.source_checks.source_accelerations import (
     EPSILON,
+    INDEPENDENT_IMPORT,
     RANDOM_POINT_COUNT,
     ROUND_OFF_FACTOR,
     AccelerationSample,
     SourceAccelerations,
 )
 
-INDEPENDENT_IMPORT_WAY = "independent import"
+if TYPE_CHECKING:
+    from mb2fmu.robots import RobotMechanics
+
 _LARGEST_TURN_RAD, _LARGEST_SLIDE_M = 0.6, 0.1
 _TRIES_PER_POINT = 20
 """Times as many points are drawn where loops are closed: not all of them close."""
@@ -74,8 +77,7 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
     Raises:
         ValidationError: If the file is not there any more.
     """
-    robot = definition.mechanics
-    assert isinstance(robot, RobotMechanics)
+    robot = cast("RobotMechanics", definition.mechanics)
     source = robot.description.source
     missing = _explain_missing_import(definition, robot)
     if missing or source is None:
@@ -115,7 +117,7 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
 
 def _no_samples(reason: str) -> SourceAccelerations:
     """Return a result without samples, with the reason for it."""
-    return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT_WAY: reason}, methods=(INDEPENDENT_IMPORT_WAY,))
+    return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT: reason}, methods=(INDEPENDENT_IMPORT,))
 
 
 def _list_loops_of_settings(robot: RobotMechanics) -> list[Mapping[str, Any]]:
@@ -274,7 +276,7 @@ class _RobotPointSampler:
         samples = [sample(values) for values in itertools.islice(self._draw_points(), RANDOM_POINT_COUNT)]
         starts = {item.name: self._slot[item.name] for item in (*self._parameters, *self._states)}
         inputs = {item.name: self._slot[item.name] for item in self._definition.inputs}
-        return SourceAccelerations(tuple(samples), starts, inputs, {}, methods=(INDEPENDENT_IMPORT_WAY,))
+        return SourceAccelerations(tuple(samples), starts, inputs, {}, methods=(INDEPENDENT_IMPORT,))
 
     def _draw_points(self) -> Iterator[list[float]]:
         """Yield values of all slots; where loops are closed they are on these, and around a start that closes them."""
@@ -359,9 +361,7 @@ class _RobotPointSampler:
                     float(u_dot[column + k]),
                     ROUND_OFF_FACTOR * EPSILON * float(scale[column + k]),
                 )
-        return AccelerationSample(
-            RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT_WAY: rates}, bounds, {}, {}
-        )
+        return AccelerationSample(RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT: rates}, bounds, {}, {})
 
     def _sample_efforts(self, values: list[float]) -> AccelerationSample:
         """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample_accelerations`.
@@ -383,7 +383,7 @@ class _RobotPointSampler:
         size = size + self._size_of_forces(values) + size_of_added
         for _, column, name in changed_values:
             outputs[f"{name}.effort"] = (float(efforts[column]), ROUND_OFF_FACTOR * EPSILON * float(size[column]))
-        return AccelerationSample(RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT_WAY: {}}, {}, {}, outputs)
+        return AccelerationSample(RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT: {}}, {}, {}, outputs)
 
     # --- loops -------------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION
 
 Floats = npt.NDArray[np.float64]
 CONSERVATION_FORMULA = "|C(t) − C(0)|, at times between events"
-_SAMPLED_POINTS = 200
+_SAMPLED_POINTS = 50
 _CONSERVED_FRACTION = 1e-8
 """Of S: what the reference's own C may change by over a step where no event changes it."""
 

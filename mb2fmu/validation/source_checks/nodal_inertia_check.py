@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,9 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import StateSample, draw_random_states, free_parameter_values
 from mb2fmu.model import ModelDefinition
-from mb2fmu.model.flexible import FlexibleBody
+
+if TYPE_CHECKING:
+    from mb2fmu.model.flexible import FlexibleBody
 
 Floats = npt.NDArray[np.float64]
 INERTIA_TOLERANCE = 1e-9

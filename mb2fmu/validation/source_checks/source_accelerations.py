@@ -48,6 +48,8 @@ from mb2fmu.validation.source_checks.source_outputs import (
 )
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
 
+INDEPENDENT_IMPORT = "independent import"
+"""Method of a robot: its file, read again by others' code."""
 RANDOM_POINT_COUNT = 24
 EPSILON = float(np.finfo(float).eps)
 ROUND_OFF_FACTOR = 4096

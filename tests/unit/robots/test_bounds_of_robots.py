@@ -12,7 +12,7 @@ from mb2fmu import pipeline
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_accelerations import (
-    INDEPENDENT_IMPORT_WAY,
+    INDEPENDENT_IMPORT,
     _list_loop_closures,
     _RobotPointSampler,
 )
@@ -63,7 +63,7 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path) -> None:
             there = other._sample_accelerations([value * k for value, k in zip(point, by, strict=True)])
             for each in definition.speeds:
                 k, name = factor ** POWERS.get(each.unit, 0), each.name
-                assert there.rates[INDEPENDENT_IMPORT_WAY][name] / k == pytest.approx(
-                    here.rates[INDEPENDENT_IMPORT_WAY][name], abs=4 * here.bounds[name]
+                assert there.rates[INDEPENDENT_IMPORT][name] / k == pytest.approx(
+                    here.rates[INDEPENDENT_IMPORT][name], abs=4 * here.bounds[name]
                 )
                 assert 1 / UNITS_OF_NORM < there.bounds[name] / k / here.bounds[name] < UNITS_OF_NORM

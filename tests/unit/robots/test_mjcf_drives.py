@@ -115,8 +115,8 @@ def test_meshes_without_mass_are_of_no_matter_where_nothing_moves(file: Path) ->
 def test_a_file_that_mujoco_does_not_load_has_no_second_reading(file: Path) -> None:
     file.write_text(STANDING)
     made = robot_accelerations.sample_robot_accelerations(pipeline.derive(file).checked)
-    assert "MuJoCo does not load the file" in made.missing[robot_accelerations.INDEPENDENT_IMPORT_WAY]
-    assert "foot.stl" in made.missing[robot_accelerations.INDEPENDENT_IMPORT_WAY]
+    assert "MuJoCo does not load the file" in made.missing[robot_accelerations.INDEPENDENT_IMPORT]
+    assert "foot.stl" in made.missing[robot_accelerations.INDEPENDENT_IMPORT]
 
 
 def test_classes_do_not_change_what_a_drive_sets_itself(file: Path) -> None:

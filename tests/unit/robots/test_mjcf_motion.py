@@ -73,7 +73,7 @@ def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytes
             values = sample.point.values
             x, p = [values[made.starts[n]] for n in names], [values[made.starts[q.name]] for q in d.parameters]
             rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
-            own = sample.rates[robot_accelerations.INDEPENDENT_IMPORT_WAY]
+            own = sample.rates[robot_accelerations.INDEPENDENT_IMPORT]
             worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
         assert worst > 100, instead
 

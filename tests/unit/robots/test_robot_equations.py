@@ -15,7 +15,7 @@ from unit.robots.robot_texts import ARM, CASE, joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.validation.independent_checks import MIN_POINTS
-from mb2fmu.validation.independent_import.robot_accelerations import INDEPENDENT_IMPORT_WAY, sample_robot_accelerations
+from mb2fmu.validation.independent_import.robot_accelerations import INDEPENDENT_IMPORT, sample_robot_accelerations
 
 PUBLISHED = {
     "j2": ("free", (0.3, -0.7, 0.05, 0.4), (0.5, -0.2, 0.3, 0.8), (1.0, 2.0, -3.0, 0.25),
@@ -75,7 +75,7 @@ def worst_of(derivation: pipeline.Derivation) -> float:
             [known.get(n, v) for n, v in zip(f.program.layout.parameters, f.p0, strict=True)],
         )
         rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
-        own = sample.rates[INDEPENDENT_IMPORT_WAY]
+        own = sample.rates[INDEPENDENT_IMPORT]
         worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
     return worst
 

@@ -108,7 +108,7 @@ def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypa
         values = sample.point.values
         x, p = [values[made.starts[n]] for n in names], [values[made.starts[q.name]] for q in d.parameters]
         rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
-        own = sample.rates[robot_accelerations.INDEPENDENT_IMPORT_WAY]
+        own = sample.rates[robot_accelerations.INDEPENDENT_IMPORT]
         worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
     assert worst < 0.5
     assert "tip.position.x" in f.output_names
