@@ -84,19 +84,24 @@ def _step_twice(
 ) -> tuple[Floats, float]:
     """Return the state after two steps of h/2, and its scaled difference from one of h; infinite if Newton fails."""
     jacobian = _compute_jacobian(f, t, y, scales)
-    whole_step = _take_collocation_step(f, t, y, h, jacobian, scales, np.zeros((RADAU_STAGES, len(y))))
+    whole_step = _take_collocation_step(
+        f, t, y, _form_newton_matrix(f, t, y, h, jacobian), scales, np.zeros((RADAU_STAGES, len(y)))
+    )
     if whole_step is None:
         return y, np.inf
     # Where the halves begin: the polynomial of the whole step.
     guess = _HALF_STEP_INTERPOLATION @ whole_step.stages
-    first_half = _take_collocation_step(f, t, y, h / 2, jacobian, scales, guess[:RADAU_STAGES])
+    newton = _form_newton_matrix(f, t, y, h / 2, jacobian)
+    first_half = _take_collocation_step(f, t, y, newton, scales, guess[:RADAU_STAGES])
     if first_half is None:
         return y, np.inf
     middle = y + first_half.stages[-1]
-    middle_jacobian = _compute_jacobian(f, t + h / 2, middle, scales)
-    second_half = _take_collocation_step(
-        f, t + h / 2, middle, h / 2, middle_jacobian, scales, guess[RADAU_STAGES:] - first_half.stages[-1]
-    )
+    further_guess = guess[RADAU_STAGES:] - first_half.stages[-1]
+    second_half = _take_collocation_step(f, t + h / 2, middle, newton, scales, further_guess)
+    if second_half is None:  # the slopes have turned since
+        jacobian = _compute_jacobian(f, t + h / 2, middle, scales)
+        newton = _form_newton_matrix(f, t + h / 2, middle, h / 2, jacobian)
+        second_half = _take_collocation_step(f, t + h / 2, middle, newton, scales, further_guess)
     if second_half is None:
         return y, np.inf
     end = middle + second_half.stages[-1]
@@ -121,14 +126,27 @@ class _CollocationStep:
     floor: Floats
 
 
-def _take_collocation_step(
-    f: BatchSlopeFunction, t: float, y: Floats, h: float, jacobian: Floats, scales: Floats, guess: Floats
-) -> _CollocationStep | None:
-    """Return one collocation step by simplified Newton iteration from ``guess``; None if it does not converge.
+@dataclass(frozen=True, slots=True)
+class _NewtonMatrix:
+    """Newton's matrix of a collocation step.
+
+    Attributes:
+        h: Size of the step.
+        inverse: Shape (s n, s n).
+        floor: What the stages can be known to, shape (s, n).
+    """
+
+    h: float
+    inverse: Floats
+    floor: Floats
+
+
+def _form_newton_matrix(f: BatchSlopeFunction, t: float, y: Floats, h: float, jacobian: Floats) -> _NewtonMatrix:
+    """Return I - h A ⊗ J, inverted.
 
     Of a stiff equation f is a small difference of large forces: a spring of 1e6 N/m whose length is known to 1e-16 m
     gives its force to 1e-10 N, and no iteration makes the residual smaller. What the stages can be known to follows
-    from |J| |y| units of round-off in f through the inverse of Newton's matrix. It ends there.
+    from |J| |y| units of round-off in f through the inverse of Newton's matrix.
     """
     n = len(y)
     matrix = (-h * _COEFFICIENTS[:, None, :, None] * jacobian[None, :, None, :]).reshape(
@@ -138,13 +156,20 @@ def _take_collocation_step(
     inverse = np.linalg.inv(matrix)
     noise = _EPSILON * (np.abs(jacobian) @ np.abs(y) + np.abs(f(np.array([t]), y[None])[0]))
     worst = np.outer(h * np.abs(_COEFFICIENTS).sum(axis=1), noise).ravel()
-    floor = (np.abs(inverse) @ worst).reshape(RADAU_STAGES, n)
+    return _NewtonMatrix(h, inverse, (np.abs(inverse) @ worst).reshape(RADAU_STAGES, n))
+
+
+def _take_collocation_step(
+    f: BatchSlopeFunction, t: float, y: Floats, newton: _NewtonMatrix, scales: Floats, guess: Floats
+) -> _CollocationStep | None:
+    """Return one collocation step by simplified Newton iteration from ``guess``; None if it does not converge."""
+    h, n = newton.h, len(y)
     # The bound sums up what mostly cancels.
-    unit = _EPSILON * (scales + np.abs(y)) + floor / _CANCELLATION_FACTOR
+    unit = _EPSILON * (scales + np.abs(y)) + newton.floor / _CANCELLATION_FACTOR
     times = t + h * _NODES
     Z, last = guess, np.inf
     for _ in range(_MAX_NEWTON_ITERATIONS):
-        update = (inverse @ (h * _COEFFICIENTS @ f(times, y + Z) - Z).ravel()).reshape(RADAU_STAGES, n)
+        update = (newton.inverse @ (h * _COEFFICIENTS @ f(times, y + Z) - Z).ravel()).reshape(RADAU_STAGES, n)
         size = float(np.max(np.abs(update) / unit))
         rate = size / last
         if not np.isfinite(size) or (rate > _SLOW_CONVERGENCE_RATIO and size > _STANDSTILL_ROUND_OFFS):
@@ -152,7 +177,7 @@ def _take_collocation_step(
         Z = Z + update
         # The next correction would be ``rate`` times this one.
         if size <= 1.0 or (np.isfinite(last) and size * rate <= 1.0) or rate > _SLOW_CONVERGENCE_RATIO:
-            return _CollocationStep(Z, floor)
+            return _CollocationStep(Z, newton.floor)
         last = size
     return None
 
