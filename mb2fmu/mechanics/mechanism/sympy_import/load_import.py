@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import sympy as sm
+from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import (
     DuffingSpring,
     ForceActuator,
@@ -184,10 +185,14 @@ def _read_pathway(
 def _pathway_substitutions(
     actuator: ForceActuator, reader: LoadImportState, length: sm.Symbol, rate: sm.Symbol, z_dot: Sequence[sm.Expr]
 ) -> dict[sm.Expr, sm.Expr]:
-    """Return SymPy's expanded length and rate → their symbols, for forces and activations that contain them."""
-    if not actuator.force.args and not any(expression.args for expression in z_dot):
-        return {}
+    """Return SymPy's expanded length and rate → their symbols, for forces and activations that contain them.
+
+    Both contain what the length depends on. SymPy takes long for the rate, so it is asked only where that occurs.
+    """
     pathway = actuator.pathway
+    moving = {reader.plain(coordinate) for coordinate in pathway.length.atoms(AppliedUndef)}
+    if not any(moving & expression.free_symbols for expression in (reader.plain(actuator.force), *z_dot)):
+        return {}
     pairs = ((pathway.extension_velocity, rate), (pathway.length, length))
     return {translated: symbol for user, symbol in pairs if (translated := reader.plain(user)).args}
 
