@@ -110,9 +110,12 @@ def _start_faults(
     """Yield faults of start values: every coordinate and speed needs one, nothing else may have one."""
     declared = {item.symbol: item for item in model.declared if isinstance(item, kind)}
     known = set(of_mechanics)
+    units = {item.symbol: item.unit for item in model.declared if isinstance(item, Coordinate)}
     for symbol in of_mechanics:
         if symbol not in declared:
-            line = f"model.{word}({format_symbol(symbol)}, {example})"
+            unit = units.get(symbol.expr) if isinstance(symbol, sm.Derivative) else None
+            value = f'0.0, "{unit}/s"' if unit else example
+            line = f"model.{word}({format_symbol(symbol)}, {value})"
             yield Fault(f"the {word} {symbol_word(symbol)} has no start value", model.where, f"add  {line}")
     names = ", ".join(map(symbol_word, of_mechanics)) or "none"
     for symbol, item in declared.items():

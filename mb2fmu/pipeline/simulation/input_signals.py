@@ -163,9 +163,9 @@ def _read_input_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputS
         instants = convert_times_to_seconds(time)
     except ValueError as error:
         return [], [Fault(f"time: {error}", path.name, "head it with time, in s, or with time [ms]")]
-    if not np.all(np.isfinite(instants)) or bool(np.any(np.diff(instants) <= 0)):
-        remedy = "sort the rows by time, each time once, none empty"
-        return [], [Fault("the column time does not increase from row to row", path.name, remedy)]
+    if not np.all(np.isfinite(instants)) or bool(np.any(np.diff(instants) < 0)):
+        remedy = "sort the rows by time, none empty; two rows of one time are a jump"
+        return [], [Fault("the column time falls, or has empty cells", path.name, remedy)]
     signals, faults = [], []
     for column in table.columns:
         if column is time:
@@ -192,11 +192,23 @@ def convert_times_to_seconds(column: DataColumn) -> Floats:
 
 
 def _interpolate_column(path: Path, time: Floats, column: DataColumn, unit: str) -> InputSignal:
-    """Return a column as an input in the model's FMU, linear between rows and constant beyond the ends."""
+    """Return a column as an input in the model's unit, linear between rows and constant beyond the ends.
+
+    Where several rows have one time, it jumps there: from then on it has the last row's value.
+    """
     values = column.values
     if not np.all(np.isfinite(values)):
         raise ValueError("has empty cells")
     if column.unit:
         factor, offset = display_conversion(unit, column.unit)
         values = (values - offset) / factor
-    return InputSignal(column.name, f"column of {path.name}", lambda t: float(np.interp(t, time, values)))
+
+    def interpolate(t: float) -> float:
+        """Return the value at t, in s."""
+        after = int(np.searchsorted(time, t, side="right"))
+        if after in {0, len(time)}:
+            return float(values[max(after - 1, 0)])
+        share = (t - time[after - 1]) / (time[after] - time[after - 1])
+        return float((1.0 - share) * values[after - 1] + share * values[after])
+
+    return InputSignal(column.name, f"column of {path.name}", interpolate)

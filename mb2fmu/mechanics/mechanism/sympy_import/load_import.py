@@ -70,6 +70,7 @@ def read_loads(
     reader: LoadImportState,
     z_dot: Sequence[sm.Expr],
     taken_names: set[str],
+    auxiliary_speeds: Sequence[sm.Expr] = (),
 ) -> tuple[tuple[Load, ...], Mapping[int, int], tuple[sm.Expr, ...]]:
     """Read all loads.
 
@@ -79,6 +80,7 @@ def read_loads(
         reader: Numbers of frames and points, translation of expressions.
         z_dot: Derivatives of auxiliary states; pathway lengths in them become symbols.
         taken_names: Names in use; grows.
+        auxiliary_speeds: They are zero in the motion: a drag on a point that one of them moves does not feel it.
 
     Returns:
         The loads; id of the user's object → number of its load; ``z_dot`` with pathway symbols.
@@ -90,9 +92,10 @@ def read_loads(
     numbers: dict[int, int] = {}
     faults: list[Fault] = []
     rates = tuple(z_dot)
+    zero = dict.fromkeys(auxiliary_speeds, sm.S.Zero)
     for load in loads:
         numbers[id(load)] = len(records)
-        point_or_frame, vector = load[0], load[1]
+        point_or_frame, vector = load[0], load[1].xreplace(zero)
         record = _read_load(point_or_frame, vector, f"load[{len(records) + 1}]", reader, faults)
         if record is not None:
             records.append(record)
@@ -106,7 +109,7 @@ def read_loads(
             records.append(record)
         else:
             for load in actuator.to_loads():
-                record = _read_load(load[0], load[1], name, reader, faults)
+                record = _read_load(load[0], load[1].xreplace(zero), name, reader, faults)
                 if record is not None:
                     records.append(record)
     if faults:

@@ -271,6 +271,7 @@ class _MechanismReader:
             trees,
             [self.plain(s.derivative) for s in self.definition.auxiliary_states],
             self.taken_names,
+            self.speeds.auxiliary,
         )
         bodiless = self._make_bodiless_mechanism(
             constraints, read_force_applications(constraints.declarations, trees, bodies)

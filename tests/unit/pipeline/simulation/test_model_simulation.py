@@ -82,6 +82,17 @@ def test_a_pulse_is_not_stepped_over(oscillator: Path) -> None:
     assert motion["v"][-1] == pytest.approx(0.1, rel=1e-5)
 
 
+def test_two_rows_of_one_time_are_a_jump(oscillator: Path, tmp_path: Path) -> None:
+    """As a formula has it: the table rises to 1 N, falls to -2 N at once, and stays there."""
+    table = tmp_path / "push.csv"
+    table.write_text("time,push\n0,0\n0.5,1\n0.5,-2\n1,-2\n", encoding="utf-8")
+    by_table = mb2fmu.simulate(oscillator, inputs=table, stop=1.0)
+    by_formula = mb2fmu.simulate(oscillator, inputs={"push": "2*t if t < 0.5 else -2"}, stop=1.0)
+    for name in ("x", "v", "push"):
+        np.testing.assert_allclose(by_table[name], by_formula[name], rtol=1e-9, atol=1e-12)
+
+
+
 @pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
 def test_a_unit_and_its_model_move_alike(oscillator: Path, unit: Path, kind) -> None:
     given = {"at": {"m": 2.0, "x": 0.3}, "inputs": {"push": "1.5 if t >= 0.5 else 0"}, "stop": 1.5}

@@ -230,6 +230,30 @@ def test_a_pivot_with_auxiliary_speeds_is_the_origin(joined):
     assert outputs["potential_energy"] == pytest.approx(2.0 * 9.81 * 0.5 * np.sin(0.3), rel=1e-12)
 
 
+def test_a_drag_does_not_feel_auxiliary_speeds():
+    """The pivot has one, and so has the bob's velocity, which its drag contains: zero in the motion."""
+    m, l, c = sm.symbols("m l c")
+    q, u, aux, R = me.dynamicsymbols("q u u_a R")
+    N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
+    A.orient_axis(N, N.z, q)
+    A.set_ang_vel(N, u * N.z)
+    O.set_vel(N, aux * N.y)
+    P = O.locatenew("P", l * A.x)
+    P.v2pt_theory(O, N, A)
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], u_auxiliary=[aux])
+    kane.kanes_equations([me.Particle("bob", P, m)], [(O, R * N.y), (P, -c * P.vel(N))])
+    model = model_of("Rod", kane, [q], [u], m=2.0, l=0.5, c=0.3)
+    model.constraint_force(R, "N")
+    model.output("pin", R, "N")
+    found = pipeline.rhs(model)
+    state = np.array([0.3, 0.7])
+    acceleration = found(0.0, state)[1]
+    assert acceleration == pytest.approx(-0.3 / 2.0 * 0.7, rel=1e-12)
+    upwards = 0.5 * (acceleration * np.cos(0.3) - 0.7**2 * np.sin(0.3))
+    (pin,) = found.outputs(0.0, state)
+    assert pin == pytest.approx(2.0 * upwards + 0.3 * 0.5 * 0.7 * np.cos(0.3), rel=1e-12)
+
+
 @pytest.mark.parametrize("auxiliary", [False, True])
 @pytest.mark.parametrize("place", ["contact", "centre"])
 def test_where_a_wheel_touches_the_ground_is_no_origin(auxiliary, place):
