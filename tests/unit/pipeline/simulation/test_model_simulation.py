@@ -92,7 +92,6 @@ def test_two_rows_of_one_time_are_a_jump(oscillator: Path, tmp_path: Path) -> No
         np.testing.assert_allclose(by_table[name], by_formula[name], rtol=1e-9, atol=1e-12)
 
 
-
 @pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
 def test_a_unit_and_its_model_move_alike(oscillator: Path, unit: Path, kind) -> None:
     given = {"at": {"m": 2.0, "x": 0.3}, "inputs": {"push": "1.5 if t >= 0.5 else 0"}, "stop": 1.5}
