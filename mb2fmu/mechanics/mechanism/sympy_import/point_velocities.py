@@ -62,23 +62,28 @@ def choose_point_velocities(
     loaded_points = {load.point for load in draft.loads if isinstance(load, ForceLoad)} - _position_dependent_points(
         draft
     )
-    for i in sorted(given_velocities):
-        point = points[i]
-        if i in anywhere:
-            if _prefers_given_velocity(draft, point, given_velocities[i]):
-                points[i] = replace(point, velocity=given_velocities[i])
-        elif i in on_constraints:
-            points[i] = replace(point, velocity=given_velocities[i])
+    for i, point in enumerate(draft.points):
+        given = given_velocities.get(i)
+        follows = (
+            point.parent in unlocated
+        )  # its position's rate would be added to another velocity than in ``derived``
+        if given is None:
+            unlocated |= {i} if follows else set()
+        elif i in anywhere and not follows:
+            if _prefers_given_velocity(draft, point, given):
+                points[i] = replace(point, velocity=given)
+        elif i in on_constraints and not follows:
+            points[i] = replace(point, velocity=given)
             points_using_constraints.append(point.name)
-        elif origins_found and point.parent in {*origins_found, *unlocated}:
+        elif origins_found and (follows or _is_fixed_to(points, point.parent, origins_found)):
             # what was found as the origin is a contact point of zero velocity, not a point fixed in N
-            points[i] = replace(point, velocity=given_velocities[i], located=False)
+            points[i] = replace(point, velocity=given, located=False)
             unlocated.add(i)
             points_using_constraints.append(point.name)
         elif i in loaded_points and (
-            _is_auxiliary_velocity(draft, given_velocities[i]) or _is_body_particle(i, derived, with_given, samples)
+            _is_auxiliary_velocity(draft, given) or _is_body_particle(i, derived, with_given, samples)
         ):
-            points[i] = replace(point, velocity=given_velocities[i], is_instantaneous=True)
+            points[i] = replace(point, velocity=given, is_instantaneous=True)
         elif i in dynamic_points:
             faults.append(_velocity_fault(i, derived, with_given, samples[0]))
     for i in {*origins_found} - {0} if unlocated else ():
@@ -89,11 +94,18 @@ def choose_point_velocities(
 
 
 def _mark_unlocated(points: list[KinematicPoint], unlocated: set[int]) -> None:
-    """Mark points as not located whose parent is not located; change ``points`` and extend ``unlocated``."""
+    """Mark points as not located that are in ``unlocated``, or whose parent is; change ``points``, extend ``unlocated``."""
     for i, point in enumerate(points):
-        if point.parent in unlocated and point.located:
+        if i in unlocated or point.parent in unlocated:
             points[i] = replace(point, located=False)
             unlocated.add(i)
+
+
+def _is_fixed_to(points: list[KinematicPoint], i: int, origins: Collection[int]) -> bool:
+    """Return whether only points without a chosen velocity lie between point i and one of ``origins``."""
+    while i not in origins and i > 0 and points[i].velocity is None:
+        i = points[i].parent
+    return i in origins
 
 
 def _find_agreeing_points(
