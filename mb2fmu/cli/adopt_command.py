@@ -88,5 +88,6 @@ def _describe(record: AdoptionRecord, script: Path) -> list[str]:
     lines += [f"  units do not fit: {each}" for each in record.contradictions[:5]]
     if record.error:
         lines.append(f"  the script ended by an error, after its mechanics were made: {record.error}")
+    lines += [f"  note: {each}" for each in record.notes]
     lines += [f"  to mend: {each}" for each in record.faults]
     return lines

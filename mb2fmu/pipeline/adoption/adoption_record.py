@@ -23,6 +23,7 @@ class AdoptionRecord:
         integrator: What ended the script; empty if it ended by itself.
         error: What the script raised after its mechanics were made; empty if nothing.
         faults: What is to be mended or checked in the model file.
+        notes: What the mechanics contain that the FMU leaves out.
         counts: Kind of quantity → how many.
     """
 
@@ -38,4 +39,5 @@ class AdoptionRecord:
     integrator: str
     error: str
     faults: tuple[str, ...]
+    notes: tuple[str, ...]
     counts: Mapping[str, int]

@@ -13,7 +13,7 @@ import time
 from _thread import interrupt_main
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -146,10 +146,10 @@ def _choose(run: ScriptRun, label: str | None) -> str:
 
 def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRecord:
     """Print the model file, with the outputs that the mechanism has."""
-    adopted, energy, placed, faults = _choose_outputs(adopted, run, reference)
+    adopted, check = _choose_outputs(adopted, run, reference)
     others = [label for label in run.mechanics if label != adopted.label]
     return AdoptionRecord(
-        text=print_model_file(adopted, reference, energy=energy, placed=placed),
+        text=print_model_file(adopted, reference, energy=check.energy, placed=check.placed),
         name=adopted.name,
         label=adopted.label,
         kind=mechanics_source.describe_mechanics_kind(adopted.mechanics),
@@ -160,7 +160,8 @@ def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRe
         contradictions=adopted.units.contradictions,
         integrator=run.integration.integrator,
         error="" if run.error is None else str(run.error),
-        faults=(*faults, *_further_states(adopted), *_doubtful_values(run)),
+        notes=check.notes,
+        faults=(*check.faults, *_further_states(adopted), *_doubtful_values(run)),
         counts={
             kind: sum(each.kind == kind for each in adopted.quantities)
             for kind in ("parameter", "input", "coordinate", "speed")
@@ -168,32 +169,45 @@ def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRe
     )
 
 
-def _choose_outputs(
-    adopted: AdoptedModel, run: ScriptRun, reference: str
-) -> tuple[AdoptedModel, str | None, tuple[str, ...], list[str]]:
-    """Return the model with its outputs and faults; with no outputs where finding them takes too long."""
+@dataclass(frozen=True, slots=True)
+class _ImportCheck:
+    """What the import of an adopted model says.
+
+    Attributes:
+        energy: Which energy is known, ``total`` or ``kinetic``; None: neither.
+        placed: Bodies whose mass centres have positions.
+        faults: What speaks against the model.
+        notes: What was accepted.
+    """
+
+    energy: str | None = None
+    placed: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def _choose_outputs(adopted: AdoptedModel, run: ScriptRun, reference: str) -> tuple[AdoptedModel, _ImportCheck]:
+    """Return the model, and what its import says; nothing where that takes too long."""
     # As the model file finds them: a script that goes on writes velocities into its points, which it has not there.
     script = read_script(run.path, adopted.label)
     try:
         with _interrupt_after(_CHECK_LIMIT_S):
-            return _checked_outputs(adopted, script, reference)
+            return _choose_start(adopted, script, reference)
     except KeyboardInterrupt:  # large mechanisms take longer to import than a file should take to be written
-        return adopted, None, (), []
+        return adopted, _ImportCheck()
 
 
-def _checked_outputs(
-    adopted: AdoptedModel, script: ScriptMechanics, reference: str
-) -> tuple[AdoptedModel, str | None, tuple[str, ...], list[str]]:
-    """Return the model with starts at which it can be assembled, its outputs, and what speaks against it."""
-    energy, placed, faults = _find_outputs(adopted, script, reference)
-    if faults and any(_is_movable(each) for each in adopted.quantities):
+def _choose_start(adopted: AdoptedModel, script: ScriptMechanics, reference: str) -> tuple[AdoptedModel, _ImportCheck]:
+    """Return the model with a start at which it can be assembled, and what its import says."""
+    check = _check_import(adopted, script, reference)
+    if check.faults and any(_is_movable(each) for each in adopted.quantities):
         # Where nothing says the start, one is taken at which the constraints can be solved.
         shifted = tuple(replace(q, value=0.1) if _is_movable(q) else q for q in adopted.quantities)
         moved = replace(adopted, quantities=shifted)
-        found = _find_outputs(moved, script, reference)
-        if not found[2]:
-            adopted, (energy, placed, faults) = moved, found
-    return adopted, energy, placed, faults
+        moved_check = _check_import(moved, script, reference)
+        if not moved_check.faults:
+            return moved, moved_check
+    return adopted, check
 
 
 def _further_states(adopted: AdoptedModel) -> Iterator[str]:
@@ -219,23 +233,22 @@ def _is_movable(quantity: AdoptedQuantity) -> bool:
     return quantity.kind == "coordinate" and quantity.is_assumed
 
 
-def _find_outputs(
-    adopted: AdoptedModel, script: ScriptMechanics, reference: str
-) -> tuple[str | None, tuple[str, ...], list[str]]:
+def _check_import(adopted: AdoptedModel, script: ScriptMechanics, reference: str) -> _ImportCheck:
     """Return which energy and which bodies' positions are known, and what speaks against the model so far."""
     filled = tuple(replace(each, value=1.0) if each.value is None else each for each in adopted.quantities)
     complete = replace(adopted, quantities=filled)
     try:
         mechanism = close_loops(read_mechanism(check_model(_make_model(complete, script, reference))))
     except Mb2FmuError as error:
-        return None, (), [str(fault) for fault in error.faults]
+        return _ImportCheck(faults=tuple(str(fault) for fault in error.faults))
     except Exception as error:  # noqa: BLE001 - a fault of the check must not keep the file from being written
-        return None, (), [f"{type(error).__name__}: {error}"]
+        return _ImportCheck(faults=(f"{type(error).__name__}: {error}",))
     try:
         known = potential_energy(NamedKinematics(mechanism)) is not None
     except Mb2FmuError:
         known = False
-    return "total" if known else "kinetic", tuple(_list_placed_bodies(mechanism)), []
+    placed = tuple(_list_placed_bodies(mechanism))
+    return _ImportCheck("total" if known else "kinetic", placed, (), mechanism.contradicted_positions)
 
 
 def _list_placed_bodies(mechanism: Mechanism) -> Iterator[str]:

@@ -216,6 +216,7 @@ class _SourceSampler:
         visited_coordinates: Sequence[Mapping[str, float]],
     ) -> None:
         self._definition = definition
+        self._positions_are_contradicted = bool(mechanism.contradicted_positions)
         self._rate, self._usual_rate = mechanism.stabilization_rate, choose_attractor_rate(mechanism.declared)
         self.missing: dict[str, str] = {}
         self.left_out: list[str] = []
@@ -334,15 +335,16 @@ class _SourceSampler:
     def judge_laws(self, runs: Sequence[ExperimentRun]) -> tuple[tuple[str, tuple[LawError, ...]], ...]:
         """Judge runs of the FMU by the declared constraints, and by momentum where smooth loads alone act."""
         d, scales = self._definition, (self._points.q_scale, self._points.u_scale)
-        has_smooth_loads_only = not (
-            d.contacts
+        judges_momentum = not (
+            self._positions_are_contradicted  # the sum of m r would move otherwise than the momentum says
+            or d.contacts
             or d.latches
             or d.events
             or _has_switched_loads(self._parts)
             or _has_time_dependent_loads(self._parts)
         )
         laws = LawsOfMotionCheck(
-            d, self.symbols, self._constraints, self._kinematics if has_smooth_loads_only else None, scales
+            d, self.symbols, self._constraints, self._kinematics if judges_momentum else None, scales
         )
         errors_by_law = (
             ("constraints", tuple(laws.judge_constraints(runs))),

@@ -270,6 +270,8 @@ class MechanismConstraints:
             declare it.
         redundant_constraints: Names of velocity constraints that were left out, since they follow from the others.
         points_using_constraints: Names of points whose velocity already uses a constraint.
+        contradicted_positions: One sentence for each point whose given velocity, which the equations contain, is not
+            the rate of its position, which they do not contain.
         stabilization_rate: The parameter (one of ``p``) of the rate, in 1/s, at which violations of the constraints
             decay; None where the equations have a number for it, or none.
         needs_multipliers: True if an output or unknown force may need multipliers: then all speeds have equations.
@@ -283,6 +285,7 @@ class MechanismConstraints:
     force_applications: tuple[tuple[ForceApplication, ...], ...] = ()
     redundant_constraints: tuple[str, ...] = ()
     points_using_constraints: tuple[str, ...] = ()
+    contradicted_positions: tuple[str, ...] = ()
     stabilization_rate: sm.Symbol | None = None
     needs_multipliers: bool = False
 

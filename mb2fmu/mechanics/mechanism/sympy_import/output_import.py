@@ -201,6 +201,9 @@ class _RequestReader:
             )
         if self._mechanism.points[number].located:
             return number
+        if self._mechanism.contradicted_positions:
+            problem = f"where point {point} is cannot be told: {self._mechanism.contradicted_positions[0]}"
+            raise _MissingItemError(problem, "correct set_vel, or the position")
         if any(record.located for record in self._mechanism.points[1:]):
             problem = f"no chain of positions leads from the origin to point {point}"
             raise _MissingItemError(problem, "locate it by set_pos or locatenew")

@@ -45,67 +45,170 @@ def choose_point_velocities(
             lies in it and has auxiliary speeds: these may be contact points.
 
     Returns:
-        The mechanism with chosen velocities, and contradictions.
+        The mechanism with chosen velocities, and contradictions that its equations contain.
     """
     given_velocities = {i: velocity for i, velocity in given_velocities.items() if draft.points[i].located}
     if not given_velocities:
         return draft, []
-    trial_points = tuple(
-        replace(point_record, velocity=given_velocities.get(i, point_record.velocity))
-        for i, point_record in enumerate(draft.points)
-    )
-    with_given = NumericMechanism(replace(draft, points=trial_points))
-    anywhere, on_constraints = _find_agreeing_points(derived, with_given, samples, set(given_velocities))
-    points, faults, points_using_constraints = list(draft.points), [], []
-    unlocated: set[int] = set()
-    dynamic_points = _dynamic_points(draft)
-    loaded_points = {load.point for load in draft.loads if isinstance(load, ForceLoad)} - _position_dependent_points(
-        draft
-    )
-    for i, point in enumerate(draft.points):
-        given = given_velocities.get(i)
-        follows = (
-            point.parent in unlocated
-        )  # its position's rate would be added to another velocity than in ``derived``
-        if given is None:
-            unlocated |= {i} if follows else set()
-        elif i in anywhere and not follows:
-            if _prefers_given_velocity(draft, point, given):
-                points[i] = replace(point, velocity=given)
-        elif i in on_constraints and not follows:
-            points[i] = replace(point, velocity=given)
-            points_using_constraints.append(point.name)
-        elif origins_found and (follows or _is_fixed_to(points, point.parent, origins_found)):
+    return _VelocityChoice(draft, derived, samples, given_velocities, origins_found).choose()
+
+
+class _VelocityChoice:
+    """Walks through the points, each after the one it is located from; arguments as above."""
+
+    def __init__(
+        self,
+        draft: Mechanism,
+        derived: NumericMechanism,
+        samples: list[StateSample],
+        given_velocities: Mapping[int, VectorTerms],
+        origins_found: Collection[int],
+    ) -> None:
+        trial_points = tuple(
+            replace(point_record, velocity=given_velocities.get(i, point_record.velocity))
+            for i, point_record in enumerate(draft.points)
+        )
+        self._draft, self._derived, self._samples, self._given = draft, derived, samples, given_velocities
+        self._with_given = NumericMechanism(replace(draft, points=trial_points))
+        self._anywhere, self._on_constraints = _find_agreeing_points(
+            derived, self._with_given, samples, set(given_velocities)
+        )
+        self._origins = set(origins_found)
+        self._loaded = {load.point for load in draft.loads if isinstance(load, ForceLoad)}
+        self._loaded -= _position_dependent_points(draft)
+        self._path_points = _path_points(draft)
+        self._entering = _entering_points(draft, given_velocities)
+        self._points = list(draft.points)
+        self._unlocated: set[int] = set()
+        self._in_contact: set[int] = set()  # of them, those that move as a found origin's contact makes them
+        self._using_constraints: list[str] = []
+        self._notes: list[str] = []
+        self._faults: list[Fault] = []
+
+    def choose(self) -> tuple[Mechanism, list[Fault]]:
+        """Return the mechanism with chosen velocities, and contradictions that its equations contain."""
+        for i, point in enumerate(self._draft.points):
+            if point.parent in self._unlocated:
+                self._follow(i)
+            elif i in self._given:
+                self._compare(i)
+        for i in self._origins - {0} if self._in_contact else ():
+            self._points[i] = replace(self._points[i], velocity=self._given[i])
+            self._unlocated.add(i)
+        for i, point in enumerate(self._points):
+            if i in self._unlocated or point.parent in self._unlocated:
+                self._points[i] = replace(point, located=False)
+                self._unlocated.add(i)
+        mechanism = replace(
+            self._draft,
+            points=tuple(self._points),
+            points_using_constraints=tuple(self._using_constraints),
+            contradicted_positions=tuple(self._notes),
+        )
+        return mechanism, self._faults
+
+    def _follow(self, i: int) -> None:
+        """Take the given velocity of a point located from one that moves otherwise than ``derived`` has it."""
+        parent = self._draft.points[i].parent
+        self._take_given(i, in_contact=parent in self._in_contact)
+
+    def _take_given(self, i: int, *, in_contact: bool) -> None:
+        """Take a point's velocity as given, if it is, and its position as unknown."""
+        self._unlocated.add(i)
+        self._in_contact |= {i} if in_contact else set()
+        if i in self._given:
+            self._points[i] = replace(self._points[i], velocity=self._given[i])
+            self._using_constraints += [self._points[i].name] if in_contact else []
+
+    def _compare(self, i: int) -> None:
+        """Choose the velocity of a point whose parent moves as its position says."""
+        point, given = self._points[i], self._given[i]
+        if i in self._anywhere:
+            if _prefers_given_velocity(self._draft, point, given):
+                self._points[i] = replace(point, velocity=given)
+        elif i in self._on_constraints:
+            self._points[i] = replace(point, velocity=given)
+            self._using_constraints.append(point.name)
+        elif self._origins and self._is_fixed_to_origin(point.parent) and self._turns_about_origin(i):
             # what was found as the origin is a contact point of zero velocity, not a point fixed in N
-            points[i] = replace(point, velocity=given, located=False)
-            unlocated.add(i)
-            points_using_constraints.append(point.name)
-        elif i in loaded_points and (
-            _is_auxiliary_velocity(draft, given) or _is_body_particle(i, derived, with_given, samples)
+            self._take_given(i, in_contact=True)
+        elif i in self._loaded and (
+            _is_auxiliary_velocity(self._draft, given)
+            or _is_body_particle(i, self._derived, self._with_given, self._samples)
         ):
-            points[i] = replace(point, velocity=given, is_instantaneous=True)
-        elif i in dynamic_points:
-            faults.append(_velocity_fault(i, derived, with_given, samples[0]))
-    for i in {*origins_found} - {0} if unlocated else ():
-        points[i] = replace(points[i], velocity=given_velocities[i], located=False)
-        unlocated.add(i)
-    _mark_unlocated(points, unlocated)
-    return replace(draft, points=tuple(points), points_using_constraints=tuple(points_using_constraints)), faults
+            self._points[i] = replace(point, velocity=given, is_instantaneous=True)
+        elif i in self._entering:
+            contradiction = self._describe_contradiction(i)
+            if i in self._path_points:
+                remedy = "correct set_vel, the position, or the kinematic equations"
+                self._faults.append(Fault(contradiction, remedy=remedy))
+            else:
+                self._notes.append(
+                    f"{contradiction}: the equations contain the velocity alone, as SymPy's do; where {point.name} is, "
+                    "is not known"
+                )
+                self._take_given(i, in_contact=False)
+
+    def _is_fixed_to_origin(self, i: int) -> bool:
+        """Return whether only points without a chosen velocity lie between point i and a found origin."""
+        while i not in self._origins and i > 0 and self._points[i].velocity is None:
+            i = self._points[i].parent
+        return i in self._origins
+
+    def _turns_about_origin(self, i: int) -> bool:
+        """Return whether a given velocity is w × r, r from the origin, with the angular velocity w of some frame.
+
+        So a wheel turns about its contact, whose particle rests for an instant.
+        """
+        frames = set(range(len(self._draft.frames)))
+        for sample in self._samples:
+            for numeric in (self._derived, self._with_given):
+                set_random_state(numeric, sample, on_constraints=True)
+            velocity, fastest = self._with_given.points[i].velocity, max_point_speed(self._with_given)
+            arm = self._derived.points[i].position - self._derived.points[0].position
+            frames -= {
+                frame
+                for frame in frames
+                if vectors_differ(velocity, np.cross(self._derived.frames[frame].omega, arm), fastest)
+            }
+        return bool(frames)
+
+    def _describe_contradiction(self, i: int) -> str:
+        """Return a point's given and derived velocity at a random state, in m/s."""
+        numbers = []
+        for numeric in (self._with_given, self._derived):
+            set_random_state(numeric, self._samples[0], on_constraints=True)
+            numbers.append(format_vector(numeric.points[i].velocity))
+        points, frames = self._draft.points, self._draft.frames
+        return (
+            f"the velocity of point {points[i].name} is given as {numbers[0]} where its position, from point "
+            f"{points[points[i].parent].name}, moves with {numbers[1]} (components in {frames[0].name}, at a random "
+            "state)"
+        )
 
 
-def _mark_unlocated(points: list[KinematicPoint], unlocated: set[int]) -> None:
-    """Mark points as not located that are in ``unlocated``, or whose parent is; change ``points``, extend ``unlocated``."""
-    for i, point in enumerate(points):
-        if i in unlocated or point.parent in unlocated:
-            points[i] = replace(point, located=False)
-            unlocated.add(i)
+def _entering_points(m: Mechanism, given: Collection[int]) -> set[int]:
+    """Return points whose velocity enters the dynamics, itself or as what another point's velocity is derived from."""
+    entering: set[int] = set()
+    for number in _dynamic_points(m):
+        i = number
+        entering.add(i)
+        while i not in given and m.points[i].parent >= 0:
+            i = m.points[i].parent
+            entering.add(i)
+    return entering
 
 
-def _is_fixed_to(points: list[KinematicPoint], i: int, origins: Collection[int]) -> bool:
-    """Return whether only points without a chosen velocity lie between point i and one of ``origins``."""
-    while i not in origins and i > 0 and points[i].velocity is None:
-        i = points[i].parent
-    return i in origins
+def _path_points(m: Mechanism) -> set[int]:
+    """Return points whose position enters the dynamics: ends of pathways, and what they are located from."""
+    found: set[int] = set()
+    for load in m.loads:
+        for end in load.points if isinstance(load, PathwayLoad) else ():
+            i = end
+            while i >= 0:
+                found.add(i)
+                i = m.points[i].parent
+    return found
 
 
 def _find_agreeing_points(
@@ -165,19 +268,6 @@ def _is_body_particle(
                 if vectors_differ(velocity, particle, max_point_speed(derived)):
                     candidates.discard((centre, frame))
     return any(agreeing.values())
-
-
-def _velocity_fault(i: int, derived: NumericMechanism, with_given: NumericMechanism, sample: StateSample) -> Fault:
-    """Return the fault that shows a point's given and derived velocity at a random state, in m/s."""
-    set_random_state(derived, sample, on_constraints=True)
-    set_random_state(with_given, sample, on_constraints=True)
-    m = derived.mechanism
-    problem = (
-        f"the velocity of point {m.points[i].name} is given as {format_vector(with_given.points[i].velocity)} "
-        "where its position "
-        f"moves with {format_vector(derived.points[i].velocity)} (components in {m.frames[0].name}, at a random state)"
-    )
-    return Fault(problem, remedy="correct set_vel, the position, or the kinematic equations")
 
 
 def _dynamic_points(m: Mechanism) -> set[int]:
