@@ -25,6 +25,7 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.calculated_parameters import order_parameters
 from mb2fmu.model.checks.bound_checks import bound_faults
+from mb2fmu.model.checks.constraint_levels import constraint_level_faults
 from mb2fmu.model.checks.element_checks import (
     added_load_faults,
     complete_mechanics,
@@ -300,8 +301,8 @@ def _further_faults(model: Model) -> Iterator[Fault]:
     for request in requests:
         yield from _request_faults(model, request)
     parts = (
-        experiment_faults, terminal_faults, array_faults, _appearance_faults, loop_faults, event_faults, contact_faults,
-        latch_faults,
+        constraint_level_faults, experiment_faults, terminal_faults, array_faults, _appearance_faults, loop_faults,
+        event_faults, contact_faults, latch_faults,
     )  # fmt: skip
     for faults_of in parts:
         yield from faults_of(model)

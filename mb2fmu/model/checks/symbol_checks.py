@@ -46,6 +46,7 @@ class _ExpressionOccurrence:
     where: str
 
 
+_CONSTRAINT_PLACES = ("holonomic constraint", "velocity constraint")
 _MAX_SHOWN_LENGTH = 60  # characters of an expression in a remedy
 
 
@@ -257,6 +258,8 @@ class _SymbolFaultCollector:
         name = symbol_word(differentiate_by_time(function, order))
         is_coordinate = function in self.known.coordinates
         if order > (2 if is_coordinate else 1):
+            if occurrence.place.startswith(_CONSTRAINT_PLACES):
+                return  # the rate of a row that was handed over as one of another level
             what = f"{name} is beyond accelerations, and a mechanism knows its motion no further"
             self._add(what, name, occurrence, "use q, q', q'', u, u' only")
         elif (order > 1 or not is_coordinate) and occurrence.role in {"load", "energy", "lagrangian", "potential"}:

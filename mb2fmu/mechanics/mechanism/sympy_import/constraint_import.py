@@ -39,7 +39,6 @@ class ConstraintSymbols:
     q: Sequence[sm.Symbol]
     q_dot: Sequence[sm.Expr]
     u: Sequence[sm.Symbol]
-    acceleration_symbols: frozenset[sm.Symbol]
     auxiliary: Sequence[sm.Symbol] = ()
     inputs: frozenset[sm.Symbol] = frozenset()
     quaternions: tuple[QuaternionGroup, ...] = ()
@@ -77,8 +76,8 @@ def read_constraints(
         declarations: Names, multipliers and force applications of rows.
 
     Raises:
-        MechanismError: For rows that are not linear in the speeds or contain accelerations, holonomic rows with speeds
-            or inputs in them or without their rate among the velocity constraints, and declarations of no row.
+        MechanismError: For rows that are not linear in the speeds, holonomic rows with inputs in them or without their
+            rate among the velocity constraints, and declarations of no row.
     """
     phis = [plain(row) for row in mechanics_source.holonomic_constraints(mechanics)]
     rows = [plain(row) for row in mechanics_source.velocity_constraints(mechanics)]
@@ -213,11 +212,6 @@ def _row_faults(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Constr
     """Return faults for symbols that constraints may not contain."""
     faults = []
     for i, phi in enumerate(phis):
-        speed_symbols = phi.free_symbols & {*motion.u, *motion.acceleration_symbols}
-        if speed_symbols:
-            problem = f"holonomic constraint {i + 1} contains {_format_symbol_names(speed_symbols)}, "
-            problem += "and must contain coordinates and time only"
-            faults.append(Fault(problem, remedy="give it as a velocity constraint"))
         inputs = phi.free_symbols & motion.inputs
         if inputs:
             problem = f"holonomic constraint {i + 1} contains the input {_format_symbol_names(inputs)}: "
@@ -228,12 +222,7 @@ def _row_faults(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Constr
             faults.append(Fault(problem, remedy=remedy + "form, as models/driven_crank.py does"))
     speeds = list(motion.u)
     for i, row in enumerate(rows):
-        acceleration_symbols = row.free_symbols & motion.acceleration_symbols
-        if acceleration_symbols:
-            problem = f"velocity constraint {i + 1} contains {_format_symbol_names(acceleration_symbols)}: "
-            problem += "it depends on accelerations"
-            faults.append(Fault(problem, remedy="a constraint relates coordinates, speeds and time only"))
-        elif any(derivative.free_symbols & set(speeds) for _, derivative in _row_slopes(row, speeds)):
+        if any(derivative.free_symbols & set(speeds) for _, derivative in _row_slopes(row, speeds)):
             problem = f"velocity constraint {i + 1} is not linear in the speeds"
             faults.append(Fault(problem, str(row)[:80], "write it linear in the speeds"))
     return faults

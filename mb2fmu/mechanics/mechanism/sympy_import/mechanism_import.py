@@ -403,10 +403,7 @@ class _MechanismReader:
         if self.quaternions:
             self._translate_rates(self.unstabilized_kinematics)
         symbols, rates, t = self._list_moving_rates()
-        accelerations = frozenset(self.u_dot)
-        motion = ConstraintSymbols(
-            t, symbols, rates, self.u, accelerations, self.u_auxiliary, frozenset(self.r), self.quaternions
-        )
+        motion = ConstraintSymbols(t, symbols, rates, self.u, self.u_auxiliary, frozenset(self.r), self.quaternions)
         constraints = read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
         if self.quaternions:
             self._translate_rates(self.kinematics)
