@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, NoReturn
 
 import numpy as np
@@ -173,6 +174,7 @@ def _opty_problem(notes: IntegrationNotes, values: NotedValues) -> type:
         def note() -> None:
             for mapping in maps:
                 values.note_mapping(mapping, "package")
+                _note_bounds(values, mapping)
             _note_instance_constraints(values, list(instants or ()))
 
         _end(notes, values, "opty.Problem", (), times, note)
@@ -184,6 +186,15 @@ def _opty_problem(notes: IntegrationNotes, values: NotedValues) -> type:
             problem(*arguments, **keywords)
 
     return Problem
+
+
+def _note_bounds(values: NotedValues, bounds: Mapping[Any, Any]) -> None:
+    """Note the middle between finite bounds: an optimization finds the value between them."""
+    for symbol, pair in bounds.items():
+        with suppress(TypeError, ValueError):
+            low, high = (float(each) for each in pair)
+            if isfinite(low + high):
+                values.note(symbol, 0.5 * (low + high), "bounds")
 
 
 def _note_instance_constraints(values: NotedValues, rows: list[Any]) -> None:

@@ -18,9 +18,17 @@ import sympy.physics.mechanics as me
 from sympy.core.function import AppliedUndef
 
 Origin = Literal[
-    "integration", "package", "function call", "dictionary", "pair of sequences", "substitution", "zip", "same name"
+    "integration",
+    "package",
+    "function call",
+    "dictionary",
+    "pair of sequences",
+    "substitution",
+    "zip",
+    "same name",
+    "bounds",
 ]
-"""Where a number was found, most reliable first."""
+"""Where a number was found, most reliable first; of bounds it is the middle."""
 
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 NOTED_CALLS = 20

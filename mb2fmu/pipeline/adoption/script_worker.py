@@ -248,7 +248,7 @@ def _check_import(adopted: AdoptedModel, script: ScriptMechanics, reference: str
     except Mb2FmuError:
         known = False
     placed = tuple(_list_placed_bodies(mechanism))
-    return _ImportCheck("total" if known else "kinetic", placed, (), mechanism.contradicted_positions)
+    return _ImportCheck("total" if known else "kinetic", placed, (), mechanism.import_notes)
 
 
 def _list_placed_bodies(mechanism: Mechanism) -> Iterator[str]:

@@ -17,7 +17,7 @@ from mb2fmu.model.checks.expression_contents import collect_contents
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
 from mb2fmu.model.quantity_declarations import symbol_word
 from mb2fmu.model.script_import.integrator_notes import IntegrationNotes
-from mb2fmu.model.script_import.noted_values import Origin
+from mb2fmu.model.script_import.noted_values import ORIGINS, Origin
 from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
 from mb2fmu.model.script_import.script_run import ScriptRun
 from mb2fmu.model.sources import mechanics_source
@@ -26,6 +26,8 @@ from mb2fmu.pipeline.adoption.unit_inference import InferredUnits, infer_units
 
 _START_ORIGINS: tuple[Origin, ...] = ("integration", "package", "function call", "dictionary")
 """Origins of start values: substitutions put coordinates to zero where they linearize."""
+_VALUE_ORIGINS = tuple(origin for origin in ORIGINS if origin != "bounds")
+_BOUNDS_COMMENT = "the middle of its bounds in the script"
 _FORCE_NAME = re.compile(r"(F|f|T|tau|Tau|u|U|V|M|P|torque|force|thrust)(_?[A-Za-z]{0,8})?_?\d*")
 
 
@@ -151,7 +153,7 @@ class _SymbolClassifier:
         """Return a parameter; an input where it stands in loads only, has no value, and is called like a force."""
         unit = self._unit(symbol)
         expression = self.values.expression(symbol, known)
-        value = self.values.number(symbol) if expression is None else expression
+        value = self.values.number(symbol, _VALUE_ORIGINS) if expression is None else expression
         only_in_loads = self._roles(symbol) == {"load"}
         if value is None and only_in_loads and symbol in self.forces:
             return AdoptedQuantity(kind="constraint_force", symbol=symbol, value=0.0, unit=unit)
@@ -159,6 +161,8 @@ class _SymbolClassifier:
             return AdoptedQuantity(
                 kind="input", symbol=symbol, value=0.0, unit=unit, comment="no value in the script: taken as an input"
             )
+        if value is None and (value := self.values.number(symbol, ("bounds",))) is not None:
+            return AdoptedQuantity(kind="parameter", symbol=symbol, value=value, unit=unit, comment=_BOUNDS_COMMENT)
         comment = "" if symbol not in self.units.free else "unit: nothing in the mechanics says it"
         if only_in_loads and _FORCE_NAME.fullmatch(symbol.name) and isinstance(value, float):
             comment = "stands in loads only: model.input in place of model.parameter makes it an input"
@@ -167,7 +171,7 @@ class _SymbolClassifier:
     def _function(self, function: sm.Expr) -> AdoptedQuantity:
         """Return an input for a function of time that nothing determines; an unknown force at auxiliary speeds."""
         unit, roles = self._unit(function), self._roles(function)
-        value = self.values.number(function)
+        value = self.values.number(function, _VALUE_ORIGINS)
         if roles == {"load"} and function in self.forces:
             return AdoptedQuantity(kind="constraint_force", symbol=function, value=0.0, unit=unit)
         signal = self.values.expression(function, frozenset({dynamicsymbols._t}))  # noqa: SLF001 - no public name
@@ -189,9 +193,12 @@ class _SymbolClassifier:
             value = self.order.get(symbol)
         if value is None:
             value = self.values.number(symbol, _START_ORIGINS)
+        comment = ""
+        if value is None and (value := self.values.number(symbol, ("bounds",))) is not None:
+            comment = _BOUNDS_COMMENT
         return AdoptedQuantity(
             kind=kind, symbol=symbol, value=0.0 if value is None else value, unit=self._unit(symbol),
-            is_guess=is_guess, is_assumed=value is None,
+            is_guess=is_guess, is_assumed=value is None, comment=comment,
         )  # fmt: skip
 
     def _guessed(self) -> set[sm.Expr]:

@@ -116,7 +116,7 @@ def validate_fmu(
         )  # fmt: skip
         told = (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()
         flexible = validation.list_flexible_body_notes(checked, read, result.reference)
-        notes = (*read.contradicted_positions, *result.notes, *flexible, *told)
+        notes = (*read.import_notes, *result.notes, *flexible, *told)
         result = replace(result, independent_check_set=found, notes=notes)
     return ValidationOutcome(definition, read, reference.equations, result, stage.timings)
 

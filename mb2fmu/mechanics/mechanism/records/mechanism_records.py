@@ -272,6 +272,7 @@ class MechanismConstraints:
         points_using_constraints: Names of points whose velocity already uses a constraint.
         contradicted_positions: One sentence for each point whose given velocity, which the equations contain, is not
             the rate of its position, which they do not contain.
+        speed_choice: A sentence where other speeds depend than those that were named; else empty.
         stabilization_rate: The parameter (one of ``p``) of the rate, in 1/s, at which violations of the constraints
             decay; None where the equations have a number for it, or none.
         needs_multipliers: True if an output or unknown force may need multipliers: then all speeds have equations.
@@ -286,6 +287,7 @@ class MechanismConstraints:
     redundant_constraints: tuple[str, ...] = ()
     points_using_constraints: tuple[str, ...] = ()
     contradicted_positions: tuple[str, ...] = ()
+    speed_choice: str = ""
     stabilization_rate: sm.Symbol | None = None
     needs_multipliers: bool = False
 
@@ -342,6 +344,11 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
         ]
         if faults:
             raise MechanismError("the mechanism's records break their own laws:", faults)
+
+    @property
+    def import_notes(self) -> tuple[str, ...]:
+        """What was accepted otherwise than it was handed over, one sentence each."""
+        return (*self.contradicted_positions, *filter(None, (self.speed_choice,)))
 
     @property
     def is_lagrangian_only(self) -> bool:

@@ -175,10 +175,7 @@ def choose_dependent_speeds(
     """
     from scipy.linalg import qr
 
-    A = np.array(
-        constraints.jacobian.xreplace({symbol: sm.Float(value, 17) for symbol, value in start.items()}).evalf(17),
-        dtype=float,
-    )
+    A = _evaluate_jacobian(constraints, start)
     dependent_speeds: list[int] = []
     other_speeds = [i for i in range(A.shape[1]) if i not in guessed_speeds]
     for min_ratio, candidates in ((_MIN_PIVOT_RATIO, sorted(guessed_speeds)), (-1.0, other_speeds)):
@@ -195,6 +192,25 @@ def choose_dependent_speeds(
     return sorted(dependent_speeds)
 
 
+def determine_speeds(
+    constraints: VelocityConstraints, start: Mapping[sm.Symbol, float], dependent: Sequence[int]
+) -> bool:
+    """Return whether the constraints determine these speeds, as many as rows, at the start; arguments as above."""
+    A = _evaluate_jacobian(constraints, start)
+    lengths = np.linalg.norm(A, axis=1, keepdims=True)
+    if A.shape[0] != len(dependent) or not np.all(np.isfinite(A)) or not np.all(lengths):
+        return True  # other checks speak of such rows
+    return bool(np.linalg.cond(A[:, list(dependent)] / lengths) < _MAX_CONDITION)
+
+
+def _evaluate_jacobian(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> np.ndarray:
+    """Return A at the start, shape (m, n_u)."""
+    numbers = {symbol: sm.Float(value, 17) for symbol, value in start.items()}
+    return np.array(constraints.jacobian.xreplace(numbers).evalf(17), dtype=float)
+
+
+_MAX_CONDITION = 1e10
+"""Condition of the rows over the dependent speeds from which others are chosen."""
 _MIN_PIVOT_RATIO = 1e-3
 """Least part of the largest entry of A with which a constraint determines a guessed speed."""
 

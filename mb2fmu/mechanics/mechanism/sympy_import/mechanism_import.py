@@ -42,6 +42,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
     ConstraintSymbols,
     ImportedConstraints,
     choose_dependent_speeds,
+    determine_speeds,
     read_constraints,
     read_force_applications,
 )
@@ -317,6 +318,7 @@ class _MechanismReader:
         definition = self.definition
         declared, multipliers = self._make_declarations(), self._make_multipliers(constraints)
         rates, start = self._list_moving_rates(), self._collect_start_values()
+        independent = self._list_independent_speeds(constraints)
         contacts, latches = read_unilateral_rows(
             definition, self.plain, rates, self.u, self.taken_names, constraints.velocity, start
         )
@@ -336,11 +338,12 @@ class _MechanismReader:
             ),
             constraint_forces=self.constraint_forces,
             inputs_with_rates=self._list_inputs_with_rates(),
-            u_independent=self._list_independent_speeds(constraints),
+            u_independent=independent,
             holonomic=constraints.holonomic,
             velocity_constraints=constraints.velocity,
             kinematic_invariants=constraints.kinematic_invariants,
             auxiliary_rows=constraints.auxiliary,
+            speed_choice=self._describe_speed_choice(independent),
             multipliers=multipliers,
             dynamic=self.to_dynamic,
             kinematics=self.kinematics,
@@ -360,13 +363,30 @@ class _MechanismReader:
         )
 
     def _list_independent_speeds(self, constraints: ImportedConstraints) -> tuple[int, ...]:
-        """Return indices of the independent speeds: those not named as dependent, or a choice for a Lagrangian."""
-        dependent = {self.u_user.index(u) for u in self.speeds.dependent}
-        if constraints.velocity and isinstance(self.mechanics, LagrangesMethod):  # which names none
-            dependent = set(
-                choose_dependent_speeds(constraints.velocity, self._collect_start_values(), self._list_guessed_speeds())
-            )
+        """Return indices of the independent speeds: those not named as dependent, or a choice.
+
+        A Lagrangian names none; and where rows determine the named ones at no start as it is (a blade along x, whose
+        speed along x is to depend on the other), others depend on them.
+        """
+        dependent, rows = {self.u_user.index(u) for u in self.speeds.dependent}, constraints.velocity
+        if rows and isinstance(self.mechanics, LagrangesMethod):
+            dependent = set(choose_dependent_speeds(rows, self._collect_start_values(), self._list_guessed_speeds()))
+        elif rows and dependent and not constraints.holonomic:
+            start = self._collect_start_values()
+            if not determine_speeds(rows, start, sorted(dependent)):
+                guesses = [i for i, speed in enumerate(self.definition.speeds) if speed.kind == "guess"]
+                dependent = set(choose_dependent_speeds(rows, start, guesses))
         return tuple(i for i in range(len(self.u)) if i not in dependent)
+
+    def _describe_speed_choice(self, independent: tuple[int, ...]) -> str:
+        """Return a sentence where other speeds depend than those that the mechanics name; else nothing."""
+        named = {self.u_user.index(u) for u in self.speeds.dependent}
+        chosen = {*range(len(self.u))} - {*independent}
+        if not named or named == chosen:
+            return ""
+        replaced = ", ".join(self.u[i].name for i in sorted(named - chosen))
+        others = ", ".join(self.u[i].name for i in sorted(chosen - named))
+        return f"the constraints do not determine {replaced} at the start; in place of that, {others} depends on the rest"
 
     def _make_declarations(self) -> Declarations:
         """Return the plain part of the definition, and what the mechanics name as dependent."""
