@@ -200,7 +200,7 @@ def determine_speeds(
     lengths = np.linalg.norm(A, axis=1, keepdims=True)
     if A.shape[0] != len(dependent) or not np.all(np.isfinite(A)) or not np.all(lengths):
         return True  # other checks speak of such rows
-    return bool(np.linalg.cond(A[:, list(dependent)] / lengths) < _MAX_CONDITION)
+    return bool(np.linalg.svd(A[:, list(dependent)] / lengths, compute_uv=False)[-1] > _MIN_SINGULAR_VALUE)
 
 
 def _evaluate_jacobian(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> np.ndarray:
@@ -209,8 +209,8 @@ def _evaluate_jacobian(constraints: VelocityConstraints, start: Mapping[sm.Symbo
     return np.array(constraints.jacobian.xreplace(numbers).evalf(17), dtype=float)
 
 
-_MAX_CONDITION = 1e10
-"""Condition of the rows over the dependent speeds from which others are chosen."""
+_MIN_SINGULAR_VALUE = 1e-9
+"""Of rows of unit length over the dependent speeds: below it others are chosen."""
 _MIN_PIVOT_RATIO = 1e-3
 """Least part of the largest entry of A with which a constraint determines a guessed speed."""
 

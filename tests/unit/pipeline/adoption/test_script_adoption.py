@@ -113,6 +113,22 @@ def test_values_and_starts_are_found_wherever_scripts_keep_them(tmp_path: Path, 
     assert "TODO" not in text
 
 
+def test_the_middle_of_opty_s_bounds_is_taken_where_nothing_else_is_said(tmp_path: Path) -> None:
+    found, text = adopted_model(
+        tmp_path,
+        FORMED
+        + (
+            "from opty import Problem\nProblem(None, None, kane.kanes_equations()[0], (q, u), 101, 0.03,\n"
+            "    known_parameter_map={m: 2.0, g: 9.81}, instance_constraints=(q.func(0.0) - 0.3,),\n"
+            "    bounds={l: (0.2, 0.8), m: (0, 9), q: (-2, 3), u: (1.0, 2.0), g: (0, np.inf)})\n"
+        ),
+    )
+    assert {name: value for name, (value, _) in found.items()} == pytest.approx(
+        {"m": 2.0, "g": 9.81, "l": 0.5, "q": 0.3, "u": 1.5}
+    )
+    assert text.count("the middle of its bounds") == 2
+
+
 def test_expressions_of_each_other_stay_expressions(tmp_path: Path) -> None:
     _, text = adopted_model(tmp_path, FORMED + "c = {m: 2.0, l: 0.5, g: 2 * m * l**2 * sm.sqrt(3)}\n")
     assert "import sympy as sm" in text

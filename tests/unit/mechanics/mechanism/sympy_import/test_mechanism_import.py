@@ -218,6 +218,7 @@ def _sleigh(start: float, kind: str):
     A.orient_axis(N, N.z, a)
     O = me.Point("O")
     P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, vx * N.x + vy * N.y)
     body = me.RigidBody("sleigh", P, A, m, (me.inertia(A, m, m, m), P))
     parts = Parts(
         frame=N,
@@ -247,6 +248,22 @@ def test_fixed_start_that_obeys_a_constraint_and_any_guess_pass():
     exact = float(sm.tan(0.2))  # the third coordinate starts at 0.2
     assert mechanism_of(_sleigh(exact, "fixed")).u_independent == (0, 1)
     assert mechanism_of(_sleigh(0.5, "guess")).u_independent == (0, 1)
+
+
+@pytest.mark.parametrize("angle", [0.0, np.pi / 2])
+def test_other_speeds_depend_where_the_named_one_is_not_determined(angle):
+    """A blade along y leaves vy free, and determines vx: the choice is another, the motion is the same."""
+    model = _sleigh(0.0, "guess")
+    model.declared[:] = [item for item in model.declared if getattr(item, "symbol", None) not in model.mechanics.q]
+    for q, start in zip(model.mechanics.q, (0.0, 0.0, angle), strict=True):
+        model.coordinate(q, start)
+    if angle:
+        model.declared[:] = [item for item in model.declared if str(item.symbol) != "vx(t)"]
+        model.speed(model.mechanics.u[0], 0.0)
+    mechanism = mechanism_of(model)
+    assert mechanism.u_independent == ((0, 1) if angle == 0.0 else (1, 2))
+    assert bool(mechanism.import_notes) == bool(angle)
+    assert compared(model, count=4).error < 1e-9
 
 
 def test_velocity_constraint_that_is_not_linear_is_refused():
