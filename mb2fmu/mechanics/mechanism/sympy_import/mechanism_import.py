@@ -387,7 +387,7 @@ class _MechanismReader:
         replaced = ", ".join(self.u[i].name for i in sorted(named - chosen))
         others = ", ".join(self.u[i].name for i in sorted(chosen - named))
         return (
-            f"the constraints do not determine {replaced} at the start; in place of that, {others} depends on the rest"
+            f"the constraints do not determine {replaced} at the start: {others} depends on the rest instead"
         )
 
     def _make_declarations(self) -> Declarations:
