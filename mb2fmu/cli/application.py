@@ -50,7 +50,7 @@ from mb2fmu.cli.split_command import split
 from mb2fmu.cli.study_command import study
 from mb2fmu.cli.system_command import system
 from mb2fmu.cli.validate_command import validate
-from mb2fmu.cli.verdict_output import print_run_verdict, verdict_json_option
+from mb2fmu.cli.verdict_output import default_only_option, print_run_verdict, verdict_json_option
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.targets import SOURCE_TARGETS
@@ -251,7 +251,8 @@ def commands() -> None:
 
 
 @commands.command(short_help="The whole way: derive, export, validate, report.")
-@combine_options(_add_fmu_options, verdict_json_option, verbose_option, add_quiet_and_debug_options)
+@combine_options(_add_fmu_options, default_only_option, verdict_json_option, verbose_option)
+@add_quiet_and_debug_options
 @click.option("--report", type=_page_path_type, metavar="FILE.html", help="Also write the report here.")
 def run(
     model: Path,
@@ -265,7 +266,8 @@ def run(
 ) -> None:
     """Derives, exports, validates and reports a model: the whole way.
 
-    Writes DIR/<ModelName>.fmu (with the report inside) and DIR/<ModelName>.html. Exit code 0 only if the FMU passed.
+    Writes DIR/<ModelName>.fmu (with the report inside) and DIR/<ModelName>.html. Exit code 0 only if the FMU passed,
+    with other parameters, start values and inputs than the defaults too.
 
     \b
     Examples:

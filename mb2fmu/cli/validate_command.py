@@ -11,7 +11,12 @@ import click
 
 from mb2fmu.cli.command_options import add_quiet_and_debug_options, combine_options, set_option, verbose_option
 from mb2fmu.cli.progress import StageProgress
-from mb2fmu.cli.verdict_output import print_table_verdicts, print_validation_verdict, verdict_json_option
+from mb2fmu.cli.verdict_output import (
+    default_only_option,
+    print_table_verdicts,
+    print_validation_verdict,
+    verdict_json_option,
+)
 
 if TYPE_CHECKING:
     from mb2fmu.validation import ColumnTolerance, DataRunSettings
@@ -72,7 +77,7 @@ _table_options = (
     metavar="FILE.html",
     help="Say whether this report is about NAME.fmu (the one beside it, if none is given), and what it says of it.",
 )
-@combine_options(set_option, verdict_json_option, verbose_option, add_quiet_and_debug_options)
+@combine_options(set_option, default_only_option, verdict_json_option, verbose_option, add_quiet_and_debug_options)
 def validate(
     fmu: Path | None,
     model: Path | None,
@@ -84,6 +89,7 @@ def validate(
     step: float | None,
     claimed: Path | None,
     arguments: dict[str, str],
+    default_only: bool,
     json_file: Path | None,
 ) -> None:
     """Runs any FMU against the model's independently integrated reference, and against numbers of your own.
@@ -112,6 +118,8 @@ def validate(
             "name the FMU and its model: mb2fmu validate NAME.fmu --model MODEL.py; or --data, --points. "
             "Without a model or numbers, mb2fmu audit NAME.fmu holds an FMU against its own description"
         )
+    if model is None and default_only:
+        raise click.UsageError("--default-only needs --model: it is about the model's experiments")
     if model is None and report is not None:
         raise click.UsageError("--report needs --model: the page is about the model's equations")
     if (tolerances or starts or step is not None) and not data and not points:
@@ -126,7 +134,7 @@ def validate(
         return
     with StageProgress() as progress:
         tables = pipeline.measure(fmu, data=data, at=points, settings=settings)
-        validated = pipeline.validate(fmu, model, arguments=arguments, observer=progress)
+        validated = pipeline.validate(fmu, model, arguments=arguments, observer=progress, default_only=default_only)
     if tables:
         validated = replace(validated, result=replace(validated.result, tables=tables))
     if report:

@@ -24,6 +24,11 @@ MAX_LINES_GOOD, MAX_LINES_BAD = 14, 30
 """Lines of a summary."""
 
 verdict_json_option = json_file_option
+default_only_option = click.option(
+    "--default-only",
+    is_flag=True,
+    help="Exit with code 0 too where the default experiment agrees and no other values could be exercised.",
+)
 
 
 def print_run_verdict(run: RunResult, json_file: Path | None, report: Path) -> None:

@@ -112,13 +112,14 @@ def run(
     *,
     arguments: Mapping[str, Any] | None = None,
     observer: StageObserver | None = None,
+    default_only: bool = False,
     **options: Unpack[ExportOptions],
 ) -> RunResult:
     """Do all stages: ``folder/<ModelName>.fmu`` with the report inside, and ``<ModelName>.html`` beside it.
 
     The report is made from the core FMU and packed with it afterwards; the packed one has neither times nor a date in
     it. Both are published together, after the verdict, whatever it is: until then, and if anything fails, the folder
-    stays as it was. Arguments as for :func:`derive` and :func:`build`.
+    stays as it was. Arguments as for :func:`derive` and :func:`build`; ``default_only`` as for :func:`validate`.
 
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``PlatformError`` if the FMU would not run here.
@@ -143,8 +144,9 @@ def run(
         with stage("pack"):
             results.pack(built.core)
         validated = validation_run.validate_fmu(
-            results.archive_path, derivation.checked, derivation.mechanism, derivation.equations.method, stage
-        )
+            results.archive_path, derivation.checked, derivation.mechanism, derivation.equations.method, stage,
+            default_only=default_only,
+        )  # fmt: skip
         with stage("compile for the page"):
             built = replace(built, live=build_page_fmu(built))
         with stage("report"):

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mb2fmu.report.sections.coverage_section import describe_coverage
+from mb2fmu.report.sections.coverage_section import describe_coverage, describe_defaults_only
 from mb2fmu.report.sections.event_tables import describe_events
 from mb2fmu.report.sections.event_tables import list_event_failures as event_failures
 from mb2fmu.report.sections.measurement_comparison import format_tables_for_terminal, list_table_failures
@@ -24,7 +24,8 @@ from mb2fmu.validation.validation_result import (
 
 # Below this width (in characters) a table keeps only the columns that the verdict needs.
 NARROW_WIDTH = 88
-_VERDICT_STYLES = {"passed": "green", "failed": "bold red", "unjudged": "bold yellow"}
+_DOUBT_STYLE = "bold yellow"
+_VERDICT_STYLES = {"passed": "green", "failed": "bold red", "unjudged": _DOUBT_STYLE}
 
 
 def format_verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableType]:
@@ -51,17 +52,22 @@ def format_verdict_line(result: ValidationResult) -> Text:
     """Return whether it passed, and by how much."""
     judged = result.judged_quantities
     coverage = "; ".join(filter(None, (describe_events(result), describe_coverage(result))))
-    if result.passed:
+    if result.passed_at_defaults:
         worst = max(judged, key=lambda item: item.ratio)
         largest = f"largest error/bound {_format_number(worst.ratio)} ({worst.name})"
-        text = f"{result.model}: passed, {len(judged)} quantities within their bounds, {largest}"
-        return Text(f"{text}; {coverage}" if coverage else text, style="bold green")
-    lacking = list(dict.fromkeys(item.name for item in judged if item.verdict != "passed"))
+        text = f"{len(judged)} quantities within their bounds, {largest}"
+        text = f"{text}; {coverage}" if coverage else text
+        if result.has_defaults_only:
+            return Text(f"{result.model}: {describe_defaults_only(result)}: {text}", style=_DOUBT_STYLE)
+        return Text(f"{result.model}: passed, {text}", style="bold green")
+    lacking = list(dict.fromkeys(item.name for item in judged if item.verdict == "failed"))
+    unjudged = list(dict.fromkeys(item.name for item in judged if item.verdict == "unjudged"))
     errors = sum(finding.severity == "error" for finding in result.conformance)
     lacking += [
         f"x' against {check.name}" for check in result.independent_checks if check.verdict == "failed" and check.reason
     ]
     reasons = [f"{', '.join(lacking)} not within bounds"] if lacking else []
+    reasons += [f"{', '.join(unjudged)} could not be judged"] if unjudged else []
     wrong = [
         f"{call.name} ({INTERFACE_TYPE_NAMES[call.kind]})" for call in result.api_checks if call.verdict == "failed"
     ]
@@ -69,7 +75,8 @@ def format_verdict_line(result: ValidationResult) -> Text:
     reasons += event_failures(result)
     reasons += [f"{errors} errors found by the checkers"] if errors else []
     reasons += list_table_failures(result.tables)
-    return Text(f"{result.model}: failed: {'; '.join(reasons)}", style="bold red")
+    style = "bold red" if result.has_failures else _DOUBT_STYLE
+    return Text(f"{result.model}: {result.verdict}: {'; '.join(reasons)}", style=style)
 
 
 def _format_event_lines(result: ValidationResult) -> Iterator[Text]:
@@ -125,18 +132,20 @@ def _format_exercised_lines(result: ValidationResult) -> Iterator[Text]:
 def _format_interface_type_line(other: InterfaceTypeResult) -> Text:
     """Return one line: the details are in the report."""
     judged: list[VariableResult | InvariantResult] = [*other.variables, *other.invariants]
-    short = [item for item in judged if item.verdict != "passed"]
+    short = [item for item in judged if item.verdict == "failed"]
+    unjudged = sum(item.verdict == "unjudged" for item in judged)
     worst = max(judged, key=lambda item: item.ratio)
-    verdict = f"{len(short)} of {len(judged)} quantities not within their bounds" if short else "passed"
+    verdict = f"{len(short)} of {len(judged)} quantities not within their bounds" if short else ""
+    verdict = verdict or (f"{unjudged} of {len(judged)} quantities could not be judged" if unjudged else "passed")
     text = f"{INTERFACE_TYPE_NAMES[other.simulation.kind]}: {verdict}, "
     text += f"largest error/bound {_format_number(worst.ratio)} ({worst.name})"
-    return Text(text, style="bold red" if short else "green")
+    return Text(text, style="bold red" if short else _DOUBT_STYLE if unjudged else "green")
 
 
 def _format_check(check: IndependentCheck) -> Text:
     """Return one line: the independence of the validation."""
     if check.verdict == "unjudged":
-        return Text(f"{check.name}: not done: {check.reason}")
+        return Text(f"{check.name}: not {'judged' if check.points else 'done'}: {check.reason}")
     text = f"{check.name}: {check.verdict}, {check.points} points, largest error/bound {_format_number(check.ratio)}"
     text += f" ({check.worst})" if check.worst else ""
     reason = f": {check.reason}" if check.reason else ""

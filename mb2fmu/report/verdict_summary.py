@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from rich.text import Text
 
+from mb2fmu.report.sections.coverage_section import describe_defaults_only
 from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause, format_tolerance_share, list_failures
 
 if TYPE_CHECKING:
@@ -106,12 +107,19 @@ def summarize_validation(
         *_describe_notes(result),
         *files,
     ]
-    if result.passed:
+    if result.verdict == "passed":
         return SummaryLine("", f"{result.model} passed: the FMU moves as the mechanism does{took}", "good"), lines
+    if result.verdict == "default experiment only":
+        reason = result.perturbed_experiment.text if result.perturbed_experiment else ""
+        remedy = [] if result.default_only else [SummaryLine("", "if that is enough: --default-only")]
+        headline = SummaryLine("", f"{result.model} {describe_defaults_only(result)}{took}", "doubt")
+        return headline, [SummaryLine("Why", reason, "doubt"), *remedy, *lines]
     failures = list_failures(result)
     cause = find_likeliest_cause(result)
     first = failures[0]
-    headline = SummaryLine("", f"{result.model} failed: {first.what}: {_shorten(first.text, 160)}{took}", "bad")
+    state: SummaryState = "bad" if result.has_failures else "doubt"
+    text = f"{result.model} {result.verdict}: {first.what}: {_shorten(first.text, 160)}{took}"
+    headline = SummaryLine("", text, state)
     shown = [_shorten(f"{each.what}: {each.text}", 150) for each in failures[1:MAX_LISTED_FAILURES]]
     if len(failures) > MAX_LISTED_FAILURES:
         shown.append(f"{len(failures) - MAX_LISTED_FAILURES} more in the report and with -v")
@@ -130,10 +138,13 @@ def _describe_reference(result: ValidationResult) -> Iterator[SummaryLine]:
     """Say whether trajectories match the reference."""
     kinds = [kind for _, kind in result.judged_runs]
     judged = [variable for kind in kinds for variable in kind.variables]
-    bad = [variable for variable in judged if variable.verdict != "passed"]
+    bad = [variable for variable in judged if variable.verdict == "failed"]
+    unjudged = sum(variable.verdict == "unjudged" for variable in judged)
     runs = f"{len(kinds)} runs" if len(kinds) > 1 else "1 run"
     if bad:
         yield SummaryLine("Reference", f"{len(bad)} of {len(judged)} trajectories in {runs} differ", "bad")
+    elif unjudged:
+        yield SummaryLine("Reference", f"{unjudged} of {len(judged)} trajectories in {runs} cannot be judged", "doubt")
     else:
         worst = _find_worst(judged)
         text = f"{len(judged)} trajectories in {runs} match; worst {worst.name}: "

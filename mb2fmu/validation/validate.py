@@ -37,10 +37,11 @@ from mb2fmu.validation.comparison.motion_comparison import (
 from mb2fmu.validation.conformity_checks import check_conformity
 from mb2fmu.validation.experiment.exercised_quantities import find_exercised_quantities
 from mb2fmu.validation.experiment.perturbed_experiment import (
-    PERTURBATION_PARTS,
     PerturbedExperiment,
+    describe_first_line,
     form_experiment_to_set,
-    form_perturbed_experiment,
+    form_lack_of_experiment,
+    list_perturbed_experiments,
     list_settable_names,
 )
 from mb2fmu.validation.experiment.tried_ranges import add_tried_ranges, list_untried
@@ -77,6 +78,9 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model.declarations.model_declarations import Declarations
+
+_MAX_PERTURBED_REFERENCES = 14
+"""Perturbed experiments that are integrated as a reference, at most: each costs as much as the default one."""
 
 # Most independent first: SymPy's own Kane, then energies, then our own TMT.
 _METHOD_PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")
@@ -197,27 +201,29 @@ def _make_perturbed_reference_data(
     any_step: bool,
     states: Collection[str] | None,
 ) -> PerturbedReferenceData:
-    """Return the largest perturbed experiment in which the reference can judge all that it judges by default."""
-    first_part_index = 0
-    while True:
-        perturbed_experiment = form_perturbed_experiment(
-            definition, default, settable=settable, any_step=any_step, states=states, first_part_index=first_part_index
-        )
-        run = perturbed_experiment.experiment
-        if run is None:
-            exercised = find_exercised_quantities(definition, perturbed_experiment.perturbations, default, None, None)
-            return PerturbedReferenceData(perturbed_experiment, None, None, exercised)
+    """Return the first perturbed experiment in which the reference can judge all that it judges by default."""
+    obstacle = ""
+    candidates = list_perturbed_experiments(definition, default, settable=settable, any_step=any_step, states=states)
+    for number, candidate in enumerate(candidates):
+        run = candidate.experiment
+        if run is None or number == _MAX_PERTURBED_REFERENCES:
+            break
         try:
             reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
             limits = compute_error_bounds(reference, measure_sensitivity(reference))
-        except ValidationError:
-            limits = None
-        if limits is not None and np.all(limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))):
-            exercised = find_exercised_quantities(
-                definition, perturbed_experiment.perturbations, default, reference, limits
-            )
-            return PerturbedReferenceData(perturbed_experiment, reference, limits, exercised)
-        first_part_index = PERTURBATION_PARTS.index(perturbed_experiment.part) + 1
+        except ValidationError as error:
+            obstacle = f"with other values the reference cannot be integrated: {describe_first_line(error)}"
+            continue
+        is_judged = limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))
+        if np.all(is_judged):
+            exercised = find_exercised_quantities(definition, candidate.perturbations, default, reference, limits)
+            return PerturbedReferenceData(candidate, reference, limits, exercised)
+        name = reference.variables[int(np.argmin(is_judged))].name
+        obstacle = f"with other values {name} cannot be predicted long enough to be judged"
+    if obstacle:
+        candidate = form_lack_of_experiment(candidate, obstacle)
+    exercised = find_exercised_quantities(definition, candidate.perturbations, default, None, None)
+    return PerturbedReferenceData(candidate, None, None, exercised)
 
 
 def validate(

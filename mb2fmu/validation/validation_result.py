@@ -26,6 +26,9 @@ from mb2fmu.validation.source_checks.solution_accuracy import LeastAccurateDeriv
 Floats = npt.NDArray[np.float64]
 Verdict = Literal["passed", "failed", "unjudged"]
 PerturbedRole = Literal["parameter", "start value", "input"]
+ValidationVerdict = Literal["passed", "default experiment only", "not judged", "failed"]
+"""``default experiment only``: nothing failed, and nothing that can be set was exercised. ``not judged``: nothing
+failed, and a variable could not be judged."""
 INTERFACE_TYPE_NAMES: Mapping[InterfaceType, str] = {
     "CoSimulation": "Co-Simulation",
     "ModelExchange": "Model Exchange, integrated by CVODE",
@@ -170,6 +173,12 @@ class InterfaceTypeResult:
         return all(item.verdict == "passed" for item in quantities) and self.events_passed
 
     @property
+    def has_failures(self) -> bool:
+        """True if a variable, an invariant or an event is wrong; what could not be judged is none."""
+        quantities: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
+        return any(item.verdict == "failed" for item in quantities) or not self.events_passed
+
+    @property
     def events_passed(self) -> bool:
         """True if no event is wrong."""
         return not any(event.verdict == "failed" for event in self.events)
@@ -289,7 +298,6 @@ class ValidationResult:
     """The complete result of a validation.
 
     Attributes:
-        passed: Every variable judged and within its bound, every invariant kept, no checker found an error.
         model: Name of the model.
         variables: One per compared variable.
         invariants: One-step errors, energy balance, constraint residuals of the FMU.
@@ -309,6 +317,7 @@ class ValidationResult:
             requested.
         tables: The user's own numbers against the FMU.
         events: Of the first kind, one per event.
+        default_only: The user is content with the default experiment, where nothing else could be exercised.
     """
 
     model: str
@@ -329,6 +338,7 @@ class ValidationResult:
     independent_check_set: IndependentChecks | None = None
     tables: tuple[TableResult, ...] = ()
     events: tuple[EventResult, ...] = ()
+    default_only: bool = False
 
     def __post_init__(self) -> None:
         if not self.variables:
@@ -336,7 +346,36 @@ class ValidationResult:
 
     @property
     def passed(self) -> bool:
-        """Whether all verdicts are passed."""
+        """Whether all verdicts are passed, with other values than the defaults too unless ``default_only`` is set."""
+        return self.passed_at_defaults and (self.default_only or not self.has_defaults_only)
+
+    @property
+    def verdict(self) -> ValidationVerdict:
+        """The verdict in words; whether it counts as passed says ``passed``."""
+        if self.passed_at_defaults:
+            return "default experiment only" if self.has_defaults_only else "passed"
+        return "failed" if self.has_failures else "not judged"
+
+    @property
+    def has_defaults_only(self) -> bool:
+        """True if there is something to set, other values were to be tried, and none of them had an effect."""
+        return bool(self.exercised_quantities) and len(self.not_exercised) == len(self.exercised_quantities)
+
+    @property
+    def has_failures(self) -> bool:
+        """True if anything is wrong; what could not be judged is not."""
+        return (
+            any(kind.has_failures for _, kind in self.judged_runs)
+            or bool(self.perturbed_experiment and self.perturbed_experiment.refusals)
+            or any(call.verdict == "failed" for call in self.api_checks)
+            or not (self.independent_check_set is None or self.independent_check_set.passed)
+            or not all(table.passed for table in self.tables)
+            or any(finding.severity == "error" for finding in self.conformance)
+        )
+
+    @property
+    def passed_at_defaults(self) -> bool:
+        """Whether every variable is judged and within its bound, every invariant kept, and no check found an error."""
         return (
             all(v.verdict == "passed" for v in self.variables)
             and all(i.verdict == "passed" for i in self.invariants)
@@ -421,12 +460,16 @@ class ValidationResult:
                 "evaluated and integrated differently",
             )
         worst = max(self.variables, key=lambda v: v.ratio if v.verdict != "unjudged" else -1.0)
-        verdict: Verdict = "passed" if all(v.verdict == "passed" for v in self.variables) else "failed"
+        unjudged = [v.name for v in self.variables if v.verdict == "unjudged"]
+        verdict: Verdict = "unjudged" if unjudged else "passed"
+        verdict = "failed" if any(v.verdict == "failed" for v in self.variables) else verdict
+        reason = f"{', '.join(unjudged)} could not be judged" if unjudged else ""
         place = f"{worst.name} at t = {worst.at:.4g} s"
         points = len(self.reference.trajectory.time)
         return IndependentCheck(
-            name=f"trajectory: {name}", how=method, points=points, ratio=worst.ratio, worst=place, verdict=verdict
-        )
+            name=f"trajectory: {name}", how=method, points=points, ratio=worst.ratio, worst=place, verdict=verdict,
+            reason=reason,
+        )  # fmt: skip
 
     @property
     def largest_speeds(self) -> dict[str, float]:
@@ -478,6 +521,7 @@ class ValidationResult:
         summary: dict[str, object] = {
             "model": self.model,
             "passed": self.passed,
+            "verdict": self.verdict,
             "variables": [_record_scalars(v) for v in self.variables],
             "invariants": [_record_scalars(i) for i in self.invariants],
             "conformance": [

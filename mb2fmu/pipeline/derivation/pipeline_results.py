@@ -144,6 +144,11 @@ class ExportResult:
         return notebook_display_registry.render_html(self)
 
 
+def format_verdict(result: ValidationResult) -> str:
+    """Return the verdict in a word or few; failures in capitals."""
+    return result.verdict.upper() if result.verdict in ("failed", "not judged") else result.verdict
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class ValidationOutcome:
     """A verdict on an FMU.
@@ -164,7 +169,7 @@ class ValidationOutcome:
 
     def __repr__(self) -> str:
         """Return a line: the model and the verdict."""
-        return f"<ValidationOutcome {self.definition.name}: {'passed' if self.passed else 'FAILED'}>"
+        return f"<ValidationOutcome {self.definition.name}: {format_verdict(self.result)}>"
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
@@ -172,7 +177,7 @@ class ValidationOutcome:
 
     @property
     def passed(self) -> bool:
-        """True if the FMU met all bounds."""
+        """True if the FMU met all bounds, with other values than the defaults too unless ``default_only`` was given."""
         return self.result.passed
 
     @property
@@ -201,7 +206,7 @@ class RunResult:
 
     def __repr__(self) -> str:
         """Return a line: the model, the verdict, the FMU's path, and its worst error."""
-        verdict = "passed" if self.passed else "FAILED"
+        verdict = format_verdict(self.validated.result)
         return f"<RunResult {self.validated.definition.name}: {verdict}; {self.path}; {self.errors.worst}>"
 
     def _repr_html_(self) -> str:
@@ -210,7 +215,7 @@ class RunResult:
 
     @property
     def passed(self) -> bool:
-        """True if the FMU met all bounds."""
+        """True if the FMU met all bounds, with other values than the defaults too unless ``default_only`` was given."""
         return self.validated.passed
 
     @property

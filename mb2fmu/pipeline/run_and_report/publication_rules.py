@@ -100,7 +100,8 @@ class ReportMatch:
         """One sentence for people."""
         if not self.together:
             return f"{self.report} is about another FMU than {self.fmu}: do not trust its verdict"
-        said = {"passed": "it passed", "failed": "it failed"}.get(self.claim.verdict, "nobody has run it")
+        verdict = self.claim.verdict
+        said = {"passed": "it passed", "failed": "it failed"}.get(verdict, verdict or "nobody has run it")
         return f"{self.report} is about {self.fmu}: {said}"
 
 

@@ -60,6 +60,7 @@ def validate(
     *,
     arguments: Mapping[str, Any] | None = None,
     observer: StageObserver | None = None,
+    default_only: bool = False,
 ) -> ValidationOutcome:
     """Run any FMU through the model's experiment and judge it by the model's own equations.
 
@@ -68,6 +69,7 @@ def validate(
         model: A model, or the file that has its function.
         arguments: Of that function, by name.
         observer: Is told of each stage.
+        default_only: ``passed`` may be true though nothing was exercised with other values than the defaults.
 
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``ToolError`` if the FMU fails while it runs.
@@ -83,11 +85,17 @@ def validate(
     stage = Stopwatch(observer)
     checked, read = import_model(model, arguments, stage)
     with publication_rules.copy_fmu_for_validation(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
-        return validate_fmu(path, checked, read, None, stage)
+        return validate_fmu(path, checked, read, None, stage, default_only=default_only)
 
 
 def validate_fmu(
-    fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | None, stage: Stopwatch
+    fmu: Path,
+    checked: ModelDefinition,
+    read: Mechanism,
+    used: Method | None,
+    stage: Stopwatch,
+    *,
+    default_only: bool = False,
 ) -> ValidationOutcome:
     """Judge an FMU by the mechanism of its model.
 
@@ -97,6 +105,7 @@ def validate_fmu(
         read: The mechanism.
         used: The formulation that the FMU was made by; None if that is unknown.
         stage: Times the stages.
+        default_only: As for :func:`validate`.
     """
     from mb2fmu import validation
 
@@ -117,7 +126,7 @@ def validate_fmu(
         told = (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()
         flexible = validation.list_flexible_body_notes(checked, read, result.reference)
         notes = (*read.import_notes, *result.notes, *flexible, *told)
-        result = replace(result, independent_check_set=found, notes=notes)
+        result = replace(result, independent_check_set=found, notes=notes, default_only=default_only)
     return ValidationOutcome(definition, read, reference.equations, result, stage.timings)
 
 

@@ -12,13 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from markupsafe import Markup
 
 from mb2fmu.report.equation_display.equation_lists import EquationBlock
 from mb2fmu.report.figures.svg_chart import LineStyle
 from mb2fmu.visualization import AnimationElement
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.validation_result import ValidationVerdict
 
 _META_NAME_PREFIX = "mb2fmu:"
 _META_NAMES = ("model", "verdict", "unit", "core")
@@ -33,7 +36,7 @@ class ReportClaim:
 
     Attributes:
         model: Name of the model.
-        verdict: ``passed``, ``failed``, or empty: nobody has run the FMU.
+        verdict: As ``ValidationResult.verdict``, or empty: nobody has run the FMU.
         unit: SHA-256 of the FMU's archive, or empty.
         core: Hash of its core, or empty.
     """
@@ -123,11 +126,16 @@ class Fact:
 class VerdictText:
     """The verdict: one sentence in words (``words``), a headline with counts, and a few sentences."""
 
-    passed: bool
+    verdict: ValidationVerdict
     words: str
     headline: str
     sentences: tuple[str, ...]
     facts: tuple[Fact, ...]
+
+    @property
+    def state(self) -> Literal["good", "bad", "doubt"]:
+        """Its colour."""
+        return "good" if self.verdict == "passed" else "bad" if self.verdict == "failed" else "doubt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +406,7 @@ class ReportPage:
     @property
     def report_claims(self) -> Mapping[str, str]:
         """Statements of the page about itself for programs: see ``belonging``."""
-        verdict = "" if self.verdict is None else "passed" if self.verdict.passed else "failed"
+        verdict = "" if self.verdict is None else self.verdict.verdict
         return list_report_claims(self.title, verdict, self.provenance.unit, self.provenance.core)
 
     @property

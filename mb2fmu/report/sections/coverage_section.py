@@ -78,6 +78,12 @@ def describe_coverage(result: ValidationResult) -> str:
     return f"{total - len(lacking)} of {total} parameters, start values and inputs exercised; not exercised: {names}"
 
 
+def describe_defaults_only(result: ValidationResult) -> str:
+    """Say that nothing but the default experiment was validated."""
+    total = len(result.exercised_quantities)
+    return f"validated at the default experiment only, none of {total} parameters, start values and inputs exercised"
+
+
 def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
     """Return one row per parameter, start value and input: the not exercised first, then the weakest."""
     if result.perturbed_experiment is None:
@@ -121,7 +127,8 @@ def list_exercise_failures(result: ValidationResult) -> Iterable[str]:
         yield from result.perturbed_experiment.refusals
         for kind in () if result.perturbed_experiment.refusals else result.perturbed_experiment.kinds:
             if not kind.passed:
-                yield f"perturbed experiment, {INTERFACE_TYPE_NAMES[kind.simulation.kind]}: not within its bounds"
+                how = "not within its bounds" if kind.has_failures else "could not be judged"
+                yield f"perturbed experiment, {INTERFACE_TYPE_NAMES[kind.simulation.kind]}: {how}"
     for call in result.api_checks:
         if call.verdict == "failed":
             yield f"{call.name}, {INTERFACE_TYPE_NAMES[call.kind]}: wrong"

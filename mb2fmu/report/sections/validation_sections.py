@@ -42,7 +42,7 @@ def form_verdict_text(result: ValidationResult, exercised: Iterable[str] = (), c
     """
     failed = [v.name for v in result.variables if v.verdict == "failed"]
     unjudged = [v.name for v in result.variables if v.verdict == "unjudged"]
-    broken = [i.name for i in result.invariants if i.verdict != "passed"]
+    broken = [i.name for i in result.invariants if i.verdict == "failed"]
     errors = sum(f.severity == "error" for f in result.conformance)
     total = len(result.variables)
     parts = [
@@ -60,7 +60,8 @@ def form_verdict_text(result: ValidationResult, exercised: Iterable[str] = (), c
             if check.verdict == "failed"
         ),
         *(
-            f"{INTERFACE_TYPE_NAMES[o.simulation.kind]}: not within its bounds"
+            f"{INTERFACE_TYPE_NAMES[o.simulation.kind]}: "
+            + ("not within its bounds" if o.has_failures else "could not be judged")
             for o in result.other_interface_types
             if not o.passed
         ),
@@ -71,7 +72,7 @@ def form_verdict_text(result: ValidationResult, exercised: Iterable[str] = (), c
     )
     headline = headline or quantities
     return VerdictText(
-        passed=result.passed,
+        verdict=result.verdict,
         words=_describe_verdict(result),
         headline="; ".join(part for part in (headline, coverage) if part),
         sentences=(*_describe_interface_types(result), *_describe_horizons(result), *result.notes),
@@ -81,10 +82,15 @@ def form_verdict_text(result: ValidationResult, exercised: Iterable[str] = (), c
 
 def _describe_verdict(result: ValidationResult) -> str:
     """Return the verdict in one sentence; of a failure its likeliest cause."""
-    if result.passed:
+    if result.verdict == "passed":
         return "The FMU moves as the mechanism does."
-    cause = find_likeliest_cause(result)
-    return f"The FMU failed. Likely cause: {cause}" if cause else "The FMU failed."
+    if result.verdict == "default experiment only":
+        return (
+            "The FMU moves as the mechanism does in the default experiment. With other parameters, start values and "
+            "inputs nothing was exercised, so it may have them wrong."
+        )
+    cause, said = find_likeliest_cause(result), f"The FMU {'failed' if result.has_failures else 'was not judged'}."
+    return f"{said} Likely cause: {cause}" if cause else said
 
 
 def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[ErrorRow, ...]:

@@ -13,6 +13,10 @@ the error of each of its steps at about the tolerance and makes many of them; Do
 tried on double pendulums over 10 s, stays below 12 tolerance · S_v. N(t) says how often the motion has gone through its
 range by then (``range_traversals``): what oscillates a thousand times adds up more errors, at every tolerance.
 
+A variable that moves by less than 1e-6 of its typical magnitude, and that could not be judged by what it moves by, is
+judged as if it stood still, by its typical magnitude: constants of a file have some eight digits (an angle of 1.5707963
+is π/2 less 2.7e-8), and what their round-off moves says nothing.
+
 Where events graze, what they may have set or not is added (``grazing_events``).
 
 v is judged up to the time until which it is predictable: as long as the reference knows v a hundred times better than
@@ -65,6 +69,7 @@ from mb2fmu.validation.reference.start_sensitivity import RELATIVE_START_ERROR, 
 from mb2fmu.validation.reference.variable_scales import (
     ERROR_BOUND_FACTOR,
     MAX_INFORMATIVE_FRACTION,
+    NEGLIGIBLE_FRACTION,
     REFERENCE_ACCURACY_FACTOR,
     ROUND_OFF_ALLOWANCE,
     compute_variable_sizes_of_motion,
@@ -116,27 +121,51 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
         reference: What it is judged by.
         sensitivity: S, shape (n_t, n).
     """
-    values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
     sizes, rounding = compute_variable_sizes(reference, sensitivity[0])
-    state_round_off = _compute_state_round_off(reference) * sensitivity
     traversals = count_traversals(reference)
+    allowed, predictable_points, reasons = _compute_bounds_by_size(reference, sensitivity, sizes, rounding, traversals)
+    is_at_rest = _find_motions_of_round_off(reference, predictable_points)
+    if is_at_rest.any():
+        sizes = np.where(is_at_rest, np.maximum(sizes, reference.typical), sizes)
+        allowed, predictable_points, reasons = _compute_bounds_by_size(
+            reference, sensitivity, sizes, rounding, traversals
+        )
+    events = compute_event_time_bounds(reference, allowed)
+    allowed[:, list(reference.state_columns)] += compute_grazing_uncertainty(reference, events)
+    sides = find_values_near_events(reference, events)
+    return ErrorBounds(allowed, predictable_points, reasons, events, sides, traversals)
+
+
+def _compute_bounds_by_size(
+    reference: ReferenceRun, sensitivity: Floats, sizes: Floats, rounding: Floats, traversals: Floats
+) -> tuple[Floats, npt.NDArray[np.int64], tuple[str, ...]]:
+    """Return bounds, shape (n_t, n), how many points are predictable, shape (n,), and why not all of them are.
+
+    Args:
+        reference: What is judged by.
+        sensitivity: S, shape (n_t, n).
+        sizes: Of the variables, shape (n,).
+        rounding: Round-off of the variables, shape (n,).
+        traversals: N, shape (n_t,).
+    """
+    state_round_off = _compute_state_round_off(reference) * sensitivity
     tolerance_bound = (
         np.maximum(ERROR_BOUND_FACTOR, traversals)[:, None]
         * reference.experiment.tolerance
         * np.maximum(sizes, sensitivity)
     )
     allowed = np.minimum(tolerance_bound + rounding + state_round_off, MAX_INFORMATIVE_FRACTION * sizes)
-    allowed += 2 * uncertainty
+    allowed += 2 * reference.trajectory.uncertainty
     is_known = _is_well_known(reference, allowed, sizes, state_round_off)
     is_informative = tolerance_bound <= MAX_INFORMATIVE_FRACTION * np.maximum(sizes, sensitivity[0])
     predictable_points, reasons = [], []
-    for column in range(values.shape[1]):
+    for column in range(len(sizes)):
         ends_of_masks = [
             np.argmin(mask) if not mask.all() else len(mask)
             for mask in (is_known[:, column], is_informative[:, column])
         ]
         predictable_points.append(min(ends_of_masks))
-        if min(ends_of_masks) == len(values):
+        if min(ends_of_masks) == len(allowed):
             reasons.append("")
         elif ends_of_masks[0] <= ends_of_masks[1]:
             reasons.append("the reference no longer knows it a hundred times better than the bound")
@@ -144,10 +173,16 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
             reasons.append(
                 f"the bound exceeds {MAX_INFORMATIVE_FRACTION:.0%} of its size: motion too sensitive for this tolerance"
             )
-    events = compute_event_time_bounds(reference, allowed)
-    allowed[:, list(reference.state_columns)] += compute_grazing_uncertainty(reference, events)
-    sides = find_values_near_events(reference, events)
-    return ErrorBounds(allowed, np.array(predictable_points), tuple(reasons), events, sides, traversals)
+    return allowed, np.array(predictable_points), tuple(reasons)
+
+
+def _find_motions_of_round_off(
+    reference: ReferenceRun, predictable_points: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return which variables move so little, as round-off of a file's constants makes, that nothing can judge it."""
+    values = reference.trajectory.values
+    is_tiny = np.ptp(values, axis=0) <= NEGLIGIBLE_FRACTION * reference.typical
+    return np.asarray(is_tiny & (predictable_points < _count_required_points(values)))
 
 
 def _compute_state_round_off(reference: ReferenceRun) -> float:

@@ -2,16 +2,18 @@
 
 The intended perturbation (``perturbation_sizes``) is tried on the reference's equations, never on the FMU: the loops
 must close with the changed lengths and leave as many degrees of freedom as by default, x' must be finite, a rough
-integration must reach the end. Where it does not, all moves are halved, down to a sixteenth. Where even that is
-impossible, what cannot be moved
-by itself is moved by one factor: three equal cranks carry a platform at any length that is all of theirs, and are a
-rigid frame if one is longer. If that does not help it keeps its default, is not exercised, and the report says so.
+integration must reach the end, and the reference must be able to judge it. Where it does not, all moves are halved,
+down to a sixteenth. Where even that is impossible, what cannot be moved by itself is moved by one factor: three equal
+cranks carry a platform at any length that is all of theirs, and are a rigid frame if one is longer; if that does not
+help it keeps its default. Then the experiment is made shorter, to a quarter and a sixteenth, and the moves smaller, to
+1/64 and 1/256, and at last all start values, or all parameters, keep their defaults. What keeps its default is not
+exercised, and the report says so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -41,6 +43,16 @@ from mb2fmu.validation.validation_result import Perturbation
 Floats = npt.NDArray[np.float64]
 
 PERTURBATION_PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625)
+_SHORT_PARTS, _SMALL_PARTS = (1.0, 0.25, 0.0625), (1.0 / 64.0, 1.0 / 256.0)
+_FURTHER_ATTEMPTS: tuple[tuple[float, tuple[float, ...]], ...] = (
+    (1.0 / 4.0, _SHORT_PARTS),
+    (1.0 / 16.0, _SHORT_PARTS),
+    (1.0, _SMALL_PARTS),
+    (1.0 / 4.0, _SMALL_PARTS),
+    (1.0 / 16.0, _SMALL_PARTS),
+)
+"""Duration as a part of the intended one, and parts of the moves, where no experiment of full duration can be used."""
+_MIN_STEP_COUNT = 10
 TARGET_STEP_COUNT = 60
 _SAMPLED_STATE_COUNT = 8  # states of the default experiment
 COVERED_TIME_FRACTION = 0.25
@@ -48,6 +60,7 @@ _FIRST_EVENT_FACTOR = 2.0  # times the first event's instant
 _CLOSURE_TOLERANCE = 1e-9
 _ROUGH_RUN_BUDGET = 200_000  # evaluations of a rough integration: what needs more comes near a singularity, or is wild
 _NO_EXPERIMENT_TEXT = "there is no perturbed experiment"
+_NOT_STARTABLE_TEXT = "the mechanism cannot be started with another value"
 _WILD_MOTION_FACTOR = (
     1e3  # times the magnitudes of the default experiment: such a motion cannot be judged within its bounds
 )
@@ -61,7 +74,7 @@ class PerturbedExperiment:
         experiment: None where the mechanism allows none.
         perturbations: One per free parameter, fixed start value and input.
         part: Part of the intended moves that is used; 0 if there is no experiment.
-        text: How it was made, in one sentence.
+        text: How it was made, in one sentence, or what stands against it.
     """
 
     experiment: ExperimentNumbers | None
@@ -78,6 +91,7 @@ class _IntendedPerturbation:
         definition: The checked model.
         reference: The default experiment.
         time: Communication points, in s.
+        step: Communication step of the default experiment, in s.
         parameters: Moves, shape (n_p,).
         starts: Moves of x, shape (n_x,).
         signals: One per input.
@@ -90,6 +104,7 @@ class _IntendedPerturbation:
     definition: Declarations
     reference: ReferenceRun
     time: Floats
+    step: float
     parameters: Floats
     starts: Floats
     signals: tuple[ExcitationSignal, ...]
@@ -119,6 +134,38 @@ class _IntendedPerturbation:
         parameters[index] = self.parameters[index]
         return replace(self, parameters=parameters, starts=np.zeros_like(self.starts))
 
+    def without_starts(self) -> _IntendedPerturbation:
+        """Return the experiment with all start values at their defaults."""
+        return replace(self, starts=np.zeros_like(self.starts))
+
+    def shorten(self, duration: float) -> _IntendedPerturbation | None:
+        """Return the experiment of a part of the duration, in shorter steps where these are long; None: not shorter.
+
+        Signals of inputs stay as they are: the same experiment ends earlier.
+        """
+        count = len(self.time) - 1
+        stride = round(float(self.time[1] - self.time[0]) / self.step)
+        shorter_stride = max(1, round(duration * stride))
+        shorter_count = max(min(count, _MIN_STEP_COUNT), round(duration * count * stride / shorter_stride))
+        if shorter_count * shorter_stride >= count * stride:
+            return None
+        return replace(self, time=np.arange(shorter_count + 1, dtype=np.float64) * (self.step * shorter_stride))
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    """Some of the intended moves.
+
+    Attributes:
+        intention: With zeros where a default is kept.
+        kept_parameters: Indices of parameters that keep their defaults, since the mechanism allows no others.
+        keeps_starts: All start values keep theirs.
+    """
+
+    intention: _IntendedPerturbation
+    kept_parameters: frozenset[int] = frozenset()
+    keeps_starts: bool = False
+
 
 def form_perturbed_experiment(
     definition: Declarations,
@@ -127,9 +174,20 @@ def form_perturbed_experiment(
     settable: Collection[str] | None = None,
     any_step: bool = True,
     states: Collection[str] | None = None,
-    first_part_index: int = 0,
 ) -> PerturbedExperiment:
-    """Choose the perturbed experiment.
+    """Return the first of :func:`list_perturbed_experiments`, the same arguments."""
+    return next(list_perturbed_experiments(definition, reference, settable=settable, any_step=any_step, states=states))
+
+
+def list_perturbed_experiments(
+    definition: Declarations,
+    reference: ReferenceRun,
+    *,
+    settable: Collection[str] | None = None,
+    any_step: bool = True,
+    states: Collection[str] | None = None,
+) -> Iterator[PerturbedExperiment]:
+    """Yield experiments that the mechanism allows, the one that exercises most first, and at last the lack of one.
 
     Args:
         definition: The checked model.
@@ -137,43 +195,66 @@ def form_perturbed_experiment(
         settable: FMU names of parameters, start values and inputs that the FMU lets one set; None: all.
         any_step: The FMU can make communication steps of another size than the default.
         states: FMU names of the FMU's continuous states; None: unknown.
-        first_part_index: Index in ``PERTURBATION_PARTS`` of the largest part to try.
     """
     intention = _form_intended_perturbation(
         definition, reference, settable, any_step, find_dependent_speeds(definition, reference, states)
     )
-    blocked: frozenset[int] = frozenset()
-    part_and_experiment = _find_largest_perturbation(intention, first_part_index)
-    if part_and_experiment is None:
-        not_startable = [
-            k
-            for k in np.flatnonzero(intention.parameters)
-            if _start_experiment(intention.with_single_perturbation(int(k)), PERTURBATION_PARTS[-1]) is None
-        ]
-        blocked = frozenset(int(k) for k in not_startable)
-        common_factor_perturbation, intention = (
-            intention.with_common_factor(blocked),
-            intention.without_parameters(blocked),
-        )
-        part_and_experiment = (
-            _find_largest_perturbation(common_factor_perturbation, first_part_index) if len(blocked) > 1 else None
-        )
-        if part_and_experiment is not None:
-            blocked, intention = frozenset(), common_factor_perturbation
-        else:
-            part_and_experiment = _find_largest_perturbation(intention, first_part_index)
-    if part_and_experiment is None:
-        blocked = frozenset(range(len(intention.parameters)))
-        intention = intention.without_parameters(blocked)
-        part_and_experiment = _find_largest_perturbation(intention, first_part_index)
-    part, run = part_and_experiment or (0.0, None)
-    perturbations = _list_perturbations(intention, run, blocked, settable)
-    return PerturbedExperiment(
-        run,
-        perturbations,
-        part,
-        _describe_experiment(run, part, perturbations, in_chart=bool(intention.dependent_speeds)),
+    obstacle = ""
+    for variant, part in _list_attempts(intention):
+        run = _start_experiment(variant.intention, part)
+        if run is None:
+            obstacle = obstacle or "the mechanism cannot be started with other values"
+            continue
+        found = _find_obstacle_on_the_way(reference, run, intention.dependent_speeds)
+        if found:
+            obstacle = found
+            continue
+        perturbations = _list_perturbations(variant, run, settable)
+        text = _describe_experiment(run, part, perturbations, in_chart=bool(intention.dependent_speeds))
+        yield PerturbedExperiment(run, perturbations, part, text)
+    perturbations = _list_perturbations(_Variant(intention), None, settable)
+    yield form_lack_of_experiment(PerturbedExperiment(None, perturbations, 0.0, ""), obstacle)
+
+
+def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_Variant, float]]:
+    """Yield moves and the part of them to try, what exercises most first."""
+    variants = []
+    for variant in _list_variants(intention):
+        variants.append(variant)
+        yield from ((variant, part) for part in PERTURBATION_PARTS)
+    for duration, parts in _FURTHER_ATTEMPTS:
+        yield from _list_shorter_attempts(variants, duration, parts)
+    all_parameters = frozenset(range(len(intention.parameters)))
+    last_variants = [
+        _Variant(intention.without_starts(), keeps_starts=True),
+        _Variant(intention.without_parameters(all_parameters), all_parameters),
+    ]
+    for duration, parts in ((1.0, PERTURBATION_PARTS), *_FURTHER_ATTEMPTS):
+        yield from _list_shorter_attempts(last_variants, duration, parts)
+
+
+def _list_shorter_attempts(
+    variants: Sequence[_Variant], duration: float, parts: Sequence[float]
+) -> Iterator[tuple[_Variant, float]]:
+    """Yield moves of each variant and a part of them, in an experiment of a part of the duration."""
+    for variant in variants:
+        intention = variant.intention if duration == 1.0 else variant.intention.shorten(duration)
+        if intention is not None:
+            yield from ((replace(variant, intention=intention), part) for part in parts)
+
+
+def _list_variants(intention: _IntendedPerturbation) -> Iterator[_Variant]:
+    """Yield all moves; then those by one factor, and those without, of what cannot be moved by itself."""
+    yield _Variant(intention)
+    blocked = frozenset(
+        int(k)
+        for k in np.flatnonzero(intention.parameters)
+        if _start_experiment(intention.with_single_perturbation(int(k)), PERTURBATION_PARTS[-1]) is None
     )
+    if len(blocked) > 1:
+        yield _Variant(intention.with_common_factor(blocked))
+    if blocked:
+        yield _Variant(intention.without_parameters(blocked), blocked)
 
 
 def find_dependent_speeds(
@@ -201,7 +282,7 @@ def _form_intended_perturbation(
     """Return all moves at their full size."""
     run, scale_of_change = reference.experiment, PerturbationScale.sample_reference(definition, reference)
     steps = len(run.time) - 1
-    count = max(min(steps, 10), min(TARGET_STEP_COUNT, steps // 2))
+    count = max(min(steps, _MIN_STEP_COUNT), min(TARGET_STEP_COUNT, steps // 2))
     is_fixed_step = definition.experiment.solver == "fixed" or not any_step
     stride = 1 if is_fixed_step else _choose_step_stride(reference, count)
     time = np.arange(count + 1, dtype=np.float64) * (run.step * stride)
@@ -218,7 +299,7 @@ def _form_intended_perturbation(
     rows, gaps = compute_constraint_row_scales(reference), ContactGaps(reference.numeric)
     independent = _count_independent_rows(reference)
     return _IntendedPerturbation(
-        definition, reference, time, parameters, starts, signals, rows, dependent_speeds, gaps, independent
+        definition, reference, time, run.step, parameters, starts, signals, rows, dependent_speeds, gaps, independent
     )
 
 
@@ -261,17 +342,6 @@ def list_state_records(definition: Declarations, reference: ReferenceRun) -> tup
     """Return the records of x = (q, independent u, z), in order."""
     independent = reference.numeric.equations.u_independent
     return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
-
-
-def _find_largest_perturbation(
-    intention: _IntendedPerturbation, first_part_index: int
-) -> tuple[float, ExperimentNumbers] | None:
-    """Return the largest part of the intention that the mechanism allows."""
-    for part in PERTURBATION_PARTS[first_part_index:]:
-        run = _start_experiment(intention, part)
-        if run is not None and _reaches_end(intention.reference, run, intention.dependent_speeds):
-            return part, run
-    return None
 
 
 def _start_experiment(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers | None:
@@ -346,8 +416,10 @@ def _calculated_parameters_in_bounds(definition: Declarations, parameters: Seque
     return True
 
 
-def _reaches_end(reference: ReferenceRun, run: ExperimentNumbers, dependent_speeds: tuple[int, ...]) -> bool:
-    """Return whether a rough integration reaches the end, without singularities and not far beyond the default motion.
+def _find_obstacle_on_the_way(
+    reference: ReferenceRun, run: ExperimentNumbers, dependent_speeds: tuple[int, ...]
+) -> str:
+    """Return why a rough integration does not reach the end as a motion that can be judged; empty where it does.
 
     This does not depend on the FMU: the mechanism's constraints alone decide where ``dependent_speeds`` are determined.
     """
@@ -362,16 +434,30 @@ def _reaches_end(reference: ReferenceRun, run: ExperimentNumbers, dependent_spee
         trajectory = integration.integrate_trajectory(
             np.append(x, 0.0), ROUGH_RUN_TOLERANCE, scales, projected=numeric.has_state_constraints
         )
-    except (ValidationError, ArithmeticError, ValueError):
-        return False
+    except (ValidationError, ArithmeticError, ValueError) as error:
+        return f"with other values it cannot be integrated: {describe_first_line(error)}"
     states = trajectory[:, :-1]
+    # What stands still by default may move by what is natural for it.
     magnitudes = np.maximum(reference.state_scales, np.max(np.abs(reference.states), axis=0))
-    if not np.all(np.isfinite(states)) or np.any(np.abs(states) > _WILD_MOTION_FACTOR * magnitudes):
-        return False
+    magnitudes = np.maximum(magnitudes, reference.typical[list(reference.state_columns)])
+    if not np.all(np.isfinite(states)):
+        return "with other values the motion has no finite numbers"
+    excess = np.max(np.abs(states), axis=0) / (_WILD_MOTION_FACTOR * magnitudes)
+    if np.any(excess > 1.0):
+        worst = reference.variables[reference.state_columns[int(np.argmax(excess))]].name
+        return f"with other values {worst} becomes more than {_WILD_MOTION_FACTOR:g} times as large as by default"
     rough_run = replace(reference, states=states, experiment=run)
-    return rough_run.find_undetermined_time() is None and (
-        not dependent_speeds or _stays_in_chart(reference, rough_run, dependent_speeds)
-    )
+    if rough_run.find_undetermined_time() is not None:
+        return "with other values the constraints stop to determine the dependent speeds"
+    if dependent_speeds and not _stays_in_chart(reference, rough_run, dependent_speeds):
+        return "with other values it leaves the positions that the FMU's states determine"
+    return ""
+
+
+def describe_first_line(error: Exception) -> str:
+    """Return the first line of an error's message, or its kind if it has none."""
+    lines = str(error).splitlines()
+    return lines[0].strip().rstrip(".:") if lines else type(error).__name__
 
 
 def _stays_in_chart(default: ReferenceRun, perturbed: ReferenceRun, dependent_speeds: tuple[int, ...]) -> bool:
@@ -391,12 +477,10 @@ def _stays_in_chart(default: ReferenceRun, perturbed: ReferenceRun, dependent_sp
 
 
 def _list_perturbations(
-    intention: _IntendedPerturbation,
-    run: ExperimentNumbers | None,
-    blocked: Collection[int],
-    settable: Collection[str] | None,
+    variant: _Variant, run: ExperimentNumbers | None, settable: Collection[str] | None
 ) -> tuple[Perturbation, ...]:
-    """Return the move of every free parameter, fixed start value and input."""
+    """Return the move of every free parameter, fixed start value and input; none without a ``run``."""
+    intention = variant.intention
     definition, default_experiment = intention.definition, intention.reference.experiment
     perturbed = run or default_experiment
     perturbations = []
@@ -404,8 +488,8 @@ def _list_perturbations(
         reason = ""
         if settable is not None and parameter.name not in settable:
             reason = "the FMU does not let it be set"
-        elif run is None or k in blocked:
-            reason = "the mechanism cannot be started with another value" if run else _NO_EXPERIMENT_TEXT
+        elif run is None or k in variant.kept_parameters:
+            reason = _NOT_STARTABLE_TEXT if run else _NO_EXPERIMENT_TEXT
         elif perturbed.parameters[k] == default_experiment.parameters[k]:
             reason = "its bounds leave no room"
         perturbations.append(
@@ -413,11 +497,26 @@ def _list_perturbations(
                 parameter, "parameter", default_experiment.parameters[k], perturbed.parameters[k], reason
             )
         )
+    perturbations += _list_start_perturbations(variant, run, settable)
+    for k, record in enumerate(definition.inputs):
+        largest = float(np.max(np.abs(perturbed.inputs[:, k]))) if run is not None else record.start
+        reason = "" if run is not None else _NO_EXPERIMENT_TEXT
+        perturbations.append(_form_perturbation(record, "input", record.start, largest, reason))
+    return tuple(perturbations)
+
+
+def _list_start_perturbations(
+    variant: _Variant, run: ExperimentNumbers | None, settable: Collection[str] | None
+) -> list[Perturbation]:
+    """Return the move of every fixed start value."""
+    definition, default_experiment = variant.intention.definition, variant.intention.reference.experiment
+    perturbed = run or default_experiment
     given_starts = (*default_experiment.q, *default_experiment.u, *default_experiment.z)
     moved_starts = (*perturbed.q, *perturbed.u, *perturbed.z)
     records = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
-    states = list_state_records(definition, intention.reference)
-    modes = {states[place].name for place in find_mode_state_indices(intention.reference.numeric)}
+    states = list_state_records(definition, variant.intention.reference)
+    modes = {states[place].name for place in find_mode_state_indices(variant.intention.reference.numeric)}
+    perturbations = []
     for record, default, value in zip(records, given_starts, moved_starts, strict=True):
         if getattr(record, "kind", "fixed") == "guess":
             continue  # it follows from others, and is judged as a variable
@@ -426,12 +525,10 @@ def _list_perturbations(
             reason = "the FMU does not let it be set"
         elif run is not None and record.name in modes:
             reason = "it follows from where bodies are"
+        elif variant.keeps_starts and run is not None and value == default:
+            reason = _NOT_STARTABLE_TEXT
         perturbations.append(_form_perturbation(record, "start value", default, value, reason))
-    for k, record in enumerate(definition.inputs):
-        largest = float(np.max(np.abs(perturbed.inputs[:, k]))) if run is not None else record.start
-        reason = "" if run is not None else _NO_EXPERIMENT_TEXT
-        perturbations.append(_form_perturbation(record, "input", record.start, largest, reason))
-    return tuple(perturbations)
+    return perturbations
 
 
 def _form_perturbation(record: Quantity, role: str, default: float, perturbed: float, reason: str) -> Perturbation:
@@ -439,12 +536,24 @@ def _form_perturbation(record: Quantity, role: str, default: float, perturbed: f
     return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=perturbed, reason=reason)  # type: ignore[arg-type]
 
 
+def form_lack_of_experiment(candidate: PerturbedExperiment, obstacle: str) -> PerturbedExperiment:
+    """Return the record that there is no perturbed experiment; ``obstacle``: of the last one that was tried."""
+    because = f": {obstacle}" if obstacle else ""
+    return PerturbedExperiment(
+        None,
+        tuple(
+            replace(each, moved=each.default, reason=each.reason or _NO_EXPERIMENT_TEXT)
+            for each in candidate.perturbations
+        ),
+        0.0,
+        f"No experiment with other parameters, start values and inputs could be started, run and judged{because}",
+    )
+
+
 def _describe_experiment(
-    run: ExperimentNumbers | None, part: float, perturbations: Sequence[Perturbation], *, in_chart: bool
+    run: ExperimentNumbers, part: float, perturbations: Sequence[Perturbation], *, in_chart: bool
 ) -> str:
     """Describe how the experiment was made; ``in_chart``: within the range that the FMU's states determine."""
-    if run is None:
-        return "No experiment with other parameters, start values and inputs could be started, run and judged."
     obstacle = "it cannot be started or run" + (", or leaves the positions that the FMU's states determine" * in_chart)
     part_note = "" if part == 1.0 else f", by {part:g} of what was intended, for with more {obstacle}"
     kept_count = sum(bool(perturbation.reason) for perturbation in perturbations)
