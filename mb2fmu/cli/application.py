@@ -67,7 +67,7 @@ HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100
 EXIT_CODE_HELP = """\b
 Exit codes:
   0   good
-  1   the FMU failed in a bound
+  1   the FMU failed in a bound, or nothing but defaults could be tried
   2   the input is wrong: model file, option, or the FMU handed over
   3   a tool (compiler, importer, disk) failed
   70  a fault of mb2fmu itself

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from rich.text import Text
 
-from mb2fmu.report.sections.coverage_section import describe_defaults_only
 from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause, format_tolerance_share, list_failures
 
 if TYPE_CHECKING:
@@ -112,13 +111,14 @@ def summarize_validation(
     if result.verdict == "default experiment only":
         reason = result.perturbed_experiment.text if result.perturbed_experiment else ""
         remedy = [] if result.default_only else [SummaryLine("", "if that is enough: --default-only")]
-        headline = SummaryLine("", f"{result.model} {describe_defaults_only(result)}{took}", "doubt")
+        headline = SummaryLine("", f"{result.model} validated at the default experiment only{took}", "doubt")
         return headline, [SummaryLine("Why", reason, "doubt"), *remedy, *lines]
     failures = list_failures(result)
     cause = find_likeliest_cause(result)
     first = failures[0]
     state: SummaryState = "bad" if result.has_failures else "doubt"
-    text = f"{result.model} {result.verdict}: {first.what}: {_shorten(first.text, 160)}{took}"
+    reason = _shorten(first.text.removeprefix(f"{result.verdict}: "), 160)
+    text = f"{result.model} {result.verdict}: {first.what}: {reason}{took}"
     headline = SummaryLine("", text, state)
     shown = [_shorten(f"{each.what}: {each.text}", 150) for each in failures[1:MAX_LISTED_FAILURES]]
     if len(failures) > MAX_LISTED_FAILURES:

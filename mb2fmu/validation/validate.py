@@ -35,7 +35,7 @@ from mb2fmu.validation.comparison.motion_comparison import (
     compute_error_bounds,
 )
 from mb2fmu.validation.conformity_checks import check_conformity
-from mb2fmu.validation.experiment.exercised_quantities import find_exercised_quantities
+from mb2fmu.validation.experiment.exercised_quantities import NEGLIGIBLE_RATIO, find_exercised_quantities
 from mb2fmu.validation.experiment.perturbed_experiment import (
     PerturbedExperiment,
     describe_first_line,
@@ -201,8 +201,8 @@ def _make_perturbed_reference_data(
     any_step: bool,
     states: Collection[str] | None,
 ) -> PerturbedReferenceData:
-    """Return the first perturbed experiment in which the reference can judge all that it judges by default."""
-    obstacle = ""
+    """Return the first perturbed experiment that exercises something, and whose reference can judge all variables."""
+    obstacle, found = "", None
     candidates = list_perturbed_experiments(definition, default, settable=settable, any_step=any_step, states=states)
     for number, candidate in enumerate(candidates):
         run = candidate.experiment
@@ -217,9 +217,16 @@ def _make_perturbed_reference_data(
         is_judged = limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))
         if np.all(is_judged):
             exercised = find_exercised_quantities(definition, candidate.perturbations, default, reference, limits)
-            return PerturbedReferenceData(candidate, reference, limits, exercised)
+            found = found or PerturbedReferenceData(candidate, reference, limits, exercised)
+            if any(item.is_exercised for item in exercised):
+                return PerturbedReferenceData(candidate, reference, limits, exercised)
+            if not any(item.ratio > NEGLIGIBLE_RATIO for item in exercised):
+                return found  # no other experiment would show more of what has no influence
+            continue
         name = reference.variables[int(np.argmin(is_judged))].name
         obstacle = f"with other values {name} cannot be predicted long enough to be judged"
+    if found is not None:
+        return found
     if obstacle:
         candidate = form_lack_of_experiment(candidate, obstacle)
     exercised = find_exercised_quantities(definition, candidate.perturbations, default, None, None)

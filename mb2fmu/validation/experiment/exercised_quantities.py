@@ -34,7 +34,8 @@ _TAYLOR_ORDER = 16  # of e^A with |A| <= 1/2: the rest is below 1e-19
 _PROBE_FRACTION = 1e-6
 _INTEGRATION_TOLERANCE = 1e-10
 _CLEAR_RATIO = 1e2  # times its bound: no need to follow a change further
-_NEGLIGIBLE_RATIO = 1e-2  # of a bound: as much as round-off makes of differences
+NEGLIGIBLE_RATIO = 1e-2
+"""Of a bound: as much as round-off makes of differences."""
 _MOST_SAMPLES = 20
 _FEWEST_SAMPLES = 3
 _EVALUATION_BUDGET = 1500  # evaluations of the reference's equations
@@ -122,7 +123,7 @@ def _judge_quantity(
         worst = int(np.argmax(ratios))
         ratio, most_affected = float(ratios[worst]), perturbed.variables[worst].name
     reason = perturbation.reason
-    if not reason and ratio <= _NEGLIGIBLE_RATIO:
+    if not reason and ratio <= NEGLIGIBLE_RATIO:
         reason = "not exercised"
     elif not reason and ratio <= 1.0:
         reason = "its influence is smaller than the bounds"

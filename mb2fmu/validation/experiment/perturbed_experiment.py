@@ -60,6 +60,7 @@ _FIRST_EVENT_FACTOR = 2.0  # times the first event's instant
 _CLOSURE_TOLERANCE = 1e-9
 _ROUGH_RUN_BUDGET = 200_000  # evaluations of a rough integration: what needs more comes near a singularity, or is wild
 _NO_EXPERIMENT_TEXT = "there is no perturbed experiment"
+_NOT_SETTABLE_TEXT = "the FMU does not let it be set"
 _NOT_STARTABLE_TEXT = "the mechanism cannot be started with another value"
 _WILD_MOTION_FACTOR = (
     1e3  # times the magnitudes of the default experiment: such a motion cannot be judged within its bounds
@@ -487,7 +488,7 @@ def _list_perturbations(
     for k, parameter in enumerate(p for p in definition.parameters if not p.calculated):
         reason = ""
         if settable is not None and parameter.name not in settable:
-            reason = "the FMU does not let it be set"
+            reason = _NOT_SETTABLE_TEXT
         elif run is None or k in variant.kept_parameters:
             reason = _NOT_STARTABLE_TEXT if run else _NO_EXPERIMENT_TEXT
         elif perturbed.parameters[k] == default_experiment.parameters[k]:
@@ -522,7 +523,7 @@ def _list_start_perturbations(
             continue  # it follows from others, and is judged as a variable
         reason = "" if run is not None else _NO_EXPERIMENT_TEXT
         if settable is not None and record.name not in settable:
-            reason = "the FMU does not let it be set"
+            reason = _NOT_SETTABLE_TEXT
         elif run is not None and record.name in modes:
             reason = "it follows from where bodies are"
         elif variant.keeps_starts and run is not None and value == default:
@@ -539,11 +540,14 @@ def _form_perturbation(record: Quantity, role: str, default: float, perturbed: f
 def form_lack_of_experiment(candidate: PerturbedExperiment, obstacle: str) -> PerturbedExperiment:
     """Return the record that there is no perturbed experiment; ``obstacle``: of the last one that was tried."""
     because = f": {obstacle}" if obstacle else ""
+    reasons = [
+        each.reason if each.reason == _NOT_SETTABLE_TEXT else _NO_EXPERIMENT_TEXT for each in candidate.perturbations
+    ]
     return PerturbedExperiment(
         None,
         tuple(
-            replace(each, moved=each.default, reason=each.reason or _NO_EXPERIMENT_TEXT)
-            for each in candidate.perturbations
+            replace(each, moved=each.default, reason=reason)
+            for each, reason in zip(candidate.perturbations, reasons, strict=True)
         ),
         0.0,
         f"No experiment with other parameters, start values and inputs could be started, run and judged{because}",

@@ -22,6 +22,7 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_archive
 from mb2fmu.model.model_loading import load, shipped_models_folder
 from mb2fmu.pipeline.derivation.pipeline_results import StageTime
+from mb2fmu.validation.experiment import perturbed_experiment
 
 SHORTER = "stop=0.5"
 
@@ -95,6 +96,21 @@ def test_export_describes_itself_as_json(swing: Path, tmp_path: Path) -> None:
     facts = json.loads(result.stdout)
     assert Path(facts["fmu"]).stat().st_size > 0
     assert (facts["model"], facts["method"], facts["states"]) == ("Swing", "lagrange", 2)
+
+
+def test_nothing_exercised_ends_with_exit_code_1_unless_it_is_accepted(
+    finished: subprocess.CompletedProcess[str], swing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert finished.returncode == 0
+    monkeypatch.setattr(perturbed_experiment, "_start_experiment", lambda *_: None)
+    unit, page = swing.parent / "out" / "Swing.fmu", tmp_path / "page.html"
+    shorten_validations(monkeypatch, perturb=True)
+    result = call("validate", unit, "--model", swing, "--report", page)
+    assert (result.exit_code, "validated at the default experiment only" in result.output) == (1, True), result.output
+    assert "cannot be started with other values" in " ".join(result.output.split())
+    assert call("validate", "--check-report", page, unit).exit_code == 1
+    assert call("validate", unit, "--model", swing, "--default-only").exit_code == 0
+    assert call("validate", unit, "--default-only", "--data", "x.csv").exit_code == 2
 
 
 def test_validate_judges_a_unit_of_other_parameters_short(

@@ -250,7 +250,7 @@ def _compared(v: ComparedVariable, verdict: Any, horizon: float, errors: Any, bo
         ratio=float(errors[-1] / bounds[-1]),
         horizon=horizon,
         verdict=verdict,
-        reason="" if verdict == "passed" else "it failed",
+        reason={"passed": "", "failed": "it failed", "unjudged": "it is not known well enough"}[verdict],
         errors=errors,
         bounds=bounds,
     )

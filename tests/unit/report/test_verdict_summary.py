@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.audit.external_checkers import CheckerFinding
+from mb2fmu.report.console_verdict import format_verdict_line
 from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause, format_tolerance_share, list_failures
 from mb2fmu.report.verdict_summary import SummaryLine, format_summary, limit_lines, summarize_validation
 from mb2fmu.validation import InterfaceTypeResult, PerturbedExperimentResult
-from mb2fmu.validation.validation_result import ValidationResult
+from mb2fmu.validation.validation_result import ExercisedResult, ValidationResult
 
 
 def summary(result: ValidationResult, width: int = 100, encoding: str = "utf-8") -> list[str]:
@@ -40,6 +42,41 @@ def test_a_pass_is_short_and_as_wide_as_the_terminal(pendulum, width):
     assert len(lines) <= 14
     assert all(len(line) <= width for line in lines if "/" not in line)
     assert lines[-1].endswith("x.html")  # a path stays in one piece
+
+
+def unexercised(result: ValidationResult) -> ValidationResult:
+    """Return a right result for which no perturbed experiment could be made."""
+    lacking = PerturbedExperimentResult(kinds=(), reference=None, perturbations=(), part=0.0, text="None: a reason")
+    item = ExercisedResult(name="g", role="parameter", ratio=0.0, most="", reason="there is no perturbed experiment")
+    return replace(result, perturbed_experiment=lacking, exercised_quantities=(item,))
+
+
+def test_nothing_exercised_is_no_pass(pendulum):
+    """Seen: a robot was passed with 0 of 20 parameters exercised."""
+    result = unexercised(pendulum().result)
+    assert (result.verdict, result.passed, result.passed_at_defaults) == ("default experiment only", False, True)
+    lines = summary(result)
+    assert "validated at the default experiment only" in lines[0]
+    assert "a reason" in lines[1]
+    assert "--default-only" in lines[2]
+    assert format_verdict_line(result).style == "bold yellow"
+    assert "passed" not in format_verdict_line(result).plain
+    accepted = replace(result, default_only=True)
+    assert (accepted.verdict, accepted.passed) == ("default experiment only", True)
+    assert "--default-only" not in "".join(summary(accepted))
+    failed = replace(spoil(result, 0), default_only=True)
+    assert (failed.verdict, failed.passed) == ("failed", False)
+
+
+def test_what_cannot_be_judged_is_not_called_wrong(pendulum):
+    result = pendulum(unjudged=("hinge.speed",)).result
+    assert (result.verdict, result.passed, result.has_failures) == ("not judged", False, False)
+    said = " ".join(" ".join(summary(result)).split()) + str(format_verdict_line(result))
+    assert "hinge.speed" in said
+    assert not re.search("failed|differ|not within", said)
+    wrong = spoil(result, 0)
+    assert wrong.verdict == "failed"
+    assert "hinge.speed could not be judged" in format_verdict_line(wrong).plain
 
 
 def test_symbols_have_plain_fallbacks(pendulum):

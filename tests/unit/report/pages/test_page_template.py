@@ -24,6 +24,7 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.report import ReportProvenance, render_description_page, render_validation_page
 from mb2fmu.report.console_verdict import format_verdict_blocks, format_verdict_line
 from mb2fmu.validation import IndependentCheck, IndependentChecks
+from mb2fmu.validation.validation_result import ExercisedResult
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
 ROOT = Path(__file__).parents[4]
@@ -152,6 +153,18 @@ def test_the_verdict_and_the_variables_that_failed_are_said_first(pendulum):
     assert [row.find("th/a").text for row in rows if row.find("th/a") is not None] == ["y5", "y2", "y3"]
     assert [row.find("th").text.split(":")[0] for row in rows if row.find("th/a") is None] == ["trajectory"]
     assert len([f for f in root.iter("figure") if f.get("class") == "card bad"]) == 3
+
+
+def test_the_default_experiment_alone_has_a_colour_of_its_own(pendulum):
+    case = pendulum()
+    item = ExercisedResult(name="g", role="parameter", ratio=0.0, most="", reason="nothing was moved")
+    result = replace(case.result, exercised_quantities=(item,))
+    page = page_of(replace(case, result=result))
+    verdict = parse(page).find(".//h2[@id='verdict']")
+    assert " ".join(verdict.itertext()).split()[:3] == ["Default", "experiment", "only"]
+    assert verdict.getparent().get("class") == "verdict doubt"
+    assert b"moves as the mechanism does in the default experiment" in page
+    assert b'name="mb2fmu:verdict" content="default experiment only"' in page
 
 
 def test_a_pass_is_said_plainly(pendulum):
