@@ -145,6 +145,39 @@ def angle_of_a_clamped_cosine() -> Model:
     return model
 
 
+def _mass_beside_a_wall(push: Callable[[sm.Expr], sm.Expr]) -> Model:
+    (x, v), (m, k) = me.dynamicsymbols("x v"), sm.symbols("m k")
+    N, O = _ground()
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    force = -k * (x - sm.Rational(9, 10)) + push(x)
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("b", P, m)], forcelist=[(P, force * N.x)])
+    model = Model("Guarded", kane)
+    model.parameter(m, 1.0, "kg", min=0.1)
+    model.parameter(k, 10.0, "N/m")
+    model.coordinate(x, 0.5, "m")
+    model.speed(v, 0.0, "m/s")
+    model.experiment(stop=3.0)
+    return model
+
+
+@right
+def angle_that_a_piecewise_guards() -> Model:
+    """Beyond the switch ``acos`` has no value, and the force jumps there."""
+    return _mass_beside_a_wall(lambda x: sm.Piecewise((sm.acos(x), x < 1), (-sm.Rational(1, 2), True)))
+
+
+@right
+def half_circle_that_a_piecewise_guards() -> Model:
+    """The condition is another function of x than the root's argument."""
+    return _mass_beside_a_wall(lambda x: sm.Piecewise((sm.sqrt(1 - x**2), sm.Abs(x) < 1), (0, True)))
+
+
+@right
+def roots_that_two_conditions_guard() -> Model:
+    return _mass_beside_a_wall(lambda x: sm.Piecewise((sm.sqrt(x) * sm.sqrt(1 - x), (x < 1) & (x > 0)), (0, True)))
+
+
 @right
 def block_that_sticks_on_a_shaking_plate() -> Model:
     """It starts with the plate's speed, and what an integrator leaves of its slip is round-off."""

@@ -17,11 +17,13 @@ the mode "held", in which its value is the factor that keeps ds/dt = 0 (Filippov
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mb2fmu.compiler.events.guarded_branches import GuardedBranchCopy
 from mb2fmu.compiler.events.linear_forms import LinearFormFinder
 from mb2fmu.compiler.events.sliding_modes import SlidingModeSystem, form_sliding_system
 from mb2fmu.compiler.events.switch_guarded_powers import SwitchGuardedPowers
@@ -306,8 +308,7 @@ class FrozenSwitchCopy(CopiedProgram):
         if self._powers.is_power_of_switch(node):
             return self._copied_power(node)
         if self._powers.is_power_guard(node):
-            condition, yes, no = self._operands[node]
-            return self.builder.select(self._unfrozen(condition), self.node[yes], self.node[no])
+            return self._branches.copy_selection(node)
         return super()._copied(node)
 
     def _copied_power(self, node: int) -> int:
@@ -320,6 +321,11 @@ class FrozenSwitchCopy(CopiedProgram):
         power = b.binary(op, unfrozen, self.node[exponent[0]]) if exponent else b.unary(op, unfrozen)
         at_zero = b.binary(op, zero, self.node[exponent[0]]) if exponent else zero
         return b.select(b.binary(Op.EQ, unfrozen, zero), at_zero, power)
+
+    @functools.cached_property
+    def _branches(self) -> GuardedBranchCopy:
+        """Copies selections whose branches end at their events."""
+        return GuardedBranchCopy(self.program, self._operands, self._powers, self.builder, self.node, self._unfrozen)
 
     def _unfrozen(self, node: int) -> int:
         """Return the copy of a node with its switches as functions of the present state."""

@@ -1,9 +1,14 @@
 """Functions of what a switch keeps in their domain: ``Max(-y, 0)**1.5``, ``Piecewise(((-y)**1.5, y < 0), …)``.
 
 Between events a switch is frozen: in contact ``Max(-y, 0)`` is −y. Where an integrator looks for the end of the contact
-it evaluates just beyond y = 0, and there the real power of −y has no value. A power's base is therefore evaluated as it
-is written, with its switches as functions of the present state; each of them still has its mode and its event. Power
-and base are continuous there, so nothing jumps within a step.
+it evaluates just beyond y = 0, and there the real power of −y has no value.
+
+- A power's base is therefore evaluated as it is written, with its switches as functions of the present state; each of
+  them still has its mode and its event. Power and base are continuous there, so nothing jumps within a step.
+- In the branches of a selection such a function keeps the value of its domain's end, wherever a comparison of the
+  selection is no longer as its mode says: beyond the event, and there alone. So the branch goes on continuously,
+  whatever the other branch is, and where the comparison is as its mode says a number outside of the domain stays a
+  fault.
 """
 
 from __future__ import annotations
@@ -17,6 +22,8 @@ _POWERS = frozenset(map(int, (Op.SQRT, Op.POW, Op.LOG, Op.ASIN, Op.ACOS, Op.ACOS
 """Operations that have no value for some numbers; ``acos(Min(1, c))`` ends as ``Max(-y, 0)**1.5`` does."""
 _UNFROZEN = frozenset(map(int, (Op.MIN, Op.MAX, Op.ABS, Op.LT, Op.LE)))
 """Switches that are functions of the present state alone: of a sign that sticks the mode is a memory."""
+
+_LOGIC = frozenset(map(int, (Op.NOT, Op.AND, Op.OR, Op.EQ)))
 
 
 class SwitchGuardedPowers:
@@ -33,28 +40,61 @@ class SwitchGuardedPowers:
         self._op: list[int] = program.op.tolist()
         self._forms = LinearFormFinder(program)
         self._copies: dict[int, int] = {}
+        self._has_power: list[bool] = []
+        for node, op in enumerate(self._op):
+            in_operands = op != Op.BLOCK and any(self._has_power[operand] for operand in operands[node])
+            self._has_power.append(op in _POWERS or in_operands)
 
     def is_power_of_switch(self, node: int) -> bool:
         """Return whether a node is one of ``_POWERS``, and its first operand contains switches of the present state."""
         if self._op[node] not in _POWERS:
             return False
-        found = [each for each in self._cone(self._operands[node][0]) if each in self._switches]
-        return bool(found) and all(self._op[each] in _UNFROZEN for each in found)
+        base = self._operands[node][0]
+        return any(each in self._switches for each in self._cone(base)) and self._is_of_present_state(base)
+
+    def is_switch(self, node: int) -> bool:
+        """Return whether a node is frozen."""
+        return node in self._switches
 
     def is_power_guard(self, node: int) -> bool:
-        """Return whether a node selects by a comparison whose surface is the base of a power in a branch."""
-        if self._op[node] != Op.SELECT or self._operands[node][0] not in self._switches:
+        """Return whether a node selects by comparisons of the present state, with one of ``_POWERS`` in a branch."""
+        if self._op[node] != Op.SELECT:
             return False
-        condition = self._operands[node][0]
-        if self._op[condition] not in (Op.LT, Op.LE):
-            return False
-        surface = _scale(dict(self._forms.difference(*self._operands[condition])))
-        return any(
-            surface == _scale(dict(self._forms.difference(self._operands[each][0], -1)))
-            for branch in self._operands[node][1:]
-            for each in self._cone(branch)
-            if self._op[each] in _POWERS
+        condition, *branches = self._operands[node]
+        return any(self._has_power[branch] for branch in branches) and bool(self.list_comparisons(condition))
+
+    def list_comparisons(self, condition: int) -> tuple[int, ...]:
+        """Return the frozen comparisons of the present state that a condition consists of."""
+        return tuple(
+            each
+            for each in self._cone(condition, _LOGIC)
+            if each in self._switches and self._op[each] in (Op.LT, Op.LE) and self._is_of_present_state(each)
         )
+
+    def list_nodes_with_powers(self, branch: int) -> list[int]:
+        """Return nodes that a branch is computed from and that contain one of ``_POWERS``, operands first."""
+        return sorted(each for each in self._cone(branch) if self._has_power[each])
+
+    def is_limited(self, node: int, comparisons: Collection[int]) -> bool:
+        """Return whether a node has no value for some numbers that the selection by ``comparisons`` may keep away.
+
+        A power with an exponent that is no constant has one wherever the exponent is whole; there its base must be what
+        is compared.
+        """
+        if self._op[node] not in _POWERS:
+            return False
+        if self._op[node] != Op.POW:
+            return True
+        base, exponent = self._operands[node]
+        if self._op[exponent] == Op.CONSTANT:
+            value = float(self._program.constants[int(self._program.a[exponent])])
+            return value > 0.0 and not value.is_integer()
+        surface = _scale(dict(self._forms.difference(base, -1)))
+        return any(surface == _scale(dict(self._forms.difference(*self._operands[each]))) for each in comparisons)
+
+    def _is_of_present_state(self, node: int) -> bool:
+        """Return whether all switches in a node are functions of the present state."""
+        return all(self._op[each] in _UNFROZEN for each in self._cone(node) if each in self._switches)
 
     def copy_unfrozen(self, node: int, frozen: list[int], copy: Callable[[int, tuple[int, ...]], int]) -> int:
         """Return the copy of a node in which its switches are functions of the present state.
@@ -73,13 +113,17 @@ class SwitchGuardedPowers:
             self._copies[each] = copy(each, tuple(self._copies.get(operand, frozen[operand]) for operand in operands))
         return self._copies.get(node, frozen[node])
 
-    def _cone(self, node: int) -> Iterator[int]:
-        """Yield a node and all that it is computed from by scalar operations; solved blocks are not entered."""
+    def _cone(self, node: int, through: Collection[int] | None = None) -> Iterator[int]:
+        """Yield a node and all that it is computed from by scalar operations; solved blocks are not entered.
+
+        ``through``: operations whose operands are followed; None: all.
+        """
         stack, seen = [node], {node}
         while stack:
             top = stack.pop()
             yield top
-            for operand in self._operands[top] if self._op[top] != Op.BLOCK else ():
+            is_followed = self._op[top] != Op.BLOCK and (through is None or self._op[top] in through)
+            for operand in self._operands[top] if is_followed else ():
                 if operand not in seen:
                     seen.add(operand)
                     stack.append(operand)

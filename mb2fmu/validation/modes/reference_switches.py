@@ -205,6 +205,8 @@ class _SwitchFinder:
         if self._keeps_switches(node):
             return node
         rebuilt = node.func(*arguments) if node.args and arguments != list(node.args) else node
+        if isinstance(node, sm.Piecewise):
+            return self._end_at_domains(node, rebuilt)
         if (
             not isinstance(node, _SWITCHING_FUNCTIONS)
             or isinstance(node, (sm.Eq, sm.Ne))
@@ -238,16 +240,35 @@ class _SwitchFinder:
         """Return whether a power or logarithm is evaluated with its switches as functions of the present state.
 
         Where a frozen ``Max(-y, 0)`` ends it is −y, just beyond y = 0 too, and has no real power there. Its mode and
-        its event stay. The same holds of a ``Piecewise`` that guards a power of its condition's surface.
+        its event stay.
         """
         if isinstance(node, _LIMITED_FUNCTIONS):
             base = node.args[0]
             return not _is_whole_power(node) and base.has(*_STATELESS_SWITCHES) and not base.has(*_MODE_FUNCTIONS)
-        if not isinstance(node, sm.Piecewise) or node.has(*_MODE_FUNCTIONS):
-            return False
-        surfaces = [each.lhs - each.rhs for each in node.atoms(Relational)]
-        powers = [each for each in node.atoms(*_LIMITED_FUNCTIONS) if not _is_whole_power(each)]
-        return any(_are_proportional(each.args[0], surface) for each in powers for surface in surfaces)
+        return False
+
+    def _end_at_domains(self, node: sm.Basic, rebuilt: sm.Basic) -> sm.Basic:
+        """Return a Piecewise whose branches go on, beyond an event, with values at the ends of their domains.
+
+        Where a comparison of ``node`` is as its mode says, a number outside of a domain stays a fault.
+        """
+        if not isinstance(rebuilt, sm.Piecewise):
+            return rebuilt
+        relations = [each for _, condition in node.args for each in condition.atoms(Relational)]
+        relations = [each for each in relations if not each.has(*_MODE_FUNCTIONS) and each in self._replacements]
+        differs = sm.Or(*(sm.Xor(each, self._replacements[each], evaluate=False).to_nnf() for each in relations))
+        if differs == sm.false:
+            return rebuilt
+        surfaces = [each.lhs - each.rhs for each in relations]
+        limited = [
+            each
+            for expression, _ in rebuilt.args
+            for each in expression.atoms(*_LIMITED_FUNCTIONS)
+            if _is_limited(each, surfaces)
+        ]
+        ends = {each: _end_at_domain(each, differs) for each in limited}
+        pairs = [(expression.xreplace(ends), condition) for expression, condition in rebuilt.args]
+        return sm.Piecewise(*pairs, evaluate=False)
 
     def _replace_table(self, node: TableValue, argument: sm.Expr, name: str) -> sm.Expr:
         """Return a table with kinks, or its slope, on the straight line that holds."""
@@ -392,6 +413,38 @@ class _SwitchFinder:
 def _is_whole_power(node: sm.Basic) -> bool:
     """Return whether a node is a power with a whole exponent, which has a value for any base."""
     return isinstance(node, sm.Pow) and bool(node.exp.is_integer)
+
+
+def _is_limited(function: sm.Expr, surfaces: Sequence[sm.Expr]) -> bool:
+    """Return whether a function has no value for numbers that comparisons of ``surfaces`` with 0 may keep away.
+
+    A power with a symbol as exponent has one wherever that is whole; there its base must be what is compared.
+    """
+    if _is_whole_power(function) or function.args[0].is_number:
+        return False
+    if isinstance(function, sm.Pow) and function.exp.is_number:
+        return bool(function.exp.is_positive)
+    if isinstance(function, sm.Pow):
+        return any(_are_proportional(function.base, surface) for surface in surfaces)
+    return True
+
+
+def _end_at_domain(function: sm.Expr, differs: sm.Basic) -> sm.Expr:
+    """Return a function that is constant outside of its domain, where ``differs`` is true."""
+    argument = function.args[0]
+    if isinstance(function, sm.Pow):
+        ends = [(sm.S.Zero, argument <= 0)]
+    elif isinstance(function, sm.log):
+        tiny = sm.Float(np.finfo(float).tiny, 17)
+        ends = [(sm.log(tiny), argument <= tiny)]
+    elif isinstance(function, sm.acosh):
+        ends = [(sm.S.Zero, argument <= 1)]
+    else:
+        largest = sm.Float(1.0 - 2.0**-53, 17) if isinstance(function, sm.atanh) else sm.S.One
+        ends = [(function.func(-largest), argument <= -largest), (function.func(largest), argument >= largest)]
+    return sm.Piecewise(
+        *((value, sm.And(differs, outside)) for value, outside in ends), (function, True), evaluate=False
+    )
 
 
 def _are_proportional(base: sm.Expr, surface: sm.Expr) -> bool:

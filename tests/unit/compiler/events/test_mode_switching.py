@@ -93,6 +93,32 @@ def test_arc_functions_of_clamps_are_those_of_the_model_inside(place):
     np.testing.assert_allclose(found, [-arc, arc, 0.5 / (1 - place**2 / 4)], rtol=1e-14)
 
 
+GUARDED = {
+    "acos": (sm.Piecewise((sm.acos(x), x < 1), (-5, True)), 0.0),
+    "circle": (sm.Piecewise((sm.sqrt(1 - x**2), sm.Abs(x) < 1), (-5, True)), 0.0),
+    "hertz": (sm.Piecewise((2 + (1 - x) ** sm.Rational(3, 2), x < 1), (-5, True)), 2.0),
+    "nested": (sm.Piecewise((sm.Piecewise((sm.sqrt(1 - x), v < 9), (7, True)), x < 1), (-5, True)), 0.0),
+}
+
+
+def test_guarded_branches_go_on_beyond_their_event_alone():
+    """Just beyond, in the modes of before, a branch keeps its value; where its condition holds a fault stays one."""
+    outputs = {name: expression + v for name, (expression, _) in GUARDED.items()}
+    frozen = freeze_switches(program_of(-x, **outputs, wrong=sm.Piecewise((sm.sqrt(1 - x), v < 9), (7, True))))
+    evaluate, before = make_evaluator(frozen, "velocity"), np.array([0.9, 0.0])
+    labels, m = frozen.entries["velocity"].labels, modes(frozen, before)
+    inside, beyond = (
+        [evaluate(0.0, [place, 0.0], (), (), m)[labels.index(k)] for k in GUARDED] for place in (0.9, 1.1)
+    )
+    exact = [float(expression.subs({x: 0.9, v: 0})) for expression, _ in GUARDED.values()]
+    np.testing.assert_allclose(inside, exact, rtol=1e-15)
+    np.testing.assert_allclose(beyond, [end for _, end in GUARDED.values()])
+    slopes = derivatives.form_jacobian(frozen, "velocity", ("states",))
+    found = make_evaluator(slopes.program, slopes.entry)(0.0, [1.1, 0.0], (), (), m)
+    assert np.isnan(found).tolist() == [False] * (len(found) - 1) + [True]  # the last is that of the fault
+    assert np.isnan(evaluate(0.0, [1.1, 0.0], (), (), m)[labels.index("wrong")])
+
+
 def test_between_events_values_are_smooth(switching):
     """With modes of another place a value goes on as it was: no jump where the model has one."""
     _, frozen = switching
