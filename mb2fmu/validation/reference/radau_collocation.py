@@ -153,7 +153,7 @@ def _form_newton_matrix(f: BatchSlopeFunction, t: float, y: Floats, h: float, ja
         RADAU_STAGES * n, RADAU_STAGES * n
     )
     matrix.flat[:: RADAU_STAGES * n + 1] += 1.0
-    inverse = np.linalg.inv(matrix)
+    inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     noise = _EPSILON * (np.abs(jacobian) @ np.abs(y) + np.abs(f(np.array([t]), y[None])[0]))
     worst = np.outer(h * np.abs(_COEFFICIENTS).sum(axis=1), noise).ravel()
     return _NewtonMatrix(h, inverse, (np.abs(inverse) @ worst).reshape(RADAU_STAGES, n))

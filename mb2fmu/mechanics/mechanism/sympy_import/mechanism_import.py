@@ -386,9 +386,7 @@ class _MechanismReader:
             return ""
         replaced = ", ".join(self.u[i].name for i in sorted(named - chosen))
         others = ", ".join(self.u[i].name for i in sorted(chosen - named))
-        return (
-            f"the constraints do not determine {replaced} at the start: {others} depends on the rest instead"
-        )
+        return f"the constraints do not determine {replaced} at the start: {others} depends on the rest instead"
 
     def _make_declarations(self) -> Declarations:
         """Return the plain part of the definition, and what the mechanics name as dependent."""
