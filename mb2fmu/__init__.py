@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         Work,
     )
     from mb2fmu.model.flexible import BeamSection, FlexibleBody
-    from mb2fmu.model.functions import no_event, pre, sticking_sign
+    from mb2fmu.model.supported_functions import no_event, pre, sticking_sign
     from mb2fmu.pipeline import (
         Model,
         animate,
@@ -151,7 +151,7 @@ __getattr__ = import_on_first_use(
             "Model animate build derive export linearize load measure quantities "
             "rhs run sensitivities simulate sweep validate"
         ),
-        "model.functions": "no_event pre sticking_sign",
+        "model.supported_functions": "no_event pre sticking_sign",
     },
 )
 

@@ -35,11 +35,11 @@ from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import EntryPoint, Program
-from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.toolchain import compile_program
-from mb2fmu.fmu.toolchain.compiled_batch import find_widest_variant
+from mb2fmu.fmu.toolchain.compiled_batch import find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Variant, compile_options, find_compiler
 from mb2fmu.fmu.toolchain.platforms import host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
@@ -396,7 +396,9 @@ def many(derivation: Derivation, n: int, rounds: int) -> dict[str, float]:
     x = x0 * np.linspace(0.5, 1.5, BATCH)[:, None]
     out = np.empty_like(x)
     found = {}
-    variants: set[Variant] = {"avx2", find_widest_variant()} if find_widest_variant() != "any" else {"any"}
+    variants: set[Variant] = (
+        {"avx2", find_widest_vector_variant()} if find_widest_vector_variant() != "any" else {"any"}
+    )
     for variant in sorted(variants):
         function = compile_program(derivation.program, variant=variant)
         times = []

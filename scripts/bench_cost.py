@@ -30,7 +30,7 @@ from mb2fmu.compiler.program.program import Op, PiecewisePolynomial, Program, So
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgram
 from mb2fmu.compiler.program.result_dependencies import count_block_operations, count_operations
-from mb2fmu.model.scalar_operations import select_operations
+from mb2fmu.model.scalar_operation_table import select_operations
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 JOINTS = 6

@@ -22,9 +22,9 @@ from matplotlib.figure import Figure
 from mb2fmu import model, pipeline, visualization
 from mb2fmu.errors import ModelError
 from mb2fmu.mechanics import mechanism
-from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
+from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.pipeline.display.video import render_video
 from mb2fmu.pipeline.run_and_report.notebook_displays import HEIGHT_RECEIVER_SCRIPT, add_height_reporting
 from mb2fmu.validation.reference import reference_files

@@ -9,7 +9,7 @@ from __future__ import annotations
 import casadi as ca
 
 from mb2fmu.compiler.program.program import Op, Program, read_initial_memory
-from mb2fmu.compiler.program.pruning import find_needed_nodes
+from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 
 LEAVES = {Op.TIME: "t", Op.MEMORY: "m", Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
 PLAIN = {

@@ -285,7 +285,7 @@ def _check_description(fmu: archive.FmuArchive, description: DescribedModel) -> 
     return [
         *archive.check_promised_files(fmu, description),
         *schema_validation.check_schemas(fmu, description),
-        *root_element_rules.check_header(description),
+        *root_element_rules.check_root_element(description),
         *quantities.check_unit_definitions(description),
         *variables.check_variables(description),
         *structure.check_structure(description),

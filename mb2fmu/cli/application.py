@@ -43,7 +43,7 @@ from mb2fmu.cli.equations_command import equations
 from mb2fmu.cli.fit_command import fit
 from mb2fmu.cli.linearize_command import linearize
 from mb2fmu.cli.new_and_list_commands import list_models, new
-from mb2fmu.cli.progress import StageProgress, note_start
+from mb2fmu.cli.progress import StageProgress, record_start_time
 from mb2fmu.cli.robot_options import add_robot_options, print_robot_notes
 from mb2fmu.cli.simulate_command import simulate
 from mb2fmu.cli.split_command import split
@@ -97,7 +97,7 @@ class _ErrorReportingGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command; see the exit codes above."""
         session = ctx.ensure_object(dict)
-        note_start()
+        record_start_time()
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:

@@ -27,7 +27,7 @@ from mb2fmu.cli.robot_options import add_robot_options
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.simulation.fmu_simulation import InterfaceTypeName
-    from mb2fmu.pipeline.simulation.trajectories import SimulationTrajectories
+    from mb2fmu.pipeline.simulation.simulation_trajectories import SimulationTrajectories
 
 INTERFACE_TYPE_CHOICES = ("cs", "me")
 _file_path_type = click.Path(path_type=Path, dir_okay=False)
@@ -70,7 +70,7 @@ def simulate(
       mb2fmu simulate theirs.fmu --input measured.csv --parquet theirs.parquet
     """
     from mb2fmu import pipeline
-    from mb2fmu.pipeline.simulation.trajectories import SimulationStoppedError
+    from mb2fmu.pipeline.simulation.simulation_trajectories import SimulationStoppedError
 
     formulas, tables = inputs
     stopped: SimulationStoppedError | None = None

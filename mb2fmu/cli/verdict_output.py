@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mb2fmu.pipeline import RunResult
     from mb2fmu.report.verdict_summary import SummaryLine
-    from mb2fmu.validation import TableResult, ValidationResult
+    from mb2fmu.validation import TableComparison, ValidationResult
 
 PIPED_WIDTH_CHARACTERS = 120
 MAX_LINES_GOOD, MAX_LINES_BAD = 14, 30
@@ -70,7 +70,7 @@ def _finish_validation(
     click.get_current_context().exit(0 if result.passed else 1)
 
 
-def print_table_verdicts(results: Sequence[TableResult], json_file: Path | None) -> None:
+def print_table_verdicts(results: Sequence[TableComparison], json_file: Path | None) -> None:
     """Show the verdict on tables alone, without a model."""
     from mb2fmu.report.sections.measurement_comparison import format_tables_as_json, format_tables_for_terminal
 
@@ -98,14 +98,14 @@ def print_summary(
         return
     from rich.text import Text
 
-    from mb2fmu.report.verdict_summary import format_summary, limit_lines
+    from mb2fmu.report.verdict_summary import limit_lines, wrap_summary_lines
 
     console = make_console()
     if details is not None and is_verbose():
         for block in details(console.width):
             console.print(block)
         console.print(Text())
-    rows = list(format_summary(headline, lines, console.width, sys.stdout.encoding))
+    rows = list(wrap_summary_lines(headline, lines, console.width, sys.stdout.encoding))
     most = MAX_LINES_BAD if headline.state == "bad" else MAX_LINES_GOOD
     for row in rows if is_verbose() else limit_lines(rows, most):
         console.print(row, soft_wrap=True, highlight=False)

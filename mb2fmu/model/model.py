@@ -36,7 +36,7 @@ from mb2fmu.model.quantity_declarations import (
     Quantity,
     Speed,
     StartKind,
-    symbol_word,
+    format_symbol_as_word,
 )
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources.mechanics_source import Mechanics
@@ -378,7 +378,7 @@ def _quantity_arguments(
     """Return the keyword arguments common to all ``Quantity`` records; bounds and nominals may be SymPy numbers."""
     numbers = {"minimum": minimum, "maximum": maximum, "nominal": nominal}
     return {
-        "name": strip_latex(symbol_word(symbol)) if name is None else name,
+        "name": strip_latex(format_symbol_as_word(symbol)) if name is None else name,
         "where": find_user_line(),
         "unit": to_modelica_notation(unit),
         "display_unit": None if display_unit is None else to_modelica_notation(display_unit),

@@ -19,14 +19,14 @@ StartKind = Literal["fixed", "guess"]
 OutputLevel = Literal["position", "velocity", "acceleration"]
 
 
-def symbol_word(symbol: object) -> str:
+def format_symbol_as_word(symbol: object) -> str:
     """Return the name of a symbol or function of time as one word: ``q`` for q(t), ``q_dot``, ``q_ddot`` for rates.
 
     FMI writes ``der(q)`` for q', but that is the derivative variable of the state q; a speed that is q' itself (there
     is no other in a ``LagrangesMethod``) is a state of its own and needs a name of its own.
     """
     if isinstance(symbol, sm.Derivative):
-        return f"{symbol_word(symbol.expr)}_{'d' * symbol.derivative_count}ot"
+        return f"{format_symbol_as_word(symbol.expr)}_{'d' * symbol.derivative_count}ot"
     function = getattr(symbol, "func", None)
     return str(getattr(symbol, "name", None) or getattr(function, "__name__", symbol))
 

@@ -57,7 +57,7 @@ from mb2fmu.pipeline.run_and_report.theory_display import draw_model_graph, quan
 from mb2fmu.pipeline.run_and_report.validation_run import measure, validate
 from mb2fmu.pipeline.simulation.model_callable import Model, load, rhs
 from mb2fmu.pipeline.simulation.model_simulation import simulate
-from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation
+from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
 from mb2fmu.pipeline.study_runs.linear_analyses import linearize, sensitivities, sweep
 
 __all__ = [

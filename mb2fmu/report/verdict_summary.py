@@ -42,7 +42,7 @@ class SummaryLine:
     is_path: bool = False
 
 
-def format_summary(
+def wrap_summary_lines(
     headline: SummaryLine, lines: Iterable[SummaryLine], width: int, encoding: str | None
 ) -> Iterator[Text]:
     """Yield the lines of a summary, broken to a width between words.
@@ -53,7 +53,7 @@ def format_summary(
         width: Characters of a line.
         encoding: Of the stream; symbols that it lacks become words.
     """
-    symbols = choose_symbols(encoding)
+    symbols = choose_verdict_symbols(encoding)
     yield from _break_line(f"{symbols[headline.state]} {headline.text}".strip(), "", width, _STYLES[headline.state])
     for line in lines:
         mark = f"{symbols[line.state]} " if symbols[line.state] else ""
@@ -62,7 +62,7 @@ def format_summary(
         yield from _break_line(f"{mark}{line.text}", prefix, wide, _STYLES[line.state] if line.state == "bad" else "")
 
 
-def choose_symbols(encoding: str | None) -> Mapping[SummaryState, str]:
+def choose_verdict_symbols(encoding: str | None) -> Mapping[SummaryState, str]:
     """Return the symbols of verdicts that an encoding has."""
     try:
         "".join(_SYMBOLS.values()).encode(encoding or "ascii")

@@ -59,7 +59,7 @@ def select_drawn_geometries(
             yield part, link, shape, pose @ shape.pose
 
 
-def find_meshes(
+def list_mesh_uses(
     description: RobotDescription, tree: SingleSpeedLinkTree, packages: Mapping[str, str]
 ) -> tuple[tuple[MeshPlacement, ...], tuple[str, ...]]:
     """Return every use of a mesh file that is there, and a note for each one that is not."""

@@ -38,8 +38,8 @@ from mb2fmu.robots.joints.joint_elements import (
 from mb2fmu.robots.joints.link_loads import add_requested_loads, declare_load_inputs, excite_link_loads
 from mb2fmu.robots.outputs.joint_space_outputs import declare_joint_space_outputs
 from mb2fmu.robots.outputs.link_outputs import reaction_faults, request_frame_outputs, request_reactions
-from mb2fmu.robots.outputs.robot_arrays import ARRAY_NAMES, declare_arrays
-from mb2fmu.robots.robot_appearance import find_meshes
+from mb2fmu.robots.outputs.robot_array_variables import ARRAY_NAMES, declare_arrays
+from mb2fmu.robots.robot_appearance import list_mesh_uses
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, SingleSpeedLinkTree, build_articulated_tree
 from mb2fmu.robots.tree.loop_list import list_loops
@@ -94,7 +94,7 @@ def choose_experiment_length(settings: RobotSettings, fall: float, *, by_laws: b
     return float(f"{min(MAX_LENGTH_S, steps * settings.step):.12g}")
 
 
-def note_stiffness(settings: RobotSettings, rate: float) -> tuple[str, ...]:
+def describe_stiff_dampers(settings: RobotSettings, rate: float) -> tuple[str, ...]:
     """Return a note if dampers stop joints at such a rate, in 1/s, that an explicit method takes very small steps."""
     if settings.role != "plant" or rate * settings.step <= _STIFFNESS_LIMIT:
         return ()
@@ -136,7 +136,7 @@ def make_robot_model(
     for each in robot.joints_with_stops:
         model.add(make_hard_stops(each, inertia.joint_inertia(each.part_number)))
     stop = choose_experiment_length(settings, inertia.falling_rate, by_laws=bool(robot.actuation.controls))
-    stiffness_notes = note_stiffness(settings, inertia.braking_rate)
+    stiffness_notes = describe_stiff_dampers(settings, inertia.braking_rate)
     mechanics.notes += stiffness_notes
     signals = _excite_joints(robot, mechanics, inertia) | _excite_links(robot, mechanics, inertia)
     model.experiment(stop=stop, step=settings.step, signals=signals, stiff=bool(stiffness_notes))
@@ -261,7 +261,7 @@ def _form_mechanics(robot: _RobotVariables, format_: str) -> RobotMechanics:
     """Return the mechanics of the model, with the loads of its settings."""
     description, variables = robot.description, robot.joints.variables
     links = tuple(link.name for link in description.links)
-    meshes, missing = find_meshes(description, robot.tree, robot.settings.packages)
+    meshes, missing = list_mesh_uses(description, robot.tree, robot.settings.packages)
     ground = next(name for name in GROUND_NAMES if name not in links)
     q = tuple(symbol for each in variables.values() for symbol in each.q)
     u = tuple(symbol for each in variables.values() for symbol in each.u)

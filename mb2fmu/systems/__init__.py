@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mb2fmu.systems.fmu_component import FmuComponent, read_component
     from mb2fmu.systems.resolved_system import SteppingSettings
     from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, simulate_system
+    from mb2fmu.systems.system_wiring import wire_system
     from mb2fmu.systems.wired_system import CouplingError, WiredSystem
-    from mb2fmu.systems.wiring import wire_system
 
 __all__ = [
     "CoupledSystem",
@@ -45,6 +45,6 @@ __getattr__ = import_on_first_use(
         "resolved_system": "SteppingSettings",
         "system_simulation": "SystemTrajectories SystemRunError simulate_system",
         "wired_system": "CouplingError WiredSystem",
-        "wiring": "wire_system",
+        "system_wiring": "wire_system",
     },
 )

@@ -21,7 +21,7 @@ from mb2fmu.compiler.program.program import (
     PiecewisePolynomial,
     Program,
     SolveBlock,
-    find_required_nodes,
+    find_domain_restricted_nodes,
 )
 from mb2fmu.compiler.program.statement_schedule import (
     FactorizationStatement,
@@ -33,7 +33,7 @@ from mb2fmu.compiler.program.statement_schedule import (
     Statement,
     StatementSequence,
 )
-from mb2fmu.model.scalar_operations import OPERATIONS
+from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 Requirement = Literal["positive", "not zero"]
 """What a value must be, and finite; else there is no valid result."""
@@ -205,11 +205,13 @@ def format_decimal(value: float, infinity: str, nan: str, suffix: str = "") -> s
 
 def _list_requirements(program: Program) -> dict[int, tuple[Requirement, str]]:
     """Return what values must be, and what is wrong else: pivots, divisors, and values with a domain."""
-    positive, nonzero = (find_required_nodes(program, name) for name in ("pivots", "divisors"))
+    positive, nonzero = (find_domain_restricted_nodes(program, name) for name in ("pivots", "divisors"))
     found: dict[int, tuple[Requirement, str]] = {}
     found |= {node: ("not zero", describe_singular_matrix(name)) for node, name in nonzero.items()}
     found |= {node: ("positive", describe_singular_matrix(name)) for node, name in positive.items()}
-    return found | {node: ("positive", clause) for node, clause in find_required_nodes(program, "domains").items()}
+    return found | {
+        node: ("positive", clause) for node, clause in find_domain_restricted_nodes(program, "domains").items()
+    }
 
 
 assert set(LEAF_VECTORS) | {Op.CONSTANT, Op.TIME} == LEAF_OPERATIONS

@@ -15,7 +15,7 @@ This stage must not derive, lower or emit anything, change the FMU, or loosen a 
 
 from mb2fmu.audit.external_checkers import CheckerFinding, check_conformance
 from mb2fmu.validation.data.data_tables import ColumnTolerance, DataTable, read_table
-from mb2fmu.validation.data.measured_data import DataRunSettings, TableResult, compare_data, compare_points
+from mb2fmu.validation.data.measured_data import DataRunSettings, TableComparison, compare_data, compare_points
 from mb2fmu.validation.flexible_body_notes import list_flexible_body_notes
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
 from mb2fmu.validation.reference import reference_files
@@ -23,7 +23,7 @@ from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, fo
 from mb2fmu.validation.reference.reference_run import ReferenceRun, integrate_by_euler, make_reference
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.reference.trajectory_records import Trajectory
-from mb2fmu.validation.reference_equations.newton_euler import exceeds_symbolic_size, newton_euler_applies
+from mb2fmu.validation.reference_equations.newton_euler import is_too_large_for_symbols, newton_euler_applies
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
 from mb2fmu.validation.validate import ReferenceData, choose_reference_method, make_reference_data, validate
 from mb2fmu.validation.validation_result import (
@@ -54,7 +54,7 @@ __all__ = [
     "PerturbedExperimentResult",
     "ReferenceData",
     "ReferenceRun",
-    "TableResult",
+    "TableComparison",
     "Trajectory",
     "ValidationResult",
     "VariableResult",
@@ -62,9 +62,9 @@ __all__ = [
     "choose_reference_method",
     "compare_data",
     "compare_points",
-    "exceeds_symbolic_size",
     "form_experiment_numbers",
     "integrate_by_euler",
+    "is_too_large_for_symbols",
     "list_flexible_body_notes",
     "make_reference",
     "make_reference_data",

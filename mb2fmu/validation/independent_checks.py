@@ -33,7 +33,7 @@ from mb2fmu.validation.source_checks import (
     potential_check,
     value_import_check,
 )
-from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun
+from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun
 from mb2fmu.validation.source_checks.solution_accuracy import LeastAccurateDerivative, find_least_accurate_derivative
 from mb2fmu.validation.source_checks.source_accelerations import (
     INDEPENDENT_IMPORT,

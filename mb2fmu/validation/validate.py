@@ -17,7 +17,12 @@ import numpy as np
 from mb2fmu.errors import ToolError, ValidationError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
-from mb2fmu.validation.api_checks.api_call_plan import CallPlan, CallScenario, choose_call_scenario, plan_api_calls
+from mb2fmu.validation.api_checks.api_call_plan import (
+    ApiCallPlan,
+    ApiCallScenario,
+    choose_call_scenario,
+    plan_api_calls,
+)
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.comparison.event_comparison import (
     WatchedEvent,
@@ -45,7 +50,7 @@ from mb2fmu.validation.experiment.perturbed_experiment import (
     list_settable_names,
 )
 from mb2fmu.validation.experiment.tried_ranges import add_tried_ranges, list_untried
-from mb2fmu.validation.reference.conditioning_digits import KnownDigits, compute_known_digits
+from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits, compute_known_digits
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
 from mb2fmu.validation.reference.first_integrals_along_run import (
     FirstIntegralsAlongRun,
@@ -368,8 +373,8 @@ class _RunPlan:
     description: FmuDescription
     experiments: tuple[ExperimentNumbers, ...]
     watched_events: tuple[tuple[WatchedEvent, ...], ...]
-    call_scenario: CallScenario | None
-    call_plans: Mapping[InterfaceType, CallPlan | None]
+    call_scenario: ApiCallScenario | None
+    call_plans: Mapping[InterfaceType, ApiCallPlan | None]
 
     def run_fmu(self, fmu: Path, time_limit: float, clock: _ActivityClock) -> list[FmuProcessResult]:
         """Run the FMU through all experiments and sessions, in each of its interface types."""
@@ -589,7 +594,7 @@ def _list_refusals(fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
 
 
 def _list_validation_notes(
-    fmu_method: Method | None, reference: ReferenceRun, digits: KnownDigits | None
+    fmu_method: Method | None, reference: ReferenceRun, digits: LeastKnownDigits | None
 ) -> tuple[str, ...]:
     """Return what a reader must know: a shared formulation, no energy balance, undetermined speeds, conditioning."""
     notes, reference_method = [], reference.numeric.formulation

@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.validation.bounds.untested_switches import find_untested_switches
-from mb2fmu.validation.data.measured_data import TableResult
+from mb2fmu.validation.data.measured_data import TableComparison
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
-from mb2fmu.validation.reference.conditioning_digits import KnownDigits
+from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits
 from mb2fmu.validation.reference.reference_run import ComparedVariableKind, ReferenceRun
 from mb2fmu.validation.runs.fmu_description import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
-from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun
+from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun
 from mb2fmu.validation.source_checks.solution_accuracy import LeastAccurateDerivative
 
 Floats = npt.NDArray[np.float64]
@@ -334,9 +334,9 @@ class ValidationResult:
     api_checks: tuple[ApiCheckResult, ...] = ()
     exercised_quantities: tuple[ExercisedResult, ...] = ()
     not_tried: tuple[str, ...] = ()
-    known_digits: KnownDigits | None = None
+    known_digits: LeastKnownDigits | None = None
     independent_check_set: IndependentChecks | None = None
-    tables: tuple[TableResult, ...] = ()
+    tables: tuple[TableComparison, ...] = ()
     events: tuple[EventResult, ...] = ()
     default_only: bool = False
 
@@ -594,7 +594,7 @@ def _record_scalars(
     | ApiCheckResult
     | ExercisedResult
     | IndependentCheck
-    | KnownDigits
+    | LeastKnownDigits
     | LeastAccurateDerivative,
 ) -> dict[str, object]:
     """Return the record without its arrays."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mb2fmu.compiler.program.program import Program, SolveBlock, read_initial_memory
-from mb2fmu.model.scalar_operations import Op
+from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.visualization.scene.drawing_records import Drawing
 from mb2fmu.visualization.scene.scene import Scene
 

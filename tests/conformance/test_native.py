@@ -236,7 +236,7 @@ def made(model, folder):
         package.write_archive(pipeline.build(derivation, fmi=fmi).core, units[fmi])
     definition, mechanism = derivation.definition, derivation.mechanism
     source = choose_reference_equations(mechanism, derivation.equations.method)
-    numeric, equations = validation.exceeds_symbolic_size(mechanism), source.equations
+    numeric, equations = validation.is_too_large_for_symbols(mechanism), source.equations
     run = unsteered(
         definition,
         FEW

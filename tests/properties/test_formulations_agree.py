@@ -24,7 +24,7 @@ from mb2fmu.errors import FormulationError
 from mb2fmu.mechanics.formulations import check_all_formulations, formulate
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model, load
-from mb2fmu.validation import exceeds_symbolic_size
+from mb2fmu.validation import is_too_large_for_symbols
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
 BUILT = {
@@ -42,7 +42,7 @@ def _agree(mechanism):
         for method, answer in check_all_formulations(mechanism).items()
         if answer.is_applicable and method != "recursive"
     ]
-    large = exceeds_symbolic_size(mechanism)
+    large = is_too_large_for_symbols(mechanism)
     if large:  # SymPy would expand for hours
         methods = [method for method in methods if method not in {"kane", "lagrange"}]
     evaluated = {method: Evaluated(mechanism, method) for method in methods}

@@ -25,7 +25,7 @@ from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import FmuSimulationResult, form_experiment_numbers, make_reference, measure_sensitivity
 from mb2fmu.validation.api_checks import api_check_comparison
-from mb2fmu.validation.bounds.error_table import ErrorTable
+from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
 from mb2fmu.validation.conformity_checks import check_conformity
 from mb2fmu.validation.reference.reference_run import (
@@ -180,7 +180,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
     def beside(self, directions, found, tally, when, parameters):
         true(self, directions, found, tally, when, parameters)
         for column in range(len(self.plan.rates)):
-            wrong, other = found.copy(), ErrorTable()
+            wrong, other = found.copy(), BoundedDifferences()
             wrong[:, column] *= 1.001
             true(self, directions, wrong, other, when, parameters)
             ratios.append(other.ratio)

@@ -62,7 +62,7 @@ class FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
         self.runner.start_call_watchdog()
 
 
-def run_chunk(key: str, cases: Floats) -> CaseResults:
+def run_chunk_of_cases(key: str, cases: Floats) -> CaseResults:
     """Run cases with this worker's instance, which may still be on its way to a new worker."""
     limit = time.monotonic() + _WORKER_TIMEOUT_S
     while (runner := getattr(get_worker().plugins.get(key), "runner", None)) is None:
@@ -113,7 +113,7 @@ class DaskEngine:
 
     def submit(self, cases: CaseNumbers) -> None:
         """Hand out a chunk."""
-        future = self._client.submit(run_chunk, self._key, self._cases[list(cases)], pure=False)
+        future = self._client.submit(run_chunk_of_cases, self._key, self._cases[list(cases)], pure=False)
         self._handed[future] = cases
 
     def wait(self) -> FinishedChunks:

@@ -21,7 +21,7 @@ _REQUIRED_FLAGS_FMI3 = {
 }
 
 
-def check_header(description: DescribedModel) -> Iterator[RuleViolation]:
+def check_root_element(description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield all rules of this file."""
     yield from _check_root(description)
     yield from _check_interfaces(description)

@@ -15,7 +15,7 @@ from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
 from mb2fmu.compiler.program.program import EntryPoint, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgram
-from mb2fmu.compiler.program.pruning import find_needed_nodes, prune_program
+from mb2fmu.compiler.program.program_pruning import find_needed_nodes, prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
 DIFFERENTIATED_ENTRIES = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")

@@ -35,7 +35,7 @@ from mb2fmu.compiler.numerics.linear_solve import solve_written_out_system
 from mb2fmu.compiler.program.program import Op, Program, SolveBlock, WrittenOutSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgram, factor_entry_row_and_column
-from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
 DerivativeTerm = tuple[int, int]

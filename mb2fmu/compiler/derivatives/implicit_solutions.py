@@ -24,7 +24,7 @@ from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Op, Program, SolveBlock
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgram
-from mb2fmu.compiler.program.pruning import find_needed_nodes
+from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 
 
 def make_newton_solutions_differentiable(program: Program, entry: str, order: int = 1) -> tuple[Program, str]:

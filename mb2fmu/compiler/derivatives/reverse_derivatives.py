@@ -30,7 +30,7 @@ from mb2fmu.compiler.derivatives.zero_derivative_masks import SELECTION_OPERATIO
 from mb2fmu.compiler.program.program import Op, Program, SolveBlock
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgram, factor_entry_row_and_column
-from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
 _ADD, _MUL, _BLOCK, _CONSTANT = (int(op) for op in (Op.ADD, Op.MUL, Op.BLOCK, Op.CONSTANT))  # quicker to look up

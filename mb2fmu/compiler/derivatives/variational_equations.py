@@ -18,7 +18,7 @@ from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions
 from mb2fmu.compiler.program.program import EntryPoint, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgram
-from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
 

@@ -25,7 +25,7 @@ from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgram
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
-from mb2fmu.model.scalar_operations import select_operations
+from mb2fmu.model.scalar_operation_table import select_operations
 
 _INFINITE_SLOPE_OPERATIONS = frozenset(map(int, select_operations(lambda row: row.hazard == "edge")))
 """Operations that have a finite value, but no finite slope, at the end of where they are defined."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.arithmetic import python_runtime
 from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
 from mb2fmu.compiler.program.program import Op, Program, read_constant_results, read_initial_memory
-from mb2fmu.compiler.program.pruning import find_needed_nodes
+from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 
 Vector = npt.ArrayLike
 _NO_VALUES: tuple[float, ...] = ()

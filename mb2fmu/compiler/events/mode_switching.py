@@ -36,7 +36,7 @@ from mb2fmu.compiler.events.time_events import (
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgram
-from mb2fmu.compiler.program.pruning import find_needed_nodes, prune_program
+from mb2fmu.compiler.program.program_pruning import find_needed_nodes, prune_program
 
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
 

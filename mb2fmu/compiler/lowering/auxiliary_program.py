@@ -13,7 +13,7 @@ from mb2fmu.compiler.lowering.equation_lowering import EquationsLowering
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program import Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
 
 

@@ -42,7 +42,7 @@ from mb2fmu.compiler.numerics.constraint_systems import (
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem, solve_dense
 from mb2fmu.compiler.program.program import Op, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.errors import Fault, LoweringError
 from mb2fmu.mechanics.equations.equations_of_motion import (
     DIAGNOSTIC_SYMBOLS,

@@ -15,7 +15,7 @@ import numpy as np
 from mb2fmu.compiler.arithmetic.python_newton import newton
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.program.program import Op, Program, SolveBlock
-from mb2fmu.model.scalar_operations import OPERATIONS
+from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 _EIGENVALUE_CUTOFF = 1e-14  # of the largest eigenvalue, as in python_least_norm
 _MAX_REFINEMENTS = 40

@@ -21,7 +21,7 @@ from mb2fmu.compiler.numerics.constraint_systems import (
 )
 from mb2fmu.compiler.program.program import Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.model.functions import NoEvent
+from mb2fmu.model.supported_functions import NoEvent
 
 _RESIDUAL_TOLERANCE = 1e-9
 """Of what the terms of a row are at most: more of it left over is open."""

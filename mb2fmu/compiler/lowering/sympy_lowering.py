@@ -23,8 +23,8 @@ from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 from mb2fmu.compiler.program.program import Op, PiecewisePolynomial
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import Fault, LoweringError
-from mb2fmu.model.functions import SUPPORTED_FUNCTIONS, NoEvent, Pre, StickingSign, TableValue
-from mb2fmu.model.scalar_operations import OPERATIONS, Operation
+from mb2fmu.model.scalar_operation_table import OPERATIONS, Operation
+from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS, NoEvent, Pre, StickingSign, TableValue
 
 Nodes = Sequence[int]
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program
-from mb2fmu.compiler.program.pruning import find_needed_nodes
+from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.result_dependencies import count_block_operations
-from mb2fmu.model.scalar_operations import OPERATIONS
+from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 OPERATION_COSTS = {**{op: row.cost for op, row in OPERATIONS.items()}, Op.TABLE: 25.0}
 """In operations of a chain's x', of which nearly all are products, sums and differences: what an operation adds to it,

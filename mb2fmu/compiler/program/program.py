@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.scalar_operations import LEAF_OPERATIONS, OPERATIONS, Op, select_operations
+from mb2fmu.model.scalar_operation_table import LEAF_OPERATIONS, OPERATIONS, Op, select_operations
 
 __all__ = [
     "BINARY_OPERATIONS",
@@ -28,7 +28,7 @@ __all__ = [
     "SolveBlock",
     "VariableLayout",
     "WrittenOutSystem",
-    "find_required_nodes",
+    "find_domain_restricted_nodes",
     "read_constant_results",
     "read_initial_memory",
 ]  # fmt: skip
@@ -295,7 +295,7 @@ def read_constant_results(program: Program, name: str) -> tuple[float, ...]:
     return tuple(float(program.constants[program.a[node]]) for node in entry.results) if entry else ()
 
 
-def find_required_nodes(program: Program, name: str) -> dict[int, str]:
+def find_domain_restricted_nodes(program: Program, name: str) -> dict[int, str]:
     """Return the nodes that must be positive, or not zero, for valid results, and their names in messages.
 
     Args:

@@ -41,7 +41,7 @@ from mb2fmu.compiler.program.program import (
     WrittenOutSystem,
 )
 from mb2fmu.compiler.program.scalar_graph import ScalarGraphWithSwitches
-from mb2fmu.model.scalar_operations import OPERATIONS, select_operations
+from mb2fmu.model.scalar_operation_table import OPERATIONS, select_operations
 
 _MAX_SUM_LENGTH = 4_096  # the search is quadratic in the worst case: longer sums are added as they are
 

@@ -43,7 +43,7 @@ from mb2fmu.compiler.program.program import (
     Program,
     SolveBlock,
 )
-from mb2fmu.compiler.program.pruning import find_needed_nodes
+from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 
 Residues = npt.NDArray[np.int64]
 """Numbers modulo P."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import Op, Program, find_required_nodes
+from mb2fmu.compiler.program.program import Op, Program, find_domain_restricted_nodes
 from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.emit_c.equations_source import (
     place_hoisted_nodes,
@@ -20,7 +20,7 @@ from mb2fmu.fmu.emit_c.equations_source import (
 )
 from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files, render_c_template
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames
-from mb2fmu.fmu.emit_c.operation_code import list_lane_functions, list_operation_files
+from mb2fmu.fmu.emit_c.operation_code import list_operation_files, list_vector_lane_functions
 from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.template_environment import read_packaged_file
@@ -189,9 +189,9 @@ def _print_entries(
     hoisted = graph.parameter_only_mask & ~graph.is_leaf
     names = SharedCNames(
         prepared=place_hoisted_nodes(graph, results, hoisted),
-        pivots=find_required_nodes(program, "pivots"),
-        divisors=find_required_nodes(program, "divisors"),
-        domains=find_required_nodes(program, "domains"),
+        pivots=find_domain_restricted_nodes(program, "pivots"),
+        divisors=find_domain_restricted_nodes(program, "divisors"),
+        domains=find_domain_restricted_nodes(program, "domains"),
     )
     bodies, inner = print_newton_bodies(program, names, batch=True)
     prepare = FunctionSignature(
@@ -209,7 +209,7 @@ def _print_entries(
     facts: dict[str, object] = {
         "functions": (*bodies, *functions),
         "files": list_operation_files(program),
-        "lanes": list_lane_functions(program),
+        "lanes": list_vector_lane_functions(program),
         "tables": print_lookup_tables(program, names, inner),
     }
     return _PrintedEntries(facts, len(places), max(function.work for function in functions))

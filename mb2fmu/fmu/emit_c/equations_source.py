@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
-from mb2fmu.compiler.program.program import Op, Program, find_required_nodes
+from mb2fmu.compiler.program.program import Op, Program, find_domain_restricted_nodes
 from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.emit_c.c_literals import format_array_elements, format_c_double
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames, newton_body_name
 from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.shared_motion_function import print_shared_function
 from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART, print_c_function, print_forwarding_function
-from mb2fmu.fmu.emit_c.straight_line_printing import format_function_declaration, format_function_head
+from mb2fmu.fmu.emit_c.straight_line_printing import format_function_declaration, format_function_signature
 
 _C_ARGUMENTS = (
     "double t",
@@ -90,7 +90,7 @@ def print_coloured_jacobian(
 {_print_integer_table("jacobian_order", order)}
 {_print_integer_table("jacobian_end", ends)}
 {_print_integer_table("jacobian_runs", [number for run in runs for number in run])}
-{format_function_head(signature.linkage, signature.c_function_name, signature.parameters)}
+{format_function_signature(signature.linkage, signature.c_function_name, signature.parameters)}
 {{
     double *const s = work + {memory};
     double *const out = s + {seeds};
@@ -201,7 +201,7 @@ class PrintedEquations:
     work: int
 
 
-def print_motion(program: Program, part: int = MAX_VALUES_PER_PART) -> PrintedEquations:
+def print_motion_functions(program: Program, part: int = MAX_VALUES_PER_PART) -> PrintedEquations:
     """Print everything that a program computes except derivatives.
 
     Args:
@@ -226,7 +226,7 @@ def print_motion(program: Program, part: int = MAX_VALUES_PER_PART) -> PrintedEq
 def print_compact_motion(program: Program) -> PrintedEquations:
     """Print the same with one function for all that entry points share, where that takes less room.
 
-    Failures have the numbers, and prepared values the places, of :func:`print_motion`.
+    Failures have the numbers, and prepared values the places, of :func:`print_motion_functions`.
 
     Args:
         program: As it was lowered.
@@ -248,7 +248,7 @@ def print_compact_motion(program: Program) -> PrintedEquations:
     return printer.collect_printed_equations("equations", list(printed.values()), 0)
 
 
-def print_derivatives(
+def print_derivative_functions(
     native: ProgramWithDerivatives, motion: PrintedEquations, part: int = MAX_VALUES_PER_PART
 ) -> PrintedEquations:
     """Print the derivatives, and initial states that are solved for.
@@ -296,9 +296,9 @@ class _EquationsPrinter:
         self._part = part
         self.names = SharedCNames(
             prepared=_hoisted_places_of_functions(self.graph, functions, self.hoisted, first),
-            pivots=find_required_nodes(program, "pivots"),
-            divisors=find_required_nodes(program, "divisors"),
-            domains=find_required_nodes(program, "domains"),
+            pivots=find_domain_restricted_nodes(program, "pivots"),
+            divisors=find_domain_restricted_nodes(program, "divisors"),
+            domains=find_domain_restricted_nodes(program, "domains"),
             failures={name: i for i, name in enumerate(failures, start=1)},
         )
         self._bodies, self._inner = print_newton_bodies(program, self.names)
@@ -548,8 +548,8 @@ def print_newton_bodies(
     printed, inner = [], []
     for i, body in enumerate(program.bodies):
         own = SharedCNames(failures=names.failures, stem=newton_body_name(i))
-        own.pivots.update(find_required_nodes(body, "pivots"))
-        own.divisors.update(find_required_nodes(body, "divisors"))
+        own.pivots.update(find_domain_restricted_nodes(body, "pivots"))
+        own.divisors.update(find_domain_restricted_nodes(body, "divisors"))
         signature = _newton_body_signature(own.stem, batch=batch)
         nodes = (*body.entries["residual"].results, *body.entries["step"].results)
         printed.append(

@@ -29,8 +29,8 @@ from mb2fmu.fmu.emit_c.equations_source import (
     PrintedEquations,
     PrintedTranslationUnit,
     print_compact_motion,
-    print_derivatives,
-    print_motion,
+    print_derivative_functions,
+    print_motion_functions,
 )
 from mb2fmu.fmu.emit_c.operation_code import list_operation_files
 from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART
@@ -141,7 +141,7 @@ def emit_motion_sources(
         EmitError: If an entry point is missing, or value references have gaps.
     """
     _check_printable(program, interface, DIFFERENTIATED_ENTRIES)
-    printed, fmi = print_motion(program, part), interface.target.fmi
+    printed, fmi = print_motion_functions(program, part), interface.target.fmi
     facts: dict[str, object] = {
         "interface": interface,
         "program": program,
@@ -185,7 +185,7 @@ def emit_derivative_sources(
     """
     adjoint = ("adjoint",) if interface.capabilities.adjoint_derivatives else ()
     _check_printable(native.program, interface, ("tangent", *adjoint, "jacobian", "jacobian_time"))
-    files = _render_equations_files(print_derivatives(native, motion.printed, part), native.program)
+    files = _render_equations_files(print_derivative_functions(native, motion.printed, part), native.program)
     named = list_translation_units(motion.sources.joined(FileTree(files).move_under("sources")))
     listed = {
         "equations": [name for name in named if has_motion_equations(name)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.model.scalar_operations import OPERATIONS, Op, Operation
+from mb2fmu.model.scalar_operation_table import OPERATIONS, Op, Operation
 
 
 def _list_used_operations(program: Program) -> list[Operation]:
@@ -19,7 +19,7 @@ def list_operation_files(program: Program) -> tuple[str, ...]:
     return tuple(sorted({row.c_file for row in _list_used_operations(program) if row.c_file}))
 
 
-def list_lane_functions(program: Program) -> list[str]:
+def list_vector_lane_functions(program: Program) -> list[str]:
     """Return the macro calls that define ``mb2fmu_each_…`` (``runtime/batch.h``), computed lane by lane."""
     lanes = [
         row

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program import Op, Program
-from mb2fmu.compiler.program.pruning import find_needed_nodes
+from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.statement_schedule import FactorizationStatement, ScheduledGraph, Statement
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
 from mb2fmu.fmu.emit_c.split_functions import SplitFunction
-from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter, format_function_head
+from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter, format_function_signature
 
 STAGE_ARGUMENT = "stage"
 """The last argument: the last stage that is wanted."""
@@ -95,7 +95,7 @@ def _print_calling_function(
     begin, count = place
     arguments = ", ".join(own.arguments[:-1])
     lines = [
-        format_function_head(own.linkage, own.c_function_name, own.parameters),
+        format_function_signature(own.linkage, own.c_function_name, own.parameters),
         "{",
         f"    const int failed = {shared.name}({arguments}, work + {shared.work}, {stage});",
         f"    for (int i = 0; i < {count}; i++) {{",

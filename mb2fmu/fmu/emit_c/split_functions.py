@@ -32,7 +32,7 @@ from mb2fmu.fmu.emit_c.straight_line_printing import (
     FunctionBodyPrinter,
     format_function_declaration,
     format_function_definition,
-    format_function_head,
+    format_function_signature,
 )
 
 MAX_VALUES_PER_PART = 3_000
@@ -86,7 +86,7 @@ def print_forwarding_function(
         size: How many results the other one has.
     """
     lines = [
-        format_function_head(signature.linkage, signature.c_function_name, signature.parameters),
+        format_function_signature(signature.linkage, signature.c_function_name, signature.parameters),
         "{",
         f"    double *const results = work + {source.work};",
         f"    const int failed = {source.name}({', '.join(arguments)}, results);",
@@ -251,7 +251,9 @@ class SplitFunction:
         """Print the function that calls the parts in order and stops at the first failure."""
         arguments = ", ".join(self._signature.arguments)
         lines = [
-            format_function_head(self._signature.linkage, self._signature.c_function_name, self._signature.parameters),
+            format_function_signature(
+                self._signature.linkage, self._signature.c_function_name, self._signature.parameters
+            ),
             "{",
             f"    int failed = {self._part(0)}({arguments});",
         ]

@@ -21,7 +21,7 @@ from mb2fmu.compiler.program.statement_schedule import (
 )
 from mb2fmu.fmu.emit_c.c_literals import format_c_comment, format_c_double
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames, newton_body_name
-from mb2fmu.model.scalar_operations import OPERATIONS
+from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 
 def format_function_definition(
@@ -37,15 +37,19 @@ def format_function_definition(
         for argument in bodies[0].unused_arguments()
         if all(argument in each for each in unused)
     ]
-    return "\n".join([format_function_head(prefix, name, parameters), "{", *lines, *silenced, "    return 0;", "}", ""])
+    return "\n".join(
+        [format_function_signature(prefix, name, parameters), "{", *lines, *silenced, "    return 0;", "}", ""]
+    )
 
 
 def format_function_declaration(name: str, parameters: Sequence[str], more: str = "") -> str:
     """Return the declaration of a function that is visible in the FMU's other translation units only."""
-    return format_function_head(f"MB2FMU_HIDDEN {more} int" if more else "MB2FMU_HIDDEN int", name, parameters) + ";"
+    return (
+        format_function_signature(f"MB2FMU_HIDDEN {more} int" if more else "MB2FMU_HIDDEN int", name, parameters) + ";"
+    )
 
 
-def format_function_head(prefix: str, name: str, parameters: Sequence[str]) -> str:
+def format_function_signature(prefix: str, name: str, parameters: Sequence[str]) -> str:
     """Return the head of a function that returns int."""
     lines, line = [], f"{prefix} {name}("
     indent = " " * len(line)

@@ -10,7 +10,7 @@ import jinja2
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
+from mb2fmu.fmu.interface.model_structure import form_model_structure, number_variables
 
 BUILD_DESCRIPTION_PATH = "sources/buildDescription.xml"
 MODEL_DESCRIPTION_PATH = "modelDescription.xml"
@@ -35,7 +35,7 @@ def emit_description_files(interface: FmuInterface, sources: Sequence[str] = ("u
         MODEL_DESCRIPTION_PATH: _render_xml_template(
             f"modelDescription.fmi{interface.target.fmi}.xml.jinja",
             interface=interface,
-            structure=form_structure(interface),
+            structure=form_model_structure(interface),
             index=number_variables(interface),
             sources=tuple(sources) if native else (),
         )

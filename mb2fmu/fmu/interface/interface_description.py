@@ -60,7 +60,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     SolverSettings,
     VariableSource,
 )
-from mb2fmu.fmu.interface.quantity_attributes import list_quantity_types
+from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
 from mb2fmu.fmu.interface.terminals import describe_terminals
 from mb2fmu.fmu.interface.variable_groups import DescribedType, EnumerationItem, FmuArray, Terminal
 from mb2fmu.fmu.solvers import SOLVERS, find_solver_by_kind, find_solver_by_name
@@ -184,7 +184,7 @@ def describe_native_capabilities(target: FmuTarget, *, remembers: bool = False, 
 def describe_solver_type(taken: Sequence[str]) -> DescribedType:
     """Return the enumeration of solvers, with a name that is not in ``taken``."""
     items = tuple(EnumerationItem(row.item, row.number, row.method) for row in SOLVERS)
-    return DescribedType(make_free_name("Solver", taken), items=items, description="how the Co-Simulation integrates")
+    return DescribedType(make_unused_name("Solver", taken), items=items, description="how the Co-Simulation integrates")
 
 
 def describe_solver_parameters(
@@ -200,7 +200,7 @@ def describe_solver_parameters(
     taken = [variable.name for variable in variables]
     free = max(variable.value_reference for variable in variables) + 1
     choice = FmuVariable(
-        name=make_free_name("solver", taken),
+        name=make_unused_name("solver", taken),
         value_reference=free,
         causality="parameter",
         variability="fixed",
@@ -212,7 +212,7 @@ def describe_solver_parameters(
         description="how the Co-Simulation integrates",
     )
     step = FmuVariable(
-        name=make_free_name("solver_step", taken),
+        name=make_unused_name("solver_step", taken),
         value_reference=free + 1,
         causality="parameter",
         variability="fixed",
@@ -227,7 +227,7 @@ def describe_solver_parameters(
     return choice, step
 
 
-def make_free_name(wanted: str, taken: Sequence[str]) -> str:
+def make_unused_name(wanted: str, taken: Sequence[str]) -> str:
     """Return ``wanted``, with underscores added until the name is not in ``taken``."""
     while wanted in taken:
         wanted += "_"

@@ -67,7 +67,7 @@ def number_variables(interface: FmuInterface) -> dict[str, int]:
     }
 
 
-def form_structure(interface: FmuInterface) -> ModelStructure:
+def form_model_structure(interface: FmuInterface) -> ModelStructure:
     """Return the model structure, with variables numbered as by :func:`number_variables`."""
     numbers, direct = number_variables(interface), _list_knowns(interface)
     approximate = {variable.name: variable for variable in interface.variables if variable.initial == "approx"}

@@ -16,7 +16,7 @@ from mb2fmu.fmu.package.atomic_publishing import (
 )
 from mb2fmu.fmu.package.embedded_reference import TrajectoryTable, form_reference_files
 from mb2fmu.fmu.package.fmu_archive import make_archive, read_archive, write_archive
-from mb2fmu.fmu.package.fmu_pictures import make_fmu_pictures, rasterize_svg
+from mb2fmu.fmu.package.fmu_icons import make_fmu_pictures, rasterize_svg
 from mb2fmu.fmu.package.native_fmu import (
     add_documentation_page,
     add_validation_report,

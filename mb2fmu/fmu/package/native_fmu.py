@@ -16,7 +16,7 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.package.embedded_reference import REFERENCE_FOLDER, REPORT_PATH
 from mb2fmu.fmu.package.fmu_archive import MODEL_DESCRIPTION_MEMBER
-from mb2fmu.fmu.package.fmu_pictures import make_fmu_pictures
+from mb2fmu.fmu.package.fmu_icons import make_fmu_pictures
 
 _MB2FMU_LICENCE = "mb2fmu-BSD-3-Clause.txt"
 _FMI_LICENCE = "fmi-BSD-2-Clause.txt"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.fmu.runner.api_sessions import ApiSession
+from mb2fmu.fmu.runner.api_call_sessions import ApiSession
 from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, INSTANCE_CLASSES, MessageLog
 
 

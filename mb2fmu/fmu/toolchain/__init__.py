@@ -10,7 +10,7 @@ Must not: know models or equations, and of FMI no more than the names of its pla
 
 from mb2fmu.fmu.toolchain.compile_and_link import BuildSpecification
 from mb2fmu.fmu.toolchain.compiled_batch import CompiledProgram, compile_program
-from mb2fmu.fmu.toolchain.compiled_integrator import CompiledIntegrator, compile_implicit_motion, compile_motion
+from mb2fmu.fmu.toolchain.compiled_integrator import CompiledIntegrator, compile_implicit_integrator, compile_motion
 from mb2fmu.fmu.toolchain.compilers import Compiler, default_compiler
 from mb2fmu.fmu.toolchain.fmu_compilation import CompileObserver, FmuCompilation, compile_fmu_binaries
 from mb2fmu.fmu.toolchain.host_library_compilation import compile_library, load_library_bytes
@@ -38,7 +38,7 @@ __all__ = [
     "Platform",
     "compile_component",
     "compile_fmu_binaries",
-    "compile_implicit_motion",
+    "compile_implicit_integrator",
     "compile_library",
     "compile_motion",
     "compile_program",

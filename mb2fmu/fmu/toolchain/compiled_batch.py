@@ -148,7 +148,7 @@ def compile_program(
         program,
         entry,
         compile_and_load_library(
-            emit_batch_function(program, entry), compiler, variant or find_widest_variant(compiler)
+            emit_batch_function(program, entry), compiler, variant or find_widest_vector_variant(compiler)
         ),
     )
 
@@ -165,7 +165,7 @@ def compile_and_load_library(sources: FileTree, compiler: Compiler | None, varia
 
 
 @functools.cache
-def find_widest_variant(compiler: Compiler | None = None) -> Variant:
+def find_widest_vector_variant(compiler: Compiler | None = None) -> Variant:
     """Return the variant with the widest vectors of the running machine: 8 instances at once, 4, or 2 (``any``)."""
     known: tuple[Variant, ...] = ("any", "avx2", "avx512")
     return known[int(compile_and_load_library(emit_processor_probe(), compiler, "any")[PROCESSOR_PROBE]())]

@@ -12,7 +12,7 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDeriva
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.emit_c import emit_batch_integrator
 from mb2fmu.fmu.toolchain.batch_arguments import BatchArguments, BatchResult, BatchRunStruct, BatchTimeGrid
-from mb2fmu.fmu.toolchain.compiled_batch import compile_and_load_library, find_widest_variant
+from mb2fmu.fmu.toolchain.compiled_batch import compile_and_load_library, find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant
 
 Floats = npt.NDArray[np.float64]
@@ -77,11 +77,11 @@ def compile_motion(
     """
     sources = emit_batch_integrator(program, judged=judged)
     return CompiledIntegrator(
-        program, compile_and_load_library(sources, compiler, variant or find_widest_variant(compiler))
+        program, compile_and_load_library(sources, compiler, variant or find_widest_vector_variant(compiler))
     )
 
 
-def compile_implicit_motion(
+def compile_implicit_integrator(
     native: ProgramWithDerivatives,
     compiler: Compiler | None = None,
     variant: Variant | None = None,
@@ -102,5 +102,5 @@ def compile_implicit_motion(
     sparsity = (native.rows.tolist(), native.columns.tolist(), native.time_derivative_rows.tolist())
     sources = emit_batch_integrator(native.program, sparsity, judged)
     return CompiledIntegrator(
-        native.program, compile_and_load_library(sources, compiler, variant or find_widest_variant(compiler))
+        native.program, compile_and_load_library(sources, compiler, variant or find_widest_vector_variant(compiler))
     )

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.unilateral_rows import UnilateralPositionRow, UnilateralRow
-from mb2fmu.model.functions import no_event
 from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
+from mb2fmu.model.supported_functions import no_event
 
 REIMPACT_SPEED_RATIO = sm.Rational(1, 1000)
 """Part of the speed below which a contact rests, by which a resting one must approach before it is struck again."""

@@ -91,7 +91,7 @@ def _substitute_in_quantity(
         return replace(quantity, value=replace_symbols_in_matrix(value, short).applyfunc(_shortest_form))
     in_place, written = _contract_angles(replace_symbols(value, short)), replace_symbols(value, whole)
     if _count_operations(written) <= MAX_WRITTEN_OUT_OPERATIONS:
-        multiplied = multiply_out(written)
+        multiplied = expand_trigonometric_products(written)
         beside = sum(long.get(symbol, 0) for symbol in in_place.free_symbols)
         if _count_operations(multiplied) <= _count_operations(in_place) + beside:
             return replace(quantity, value=multiplied)
@@ -103,7 +103,7 @@ def _shortest_form(entry: sm.Expr) -> sm.Expr:
     contracted = _contract_angles(entry)
     if not contracted.has(sm.sin, sm.cos) or _count_operations(contracted) > MAX_WRITTEN_OUT_OPERATIONS:
         return contracted
-    return min(contracted, multiply_out(contracted), key=_count_operations)
+    return min(contracted, expand_trigonometric_products(contracted), key=_count_operations)
 
 
 def _identity(expression: sm.Expr) -> sm.Expr:
@@ -118,7 +118,7 @@ def _write_out(quantity: NamedQuantity, short: Mapping[sm.Basic, sm.Expr]) -> Na
     return replace(quantity, value=replace_symbols_in_matrix(value, short) if matrix else replace_symbols(value, short))
 
 
-def multiply_out(expression: sm.Expr) -> sm.Expr:
+def expand_trigonometric_products(expression: sm.Expr) -> sm.Expr:
     """Return a sum of products, each with at most one sine or cosine: equal things look equal, and 0 is 0."""
     return sm.factor_terms(sm.expand(TR8(sm.expand(expression))))
 

@@ -46,7 +46,7 @@ class AppliedLoad:
     partials: Partials
 
 
-def applied_loads(kinematics: NamedKinematics) -> Iterator[AppliedLoad]:
+def list_applied_loads(kinematics: NamedKinematics) -> Iterator[AppliedLoad]:
     """Yield all loads; pathways and actuators are taken apart into their ends.
 
     Vectors with unknown forces in them stay expressions; all others are named.

@@ -42,7 +42,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueActuatorLoad,
     TorqueLoad,
 )
-from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
+from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
 
 _MAX_COMPOSITE_SPEEDS = 6
 """Speeds up to which M and f are usually shorter than articulated bodies; the pipeline counts where it matters."""

@@ -27,7 +27,7 @@ from mb2fmu.mechanics.formulations.applicability import projection_applicability
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, potential_energy
 from mb2fmu.mechanics.formulations.energies.first_integrals import FirstIntegralFinder, LagrangeEnergyTerms
 from mb2fmu.mechanics.formulations.intermediate_substitution import inline_short_intermediates
-from mb2fmu.mechanics.formulations.projected_loads import AppliedLoad, applied_loads
+from mb2fmu.mechanics.formulations.projected_loads import AppliedLoad, list_applied_loads
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks, total_time_derivative
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
@@ -192,7 +192,7 @@ class _TheorySections:
     def _list_partial_velocities(self) -> Iterator[NamedQuantity]:
         """Yield the partial velocities of all mass centres and of all points and frames that loads act on."""
         m, k = self.m, self.kinematics
-        loads = list(applied_loads(k))
+        loads = list(list_applied_loads(k))
         points = dict.fromkeys([*(b.masscenter for b in m.bodies), *(a.at for a in loads if not a.torque)])
         frames = dict.fromkeys([*(b.frame for b in m.bodies if _has_inertia(b)), *(a.at for a in loads if a.torque)])
         for point in points:
@@ -209,7 +209,7 @@ class _TheorySections:
     def _list_active_forces(self) -> Iterator[NamedQuantity]:
         """Yield the generalized active forces, load by load, and those of a Lagrangian's potential."""
         by_load: dict[str, dict[int, sm.Expr]] = {load.name: {} for load in self.m.loads}
-        for applied in applied_loads(self.kinematics):
+        for applied in list_applied_loads(self.kinematics):
             found = by_load[self.m.loads[applied.load].name]
             for j, column in applied.partials.items():
                 found[j] = found.get(j, sm.S.Zero) + dot_product(column, applied.vector)
@@ -255,7 +255,7 @@ class _TheorySections:
     def _list_transformation_quantities(self) -> Iterator[NamedQuantity]:
         """Yield T, M, ḡ, f and Tᵀ (f - M ḡ) by body; f has the gyroscopic torque and loads on mass centre and frame."""
         taken: set[int] = set()
-        loads = list(applied_loads(self.kinematics))
+        loads = list(list_applied_loads(self.kinematics))
         for body in self.m.bodies:
             yield from self._list_body_quantities(body, loads, taken)
         for number, applied in enumerate(loads):

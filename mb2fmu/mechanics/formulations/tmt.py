@@ -22,7 +22,7 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
 from mb2fmu.mechanics.formulations.applicability import Applicability, projection_applicability
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
-from mb2fmu.mechanics.formulations.projected_loads import applied_loads
+from mb2fmu.mechanics.formulations.projected_loads import list_applied_loads
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
@@ -86,7 +86,7 @@ def _project_equations(
         return M, f, unknown
     for body in m.bodies:
         _add_body(body, kinematics, M, f, rows)
-    for load in applied_loads(kinematics):
+    for load in list_applied_loads(kinematics):
         known, hidden = _split_unknown_forces(load.vector, m)
         for i in load.partials.keys() & rows:
             f[i] += dot_product(load.partials[i], known)

@@ -10,7 +10,7 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 from mb2fmu.errors import Fault
 from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
 from mb2fmu.model.model import Model
-from mb2fmu.model.quantity_declarations import symbol_word
+from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
 
@@ -86,4 +86,4 @@ def _find_level(row: sm.Expr, mechanics: Mechanics) -> tuple[int, set[str]] | No
     if not found:
         return None
     highest = max(level for level, _ in found)
-    return highest, {symbol_word(symbol) for level, symbol in found if level == highest}
+    return highest, {format_symbol_as_word(symbol) for level, symbol in found if level == highest}

@@ -27,14 +27,14 @@ from mb2fmu.model.calculated_parameters import order_parameters
 from mb2fmu.model.checks.bound_checks import bound_faults
 from mb2fmu.model.checks.constraint_levels import constraint_level_faults
 from mb2fmu.model.checks.element_checks import (
+    add_elements_to_mechanics,
     added_load_faults,
-    complete_mechanics,
     contact_faults,
     latch_faults,
     loop_faults,
 )
 from mb2fmu.model.checks.expression_contents import collect_contents
-from mb2fmu.model.checks.mechanics_completeness import format_symbol, mechanics_faults
+from mb2fmu.model.checks.mechanics_completeness import format_symbol_for_model_file, mechanics_faults
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.checks.symbol_checks import symbol_faults
 from mb2fmu.model.checks.terminal_checks import array_faults, resolve_arrays, resolve_terminals, terminal_faults
@@ -61,7 +61,7 @@ from mb2fmu.model.quantity_declarations import (
     Parameter,
     Quantity,
     Speed,
-    symbol_word,
+    format_symbol_as_word,
 )
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.recorded_mechanics import (
@@ -94,7 +94,9 @@ def experiment_faults(model: Model) -> Iterator[Fault]:
         if symbol not in inputs:
             near = difflib.get_close_matches(str(symbol), map(str, inputs), n=1) or list(map(str, inputs))
             remedy = (
-                f"the inputs are {', '.join(near)}" if near else f'model.input({format_symbol(symbol)}, 0.0, "unit")'
+                f"the inputs are {', '.join(near)}"
+                if near
+                else f'model.input({format_symbol_for_model_file(symbol)}, 0.0, "unit")'
             )
             yield Fault(f"the experiment has a signal for {symbol}, which is no input", experiment.where, remedy)
         yield from _signal_faults(experiment, symbol, sm.sympify(signal))
@@ -258,7 +260,7 @@ def check_model(model: Model) -> ModelDefinition:
     if not mechanics_source.is_mechanics(model.mechanics):
         raise ModelError(headline, [_mechanics_fault(model)])
     added = [*_model_name_faults(model), *added_load_faults(model)]
-    model = complete_mechanics(model)
+    model = add_elements_to_mechanics(model)
     parameters, parameter_faults = order_parameters(_declared_items(model, Parameter))
     faults = [*added, *_declaration_faults(model), *mechanics_faults(model), *parameter_faults, *_further_faults(model)]
     if faults:
@@ -379,7 +381,7 @@ def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
     is_derivative = inside is not None and isinstance(symbol, sm.Derivative) and len(inside.derivatives) == 1
     is_plain_input = isinstance(item, Input) and isinstance(symbol, sm.Symbol) and symbol != dynamicsymbols._t  # noqa: SLF001
     if not (is_function or is_plain_input or (is_derivative and isinstance(item, Speed | Input))):
-        remedy = f"make it by dynamicsymbols('{symbol_word(symbol)}')"
+        remedy = f"make it by dynamicsymbols('{format_symbol_as_word(symbol)}')"
         yield Fault(f"{symbol} is declared as {_add_article(kind)}, but is no function of time", item.where, remedy)
 
 

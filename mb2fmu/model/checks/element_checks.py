@@ -208,7 +208,7 @@ def _has_dimension(unit: str, wanted: str) -> bool:
         return True
 
 
-def complete_mechanics(model: Model) -> Model:
+def add_elements_to_mechanics(model: Model) -> Model:
     """Return the model with all loads and bodies in its mechanics; the same model where nothing can be added."""
     loads = [added.load for added in model.added_loads if can_add_load(added.load, model.mechanics)]
     if not loads and not model.added_bodies:

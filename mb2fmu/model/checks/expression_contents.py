@@ -12,7 +12,7 @@ from sympy.logic.boolalg import Boolean
 from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.functions import SUPPORTED_FUNCTIONS, LookupTable, NoEvent, Pre, StickingSign, TableValue
+from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS, LookupTable, NoEvent, Pre, StickingSign, TableValue
 
 _STRUCTURAL_NODES = (
     sm.Add,

@@ -16,7 +16,7 @@ from sympy.physics.mechanics import LagrangesMethod, Point, System
 from mb2fmu.errors import Fault
 from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
 from mb2fmu.model.model import Model
-from mb2fmu.model.quantity_declarations import AuxiliaryState, ConstraintForce, Coordinate, Speed, symbol_word
+from mb2fmu.model.quantity_declarations import AuxiliaryState, ConstraintForce, Coordinate, Speed, format_symbol_as_word
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
@@ -115,9 +115,9 @@ def _start_faults(
         if symbol not in declared:
             unit = units.get(symbol.expr) if isinstance(symbol, sm.Derivative) else None
             value = f'0.0, "{unit}/s"' if unit else example
-            line = f"model.{word}({format_symbol(symbol)}, {value})"
-            yield Fault(f"the {word} {symbol_word(symbol)} has no start value", model.where, f"add  {line}")
-    names = ", ".join(map(symbol_word, of_mechanics)) or "none"
+            line = f"model.{word}({format_symbol_for_model_file(symbol)}, {value})"
+            yield Fault(f"the {word} {format_symbol_as_word(symbol)} has no start value", model.where, f"add  {line}")
+    names = ", ".join(map(format_symbol_as_word, of_mechanics)) or "none"
     for symbol, item in declared.items():
         if symbol not in known:
             what = f"{symbol} is declared as a {word}, but the mechanics have it not among theirs ({names})"
@@ -129,12 +129,12 @@ def _suggest_symbol(model: Model, word: str, symbol: sm.Expr) -> str:
     other = "speed" if word == "coordinate" else "coordinate"
     speeds = mechanics_source.speeds(model.mechanics)
     if symbol in (speeds.all if word == "coordinate" else mechanics_source.coordinates(model.mechanics)):
-        return f"it is a {other}: model.{other}({format_symbol(symbol)}, …)"
+        return f"it is a {other}: model.{other}({format_symbol_for_model_file(symbol)}, …)"
     if symbol in speeds.auxiliary:
         return "it is an auxiliary speed, which is always zero: leave the declaration out"
     if isinstance(model.mechanics, LagrangesMethod) and word == "speed":
         return "the speeds of a LagrangesMethod are the q' themselves: model.speed(q.diff(), …)"
-    return f"remove the line, or add {symbol_word(symbol)} to the {word}s of the mechanics"
+    return f"remove the line, or add {format_symbol_as_word(symbol)} to the {word}s of the mechanics"
 
 
 def _duplicate_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
@@ -156,8 +156,9 @@ def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
     appearing = {function for row in equations for function, order in collect_contents(row).derivatives if order == 1}
     undetermined = [q for q in wanted if q not in appearing]
     for q in undetermined:
-        what = f"no kinematic equation determines {symbol_word(q)}'"
-        remedy = f"add one, such as  {symbol_word(q)}.diff() - u  for a speed u (kd_eqs, kdes, kinematic_equations)"
+        word = format_symbol_as_word(q)
+        what = f"no kinematic equation determines {word}'"
+        remedy = f"add one, such as  {word}.diff() - u  for a speed u (kd_eqs, kdes, kinematic_equations)"
         yield Fault(what, model.where, remedy)
     if len(equations) != len(wanted) and not undetermined:
         what = f"there are {len(equations)} kinematic equations for {len(wanted)} coordinates"
@@ -199,8 +200,10 @@ def _joint_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence
         for word, own, of_system in (("coordinate", joint.coordinates, coordinates), ("speed", joint.speeds, speeds)):
             for symbol in own:
                 if symbol not in of_system:
-                    what = f"the {word} {symbol_word(symbol)} of joint {joint.name} is not in the system"
-                    yield Fault(what, model.where, f"add it: system.add_{word}s({format_symbol(symbol)})")
+                    what = f"the {word} {format_symbol_as_word(symbol)} of joint {joint.name} is not in the system"
+                    yield Fault(
+                        what, model.where, f"add it: system.add_{word}s({format_symbol_for_model_file(symbol)})"
+                    )
 
 
 def _body_faults(model: Model) -> Iterator[Fault]:
@@ -236,10 +239,9 @@ def _constraint_force_faults(model: Model, speeds: mechanics_source.GeneralizedS
         yield Fault(what, forces[0].where, remedy)
 
 
-def format_symbol(symbol: sm.Expr) -> str:
+def format_symbol_for_model_file(symbol: sm.Expr) -> str:
     """Return a symbol as one writes it in a model file: ``q``, ``q.diff()``."""
     if isinstance(symbol, sm.Derivative):
-        return (
-            f"{symbol_word(symbol.expr)}.diff({f't, {symbol.derivative_count}' if symbol.derivative_count > 1 else ''})"
-        )
-    return symbol_word(symbol)
+        count = f"t, {symbol.derivative_count}" if symbol.derivative_count > 1 else ""
+        return f"{format_symbol_as_word(symbol.expr)}.diff({count})"
+    return format_symbol_as_word(symbol)

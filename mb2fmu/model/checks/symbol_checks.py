@@ -13,7 +13,7 @@ from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
-from mb2fmu.model.checks.mechanics_completeness import format_symbol
+from mb2fmu.model.checks.mechanics_completeness import format_symbol_for_model_file
 from mb2fmu.model.checks.mechanics_expressions import ExpressionRole, MechanicsExpression
 from mb2fmu.model.declarations.declared_events import list_event_expressions
 from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact, DeclaredLatch
@@ -27,7 +27,7 @@ from mb2fmu.model.quantity_declarations import (
     Output,
     Parameter,
     Speed,
-    symbol_word,
+    format_symbol_as_word,
 )
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
@@ -193,7 +193,7 @@ class _SymbolFaultCollector:
     def _output_named(self, name: str, occurrence: _ExpressionOccurrence) -> str:
         """Record an output that is used as a symbol, perhaps in its own expression, with the remedy."""
         own = self.known.outputs[name].expression
-        inside = {symbol_word(each) for each in sm.sympify(own).atoms(sm.Symbol, AppliedUndef)}
+        inside = {format_symbol_as_word(each) for each in sm.sympify(own).atoms(sm.Symbol, AppliedUndef)}
         if occurrence.place == f"output {name}" or name in inside:
             return f"the output {name} depends on itself: model.discrete keeps a value from one event to the next"
         expression = str(own)
@@ -202,7 +202,7 @@ class _SymbolFaultCollector:
 
     def _function(self, function: sm.Expr, occurrence: _ExpressionOccurrence) -> None:
         """Record a function of time that is undeclared, or stands where its kind may not."""
-        known, name, role = self.known, symbol_word(function), occurrence.role
+        known, name, role = self.known, format_symbol_as_word(function), occurrence.role
         if role == "value":
             what = f"{function} changes with time, and parameters do not"
             self._add(what, name, occurrence, "calculate parameters from parameters only")
@@ -226,11 +226,11 @@ class _SymbolFaultCollector:
             what = f"{differentiate_by_time(function, order)} is an acceleration of the robot, "
             what += "which expressions cannot contain"
             remedy = "use position_of, its first derivative, and velocity_of; an output may be an acceleration"
-            self._add(what, symbol_word(function), occurrence, remedy)
+            self._add(what, format_symbol_as_word(function), occurrence, remedy)
 
     def _derivative(self, function: sm.Expr, order: int, occurrence: _ExpressionOccurrence) -> None:
         """Record a derivative that is undeclared, unknown, or stands where it may not."""
-        known, name, role = self.known, symbol_word(function), occurrence.role
+        known, name, role = self.known, format_symbol_as_word(function), occurrence.role
         derivative = differentiate_by_time(function, order)
         if role == "value":
             self._add(f"{derivative} changes with time, and parameters do not", name, occurrence, "use parameters only")
@@ -239,8 +239,10 @@ class _SymbolFaultCollector:
         elif derivative in known.inputs or function in known.sensed:
             self._rate_of_link(function, order, occurrence)
         elif function in known.inputs:
-            what = f"{symbol_word(derivative)} is used, but the input {name} carries no derivatives"
-            remedy = f'give it as an input too: add  model.input({format_symbol(derivative)}, 0.0, "unit")'
+            what = f"{format_symbol_as_word(derivative)} is used, but the input {name} carries no derivatives"
+            remedy = (
+                f'give it as an input too: add  model.input({format_symbol_for_model_file(derivative)}, 0.0, "unit")'
+            )
             self._add(what, name, occurrence, remedy)
         elif function in known.coordinates | known.speeds:
             self._motion(function, order, occurrence)
@@ -255,7 +257,7 @@ class _SymbolFaultCollector:
 
     def _motion(self, function: sm.Expr, order: int, occurrence: _ExpressionOccurrence) -> None:
         """Record derivatives of coordinates or speeds where they may not stand: accelerations only in outputs."""
-        name = symbol_word(differentiate_by_time(function, order))
+        name = format_symbol_as_word(differentiate_by_time(function, order))
         is_coordinate = function in self.known.coordinates
         if order > (2 if is_coordinate else 1):
             if occurrence.place.startswith(_CONSTRAINT_PLACES):
@@ -269,13 +271,17 @@ class _SymbolFaultCollector:
 
     def _undeclared_function(self, function: sm.Expr, occurrence: _ExpressionOccurrence) -> None:
         """Record a function of time that is not declared, with the likeliest remedy."""
-        name = symbol_word(function)
+        name = format_symbol_as_word(function)
         remedy = (
             f'add  model.input({name}, 0.0, "unit")  if it comes from outside, or  model.state({name}, derivative, …)'
         )
         if self.known.auxiliary and occurrence.role == "load":
             remedy += f", or  model.constraint_force({name})  if it is an unknown force"
-        same = [other for other in self.known.functions if isinstance(other, sm.Expr) and symbol_word(other) == name]
+        same = [
+            other
+            for other in self.known.functions
+            if isinstance(other, sm.Expr) and format_symbol_as_word(other) == name
+        ]
         if name in self.known.outputs:
             remedy = self._output_named(name, occurrence)
         if same:
@@ -284,7 +290,7 @@ class _SymbolFaultCollector:
 
     def _speed_in_lagrangian(self, function: sm.Expr, occurrence: _ExpressionOccurrence) -> None:
         """Record a speed u ≠ q' in a Lagrangian L(q, q', t): SymPy would treat it as a constant without a warning."""
-        name = symbol_word(function)
+        name = format_symbol_as_word(function)
         what = f"{name} is no q', and LagrangesMethod differentiates with respect to q' only: its equations are wrong"
         remedy = "write q.diff() for it (a joint takes speeds=q.diff()), or hand over the System or Parts instead; "
         remedy += f'if it comes from outside, add  model.input({name}, 0.0, "unit")'
@@ -300,9 +306,11 @@ class _SymbolFaultCollector:
         ]
         if not missing:
             return
-        name = symbol_word(function)
+        name = format_symbol_as_word(function)
         what = f"the motion is prescribed by the input {name}, and stands in the equations with its derivatives"
-        lines = ", ".join(f'model.input({format_symbol(derivative)}, 0.0, "unit")' for derivative in missing)
+        lines = ", ".join(
+            f'model.input({format_symbol_for_model_file(derivative)}, 0.0, "unit")' for derivative in missing
+        )
         remedy = f"give them as inputs too: add  {lines}; or prescribe an expression of time (dynamicsymbols._t)"
         self._add(what, name, occurrence, remedy)
 

@@ -12,9 +12,9 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact, DeclaredLatch
-from mb2fmu.model.functions import no_event
-from mb2fmu.model.quantity_declarations import AuxiliaryState, symbol_word
+from mb2fmu.model.quantity_declarations import AuxiliaryState, format_symbol_as_word
 from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.supported_functions import no_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class EventDeclarations:
                 symbol=symbol,
                 derivative=sm.S.Zero,
                 start=float(start),
-                name=symbol_word(symbol) if name is None else name,
+                name=format_symbol_as_word(symbol) if name is None else name,
                 unit=unit,
                 minimum=min,
                 maximum=max,

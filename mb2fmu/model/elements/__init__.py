@@ -16,7 +16,7 @@ from mb2fmu.model.elements.clutches import Brake, Clutch, OneWayClutch
 from mb2fmu.model.elements.compliant_contact import Contact
 from mb2fmu.model.elements.contact_surfaces import CylinderSurface, HeightSurface, PlaneSurface, SphereSurface
 from mb2fmu.model.elements.coulomb_friction import CoulombFriction
-from mb2fmu.model.elements.environment_loads import Drag, GravityGradient
+from mb2fmu.model.elements.drag_and_gravity_gradient import Drag, GravityGradient
 from mb2fmu.model.elements.gear_motor import GearMotor
 from mb2fmu.model.elements.hard_stops_and_backlash import Backlash, HardStop
 from mb2fmu.model.elements.hydraulics import HydraulicCylinder, Valve

@@ -13,7 +13,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.elements.coulomb_friction import declare_friction
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.element_attachment import AttachmentPlace, attachment_faults, make_attachment
-from mb2fmu.model.functions import sticking_sign
+from mb2fmu.model.supported_functions import sticking_sign
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model

@@ -20,11 +20,11 @@ from mb2fmu.model.elements.link_contact import (
     make_link_load,
     relative_motion,
 )
-from mb2fmu.model.functions import no_event, sticking_sign
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics, RecordedPoint
 from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
+from mb2fmu.model.supported_functions import no_event, sticking_sign
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model

@@ -13,9 +13,9 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element import NamedElement
-from mb2fmu.model.functions import no_event
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
+from mb2fmu.model.supported_functions import no_event
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model

@@ -14,7 +14,7 @@ from sympy.physics.mechanics import JointsMethod
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.checks.expression_contents import collect_contents
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
-from mb2fmu.model.quantity_declarations import symbol_word
+from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.script_import.script_run import run_script
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources import mechanics_source
@@ -32,7 +32,7 @@ class ScriptMechanics:
         self.mechanics = extract_joints_method(made) if isinstance(made, JointsMethod) else made
         self._symbols: dict[str, Any] = {}
         for symbol in list_mechanics_symbols(self.mechanics):
-            self._symbols.setdefault(symbol_word(symbol), symbol)
+            self._symbols.setdefault(format_symbol_as_word(symbol), symbol)
 
     def __getitem__(self, name: str) -> Any:
         """Return the symbol, or function of time, of that name: ``script["m"]``, ``script["q1"]``.
@@ -110,7 +110,7 @@ def list_mechanics_symbols(mechanics: Any) -> list[sm.Expr]:
 
 
 def _sort_key(symbol: sm.Expr) -> tuple[str, str]:
-    return symbol_word(symbol), sm.srepr(symbol)
+    return format_symbol_as_word(symbol), sm.srepr(symbol)
 
 
 def _folder_of_caller() -> Path:

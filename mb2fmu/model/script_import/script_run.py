@@ -15,23 +15,32 @@ from sympy.physics.mechanics import KanesMethod
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.script_import.deferred_forming import NotedMechanics, label_of, note_mechanics
-from mb2fmu.model.script_import.integrator_notes import (
+from mb2fmu.model.script_import.deferred_equation_forming import (
+    NotedMechanics,
+    make_object_label,
+    record_created_mechanics,
+)
+from mb2fmu.model.script_import.integrator_observation import (
     IntegrationNotes,
     ScriptEnd,
     make_package_stand_ins,
-    note_integrations,
+    record_integrator_calls,
 )
-from mb2fmu.model.script_import.noted_values import NotedValues, make_noting_zip, module_namespace, watch_script_values
+from mb2fmu.model.script_import.observed_script_values import (
+    NotedValues,
+    list_module_variables,
+    make_noting_zip,
+    watch_script_values,
+)
+from mb2fmu.model.script_import.script_sandbox import script_builtins, script_surroundings
 from mb2fmu.model.script_import.script_source import (
     NOTE_FUNCTION,
     ScriptPart,
     describe_line,
-    instrument,
+    instrument_functions,
     list_functions_making_mechanics,
     read_script_parts,
 )
-from mb2fmu.model.script_import.script_surroundings import script_builtins, script_surroundings
 from mb2fmu.model.script_import.stand_in_packages import stand_in_for_packages
 from mb2fmu.temporary_files import make_work_folder
 
@@ -96,9 +105,9 @@ def run_script(
         variables["__builtins__"] = script_builtins(make_noting_zip(values))
         stack.enter_context(stand_in_for_packages(make_package_stand_ins(integration, values)))
         stack.enter_context(_main_module(variables))
-        stack.enter_context(note_mechanics(noted, defer=defer))
+        stack.enter_context(record_created_mechanics(noted, defer=defer))
         stack.enter_context(watch_script_values(values, (str(path.parent),)))
-        stack.enter_context(note_integrations(integration, values))
+        stack.enter_context(record_integrator_calls(integration, values))
         try:
             with guard or nullcontext():
                 _run_parts(parts, variables, noted)
@@ -110,7 +119,7 @@ def run_script(
             if not noted.objects:
                 dynamicsymbols._t = time_symbol  # noqa: SLF001 - scripts replace it
                 raise ModelError(f"{path.name} ends before it has made any mechanics:", [error]) from raised
-        values.namespaces.append(module_namespace(variables))
+        values.namespaces.append(list_module_variables(variables))
         values.read_namespaces()
     labels = _label_mechanics(noted, values.namespaces)
     if until is not None and noted.wanted is not None:
@@ -132,7 +141,7 @@ def _top_level_line(step: TracebackType | None, path: Path) -> tuple[str, int] |
 def _run_parts(parts: Sequence[ScriptPart], variables: dict[str, Any], noted: NotedMechanics) -> None:
     """Run the script's code."""
     for part in parts:
-        exec(compile(instrument(part.tree), part.name, "exec"), variables)  # noqa: S102 - the user's script
+        exec(compile(instrument_functions(part.tree), part.name, "exec"), variables)  # noqa: S102 - the user's script
     if not noted.objects:
         _call_makers(parts, variables)
 
@@ -155,7 +164,7 @@ def _end_at(noted: NotedMechanics, until: str, variables: dict[str, Any]) -> Cal
 
     def end(made: Any) -> None:
         frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - variables of the callers
-        names = {label_of(noted, made)}
+        names = {make_object_label(noted, made)}
         while frame is not None:
             names |= {name for name, value in frame.f_locals.items() if value is made} if frame.f_locals else set()
             frame = frame.f_back
@@ -183,7 +192,7 @@ def _note_frames(values: NotedValues, step: TracebackType | None, path: Path) ->
     """Keep the local variables of the functions that an exception passed through."""
     while step is not None:
         if step.tb_frame.f_code.co_filename.startswith(str(path)):
-            values.namespaces.append(module_namespace(step.tb_frame.f_locals))
+            values.namespaces.append(list_module_variables(step.tb_frame.f_locals))
         step = step.tb_next
 
 
@@ -219,6 +228,6 @@ def _label_mechanics(noted: NotedMechanics, namespaces: Iterable[dict[str, Any]]
         names.append(next((name for name in bound if name not in names), None))
     rebound = {type(made) for made, name in zip(noted.objects, names, strict=True) if name is None}
     return {
-        label_of(noted, made) if name is None or type(made) in rebound else name: made
+        make_object_label(noted, made) if name is None or type(made) in rebound else name: made
         for made, name in zip(noted.objects, names, strict=True)
     }

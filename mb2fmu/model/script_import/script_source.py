@@ -61,7 +61,7 @@ def describe_line(name: str, line: int) -> str:
     return f"{base}:{line}"
 
 
-def instrument(tree: ast.Module) -> ast.Module:
+def instrument_functions(tree: ast.Module) -> ast.Module:
     """Return the statements with each function telling its local variables when it ends."""
     noting: ast.Module = _LocalsRecorder().visit(tree)
     return ast.fix_missing_locations(noting)

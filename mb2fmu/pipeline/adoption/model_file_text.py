@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.quantity_declarations import symbol_word
+from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.variable_naming import is_variable_name, strip_latex, suggest_identifier
 from mb2fmu.pipeline.adoption.symbol_classification import AdoptedModel, AdoptedQuantity
 
@@ -61,7 +61,7 @@ def _declarations(adopted: AdoptedModel, script: str) -> Iterator[str]:
         if quantity.kind != "constraint_force":
             arguments.append("..." if quantity.value is None else _value(quantity))
         arguments.append(_quote(quantity.unit))
-        if name != strip_latex(symbol_word(quantity.symbol)):
+        if name != strip_latex(format_symbol_as_word(quantity.symbol)):
             arguments.append(f"name={_quote(name)}")
         if quantity.is_guess:
             arguments.append('kind="guess"')
@@ -84,7 +84,7 @@ def _comment(quantity: AdoptedQuantity, script: str) -> str:
 
 def _variable_name(symbol: sm.Expr, taken: set[str]) -> str:
     """Return an FMU name for a symbol: its own, where it is legal and free."""
-    name = strip_latex(symbol_word(symbol))
+    name = strip_latex(format_symbol_as_word(symbol))
     if not is_variable_name(name):
         name = suggest_identifier(name, "quantity")
     base, number = name, 1
@@ -114,8 +114,8 @@ def _python(expression: sm.Expr | None) -> str:
 def _reference(symbol: sm.Basic) -> str:
     """Return the Python by which the model file names a symbol."""
     if isinstance(symbol, sm.Derivative):
-        return f"script[{_quote(symbol_word(symbol.expr))}].diff()"
-    return f"script[{_quote(symbol_word(symbol))}]"
+        return f"script[{_quote(format_symbol_as_word(symbol.expr))}].diff()"
+    return f"script[{_quote(format_symbol_as_word(symbol))}]"
 
 
 def _outputs(energy: str | None, placed: Sequence[str]) -> Iterator[str]:

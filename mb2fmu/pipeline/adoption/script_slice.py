@@ -11,8 +11,8 @@ from typing import Any
 import sympy as sm
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.quantity_declarations import symbol_word
-from mb2fmu.model.script_import.noted_values import is_quantity
+from mb2fmu.model.quantity_declarations import format_symbol_as_word
+from mb2fmu.model.script_import.observed_script_values import is_symbolic_quantity
 from mb2fmu.model.script_import.script_mechanics import ScriptMechanics
 from mb2fmu.model.script_import.script_source import ScriptPart
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE
@@ -42,14 +42,14 @@ class ScriptSlice:
         """
         for name in self.variables:
             value = self.variables[name]
-            if name in self.stored and (value is wanted or (is_quantity(value) and value == wanted)):
+            if name in self.stored and (value is wanted or (is_symbolic_quantity(value) and value == wanted)):
                 return name
         for name, value in self.variables.items():
             if name in self.stored and isinstance(value, list | tuple | sm.MatrixBase):
                 for index, item in enumerate(value):
-                    if item is wanted or (is_quantity(item) and item == wanted):
+                    if item is wanted or (is_symbolic_quantity(item) and item == wanted):
                         return f"{name}[{index}]"
-        what = f"no variable of the script holds {symbol_word(wanted)}"
+        what = f"no variable of the script holds {format_symbol_as_word(wanted)}"
         raise ModelError("the script cannot be written into one file:", [Fault(what, "", "leave out --inline")])
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import sympy as sm
 from sympy.core.function import AppliedUndef
 
-from mb2fmu.model.quantity_declarations import symbol_word
-from mb2fmu.model.script_import.noted_values import ORIGINS, NotedValue, Origin, as_number
+from mb2fmu.model.quantity_declarations import format_symbol_as_word
+from mb2fmu.model.script_import.observed_script_values import ORIGINS, NotedValue, Origin, read_number_or_expression
 
 _MAX_DEPTH = 8
 """Expressions of expressions that are followed until a number comes."""
@@ -63,7 +63,7 @@ class ScriptValues:
         """Return the notes of a symbol, or else of one of the same name."""
         notes = [note for note in self.notes.get(symbol, ()) if note.origin in allowed]
         if not notes and isinstance(symbol, sm.Symbol | AppliedUndef):
-            notes = [note for note in self.by_name.get(symbol_word(symbol), ()) if note.origin in allowed]
+            notes = [note for note in self.by_name.get(format_symbol_as_word(symbol), ()) if note.origin in allowed]
         return notes
 
     def _evaluate(self, value: float | sm.Expr, allowed: Sequence[Origin], depth: int) -> float | None:
@@ -80,5 +80,7 @@ class ScriptValues:
             if not candidates or candidates[0] is None:
                 return None
             numbers[atom] = candidates[0]
-        result = as_number(value.xreplace({key: sm.Float(number, 17) for key, number in numbers.items()}))
+        result = read_number_or_expression(
+            value.xreplace({key: sm.Float(number, 17) for key, number in numbers.items()})
+        )
         return result if isinstance(result, float) else None

@@ -34,7 +34,7 @@ from mb2fmu.pipeline.adoption.symbol_classification import (
     AdoptedModel,
     AdoptedQuantity,
     adopt_mechanics,
-    describe_missing,
+    list_symbols_without_value,
 )
 
 _CHECK_LIMIT_S = 40.0
@@ -154,7 +154,7 @@ def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRe
         label=adopted.label,
         kind=mechanics_source.describe_mechanics_kind(adopted.mechanics),
         others=tuple(others),
-        missing=tuple(describe_missing(adopted)),
+        missing=tuple(list_symbols_without_value(adopted)),
         no_start=tuple(str(each.symbol) for each in adopted.quantities if each.is_assumed),
         inputs=tuple(str(each.symbol) for each in adopted.quantities if each.kind == "input"),
         contradictions=adopted.units.contradictions,

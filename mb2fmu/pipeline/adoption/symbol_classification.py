@@ -15,9 +15,9 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.checks.expression_contents import collect_contents
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
-from mb2fmu.model.quantity_declarations import symbol_word
-from mb2fmu.model.script_import.integrator_notes import IntegrationNotes
-from mb2fmu.model.script_import.noted_values import ORIGINS, Origin
+from mb2fmu.model.quantity_declarations import format_symbol_as_word
+from mb2fmu.model.script_import.integrator_observation import IntegrationNotes
+from mb2fmu.model.script_import.observed_script_values import ORIGINS, Origin
 from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
 from mb2fmu.model.script_import.script_run import ScriptRun
 from mb2fmu.model.sources import mechanics_source
@@ -256,6 +256,6 @@ def _experiment_times(integration: IntegrationNotes) -> tuple[float | None, floa
     return stop, step
 
 
-def describe_missing(adopted: AdoptedModel) -> list[str]:
+def list_symbols_without_value(adopted: AdoptedModel) -> list[str]:
     """Return the names of the symbols without a number."""
-    return [symbol_word(each.symbol) for each in adopted.missing]
+    return [format_symbol_as_word(each.symbol) for each in adopted.missing]

@@ -21,7 +21,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.checks.expression_contents import collect_contents
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
-from mb2fmu.model.quantity_declarations import symbol_word
+from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.exponent_equations import ZERO, Exponents, UnitEquations, UnitForm, exponents
 
@@ -97,7 +97,7 @@ def infer_units(mechanics: Any, symbols: Iterable[sm.Expr]) -> InferredUnits:
     symbols = list(symbols)
     for symbol in symbols:
         _wish_by_name(equations, symbol)
-    angles = find_angles(mechanics, uses, equations, symbols)
+    angles = find_angular_symbols(mechanics, uses, equations, symbols)
     names, free = {}, set()
     for symbol in symbols:
         found = equations.unit_of_expression(symbol)
@@ -181,14 +181,14 @@ def _wish_by_name(equations: UnitEquations, symbol: sm.Expr) -> None:
     """Let a symbol's name say its unit where nothing else does."""
     if equations.unit_of(symbol) is not None or not isinstance(symbol, sm.Symbol | AppliedUndef):
         return
-    word = symbol_word(symbol)
+    word = format_symbol_as_word(symbol)
     for pattern, unit in _NAME_WISHES:
         if re.fullmatch(pattern, word):
             equations.require_equal(UnitForm(ZERO, {symbol: Fraction(1)}), UnitForm(unit))
             return
 
 
-def find_angles(
+def find_angular_symbols(
     mechanics: Any, uses: Iterable[MechanicsExpression], equations: UnitEquations, symbols: Iterable[sm.Expr]
 ) -> set[sm.Expr]:
     """Return what is an angle, the rate of one, or a stiffness or damping per angle."""

@@ -20,7 +20,7 @@ from mb2fmu.pipeline.display.motion_drawings import draw_fmu_motion, read_scene_
 from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 from mb2fmu.pipeline.simulation.input_signals import InputValue
 from mb2fmu.pipeline.simulation.model_simulation import simulate_model
-from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation, MotionPage
+from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation, MotionPage
 
 if TYPE_CHECKING:
     from mb2fmu.visualization import Drawing, PlotSignals

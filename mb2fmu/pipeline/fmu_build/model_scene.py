@@ -58,7 +58,7 @@ def build_model_scene(mechanism: Mechanism, equations: EquationsOfMotion) -> Sce
     """
     faults: list[Fault] = []
     scenery = mechanism.appearance or AppearanceRecords()
-    meshes, notes = place_meshes(scenery.meshes)
+    meshes, notes = place_and_thin_meshes(scenery.meshes)
     used = {mesh.key for mesh in scenery.meshes}
     folder = mechanism.declared.source.parent if mechanism.declared.source else Path()
     for shape in scenery.shapes:
@@ -82,7 +82,9 @@ MOST_TRIANGLES = 30_000
 """Of all meshes of a robot together: a page of it then stays below 5 MB."""
 
 
-def place_meshes(uses: Sequence[MeshPlacement]) -> tuple[dict[str, visualization.TriangleMesh], tuple[str, ...]]:
+def place_and_thin_meshes(
+    uses: Sequence[MeshPlacement],
+) -> tuple[dict[str, visualization.TriangleMesh], tuple[str, ...]]:
     """Return meshes turned and scaled, thinned to a budget, and notes on that and on unreadable ones."""
     found: dict[str, visualization.TriangleMesh] = {}
     read: dict[Path, visualization.TriangleMesh | None] = {}

@@ -11,7 +11,12 @@ from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.model import Model
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, RunResult, ValidationOutcome
 from mb2fmu.pipeline.run_and_report import report_pages
-from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation, MotionPage, SimulationTrajectories
+from mb2fmu.pipeline.simulation.simulation_trajectories import (
+    FmuSimulation,
+    ModelSimulation,
+    MotionPage,
+    SimulationTrajectories,
+)
 
 if TYPE_CHECKING:
     from mb2fmu.model.quantity_declarations import Quantity

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
-    from mb2fmu.validation import DataRunSettings, TableResult
+    from mb2fmu.validation import DataRunSettings, TableComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def measure(
     data: Collection[Path | str] = (),
     at: Collection[Path | str] = (),
     settings: DataRunSettings | None = None,
-) -> tuple[TableResult, ...]:
+) -> tuple[TableComparison, ...]:
     """Compare any FMU with the user's own numbers, without a model.
 
     Args:

@@ -206,14 +206,14 @@ def _compile_implicit_motion_with_derivatives(
     from mb2fmu.fmu import toolchain
 
     native = derivatives.add_variational_jacobian(_add_jacobian(program, "the model"), leaves)
-    return toolchain.compile_implicit_motion(native, judged=own)
+    return toolchain.compile_implicit_integrator(native, judged=own)
 
 
 def _compile_implicit_motion(program: Program, name: str) -> CompiledIntegrator:
     """Return the integrator for stiff models."""
     from mb2fmu.fmu import toolchain
 
-    return toolchain.compile_implicit_motion(_add_jacobian(program, name))
+    return toolchain.compile_implicit_integrator(_add_jacobian(program, name))
 
 
 def _add_jacobian(program: Program, name: str) -> ProgramWithDerivatives:

@@ -16,7 +16,7 @@ from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S,
 from mb2fmu.model.value_overrides import OverrideValue, parse_number
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import choose_stop_and_step
-from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, SimulationStoppedError
+from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, SimulationStoppedError
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable

@@ -23,7 +23,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserve
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import choose_stop_and_step
-from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation
+from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
 from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 from mb2fmu.analysis.studies.case_runner import CaseResults
 from mb2fmu.analysis.studies.case_scheduling import ChunkEngine, InProcessEngine, RunEffort, run_cases
 from mb2fmu.analysis.studies.study_cases import InputSignal, ResolvedStudy, resolve_study
-from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, lacks_source, parse_plan_with_faults
+from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, names_no_fmu_or_model, parse_plan_with_faults
 from mb2fmu.analysis.studies.study_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
 from mb2fmu.analysis.studies.trajectory_files import import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
@@ -152,7 +152,7 @@ def _prepare_study(
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
     from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
-    if lacks_source(plan, earlier):
+    if names_no_fmu_or_model(plan, earlier):
         raise AnalysisError("the plan cannot be used:", earlier)
     faults = list(earlier)
     table: DataTable | None = None

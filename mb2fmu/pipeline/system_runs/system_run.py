@@ -21,14 +21,14 @@ from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_finite
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.model.model_loading import load_annotated
+from mb2fmu.model.model_loading import load_annotated_object
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.hybrid_models import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.model_simulation import map_variable_units, simulate_derivation
-from mb2fmu.pipeline.simulation.trajectories import format_parquet
+from mb2fmu.pipeline.simulation.simulation_trajectories import format_parquet
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolve_path
 from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMasterResult, run_foreign_masters
@@ -41,8 +41,8 @@ from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
 from mb2fmu.systems.system_picture import draw_system_picture
 from mb2fmu.systems.system_report import render_system_page
 from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, UnstableSystemError, simulate_system
+from mb2fmu.systems.system_wiring import find_declaration_faults, wire_system
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
-from mb2fmu.systems.wiring import find_declaration_faults, wire_system
 from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class SystemRunResult:
 
 def load_system(path: Path | str, arguments: Mapping[str, Any] | None = None) -> CoupledSystem:
     """Return the system that a file's function (annotated ``-> CoupledSystem``) returns."""
-    return load_annotated(path, arguments or {}, CoupledSystem)
+    return load_annotated_object(path, arguments or {}, CoupledSystem)
 
 
 def wire_loaded_system(

@@ -18,7 +18,7 @@ from markupsafe import escape
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFunction
 
-from mb2fmu.model.scalar_operations import OPERATIONS
+from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 _GREEK_LETTER_NAMES = (
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",

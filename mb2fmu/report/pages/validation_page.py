@@ -120,7 +120,7 @@ def _form_report_page(
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
         errors=validation_sections.list_error_rows(result, None),
-        errors_text=validation_sections.describe_errors(result),
+        errors_text=validation_sections.describe_error_scale(result),
         others=validation_sections.list_other_interface_type_rows(result) | list_table_rows(result.tables),
         groups=validation_sections.draw_trajectory_groups(result, texts, units, columns=None, most=None),
         invariants=validation_sections.list_invariant_rows(result),

@@ -128,7 +128,7 @@ def list_other_interface_type_rows(result: ValidationResult) -> dict[str, tuple[
     return kinds
 
 
-def describe_errors(result: ValidationResult) -> str:
+def describe_error_scale(result: ValidationResult) -> str:
     """Say what the errors are compared with."""
     tolerance = format_declared_number(result.reference.experiment.tolerance)
     return (

@@ -45,14 +45,16 @@ class Pose:
 
     def __matmul__(self, other: Pose) -> Pose:
         """Return ``A_pose_B @ B_pose_C``: the pose of C in A."""
-        return Pose(clean_rotation(self.rotation @ other.rotation), self.position + self.rotation @ other.position)
+        return Pose(
+            round_rotation_entries(self.rotation @ other.rotation), self.position + self.rotation @ other.position
+        )
 
     def inverse(self) -> Pose:
         """Return the pose of A in B."""
         return Pose(self.rotation.T, -self.rotation.T @ self.position)
 
 
-def clean_rotation(rotation: Array) -> Array:
+def round_rotation_entries(rotation: Array) -> Array:
     """Return direction cosines with entries within round-off of 0 and ±1 set there: products stay sparse."""
     nearest = np.round(rotation)
     return np.where(np.abs(rotation - nearest) <= _ROTATION_ROUND_OFF, nearest + 0.0, rotation)
@@ -116,7 +118,7 @@ def massless_link_name(link: str, joint: str) -> str:
     return f"{link}{_MASSLESS_LINK_MARK}{joint})"
 
 
-def name_in_file(link: str) -> str:
+def find_link_name_in_file(link: str) -> str:
     """Return what the file calls a link, or the link that one without mass stands before."""
     return link.partition(_MASSLESS_LINK_MARK)[0]
 

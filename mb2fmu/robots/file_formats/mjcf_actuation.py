@@ -16,14 +16,14 @@ from mb2fmu.robots.description.robot_description import (
     LoopRecord,
     Pose,
     TendonRecord,
-    clean_rotation,
+    round_rotation_entries,
 )
 from mb2fmu.robots.file_formats.mjcf_bodies import WORLD_LINK, read_active_range
 from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
     MjcfCompilerSettings,
     check_attributes,
     describe_element_name,
-    read_word,
+    read_choice_attribute,
     rotation_from_quaternion,
 )
 from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement
@@ -244,7 +244,7 @@ class MjcfActuationReader:
         """Return the joints, followers tied by ``<equality>`` included, or held where it says so."""
         joints = dict(self.joints)
         for element in (one for section in root.children("equality") for one in section.list_elements()):
-            if read_word(element, "active", ("true", "false")) == "false":
+            if read_choice_attribute(element, "active", ("true", "false")) == "false":
                 self.faults.note(
                     f"<{element.name}{describe_element_name(element)}> in <equality> is not active and left out"
                 )
@@ -316,4 +316,4 @@ def _read_weld_pose(element: XmlElement) -> Pose | None:
     length = float(np.linalg.norm(quaternion))
     if numbers is None or length == 0.0:  # MuJoCo's sign that nothing is said
         return None
-    return Pose(clean_rotation(rotation_from_quaternion(quaternion / length)), np.array(numbers[:3]))
+    return Pose(round_rotation_entries(rotation_from_quaternion(quaternion / length)), np.array(numbers[:3]))

@@ -29,8 +29,8 @@ from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
     MjcfCompilerSettings,
     check_attributes,
     describe_element_name,
+    read_choice_attribute,
     read_element_pose,
-    read_word,
 )
 from mb2fmu.robots.file_formats.mjcf_geoms import MassiveGeom, MeshAndMaterialAssets, apply_minimum_inertia, read_geom
 from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement
@@ -207,7 +207,7 @@ class MjcfBodyReader:
         anchor = np.zeros(3)
         for k, element in enumerate(chain):
             last = k == len(chain) - 1
-            kind = "free" if element.name == "freejoint" else read_word(element, "type", _JOINT_TYPES)
+            kind = "free" if element.name == "freejoint" else read_choice_attribute(element, "type", _JOINT_TYPES)
             if kind == "free":
                 self._add_free_joint(element, chain, parent, name, pose)
                 return
@@ -310,7 +310,7 @@ def read_active_range(
     element: XmlElement, key: str, switch: str, name: str, compiler: MjcfCompilerSettings
 ) -> tuple[float, float]:
     """Return the active bounds: where ``switch`` says so, else where they are given."""
-    limited = read_word(element, switch, ("auto", "true", "false"))
+    limited = read_choice_attribute(element, switch, ("auto", "true", "false"))
     if not element.attribute(key):
         if limited == "true":
             element.faults.add(element.line, f"{switch} of {name} is true, and there is no {key}", f"give {key}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mb2fmu.robots.description.robot_description import Array, Pose, clean_rotation
+from mb2fmu.robots.description.robot_description import Array, Pose, round_rotation_entries
 from mb2fmu.robots.file_formats.strict_xml import XmlElement
 from mb2fmu.robots.tree.articulated_tree import rotation_about_axis
 
@@ -78,20 +78,20 @@ def read_compiler(root: XmlElement) -> MjcfCompilerSettings:
     groups = element.vector("inertiagrouprange", (0.0, 5.0))
     folder = element.attribute("meshdir") or element.attribute("assetdir")
     return MjcfCompilerSettings(
-        angles_in_degrees=read_word(element, "angle", ("degree", "radian")) == "degree",
-        limited=read_word(element, "autolimits", ("true", "false")) == "true",
+        angles_in_degrees=read_choice_attribute(element, "angle", ("degree", "radian")) == "degree",
+        limited=read_choice_attribute(element, "autolimits", ("true", "false")) == "true",
         sequence=sequence,
-        inertia_from_geoms=read_word(element, "inertiafromgeom", ("auto", "true", "false")),
+        inertia_from_geoms=read_choice_attribute(element, "inertiafromgeom", ("auto", "true", "false")),
         inertia_groups=(int(groups[0]), int(groups[1])),
         min_mass=element.number("boundmass"),
         min_inertia=element.number("boundinertia"),
         total_mass=element.number("settotalmass", -1.0),
-        balance_inertia=read_word(element, "balanceinertia", ("false", "true")) == "true",
+        balance_inertia=read_choice_attribute(element, "balanceinertia", ("false", "true")) == "true",
         mesh_folder=folder,
     )
 
 
-def read_word(element: XmlElement, name: str, known: tuple[str, ...]) -> str:
+def read_choice_attribute(element: XmlElement, name: str, known: tuple[str, ...]) -> str:
     """Return an attribute that is one of some words; the first of them where it is not given."""
     text = element.attribute(name) or known[0]
     if text not in known:
@@ -133,7 +133,9 @@ def describe_element_name(element: XmlElement) -> str:
 
 def read_element_pose(element: XmlElement, compiler: MjcfCompilerSettings) -> Pose:
     """Return ``pos`` and the orientation of an element, from one of the five attributes."""
-    return Pose(clean_rotation(_read_rotation(element, compiler)), np.array(element.vector("pos", (0.0, 0.0, 0.0))))
+    return Pose(
+        round_rotation_entries(_read_rotation(element, compiler)), np.array(element.vector("pos", (0.0, 0.0, 0.0)))
+    )
 
 
 def _read_rotation(element: XmlElement, compiler: MjcfCompilerSettings) -> Array:

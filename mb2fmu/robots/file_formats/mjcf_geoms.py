@@ -13,8 +13,8 @@ from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
     MjcfCompilerSettings,
     check_attributes,
     describe_element_name,
+    read_choice_attribute,
     read_element_pose,
-    read_word,
     rotation_aligning_z,
 )
 from mb2fmu.robots.file_formats.strict_xml import XmlElement
@@ -87,7 +87,7 @@ def read_geom(
             here: the body may stand still.
     """
     check_attributes(element, _HONOURED_ATTRIBUTES, _HARMLESS_ATTRIBUTES)
-    kind = read_word(element, "type", _GEOM_TYPES)
+    kind = read_choice_attribute(element, "type", _GEOM_TYPES)
     size, placed = _read_size_and_pose(element, kind, compiler)
     pose = at @ placed
     group = int(element.number("group"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mb2fmu.robots.description.robot_description import Pose, clean_rotation, rotation_from_roll_pitch_yaw
+from mb2fmu.robots.description.robot_description import Pose, rotation_from_roll_pitch_yaw, round_rotation_entries
 from mb2fmu.robots.file_formats.mjcf_compiler_settings import rotation_from_quaternion
 from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement
 
@@ -121,8 +121,10 @@ def read_relative_pose(element: XmlElement, default: str) -> RelativePose:
             pose.faults.add(pose.line, "the quaternion is zero", "give one of unit length: x y z w")
             return RelativePose(relative, Pose(), element.line)
         turn = np.roll(quaternion / np.linalg.norm(quaternion), 1)
-        return RelativePose(relative, Pose(clean_rotation(rotation_from_quaternion(turn)), position), element.line)
+        return RelativePose(
+            relative, Pose(round_rotation_entries(rotation_from_quaternion(turn)), position), element.line
+        )
     angles = np.deg2rad(numbers[3:]) if pose.attribute("degrees") in {"true", "1"} else np.array(numbers[3:])
     return RelativePose(
-        relative, Pose(clean_rotation(rotation_from_roll_pitch_yaw(angles.tolist())), position), element.line
+        relative, Pose(round_rotation_entries(rotation_from_roll_pitch_yaw(angles.tolist())), position), element.line
     )

@@ -23,8 +23,8 @@ from mb2fmu.robots.description.robot_description import (
     Pose,
     RobotDescription,
     RobotJointKind,
-    clean_rotation,
     rotation_from_roll_pitch_yaw,
+    round_rotation_entries,
 )
 from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement, parse_xml
 
@@ -101,7 +101,7 @@ def _read_pose(parent: XmlElement, *, moves_nothing: bool = False) -> Pose:
         return Pose()
     origin.check_allowed((), attributes=("xyz", "rpy", "quat_xyzw"), moves_nothing=moves_nothing)
     xyz, rpy = origin.vector("xyz", (0.0, 0.0, 0.0)), origin.vector("rpy", (0.0, 0.0, 0.0))
-    return Pose(clean_rotation(rotation_from_roll_pitch_yaw(rpy)), np.array(xyz))
+    return Pose(round_rotation_entries(rotation_from_roll_pitch_yaw(rpy)), np.array(xyz))
 
 
 def _read_materials(root: XmlElement) -> dict[str, str]:

@@ -13,7 +13,7 @@ from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.display_names import spell_out_name
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree, TreePart
+from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup, SingleSpeedLinkTree
 from mb2fmu.robots.tree.robot_mechanics import JointVariables
 
 
@@ -99,7 +99,7 @@ class JointDeclarations:
             found[part.moving_joint.name] = own
         return found
 
-    def declare_joint(self, i: int, part: TreePart) -> None:
+    def declare_joint(self, i: int, part: RigidLinkGroup) -> None:
         """Declare the variables of a part's joint, and its damper."""
         joint = part.moving_joint
         name = self.names.choose_name(joint.name, "joint")
@@ -238,7 +238,7 @@ class JointDeclarations:
                 )  # fmt: skip
         return JointVariables(name=name, q=tuple(r[0] for r in q), u=tuple(r[0] for r in u))
 
-    def declare_follower(self, i: int, part: TreePart) -> None:
+    def declare_follower(self, i: int, part: RigidLinkGroup) -> None:
         """Declare the position of a joint that mimics another as an output."""
         joint = part.moving_joint
         assert part.coordinate is not None

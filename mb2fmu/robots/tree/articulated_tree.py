@@ -21,8 +21,8 @@ from mb2fmu.robots.description.robot_description import (
     LinkRecord,
     Pose,
     RobotDescription,
-    clean_rotation,
-    name_in_file,
+    find_link_name_in_file,
+    round_rotation_entries,
 )
 from mb2fmu.robots.robot_settings import RobotSettings
 
@@ -38,7 +38,7 @@ SETTINGS_HEADLINE = "the robot's settings do not fit it:"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TreePart:
+class RigidLinkGroup:
     """A set of links that moves as one rigid body.
 
     Attributes:
@@ -82,7 +82,7 @@ class SingleSpeedLinkTree:
         held_joints: Joint → position at which it stands still.
     """
 
-    parts: tuple[TreePart, ...]
+    parts: tuple[RigidLinkGroup, ...]
     location_of_link: Mapping[str, tuple[int, Pose]]
     notes: tuple[str, ...]
     held_joints: Mapping[str, float]
@@ -126,7 +126,7 @@ def build_articulated_tree(description: RobotDescription, settings: RobotSetting
         coordinate = _moving_coordinate(i, draft.joint, drafts, numbers)
         placed = tuple((link.name, pose) for link, pose in draft.links)
         first = (draft.name, draft.parent, draft.joint, draft.before, draft.axis, draft.sign)
-        parts.append(TreePart(*first, coordinate, inertial, placed))
+        parts.append(RigidLinkGroup(*first, coordinate, inertial, placed))
     held = {joint.name: joint.start for joint in joints if joint.kind == "fixed"}
     tree = SingleSpeedLinkTree(tuple(parts), place, tuple(notes), held)
     _check_known_masses(drafts, where)
@@ -239,7 +239,7 @@ def rotation_about_axis(axis: Array, angle: float) -> Array:
     """Return the rotation by an angle about a unit vector (Rodrigues)."""
     x, y, z = axis
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return clean_rotation(np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross)
+    return round_rotation_entries(np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross)
 
 
 def _check_inertias(
@@ -317,7 +317,7 @@ def rotation_with_z_along(axis: Array) -> Array:
     helper[int(np.argmin(np.abs(axis)))] = 1.0
     x = helper - (helper @ axis) * axis
     x /= np.linalg.norm(x)
-    return clean_rotation(np.column_stack([x, np.cross(axis, x), axis]))
+    return round_rotation_entries(np.column_stack([x, np.cross(axis, x), axis]))
 
 
 def _moving_coordinate(
@@ -362,7 +362,7 @@ def _check_end_masses(tree: SingleSpeedLinkTree, where: str) -> None:
         joint = part.moving_joint
         if part.coordinate is not None and part.coordinate[0] != i:
             continue  # it follows another joint
-        link = name_in_file(part.name)
+        link = find_link_name_in_file(part.name)
         what = f"joint {joint.name} moves link {link}, which has no mass, nor has anything behind it"
         remedy = f"give {link} an <inertial>, make {joint.name} fixed, or lock it: locked = {{ {joint.name} = 0 }}"
         faults.append(Fault(what, f"{where}:{joint.line}", remedy))

@@ -42,7 +42,7 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources.recorded_mechanics import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
 from mb2fmu.robots.description.robot_description import Array, Pose
 from mb2fmu.robots.robot_appearance import FrameAndPointNumbers, form_robot_appearance
-from mb2fmu.robots.tree.articulated_tree import TreePart
+from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup
 from mb2fmu.robots.tree.loop_rows import (
     LoopConstraintRows,
     choose_independent_speeds,
@@ -104,20 +104,20 @@ def read_robot_mechanism(definition: ModelDefinition) -> Mechanism:
     return _RobotReader(definition, mechanics).read()
 
 
-def exact_number(value: float) -> sm.Expr:
+def make_exact_sympy_number(value: float) -> sm.Expr:
     """Return a double as a SymPy number: the same bits, and 0, ±1 as integers that products drop."""
     return sm.Integer(int(value)) if value in (0.0, 1.0, -1.0) else sm.Float(value)
 
 
 def constant_components(vector: Iterable[float]) -> Components:
     """Return three numbers."""
-    x, y, z = (exact_number(float(c)) for c in vector)
+    x, y, z = (make_exact_sympy_number(float(c)) for c in vector)
     return (x, y, z)
 
 
 def constant_rotation(rotation: Array) -> sm.ImmutableMatrix:
     """Return a constant rotation."""
-    return sm.ImmutableMatrix(3, 3, [exact_number(float(c)) for c in rotation.flat])
+    return sm.ImmutableMatrix(3, 3, [make_exact_sympy_number(float(c)) for c in rotation.flat])
 
 
 @dataclass
@@ -310,7 +310,7 @@ class _RobotReader:
         self.points.append(KinematicPoint(name, self.part_origin[part], terms, None, located=True))
         return len(self.points) - 1
 
-    def _read_joint(self, i: int, part: TreePart, before: int, start: int) -> None:
+    def _read_joint(self, i: int, part: RigidLinkGroup, before: int, start: int) -> None:
         """Make the frame and point behind a joint, by its kind."""
         match part.moving_joint.kind:
             case "revolute":
@@ -334,7 +334,7 @@ class _RobotReader:
                 self._add_quaternion(part, before, self.robot.variables[i], 0)
                 self.part_origin.append(start)
 
-    def _express_joint_motion(self, part: TreePart) -> tuple[sm.Expr, sm.Expr]:
+    def _express_joint_motion(self, part: RigidLinkGroup) -> tuple[sm.Expr, sm.Expr]:
         """Return position and speed of a joint with one coordinate, perhaps another joint's."""
         assert part.coordinate is not None
         owner, factor, offset = part.coordinate
@@ -343,9 +343,11 @@ class _RobotReader:
             q, u = map(self.plain, variables.prescribed[:2])
         else:
             q, u = self.plain(variables.q[0]), self.plain(variables.u[0])
-        return exact_number(factor) * q + exact_number(offset), exact_number(factor) * u
+        return make_exact_sympy_number(factor) * q + make_exact_sympy_number(offset), make_exact_sympy_number(
+            factor
+        ) * u
 
-    def _add_hinge_frame(self, part: TreePart, before: int, angle: sm.Expr, rate: sm.Expr) -> None:
+    def _add_hinge_frame(self, part: RigidLinkGroup, before: int, angle: sm.Expr, rate: sm.Expr) -> None:
         """Add a frame that turns about one coordinate axis, by an angle in rad."""
         c, s = sm.cos(angle), sm.sin(angle) if part.sign > 0 else -sm.sin(angle)
         rotation = _axis_rotation(part.axis, c, s)
@@ -354,12 +356,12 @@ class _RobotReader:
         self.frames.append(Frame(part.name, before, rotation, before, ((number_, omega),)))
         self.part_frame.append(number_)
 
-    def _add_displaced_point(self, part: TreePart, before: int, start: int, by: Components) -> None:
+    def _add_displaced_point(self, part: RigidLinkGroup, before: int, start: int, by: Components) -> None:
         """Add a point displaced along the axes of a frame, in m."""
         self.points.append(KinematicPoint(part.name, start, ((before, by),), None, located=True))
         self.part_origin.append(len(self.points) - 1)
 
-    def _add_quaternion(self, part: TreePart, before: int, variables: JointVariables, first: int) -> None:
+    def _add_quaternion(self, part: RigidLinkGroup, before: int, variables: JointVariables, first: int) -> None:
         """Add a quaternion: e' = E(e) ω / 2 (A. A. Shabana, Dynamics of Multibody Systems, 2013, ch. 2)."""
         w, x, y, z = e = [self.plain(q) for q in variables.q[first : first + 4]]
         omega = [self.plain(u) for u in variables.u[first : first + 3]]
@@ -382,7 +384,7 @@ class _RobotReader:
             for entry, speed in zip(row, omega, strict=True):
                 self.K[k, self._of_u[speed]] = half * entry
 
-    def _add_floating_origin(self, part: TreePart, before: int, start: int, variables: JointVariables) -> None:
+    def _add_floating_origin(self, part: RigidLinkGroup, before: int, start: int, variables: JointVariables) -> None:
         """Add the origin of a floating part; its velocity is written along the part's own axes."""
         frame = self.part_frame[-1]
         x, y, z = map(self.plain, variables.q[:3])
@@ -476,15 +478,17 @@ class _RobotReader:
             joint, prescribed = part.moving_joint, self.robot.variables[owner].prescribed
             assert prescribed is not None
             position, speed = self._express_joint_motion(part)
-            passive = exact_number(joint.armature * factor) * self.plain(prescribed[2])
-            passive += exact_number(joint.stiffness) * (position - exact_number(joint.spring_reference))
+            passive = make_exact_sympy_number(joint.armature * factor) * self.plain(prescribed[2])
+            passive += make_exact_sympy_number(joint.stiffness) * (
+                position - make_exact_sympy_number(joint.spring_reference)
+            )
             if i in self.robot.damping:
                 passive += self.robot.damping[i] * speed
             passive -= self.plain(self.robot.actuator_efforts.get(joint.name, sm.S.Zero))
             axis = (self.part_frame[i], _axis_vector(part.axis, sm.Integer(1 if part.sign > 0 else -1)))
             turns = joint.kind == "revolute"
             at = (joint.name, part.parent - 1, i - 1, self.part_origin[i])
-            found.append(Joint(*at, axis, turns, exact_number(factor), passive))
+            found.append(Joint(*at, axis, turns, make_exact_sympy_number(factor), passive))
         return tuple(found)
 
     def _request_inverse_dynamics(self) -> InverseDynamicsRequest | None:
@@ -513,13 +517,16 @@ class _RobotReader:
             own = self.robot.variables.get(i)
             forces = [-self.robot.damping[i] * speed] if i in self.robot.damping else []
             if joint.stiffness:
-                forces.append(-exact_number(joint.stiffness) * (position - exact_number(joint.spring_reference)))
+                forces.append(
+                    -make_exact_sympy_number(joint.stiffness)
+                    * (position - make_exact_sympy_number(joint.spring_reference))
+                )
             if drives and own and own.effort is not None:
                 forces.append(self.plain(own.effort))
             laws = self.robot.actuator_efforts if drives else self.robot.passive_efforts
             added = [*(self.robot.efforts.get(joint.name, ()) if drives else ()), laws.get(joint.name, sm.S.Zero)]
             forces += [self.plain(e) for e in added]
-            row += [exact_number(factor) * force for force in forces]
+            row += [make_exact_sympy_number(factor) * force for force in forces]
         return [sm.Add(*row) for row in rows]
 
     def _form_spring_potential(self) -> sm.Expr:
@@ -534,15 +541,15 @@ class _RobotReader:
             if part.coordinate is None or self.robot.variables[part.coordinate[0]].prescribed is not None:
                 continue
             positions[joint.name] = self._express_joint_motion(part)[0]
-            stretch = positions[joint.name] - exact_number(joint.spring_reference)
-            energies.append(exact_number(joint.stiffness) * stretch**2 / 2)
+            stretch = positions[joint.name] - make_exact_sympy_number(joint.spring_reference)
+            energies.append(make_exact_sympy_number(joint.stiffness) * stretch**2 / 2)
         for tendon in self.robot.description.tendons:
             if not tendon.stiffness or not all(name in positions for name, _ in tendon.terms):
                 continue
-            length = sm.Add(*(exact_number(factor) * positions[name] for name, factor in tendon.terms))
-            short, long = map(exact_number, tendon.rest)
+            length = sm.Add(*(make_exact_sympy_number(factor) * positions[name] for name, factor in tendon.terms))
+            short, long = map(make_exact_sympy_number, tendon.rest)
             stretches = [length - short] if short == long else [sm.Max(0, length - long), sm.Min(0, length - short)]
-            energies += [exact_number(tendon.stiffness) * stretch**2 / 2 for stretch in stretches]
+            energies += [make_exact_sympy_number(tendon.stiffness) * stretch**2 / 2 for stretch in stretches]
         return sm.Add(*energies)
 
     def _add_free_efforts(self, i: int, rows: Sequence[list[sm.Expr]]) -> None:

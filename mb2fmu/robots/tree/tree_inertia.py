@@ -10,7 +10,7 @@ import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.robots.description.robot_description import Array, Pose
-from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree, TreePart, rotation_about_axis
+from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup, SingleSpeedLinkTree, rotation_about_axis
 
 Dof = tuple[int, int]
 """Number of a part, and which of the directions of its joint."""
@@ -203,7 +203,7 @@ def _inertia_off_axis(tree: SingleSpeedLinkTree, positions: Mapping[int, float])
     return largest
 
 
-def _joint_twists(part: TreePart, at: Pose) -> list[Array]:
+def _joint_twists(part: RigidLinkGroup, at: Pose) -> list[Array]:
     """Return the columns of a joint with several directions, in the order of its speeds."""
     axes = [at.rotation[:, k] for k in range(3)]
     match part.moving_joint.kind:
@@ -224,7 +224,7 @@ def _translation_twist(axis: Array) -> Array:
     return np.concatenate([np.zeros(3), axis])
 
 
-def _joint_pose(part: TreePart, position: float) -> Pose:
+def _joint_pose(part: RigidLinkGroup, position: float) -> Pose:
     """Return the pose that a joint at a position adds, in rad or m."""
     axis = np.zeros(3)
     axis[part.axis] = part.sign

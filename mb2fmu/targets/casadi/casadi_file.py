@@ -13,8 +13,8 @@ from mb2fmu.compiler.derivatives.second_derivatives import (
     TwiceDifferentiatedEntry,
     differentiate_twice,
 )
-from mb2fmu.compiler.program.program import Op, Program, find_required_nodes, read_initial_memory
-from mb2fmu.compiler.program.pruning import find_needed_nodes
+from mb2fmu.compiler.program.program import Op, Program, find_domain_restricted_nodes, read_initial_memory
+from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
 from mb2fmu.fmu import template_environment
@@ -102,9 +102,9 @@ def _print_function_file(
     program = twice.program
     graph = ScheduledGraph(program)
     names = SharedCNames(
-        pivots=find_required_nodes(program, "pivots"),
-        divisors=find_required_nodes(program, "divisors"),
-        domains=find_required_nodes(program, "domains"),
+        pivots=find_domain_restricted_nodes(program, "pivots"),
+        divisors=find_domain_restricted_nodes(program, "divisors"),
+        domains=find_domain_restricted_nodes(program, "domains"),
     )
     bodies, inner = print_newton_bodies(program, names)
     wanted = list_external_functions(twice, len(program.entries["value"].results))

@@ -10,9 +10,9 @@ from types import MappingProxyType
 import numpy as np
 
 from mb2fmu.compiler.program.program import PiecewisePolynomial, Program, SolveBlock
-from mb2fmu.compiler.program.pruning import find_needed_nodes
+from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.model.scalar_operations import LEAF_OPERATIONS, OPERATIONS, Op
+from mb2fmu.model.scalar_operation_table import LEAF_OPERATIONS, OPERATIONS, Op
 
 _LINEAR_BLOCKS = ("lu_factor", "ldlt_factor")
 _RELATION_FORMATS: Mapping[Op, str] = MappingProxyType(

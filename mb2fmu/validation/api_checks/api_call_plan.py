@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.validation.api_checks.call_sequence import CallSequence
+from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.derivative_consistency import plan_single_seed_calls
 from mb2fmu.validation.api_checks.extreme_points import EXTREMES, ExtremePoint, choose_extreme_points, form_points_call
 from mb2fmu.validation.api_checks.step_checks import StepScenario, choose_step_scenario, plan_step_calls
@@ -47,7 +47,7 @@ _CLOSURE_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class CallScenario:
+class ApiCallScenario:
     """Place and values of the calls; the same for all interface types of an FMU.
 
     Attributes:
@@ -98,7 +98,7 @@ def choose_call_scenario(
     experiment_settings: ExperimentNumbers,
     description: FmuDescription,
     limits: ErrorBounds,
-) -> CallScenario:
+) -> ApiCallScenario:
     """Choose the point, half-way through the perturbed experiment, and the parameters to change there.
 
     The point is earlier where the motion is sensitive: the FMU evaluates at its own state, and its values are
@@ -128,7 +128,7 @@ def choose_call_scenario(
         DifferencePoint(row, inputs, run.parameters),
         DifferencePoint(row, inputs, tuple(values)),
     )
-    return CallScenario(
+    return ApiCallScenario(
         reference=reference,
         experiment_settings=experiment_settings,
         row=row,
@@ -193,7 +193,7 @@ def _keeps_constraints_closed(reference: ReferenceRun, row_scales: Floats, row: 
 
 
 @dataclass(frozen=True, slots=True)
-class CallPlan:
+class ApiCallPlan:
     """Calls for one interface type of an FMU, with the names of the value references.
 
     Attributes:
@@ -212,7 +212,7 @@ class CallPlan:
     """
 
     kind: InterfaceType
-    sequences: Mapping[str, CallSequence]
+    sequences: Mapping[str, ApiCallSequence]
     real_variables: tuple[str, ...]
     states: tuple[str, ...]
     rates: tuple[str, ...]
@@ -231,8 +231,8 @@ class CallPlan:
 
 
 def plan_api_calls(
-    scenario: CallScenario, definition: Declarations, description: FmuDescription, kind: InterfaceType
-) -> CallPlan:
+    scenario: ApiCallScenario, definition: Declarations, description: FmuDescription, kind: InterfaceType
+) -> ApiCallPlan:
     """Return the calls for one interface type of an FMU."""
     variables, reference = description.variables, scenario.reference
     free = [p.name for p in definition.parameters if not p.calculated]
@@ -243,7 +243,7 @@ def plan_api_calls(
     outputs = tuple(name for name in compared if name not in states)[: max(4, _MAX_UNKNOWNS - len(rates))]
     has_output_derivatives = kind == "CoSimulation" and description.capabilities[kind].output_derivatives
     discrete = _list_settable_discrete_parameters(description)
-    plan = CallPlan(
+    plan = ApiCallPlan(
         kind=kind,
         sequences={},
         real_variables=tuple(name for name, v in variables.items() if v.is_double),
@@ -264,23 +264,23 @@ def plan_api_calls(
     if scenario.extreme_points:
         read = [references[name] for name in plan.real_variables]
         call = form_points_call(scenario.extreme_points, reference, references, settable, free, read)
-        sequences[EXTREMES] = CallSequence().with_operation(*call, label="points")
+        sequences[EXTREMES] = ApiCallSequence().with_operation(*call, label="points")
     if scenario.steps is not None:
         sequences |= plan_step_calls(scenario.steps, definition, description, settable, kind)
     return replace(plan, sequences=sequences)
 
 
-def _plan_calls_to_point(scenario: CallScenario) -> CallSequence:
+def _plan_calls_to_point(scenario: ApiCallScenario) -> ApiCallSequence:
     """Return the calls that lead to the point of the API checks."""
     return (
-        CallSequence()
+        ApiCallSequence()
         .with_operation("begin", PERTURBED_EXPERIMENT_INDEX)
         .with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, scenario.row, label="rows before")
     )
 
 
 def _form_parameter_change_call(
-    scenario: CallScenario, plan: CallPlan, references: Mapping[str, int]
+    scenario: ApiCallScenario, plan: ApiCallPlan, references: Mapping[str, int]
 ) -> tuple[Any, ...]:
     """Return the call that changes tunable parameters."""
     return (
@@ -290,11 +290,13 @@ def _form_parameter_change_call(
     )
 
 
-def _plan_value_calls(scenario: CallScenario, plan: CallPlan, references: Mapping[str, int]) -> dict[str, CallSequence]:
+def _plan_value_calls(
+    scenario: ApiCallScenario, plan: ApiCallPlan, references: Mapping[str, int]
+) -> dict[str, ApiCallSequence]:
     """Return the calls that set and read variables, change parameters, and read derivatives of outputs."""
     last = scenario.row + scenario.steps_after
     real_references = [references[name] for name in plan.real_variables]
-    values = CallSequence()
+    values = ApiCallSequence()
     for t, names in plan.discrete_parameters.items():
         values = values.with_operation("put", t, [references[name] for name in names], plan.discrete_start_values[t])
     values = values.with_operation("begin", PERTURBED_EXPERIMENT_INDEX).with_operation(
@@ -323,8 +325,8 @@ def _plan_value_calls(scenario: CallScenario, plan: CallPlan, references: Mappin
 
 
 def _plan_derivative_calls(
-    scenario: CallScenario, plan: CallPlan, references: Mapping[str, int], capabilities: InterfaceCapabilities
-) -> dict[str, CallSequence]:
+    scenario: ApiCallScenario, plan: ApiCallPlan, references: Mapping[str, int], capabilities: InterfaceCapabilities
+) -> dict[str, ApiCallSequence]:
     """Return the calls for derivatives: by states and inputs before and after a change of parameters, by parameters."""
     after_change = scenario.derivatives_after_change(plan.kind)
     unknown = [references[name] for name in plan.unknowns]
@@ -368,7 +370,7 @@ def _plan_derivative_calls(
     return sequences
 
 
-def list_typical_changes(scenario: CallScenario, states: Sequence[str]) -> list[float]:
+def list_typical_changes(scenario: ApiCallScenario, states: Sequence[str]) -> list[float]:
     """Return typical changes of the FMU's states, of the inputs and of the parameters changed; [] if not known."""
     assert scenario.derivatives_before_change is not None
     changes = np.array(list_variable_changes(scenario.derivatives_before_change, scenario.reference, states))

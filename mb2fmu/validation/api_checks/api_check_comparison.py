@@ -21,8 +21,8 @@ from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.validation.api_checks.api_call_plan import (
     ONE_BY_ONE_CHECK,
-    CallPlan,
-    CallScenario,
+    ApiCallPlan,
+    ApiCallScenario,
     compute_largest_rates,
     list_typical_changes,
     list_variable_changes,
@@ -30,7 +30,7 @@ from mb2fmu.validation.api_checks.api_call_plan import (
 from mb2fmu.validation.api_checks.derivative_consistency import compare_derivatives
 from mb2fmu.validation.api_checks.extreme_points import EXTREMES, compare_extreme_points
 from mb2fmu.validation.api_checks.step_checks import RAMPS, SOLVERS, STEPS, StepComparison
-from mb2fmu.validation.bounds.error_table import ErrorTable
+from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, begin_in_modes
 from mb2fmu.validation.bounds.stabilization_allowance import compute_stabilization_effect
 from mb2fmu.validation.comparison.motion_comparison import CONTRADICTED_MARGIN, ErrorBounds, find_switch_modes_taken
@@ -55,7 +55,11 @@ _DUE_TIME_FRACTION = 1e-12  # of the experiment: an instant so near behind a poi
 
 
 def compare_api_checks(
-    definition: Declarations, scenario: CallScenario, plan: CallPlan, fmu_result: FmuProcessResult, limits: ErrorBounds
+    definition: Declarations,
+    scenario: ApiCallScenario,
+    plan: ApiCallPlan,
+    fmu_result: FmuProcessResult,
+    limits: ErrorBounds,
 ) -> tuple[ApiCheckResult, ...]:
     """Return one result per family of calls.
 
@@ -86,8 +90,8 @@ class _ApiCheckComparison:
     """
 
     definition: Declarations
-    scenario: CallScenario
-    plan: CallPlan
+    scenario: ApiCallScenario
+    plan: ApiCallPlan
     values: Mapping[str, list[Any]]
     limits: ErrorBounds
     simulation: FmuSimulationResult
@@ -106,9 +110,13 @@ class _ApiCheckComparison:
             if check.sequence not in self.plan.sequences:
                 reason = self._reason_not_planned(check)
                 if reason:
-                    yield self._result(check, ErrorTable(), reason)
+                    yield self._result(check, BoundedDifferences(), reason)
                 continue
-            sequence, values, table = self.plan.sequences[check.sequence], self.values[check.sequence], ErrorTable()
+            sequence, values, table = (
+                self.plan.sequences[check.sequence],
+                self.values[check.sequence],
+                BoundedDifferences(),
+            )
             failed = values[-1]["failed"] if values and isinstance(values[-1], dict) else ""
             if failed:
                 table.add(np.inf, 0.0, f"{sequence.operations[len(values) - 1][0]}: {failed}")
@@ -124,7 +132,7 @@ class _ApiCheckComparison:
             return "the reference has no derivatives there"
         return NOT_OFFERED
 
-    def _result(self, check: _ApiCheck, error_table: ErrorTable, unjudged: str) -> ApiCheckResult:
+    def _result(self, check: _ApiCheck, error_table: BoundedDifferences, unjudged: str) -> ApiCheckResult:
         """Return the verdict of one family from its largest ratio of error to bound; above 1 it has failed."""
         reason = unjudged
         if not unjudged and error_table.ratio > 1:
@@ -154,7 +162,7 @@ class _ApiCheckComparison:
 
     # --- sessions
 
-    def compare_values(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_values(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
         run, row = self.scenario.reference.experiment, self.scenario.row
         time, names = run.time, self.simulation.names
@@ -196,7 +204,7 @@ class _ApiCheckComparison:
         return sticking if off <= CONTRADICTED_MARGIN else None
 
     def _compare_parameters_and_inputs(
-        self, values: Mapping[str, float], row: int, parameters: Sequence[float], error_table: ErrorTable
+        self, values: Mapping[str, float], row: int, parameters: Sequence[float], error_table: BoundedDifferences
     ) -> None:
         """Compare parameters (calculated ones too) and inputs with the values that were set."""
         scenario, experiment_settings = self.scenario, self.scenario.experiment_settings
@@ -215,7 +223,7 @@ class _ApiCheckComparison:
         values: Mapping[str, float],
         point_and_modes: tuple[int, SwitchModes | None],
         parameters: Sequence[float],
-        error_table: ErrorTable,
+        error_table: BoundedDifferences,
         when: str,
         parameters_before: Sequence[float] | None = None,
     ) -> None:
@@ -262,7 +270,7 @@ class _ApiCheckComparison:
         reference = self.scenario.reference
         return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
 
-    def compare_tuning(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_tuning(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare x', outputs and later steps after parameters changed during the run with a reference of the new."""
         scenario = self.scenario
         expected = [scenario.changed_parameters[i] for i in scenario.tuned_parameters]
@@ -291,7 +299,9 @@ class _ApiCheckComparison:
             end_values, (end_point, modes), scenario.changed_parameters, error_table, "after the change"
         )
 
-    def _compare_states_after_change(self, values: Mapping[str, float], error_table: ErrorTable) -> SwitchModes | None:
+    def _compare_states_after_change(
+        self, values: Mapping[str, float], error_table: BoundedDifferences
+    ) -> SwitchModes | None:
         """Compare states after a change of parameters with the reference's event from the FMU's states before.
 
         An instant that falls on the point may come in that event, with the new parameters, or behind it.
@@ -336,7 +346,7 @@ class _ApiCheckComparison:
         values: Mapping[str, float],
         rows: Sequence[Sequence[float]],
         modes: SwitchModes | None,
-        error_table: ErrorTable,
+        error_table: BoundedDifferences,
     ) -> SwitchModes | None:
         """Compare states step by step with the reference's, from the FMU's own, with the changed parameters.
 
@@ -382,7 +392,7 @@ class _ApiCheckComparison:
                 error_table.add(float(error[j]), float(allowed[j]), place)
         return modes
 
-    def compare_directional(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_directional(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare directional derivatives with differences of the reference, before and after parameters change."""
         assert self.scenario.derivatives_before_change is not None
         after_change = self.scenario.derivatives_after_change(self.plan.kind)
@@ -395,7 +405,7 @@ class _ApiCheckComparison:
             after_change, np.array(recorded["after"]), error_table, " after parameters changed", parameters_after
         )
 
-    def compare_adjoint(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_adjoint(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare adjoint derivatives times directions with differences of the reference."""
         assert self.scenario.derivatives_before_change is not None
         after_change = self.scenario.derivatives_after_change(self.plan.kind)
@@ -409,7 +419,7 @@ class _ApiCheckComparison:
                 directions, changes @ np.array(derivatives).T, error_table, when, parameters
             )
 
-    def compare_by_parameters(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_by_parameters(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare derivatives by parameters with differences of the reference."""
         assert self.scenario.by_parameters is not None
         directions = self.scenario.by_parameters
@@ -417,7 +427,7 @@ class _ApiCheckComparison:
             directions, np.array(recorded["derivatives"]), error_table, " by parameters", self._run_parameters
         )
 
-    def compare_single_seeds(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_single_seeds(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare derivatives by one seed, of one unknown and in dense directions with each other."""
         places, largest = self._state_places(), self._magnitudes()
         rate_of = dict(zip(self.plan.rates, self.plan.states, strict=True))
@@ -433,7 +443,7 @@ class _ApiCheckComparison:
         self,
         directions: DirectionalDifferences,
         derivatives: Floats,
-        error_table: ErrorTable,
+        error_table: BoundedDifferences,
         when: str,
         parameters: Sequence[float],
     ) -> None:
@@ -478,7 +488,7 @@ class _ApiCheckComparison:
                     abs(derivatives[d, column] - expected[d]), float(allowed), f"{name} in direction {d + 1}{when}"
                 )
 
-    def compare_extremes(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_extremes(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare x' and outputs at points beyond the experiments with the reference's at the FMU's own state."""
         reference, names = self.scenario.reference, self.plan.real_variables
         values = [each if isinstance(each, str) else dict(zip(names, each, strict=True)) for each in recorded["points"]]
@@ -487,17 +497,17 @@ class _ApiCheckComparison:
         rates = dict(zip(self.plan.states, self.plan.rates, strict=True))
         compare_extreme_points(self.scenario.extreme_points, values, reference, rates, sizes, error_table)
 
-    def compare_steps(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_steps(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare tiny and long steps from another start time with the reference."""
         assert self.scenario.steps is not None
         StepComparison(self.scenario.steps, error_table).compare_steps(recorded[STEPS])
 
-    def compare_solvers(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_solvers(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare a step by each solver that the FMU offers with the reference."""
         assert self.scenario.steps is not None
         StepComparison(self.scenario.steps, error_table).compare_solvers(recorded)
 
-    def compare_ramps(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_ramps(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare a step along ramps of the inputs with the reference, and what was saved with that."""
         assert self.scenario.steps is not None
         StepComparison(self.scenario.steps, error_table).compare_ramps(recorded)
@@ -507,7 +517,7 @@ class _ApiCheckComparison:
         reference = self.scenario.reference
         return np.asarray(np.maximum(np.max(np.abs(reference.trajectory.values), axis=0), reference.scales))
 
-    def compare_output_derivatives(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
+    def compare_output_derivatives(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare time derivatives of outputs with differences of the reference; skip those it does not know well."""
         reference = self.scenario.reference
         try:
@@ -546,7 +556,7 @@ class _ApiCheck:
     sequence: str
     name: str
     formula: str
-    compare: Callable[[_ApiCheckComparison, RecordedValues, ErrorTable], None]
+    compare: Callable[[_ApiCheckComparison, RecordedValues, BoundedDifferences], None]
     reported_if_absent: bool = True
     kind: str = ""
 

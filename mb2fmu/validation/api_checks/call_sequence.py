@@ -1,4 +1,4 @@
-"""``CallSequence``: the calls of one API check, for the driver, with labels of what is compared."""
+"""``ApiCallSequence``: the calls of one API check, for the driver, with labels of what is compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mb2fmu.validation.runs.fmu_run import Operations
 
 
 @dataclass(frozen=True, slots=True)
-class CallSequence:
+class ApiCallSequence:
     """The calls of one API check, in order; those whose recorded values are compared have a label.
 
     Attributes:
@@ -21,9 +21,9 @@ class CallSequence:
     operations: Operations = ()
     labels: tuple[str, ...] = ()
 
-    def with_operation(self, *operation: Any, label: str = "") -> CallSequence:
+    def with_operation(self, *operation: Any, label: str = "") -> ApiCallSequence:
         """Return the sequence with one more operation."""
-        return CallSequence((*self.operations, list(operation)), (*self.labels, label))
+        return ApiCallSequence((*self.operations, list(operation)), (*self.labels, label))
 
     def label_recorded_values(self, values: Sequence[Any]) -> dict[str, Any]:
         """Return label → recorded values, from the values of all operations."""

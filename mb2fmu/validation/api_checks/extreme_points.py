@@ -23,7 +23,7 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Quantity
-from mb2fmu.validation.bounds.error_table import ErrorTable
+from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -63,7 +63,7 @@ Slot = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceValues:
+class ReferencePointValues:
     """The reference at a point: the state on the constraints, x' and outputs, and how well they are known.
 
     Attributes:
@@ -95,7 +95,7 @@ class ExtremePoint:
     time: float
     inputs: tuple[float, ...]
     parameters: tuple[float, ...]
-    expected: ReferenceValues
+    expected: ReferencePointValues
 
     @property
     def text(self) -> str:
@@ -222,7 +222,7 @@ class _PointChooser:
         names = {self._quantities[slot][0].name: value for slot, value in moves.items()}
         return ExtremePoint(names, time, inputs, parameters, expected)
 
-    def _is_wild(self, expected: ReferenceValues) -> bool:
+    def _is_wild(self, expected: ReferencePointValues) -> bool:
         """Return whether x' is beyond all that the experiment has."""
         return bool(np.any(np.abs(expected.values[: len(self._rates)]) > _WILD_FACTOR * self._rates))
 
@@ -287,7 +287,7 @@ def _within_bounds(quantity: Quantity, value: float) -> float:
 
 def evaluate_reference(
     reference: ReferenceRun, t: float, x: Floats, r: Sequence[float], parameters: Sequence[float]
-) -> ReferenceValues | None:
+) -> ReferencePointValues | None:
     """Return the reference's values at a point; None where it has none, or none that are well known."""
     numeric, random = reference.numeric, np.random.default_rng(_RANDOM_SEED)
 
@@ -311,7 +311,7 @@ def evaluate_reference(
     change = np.abs(other_values - values)
     if np.max(change, initial=0.0) > _LARGEST_CONDITION_FRACTION * np.max(np.abs(values), initial=0.0):
         return None
-    return ReferenceValues(x, values, _ROUND_OFF_FRACTION * change, np.abs(found.residual))
+    return ReferencePointValues(x, values, _ROUND_OFF_FRACTION * change, np.abs(found.residual))
 
 
 def _join(motion: InstantMotion) -> Floats:
@@ -360,7 +360,7 @@ def compare_extreme_points(
     reference: ReferenceRun,
     rates: Mapping[str, str],
     sizes: Floats,
-    error_table: ErrorTable,
+    error_table: BoundedDifferences,
 ) -> None:
     """Compare what an FMU gave at the points; what it refused is left out.
 

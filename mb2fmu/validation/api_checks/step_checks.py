@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.validation.api_checks.call_sequence import CallSequence
-from mb2fmu.validation.bounds.error_table import ErrorTable
+from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
+from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun
@@ -188,7 +188,7 @@ def plan_step_calls(
     description: FmuDescription,
     settable: frozenset[str],
     kind: InterfaceType,
-) -> dict[str, CallSequence]:
+) -> dict[str, ApiCallSequence]:
     """Return name of an API check → its calls."""
     if kind == "CoSimulation" and not description.any_step:
         return {}
@@ -240,16 +240,16 @@ class _SessionPlanner:
         points = [[time, *inputs] for time in times]
         return ["follow", [] if ramped else self._inputs, points, [inputs] * (len(points) - 1), list(rows), self._read]
 
-    def plan_steps(self) -> CallSequence:
+    def plan_steps(self) -> ApiCallSequence:
         """Return tiny steps, one to the next communication point, and a long one."""
         tiny = [self._begin + k * TINY_STEP_FRACTION * self._step for k in range(TINY_STEPS)]
         times = [*tiny, *self._scenario.times]
         follow = self._follow(times, [0, *range(len(tiny), len(times))])
-        return CallSequence().with_operation(*self._open()).with_operation(*follow, label=STEPS)
+        return ApiCallSequence().with_operation(*self._open()).with_operation(*follow, label=STEPS)
 
-    def plan_solvers(self, choice: SolverChoice) -> CallSequence:
+    def plan_solvers(self, choice: SolverChoice) -> ApiCallSequence:
         """Return a step by each solver, with fixed steps of two sizes; any may be refused."""
-        calls = CallSequence()
+        calls = ApiCallSequence()
         for number, name in zip(choice.numbers, choice.names, strict=True):
             operations: list[Any] = []
             for parts in FIXED_STEP_PARTS:
@@ -259,12 +259,12 @@ class _SessionPlanner:
             calls = calls.with_operation("attempt", operations, label=name)
         return calls
 
-    def plan_ramps(self, capabilities: InterfaceCapabilities) -> CallSequence:
+    def plan_ramps(self, capabilities: InterfaceCapabilities) -> ApiCallSequence:
         """Return a step along ramps, and the same after the state before it was saved, restored and read from bytes."""
         ramp = ["ramp", self._inputs, self._scenario.ramps.tolist()]
         flat = ["ramp", self._inputs, [0.0] * len(self._inputs)]
         step = self._follow([self._begin, self._begin + self._scenario.ramp_time], [0, 1], ramped=True)
-        calls = CallSequence().with_operation(*self._open()).with_operation(*ramp).with_operation(*step, label=RAMPS)
+        calls = ApiCallSequence().with_operation(*self._open()).with_operation(*ramp).with_operation(*step, label=RAMPS)
         ways: tuple[tuple[str, bool, list[list[Any]]], ...] = (
             ("restored", capabilities.states, [flat, ["restore"]]),
             ("read from bytes", capabilities.bytes, [["write"], ["elsewhere", 0]]),
@@ -312,7 +312,7 @@ def find_solver_choice(description: FmuDescription) -> SolverChoice | None:
 class StepComparison:
     """Compares recorded states with the reference's."""
 
-    def __init__(self, scenario: StepScenario, error_table: ErrorTable) -> None:
+    def __init__(self, scenario: StepScenario, error_table: BoundedDifferences) -> None:
         self._scenario, self._table = scenario, error_table
 
     def compare_steps(self, recorded: Sequence[Sequence[float]]) -> None:

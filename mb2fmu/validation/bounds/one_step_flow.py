@@ -49,7 +49,7 @@ _FLOW_TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True, slots=True)
-class StepEnd:
+class OneStepFlowEnd:
     """End of a flow.
 
     Attributes:
@@ -99,7 +99,7 @@ class OneStepFlow:
         self._scales = reference.error_scales(_FLOW_TOLERANCE)
         self._step_size = np.inf  # of a flow before without events: the next one is tried with it
 
-    def compute_step_end(self, step: CommunicationStep, x: Floats, *, margin_offset: float = 0.0) -> StepEnd:
+    def compute_step_end(self, step: CommunicationStep, x: Floats, *, margin_offset: float = 0.0) -> OneStepFlowEnd:
         """Return the end of the flow from a state at the beginning of a step.
 
         Args:
@@ -134,7 +134,9 @@ class OneStepFlow:
             y, modes = self._select_nearest_side(
                 (y, modes), step.fmu_state_near_event, near_events, (end, run.inputs[step.k].tolist())
             )
-        return StepEnd(y[:-1], float(y[-1]), tuple(event for event in event_log.events if event.time <= end), modes)
+        return OneStepFlowEnd(
+            y[:-1], float(y[-1]), tuple(event for event in event_log.events if event.time <= end), modes
+        )
 
     def _apply_input_jumps(self, step: CommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
         """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""
@@ -155,7 +157,9 @@ class OneStepFlow:
         x, _ = numeric.settle_modes(t, x, inputs, self._prepared, modes, ())
         return modes, x
 
-    def compute_delay_shift(self, step: CommunicationStep, x: Floats, base: StepEnd, kind: InterfaceType) -> Floats:
+    def compute_delay_shift(
+        self, step: CommunicationStep, x: Floats, base: OneStepFlowEnd, kind: InterfaceType
+    ) -> Floats:
         """Return the shift of the end if all events are as late as the FMU's type may have them, shape (n_x,).
 
         Args:
@@ -173,7 +177,7 @@ class OneStepFlow:
         return np.abs(end.x - base.x) if _list_state_events(end) == _list_state_events(base) else np.zeros(len(x))
 
     def compute_error_after_events(
-        self, step: CommunicationStep, x: Floats, base: StepEnd, state_errors: Floats
+        self, step: CommunicationStep, x: Floats, base: OneStepFlowEnd, state_errors: Floats
     ) -> tuple[Floats, Floats]:
         """Return the error after state-resetting events, for states within their bounds before.
 
@@ -244,6 +248,6 @@ def begin_in_modes(numeric: NumericEquations, modes: SwitchModes | None) -> Abst
     return numeric.start_in_modes(modes)
 
 
-def _list_state_events(step_end: StepEnd) -> list[str]:
+def _list_state_events(step_end: OneStepFlowEnd) -> list[str]:
     """Return the events in which states were set."""
     return [event.name for event in step_end.events if event.sets_state]

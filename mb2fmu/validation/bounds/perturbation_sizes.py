@@ -51,7 +51,7 @@ def round_to_digits(value: float, digits: int = _SIGNIFICANT_DIGITS) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class PerturbationScale:
+class PerturbationEffects:
     """Effects of small changes on the mechanism, at some states of the default experiment.
 
     Attributes:
@@ -69,7 +69,7 @@ class PerturbationScale:
     natural_units: CharacteristicUnits
 
     @staticmethod
-    def sample_reference(definition: Declarations, reference: ReferenceRun) -> PerturbationScale:
+    def sample_reference(definition: Declarations, reference: ReferenceRun) -> PerturbationEffects:
         """Sample up to eight states of a reference."""
         last = len(reference.states) - 1
         rows = tuple(sorted({round(k * last / (_SAMPLED_STATE_COUNT - 1)) for k in range(_SAMPLED_STATE_COUNT)}))
@@ -80,7 +80,7 @@ class PerturbationScale:
         # What stands still by default may yet be moved: by its magnitude within the experiment.
         rates = np.maximum(fastest, 2.0 * reference.state_scales / float(run.time[-1]))
         values = reference.trajectory.values[:, len(reference.variables) - len(rates_and_outputs[0][1]) :]
-        return PerturbationScale(
+        return PerturbationEffects(
             reference, rows, rates, np.ptp(values, axis=0), estimate_characteristic_units(definition)
         )
 
@@ -153,7 +153,7 @@ def _evaluate_at_state(
     return motion.x_dot, motion.outputs
 
 
-def choose_parameter_perturbations(definition: Declarations, scale_of_change: PerturbationScale) -> Floats:
+def choose_parameter_perturbations(definition: Declarations, scale_of_change: PerturbationEffects) -> Floats:
     """Return how much each free parameter is to be moved, shape (n_p,); 0 where bounds leave no room."""
     free = [p for p in definition.parameters if not p.calculated]
     values = [float(p.value) for p in free]
@@ -167,7 +167,7 @@ def choose_parameter_perturbations(definition: Declarations, scale_of_change: Pe
 
 
 def _choose_size_for_zero_parameter(
-    parameter: Parameter, index: int, free: Sequence[Parameter], scale_of_change: PerturbationScale
+    parameter: Parameter, index: int, free: Sequence[Parameter], scale_of_change: PerturbationEffects
 ) -> float:
     """Return the reference size for the move of a parameter that is zero."""
     if parameter.nominal:
@@ -254,7 +254,7 @@ EXCITATION_REACH = 1.2  # of a signal: the largest value of the sum of its parts
 
 
 def make_excitation_signals(
-    definition: Declarations, scale_of_change: PerturbationScale, stop: float
+    definition: Declarations, scale_of_change: PerturbationEffects, stop: float
 ) -> tuple[ExcitationSignal, ...]:
     """Return one signal per input: two sines and a step, with different rates for each."""
     run = scale_of_change.reference.experiment
@@ -279,7 +279,7 @@ def make_excitation_signals(
 
 
 def _choose_centre_and_size(
-    record: Input, default_values: Floats, index: int, scale_of_change: PerturbationScale
+    record: Input, default_values: Floats, index: int, scale_of_change: PerturbationEffects
 ) -> tuple[float, float]:
     """Return centre and size of a signal, within the input's bounds."""
     centre = float(np.mean(default_values))

@@ -81,7 +81,7 @@ class WatchedEvent:
     grazing_events_after: tuple[EventTimeBound, ...] = ()
 
     def localization_request(self, kind: InterfaceType) -> dict[str, float]:
-        """Return the request for ``mb2fmu.fmu.runner.event_localization``."""
+        """Return the request for ``mb2fmu.fmu.runner.co_simulation_event_search``."""
         (before, after), (slope_before, slope_after) = (
             self.values[:, self.variable_index].tolist(),
             self.slopes[:, self.variable_index].tolist(),

@@ -55,7 +55,7 @@ from mb2fmu.validation.bounds.event_time_bounds import (
 )
 from mb2fmu.validation.bounds.grazing_events import compute_grazing_uncertainty
 from mb2fmu.validation.bounds.indeterminate_friction import compute_sticking_force_effects
-from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, StepEnd
+from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, OneStepFlowEnd
 from mb2fmu.validation.bounds.range_traversals import count_traversals
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics, form_invariant_result
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -379,7 +379,7 @@ def _judge_one_step_errors(
     reference: ReferenceRun,
     flow: OneStepFlow,
     states: Floats,
-    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[StepEnd]],
+    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[OneStepFlowEnd]],
     kind: InterfaceType,
 ) -> list[InvariantResult]:
     """Return one one-step error per state.
@@ -425,7 +425,7 @@ def _compute_step_error_growth(
     reference: ReferenceRun,
     flow: OneStepFlow,
     states: Floats,
-    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[StepEnd]],
+    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[OneStepFlowEnd]],
 ) -> Floats:
     """Return the largest growth of errors over a step, at up to ten steps without events, or scales, (n_x,)."""
     scales = reference.state_scales

@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.logic.boolalg import Boolean, BooleanFunction
 from sympy.printing.c import C99CodePrinter
 
-from mb2fmu.model.functions import TableValue
+from mb2fmu.model.supported_functions import TableValue
 
 C_PRELUDE = """\
 #include <math.h>

@@ -60,7 +60,7 @@ class DataRunSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnResult:
+class ColumnComparison:
     """Comparison of one column with the FMU.
 
     Attributes:
@@ -97,7 +97,7 @@ class ColumnResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableResult:
+class TableComparison:
     """Comparison of a table with an FMU of one interface type.
 
     Attributes:
@@ -111,7 +111,7 @@ class TableResult:
     source: str
     kind: InterfaceType
     points: bool
-    columns: tuple[ColumnResult, ...]
+    columns: tuple[ColumnComparison, ...]
     set_columns: tuple[str, ...]
 
     @property
@@ -131,13 +131,13 @@ class TableResult:
         }
 
 
-def _form_column_record(column: ColumnResult) -> dict[str, Any]:
+def _form_column_record(column: ColumnComparison) -> dict[str, Any]:
     """Return a column's numbers by name, with its ratio and verdict."""
     values = {name: getattr(column, name) for name in (*column.__slots__, "ratio", "verdict")}
     return {n: str(v) if isinstance(v, float) and not math.isfinite(v) else v for n, v in values.items()}
 
 
-def compare_data(fmu: Path, table: DataTable, settings: DataRunSettings | None = None) -> tuple[TableResult, ...]:
+def compare_data(fmu: Path, table: DataTable, settings: DataRunSettings | None = None) -> tuple[TableComparison, ...]:
     """Run an FMU along measured data, as each of its interface types.
 
     Args:
@@ -153,7 +153,7 @@ def compare_data(fmu: Path, table: DataTable, settings: DataRunSettings | None =
     return _compare_table(fmu, table, settings or DataRunSettings(), points=False)
 
 
-def compare_points(fmu: Path, table: DataTable, settings: DataRunSettings | None = None) -> tuple[TableResult, ...]:
+def compare_points(fmu: Path, table: DataTable, settings: DataRunSettings | None = None) -> tuple[TableComparison, ...]:
     """Set an FMU to each row of a table and compare derivatives and outputs; arguments as of :func:`compare_data`.
 
     Columns of states, inputs, parameters and ``time`` are set; all others are compared.
@@ -161,7 +161,9 @@ def compare_points(fmu: Path, table: DataTable, settings: DataRunSettings | None
     return _compare_table(fmu, table, settings or DataRunSettings(), points=True)
 
 
-def _compare_table(fmu: Path, table: DataTable, settings: DataRunSettings, *, points: bool) -> tuple[TableResult, ...]:
+def _compare_table(
+    fmu: Path, table: DataTable, settings: DataRunSettings, *, points: bool
+) -> tuple[TableComparison, ...]:
     """Run every interface type of an FMU along a table, or at its points, and judge each column."""
     tree = read_archive(fmu)
     description = read_fmu_description(tree)
@@ -438,7 +440,7 @@ class _DataRunPlan:
             sessions[str(row + 1)] = [*operations, ["get", output_references]]
         return sessions
 
-    def judge_columns(self, kind: InterfaceType, recorded: Floats) -> TableResult:
+    def judge_columns(self, kind: InterfaceType, recorded: Floats) -> TableComparison:
         """Return the verdict on each column."""
         columns = []
         for k, (column, scalar, column_unit) in enumerate(self.compared):
@@ -450,7 +452,7 @@ class _DataRunPlan:
             errors[~np.isfinite(values) & ~np.isnan(column.values)] = math.inf
             row = int(np.nanargmax(errors))
             columns.append(
-                ColumnResult(
+                ColumnComparison(
                     name=column.name,
                     unit=column.unit or scalar.unit,
                     count=int(np.sum(~np.isnan(column.values))),
@@ -463,6 +465,6 @@ class _DataRunPlan:
                 )
             )
         set_columns = tuple(scalar.name for scalar, _ in self.set_columns)
-        return TableResult(
+        return TableComparison(
             source=self.table.source, kind=kind, points=self.points, columns=tuple(columns), set_columns=set_columns
         )

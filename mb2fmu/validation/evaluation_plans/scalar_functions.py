@@ -10,7 +10,7 @@ from typing import Any
 import sympy as sm
 from sympy.printing.pycode import PythonCodePrinter
 
-from mb2fmu.model.functions import TableValue
+from mb2fmu.model.supported_functions import TableValue
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import (
     MAX_CSE_OCCURRENCES,
     count_occurrences,

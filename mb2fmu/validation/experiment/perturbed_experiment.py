@@ -25,7 +25,7 @@ from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.validation.bounds.perturbation_sizes import (
     ExcitationSignal,
-    PerturbationScale,
+    PerturbationEffects,
     choose_parameter_perturbations,
     choose_start_perturbations,
     make_excitation_signals,
@@ -281,7 +281,7 @@ def _form_intended_perturbation(
     dependent_speeds: tuple[int, ...],
 ) -> _IntendedPerturbation:
     """Return all moves at their full size."""
-    run, scale_of_change = reference.experiment, PerturbationScale.sample_reference(definition, reference)
+    run, scale_of_change = reference.experiment, PerturbationEffects.sample_reference(definition, reference)
     steps = len(run.time) - 1
     count = max(min(steps, _MIN_STEP_COUNT), min(TARGET_STEP_COUNT, steps // 2))
     is_fixed_step = definition.experiment.solver == "fixed" or not any_step

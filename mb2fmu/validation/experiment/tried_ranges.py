@@ -9,7 +9,7 @@ import numpy as np
 
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Quantity
-from mb2fmu.validation.api_checks.api_call_plan import CallPlan, CallScenario
+from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario
 from mb2fmu.validation.api_checks.extreme_points import EXTREMES, ExtremePoint
 from mb2fmu.validation.api_checks.step_checks import SOLVERS, STEPS
 from mb2fmu.validation.reference.reference_run import ReferenceRun
@@ -24,7 +24,7 @@ def add_tried_ranges(
     quantities: Sequence[ExercisedResult],
     definition: Declarations,
     references: Sequence[ReferenceRun],
-    scenario: CallScenario | None,
+    scenario: ApiCallScenario | None,
     fmu_results: Sequence[FmuProcessResult],
 ) -> tuple[ExercisedResult, ...]:
     """Return the quantities with the ranges over which they were tried.
@@ -94,8 +94,8 @@ def _answers(fmu_result: FmuProcessResult, name: str) -> Sequence[object]:
 
 
 def list_untried(
-    scenario: CallScenario | None,
-    call_plans: Mapping[InterfaceType, CallPlan | None],
+    scenario: ApiCallScenario | None,
+    call_plans: Mapping[InterfaceType, ApiCallPlan | None],
     fmu_results: Sequence[FmuProcessResult],
 ) -> tuple[str, ...]:
     """Return what no experiment and no API check tried, in words.

@@ -15,7 +15,7 @@ import numpy as np
 import sympy as sm
 from sympy.core.function import AppliedUndef
 
-from mb2fmu.model.functions import NoEvent, Pre
+from mb2fmu.model.supported_functions import NoEvent, Pre
 from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
 from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Pose
 

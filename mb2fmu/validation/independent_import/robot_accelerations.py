@@ -47,7 +47,7 @@ from mb2fmu.validation.independent_import.independent_urdf import (
     read_urdf_tree,
 )
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations, is_mujoco_installed
-from mb2fmu.validation.source_checks.random_points import RANDOM_SEED, RandomPoint
+from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomPoint
 from mb2fmu.validation.source_checks.source_accelerations import (
     EPSILON,
     INDEPENDENT_IMPORT,

@@ -32,7 +32,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.equations.event_records import mode_change_indicator
 from mb2fmu.mechanics.equations.latch_records import Latches
 from mb2fmu.mechanics.equations.unilateral_rows import UnilateralRow
-from mb2fmu.model.functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
+from mb2fmu.model.supported_functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_parts
 
 ReferenceSwitchKind = Literal["truth", "integer", "sign"]

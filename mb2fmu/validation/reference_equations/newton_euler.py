@@ -30,7 +30,7 @@ MAX_SYMBOLIC_BODIES = 7
 """In space, up to which SymPy's Kane's method is a matter of seconds."""
 
 
-def exceeds_symbolic_size(mechanism: Mechanism) -> bool:
+def is_too_large_for_symbols(mechanism: Mechanism) -> bool:
     """Return True for more than :data:`MAX_SYMBOLIC_BODIES` bodies that do not all turn about one direction."""
     m = mechanism
     if m.is_lagrangian_only or len(m.bodies) <= MAX_SYMBOLIC_BODIES:

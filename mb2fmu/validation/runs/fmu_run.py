@@ -25,7 +25,7 @@ from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
 
 Floats = npt.NDArray[np.float64]
 Operations = Sequence[Sequence[Any]]
-"""Of a session: names of operations and their arguments, see ``mb2fmu.fmu.runner.api_sessions``."""
+"""Of a session: names of operations and their arguments, see ``mb2fmu.fmu.runner.api_call_sessions``."""
 
 TIME_LIMIT = 300.0
 _SHOWN_LOG_LINES = 20

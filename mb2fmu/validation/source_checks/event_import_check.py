@@ -19,9 +19,9 @@ from mb2fmu.mechanics.equations.unilateral_rows import UnilateralPositionRow
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
-from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Constraint, Output
+from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol

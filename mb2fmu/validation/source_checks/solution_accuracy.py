@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mb2fmu.validation.reference.conditioning_digits import DOUBLE_DIGITS, FEW_DIGITS, count_known_digits
+from mb2fmu.validation.reference.derivative_conditioning import DOUBLE_DIGITS, FEW_DIGITS, count_known_digits
 
 
 class StateDerivativeTerms(Protocol):

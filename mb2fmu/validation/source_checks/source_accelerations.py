@@ -15,26 +15,26 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
+from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
-from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun, LawError, LawsOfMotionCheck
-from mb2fmu.validation.source_checks.random_points import RandomPoint, RandomPointGenerator
+from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun, LawError, LawsOfMotionCheck
+from mb2fmu.validation.source_checks.random_admissible_points import RandomPoint, RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_equations import (
     MAX_FORMING_WORK,
     MAX_PATHWAY_WORK,
     SourceEquations,
-    estimate_forming_work,
-    estimate_pathway_work,
+    estimate_equation_forming_cost,
+    estimate_pathway_length_cost,
 )
 from mb2fmu.validation.source_checks.source_kinematics import (
     SCALE_BLEND_FRACTION,
     SourceKinematics,
     SourceMotion,
-    is_indefinite,
+    has_negative_eigenvalue,
 )
 from mb2fmu.validation.source_checks.source_objects import (
     SourceObjects,
@@ -44,7 +44,7 @@ from mb2fmu.validation.source_checks.source_objects import (
 from mb2fmu.validation.source_checks.source_outputs import (
     NamedOutputValues,
     SourceOutputs,
-    find_points_and_frames_needed,
+    list_points_and_frames_of_outputs,
 )
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
 
@@ -222,7 +222,7 @@ class _SourceSampler:
         self.left_out: list[str] = []
         self.indefinite_points = 0
         self.latched_import_differences: list[ImportDifferencesAtTime] = []
-        work = estimate_pathway_work(definition.mechanics)
+        work = estimate_pathway_length_cost(definition.mechanics)
         parts = self._parts = extract_source_objects(definition.mechanics, actuators=work <= MAX_PATHWAY_WORK)
         self.symbols = SourceSymbols(definition, parts)
         latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
@@ -261,7 +261,7 @@ class _SourceSampler:
 
     def _form_equations(self) -> SourceEquations | None:
         """Form the object's own equations; None, with the reason kept, where SymPy could not in a reasonable time."""
-        if estimate_forming_work(self._definition.mechanics, self._parts) > MAX_FORMING_WORK:
+        if estimate_equation_forming_cost(self._definition.mechanics, self._parts) > MAX_FORMING_WORK:
             self.missing["equations"] = f"SymPy would compose more than {MAX_FORMING_WORK:.1e} operations to form them"
             return None
         try:
@@ -276,7 +276,7 @@ class _SourceSampler:
             self.missing["kinematics"] = "forces come from a Lagrangian"
             return None
         try:
-            return SourceKinematics(self._parts, self.symbols, *find_points_and_frames_needed(self._definition))
+            return SourceKinematics(self._parts, self.symbols, *list_points_and_frames_of_outputs(self._definition))
         except NotFormedError as reason:
             self.missing["kinematics"] = str(reason)
         return None
@@ -393,10 +393,10 @@ class _SourceSampler:
     def _has_indefinite_mass(self, values: list[float], motion: SourceMotion | None) -> bool:
         """Return whether the object's own M has a negative eigenvalue: no such mechanism exists, and FMUs refuse it."""
         if motion is not None:
-            return is_indefinite(motion.mass_matrix)
+            return has_negative_eigenvalue(motion.mass_matrix)
         assert self._equations is not None
         M = self._equations.mass_matrix(values)  # over independent speeds alone it is not symmetric
-        return bool(np.allclose(M, M.T, atol=0.0, rtol=1e-9)) and is_indefinite(M)
+        return bool(np.allclose(M, M.T, atol=0.0, rtol=1e-9)) and has_negative_eigenvalue(M)
 
     def _name_states(self, values: list[float]) -> dict[str, float]:
         """Return the states by their FMU names."""
@@ -415,7 +415,7 @@ class _SourceSampler:
     def _compute_stabilization_error(self, values: list[float]) -> Floats:
         """Return the error of constraint stabilization acting on round-off of an FMU's states, per second.
 
-        Small parts, as in :func:`blend_scales`: round-off of the states themselves, not of their derivatives.
+        Small parts, as in :func:`add_floor_to_scales`: round-off of the states themselves, not of their derivatives.
         """
         d, slot = self._definition, self.symbols.slot
         if not self._parts.holonomic:

@@ -21,15 +21,16 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
-from mb2fmu.validation.source_checks.source_kinematics import blend_scales
+from mb2fmu.validation.source_checks.source_kinematics import add_floor_to_scales
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol
 
 MAX_FORMING_WORK = 20_000
-"""Operations of composed direction cosines up to which SymPy forms the equations, see :func:`estimate_forming_work`."""
+"""Operations of composed direction cosines up to which SymPy forms the equations, see
+:func:`estimate_equation_forming_cost`."""
 
 MAX_PATHWAY_WORK = 5_000
-"""Operations of pathways' lengths up to which SymPy composes their loads, see :func:`estimate_pathway_work`."""
+"""Operations of pathways' lengths up to which SymPy composes their loads, see :func:`estimate_pathway_length_cost`."""
 
 
 _ROW_SAMPLE_SEED, _ROW_SAMPLE_COUNT = 7, 3
@@ -150,7 +151,7 @@ class SourceEquations:
         scale = np.abs(inverse) @ (size + np.abs(M) @ np.abs(x_dot))
         n, count = len(self.q), len(self.q) + len(self.u)
         if self._by_lagrange:
-            scale[n:count] = blend_scales(scale[n:count], np.sqrt(np.abs(np.diag(M)[n:count])))
+            scale[n:count] = add_floor_to_scales(scale[n:count], np.sqrt(np.abs(np.diag(M)[n:count])))
         return x_dot[:count], scale[:count]
 
 
@@ -176,7 +177,7 @@ def _select_independent_rows(parts: SourceObjects, symbols: SourceSymbols) -> li
     return [rows[number] for number in chosen] if len(chosen) == len(parts.dependent) else rows
 
 
-def estimate_forming_work(mechanics: Mechanics, parts: SourceObjects) -> float:
+def estimate_equation_forming_cost(mechanics: Mechanics, parts: SourceObjects) -> float:
     """Estimate the operations that SymPy will compose to form the equations, up to ``MAX_FORMING_WORK``.
 
     SymPy multiplies vectors of different frames by the direction cosines between those, composed without expanding:
@@ -215,7 +216,7 @@ def _list_frame_paths(parts: SourceObjects) -> list[list[sm.Matrix]]:
     return paths
 
 
-def estimate_pathway_work(mechanics: Mechanics) -> float:
+def estimate_pathway_length_cost(mechanics: Mechanics) -> float:
     """Estimate the operations of pathways' lengths, before SymPy composes them for the actuators' loads.
 
     The square of a segment's length has the direction cosines between all frames in which the way between its ends

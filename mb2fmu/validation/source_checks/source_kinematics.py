@@ -406,7 +406,7 @@ class SourceKinematics:
         masses = values_along[self._masses, 0].real
         centres = [requested.positions.get(point) for point in self._points[:count]]
         return SourceMotion(
-            q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, blend_scales(Q_size, 1 / energy_units),
+            q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, add_floor_to_scales(Q_size, 1 / energy_units),
             requested, masses,
             np.array([c[0] for c in centres if c is not None]) if all(centres) else None, (J[:count], W[:count], A),
             M,
@@ -474,10 +474,10 @@ def _solve_constrained_accelerations(
     w = particular + G @ (f / energy_units - scaled @ particular)
     bound = np.abs(G) @ (force_sizes / energy_units + np.abs(scaled) @ np.abs(w))
     bound += np.abs(np.eye(len(f)) - G @ scaled) @ np.abs(inverse) @ (np.abs(right_side) + np.abs(rows) @ np.abs(w))
-    return w / energy_units, blend_scales(bound / energy_units, energy_units)
+    return w / energy_units, add_floor_to_scales(bound / energy_units, energy_units)
 
 
-def is_indefinite(M: Floats) -> bool:
+def has_negative_eigenvalue(M: Floats) -> bool:
     """Return whether a mass matrix has a negative eigenvalue beyond round-off, whatever the units of its speeds."""
     units = _energy_speed_units(M)
     return bool(len(M) and np.min(np.linalg.eigvalsh(M / np.outer(units, units))) < -_INDEFINITE_EIGENVALUE)
@@ -489,7 +489,7 @@ def _row_lengths(rows: Floats) -> Floats:
     return np.where(lengths > 0, lengths, 1.0)
 
 
-def blend_scales(scale: Floats, unit: Floats) -> Floats:
+def add_floor_to_scales(scale: Floats, unit: Floats) -> Floats:
     """Return the scales, with a small part of the largest one of all, in terms of energy.
 
     A linear solve that is stable in norm leaves in each unknown some round-off of the largest one; what constraints

@@ -27,7 +27,7 @@ NamedOutputValues = dict[str, tuple[float, float]]
 """By FMU name: the value, and the magnitude of what it is made of."""
 
 
-def find_points_and_frames_needed(definition: ModelDefinition) -> tuple[list[Any], list[Any]]:
+def list_points_and_frames_of_outputs(definition: ModelDefinition) -> tuple[list[Any], list[Any]]:
     """Return points and frames that outputs need."""
     points: list[Any] = []
     frames: list[Any] = []

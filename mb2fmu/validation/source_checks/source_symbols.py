@@ -14,8 +14,8 @@ from sympy.physics.vector import dynamicsymbols
 from sympy.printing.numpy import NumPyPrinter
 
 from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols
-from mb2fmu.model.functions import TableValue
 from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.supported_functions import TableValue
 from mb2fmu.validation.evaluation_plans.scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_parts
 from mb2fmu.validation.source_checks.source_objects import SourceObjects

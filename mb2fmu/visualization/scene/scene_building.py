@@ -17,7 +17,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Li
 from mb2fmu.mechanics.formulations.projected_loads import decompose_load, express_in_inertial_frame
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, DrawnBending, DrawnLoad
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
-from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
+from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from fmpy import simulate_fmu
 
 from mb2fmu.audit import AuditResult, RecordedReference, audit, find_recorded_reference, read_recorded_reference
-from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.trials.recorded_run_trials import _find_deviations
 from mb2fmu.audit.recorded_reference import RecordedTable
 from mb2fmu.cli import commands
@@ -94,7 +94,7 @@ def test_what_goes_to_and_fro_is_not_right_with_any_phase(phase: float, told: bo
     times = np.linspace(0.0, 1.0, 5001)
     truth, found = np.sin(200 * np.pi * times), np.sin(200 * np.pi * times + phase)
     recorded = RecordedReference(RecordedTable(["x"], times.tolist(), [[v] for v in truth.tolist()]), None, 0.0, 1.0)
-    run = ShortRun(times.tolist(), [[v] for v in found.tolist()])
+    run = TrialRun(times.tolist(), [[v] for v in found.tolist()])
     stage = SimpleNamespace(typical_magnitude=lambda _variable: 1.0)
     assert bool(list(_find_deviations(stage, recorded, [SimpleNamespace(name="x")], run))) is told
 

@@ -16,8 +16,8 @@ import ball
 import pytest
 
 from mb2fmu.audit import audit, audit_run
-from mb2fmu.audit.behaviour.fixture.short_runs import run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_type
 from mb2fmu.audit.behaviour.instance import wine_and_valgrind_hosts
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary

@@ -23,8 +23,8 @@ from mb2fmu.compiler.program.program import EntryPoint, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.emit_c.operation_code import list_operation_files
 from mb2fmu.fmu.template_environment import read_packaged_file
-from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
-from mb2fmu.model.scalar_operations import OPERATIONS, Op
+from mb2fmu.model.scalar_operation_table import OPERATIONS, Op
+from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS
 from mb2fmu.report.equation_display.mathml import MathMLPrinter
 from mb2fmu.targets.matlab.matlab_files import FIXED_FILES, MatlabFunctionPrinter
 

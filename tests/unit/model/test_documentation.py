@@ -11,7 +11,7 @@ import sympy.physics.mechanics as me
 from mb2fmu import units
 from mb2fmu.mechanics import mechanism
 from mb2fmu.model import Model, check_model
-from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
+from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "models.md"
 

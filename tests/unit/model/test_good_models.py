@@ -13,9 +13,9 @@ from mb2fmu.errors import ModelError
 from mb2fmu.mechanics import mechanism
 from mb2fmu.model import Model, check_model
 from mb2fmu.model.calculated_parameters import order_parameters
-from mb2fmu.model.functions import LookupTable
 from mb2fmu.model.quantity_declarations import Output, Parameter
 from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.supported_functions import LookupTable
 
 DOORS = ["parts", "kane", "system", "lagrange"]
 TIME = me.dynamicsymbols._t

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.model.model import OutputRequest
-from mb2fmu.model.quantity_declarations import symbol_word
+from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.variable_naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
 
 identifiers = st.from_regex(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,5}", re.ASCII), fullmatch=True)
@@ -67,7 +67,7 @@ def test_variables_of_output_requests(kind, subject, representation, expected):
 
 def test_plain_names():
     q = me.dynamicsymbols("theta")
-    assert [symbol_word(s) for s in (q, q.diff(), q.diff(me.dynamicsymbols._t, 2))] == [
+    assert [format_symbol_as_word(s) for s in (q, q.diff(), q.diff(me.dynamicsymbols._t, 2))] == [
         "theta",
         "theta_dot",
         "theta_ddot",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.report.console_verdict import format_verdict_line
 from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause, format_tolerance_share, list_failures
-from mb2fmu.report.verdict_summary import SummaryLine, format_summary, limit_lines, summarize_validation
+from mb2fmu.report.verdict_summary import SummaryLine, limit_lines, summarize_validation, wrap_summary_lines
 from mb2fmu.validation import InterfaceTypeResult, PerturbedExperimentResult
 from mb2fmu.validation.validation_result import ExercisedResult, ValidationResult
 
@@ -22,7 +22,7 @@ def summary(result: ValidationResult, width: int = 100, encoding: str = "utf-8")
     made = [SummaryLine("FMU", "out/Pendulum.fmu", is_path=True)]
     files = [SummaryLine("Report", "out/a long/path/that is never broken/" + 5 * "folder/" + "x.html", is_path=True)]
     headline, lines = summarize_validation(result, made, files, 8.25)
-    return [line.plain for line in format_summary(headline, lines, width, encoding)]
+    return [line.plain for line in wrap_summary_lines(headline, lines, width, encoding)]
 
 
 def spoil(result: ValidationResult, k: int, ratio: float = 40.0, onset: int = 3) -> ValidationResult:
@@ -103,7 +103,7 @@ def test_many_failures_stay_within_thirty_lines(pendulum):
     result = pendulum().result
     findings = tuple(CheckerFinding("auditor", "error", f"rule {k}: " + 60 * "long words ") for k in range(40))
     headline, lines = summarize_validation(replace(result, conformance=findings, notes=("n " * 300,) * 9), [], [])
-    rows = limit_lines(list(format_summary(headline, lines, 80, "utf-8")), 30)
+    rows = limit_lines(list(wrap_summary_lines(headline, lines, 80, "utf-8")), 30)
     assert len(rows) <= 30
     assert "more" in "".join(row.plain for row in rows)
 

@@ -24,7 +24,7 @@ from mb2fmu.compiler.program.program import (
     read_initial_memory,
 )
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.model.scalar_operations import Op
+from mb2fmu.model.scalar_operation_table import Op
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "models"

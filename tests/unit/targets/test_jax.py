@@ -22,7 +22,7 @@ from mb2fmu.compiler.program.program import Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.package import write_archive
-from mb2fmu.model.scalar_operations import Op
+from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.fmu_build.source_code_export import list_source_files
 from mb2fmu.targets.jax import print_jax_module

@@ -335,7 +335,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu import Model
-from mb2fmu.model.functions import LookupTable
+from mb2fmu.model.supported_functions import LookupTable
 
 
 def held() -> Model:

@@ -25,7 +25,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     VelocityConstraints,
 )
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.model.functions import LookupTable
+from mb2fmu.model.supported_functions import LookupTable
 from mb2fmu.validation import form_experiment_numbers, make_reference
 from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, integrate_smooth
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem

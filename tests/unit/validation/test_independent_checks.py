@@ -50,7 +50,7 @@ from mb2fmu.validation.source_checks.source_accelerations import (
     SourceAccelerations,
     sample_source_accelerations,
 )
-from mb2fmu.validation.source_checks.source_equations import MAX_PATHWAY_WORK, estimate_pathway_work
+from mb2fmu.validation.source_checks.source_equations import MAX_PATHWAY_WORK, estimate_pathway_length_cost
 from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics
 from mb2fmu.validation.source_checks.source_objects import extract_source_objects, keep_mechanics_untouched
 from mb2fmu.validation.source_checks.source_symbols import NotFormedError, SourceSymbols
@@ -340,8 +340,8 @@ def test_a_spring_along_many_joints_is_not_composed():
         )
         for end in (before, point)
     )  # fmt: skip
-    assert estimate_pathway_work(long) > MAX_PATHWAY_WORK
-    assert estimate_pathway_work(long) > 1.3 * estimate_pathway_work(short)  # what is one joint longer
+    assert estimate_pathway_length_cost(long) > MAX_PATHWAY_WORK
+    assert estimate_pathway_length_cost(long) > 1.3 * estimate_pathway_length_cost(short)  # what is one joint longer
 
 
 def snapshot(mechanics) -> list[dict]:

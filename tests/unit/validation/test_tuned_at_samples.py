@@ -14,7 +14,7 @@ from mechanisms import mechanism_of
 from mb2fmu import Model, export
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
-from mb2fmu.validation.api_checks.api_call_plan import CallPlan, choose_call_scenario, plan_api_calls
+from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, choose_call_scenario, plan_api_calls
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.experiment.perturbed_experiment import form_experiment_to_set, list_settable_names
 from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
@@ -59,7 +59,7 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
         question = plan_api_calls(chance, definition, description, kind)
         question = replace(question, sequences={"tuning": question.sequences["tuning"]})
 
-        def judged(found: FmuProcessResult, question: CallPlan = question) -> ApiCheckResult:
+        def judged(found: FmuProcessResult, question: ApiCallPlan = question) -> ApiCheckResult:
             results = compare_api_checks(definition, chance, question, found, moved.limits)
             return next(each for each in results if each.name == "parameters changed during the run")
 

@@ -17,7 +17,7 @@ from mb2fmu import visualization
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import PiecewisePolynomial, Program, SolveBlock, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.model.scalar_operations import OPERATIONS, Op
+from mb2fmu.model.scalar_operation_table import OPERATIONS, Op
 from mb2fmu.visualization.interactive_fmu import form_scene_tables, format_script_safe_json
 
 SCRIPT = (Path(visualization.__file__).parent / "templates" / "viewer_arithmetic.js").read_text()

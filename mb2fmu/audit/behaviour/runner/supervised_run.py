@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mb2fmu.audit.behaviour.fixture.trial_folders import UNPACK_FOLDER
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
-from mb2fmu.audit.behaviour.fixture.work_folders import UNPACK_FOLDER
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, RemoteHost
 from mb2fmu.audit.behaviour.process.process_cleanup import list_marked_processes
 from mb2fmu.audit.behaviour.process.trial_budget import BUDGET_SPENT

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mb2fmu.audit.behaviour.fixture.trial_folders import FolderSnapshot, make_work_folders
 from mb2fmu.audit.behaviour.fixture.trial_registry import REINSTANTIATION_TITLE
-from mb2fmu.audit.behaviour.fixture.work_folders import FolderSnapshot, make_work_folders
 from mb2fmu.audit.behaviour.process.process_cleanup import (
     count_process_threads,
     is_process_waiting,
@@ -368,7 +368,7 @@ def _start_worker(
         process_id = os.fork()
         if process_id == 0:
             own_end.close()
-            worker_process.run_confined(current_request, channel, worker_end, parent)
+            worker_process.run_trials_in_sandbox(current_request, channel, worker_end, parent)
         return _WorkerProcess(process_id, None)
     request_file = Path(request["root"]) / "now.json"
     request_file.write_text(json.dumps(current_request), encoding="utf-8")

@@ -24,8 +24,8 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     SingleInstanceError,
     TrialFixture,
 )
+from mb2fmu.audit.behaviour.fixture.trial_folders import WORK, work_folder_environment
 from mb2fmu.audit.behaviour.fixture.trial_registry import TRIALS, Trial
-from mb2fmu.audit.behaviour.fixture.work_folders import WORK, work_folder_environment
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import DISCARD, FmuLibrary, RefusedCallError
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import (
@@ -49,6 +49,7 @@ from mb2fmu.audit.behaviour.trials import (
     call_order_trials,
     clock_trials,
     communication_step_trials,
+    declared_value_trials,
     dependency_trials,
     event_trials,
     get_and_set_trials,
@@ -61,14 +62,13 @@ from mb2fmu.audit.behaviour.trials import (
     naming_and_logging_trials,
     parallel_instance_trials,
     partial_derivative_trials,
-    persistence_trials,
     recorded_run_trials,
     saved_state_trials,
     stale_value_trials,
     time_derivative_trials,
     unusual_use_trials,
     valgrind_trials,
-    value_trials,
+    value_persistence_trials,
 )
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
@@ -76,11 +76,12 @@ from mb2fmu.audit.recorded_reference import RecordedReference
 
 # In this order: first what all others need, last what may leave the process in disorder.
 TRIAL_MODULES = (
-    life_cycle_trials, naming_and_logging_trials, value_trials, model_exchange_trials, communication_step_trials,
-    recorded_run_trials, time_derivative_trials, input_timing_trials, intermediate_update_trials,
+    life_cycle_trials, naming_and_logging_trials, declared_value_trials, model_exchange_trials,
+    communication_step_trials, recorded_run_trials, time_derivative_trials, input_timing_trials,
+    intermediate_update_trials,
     event_trials, saved_state_trials, dependency_trials, partial_derivative_trials, stale_value_trials,
     get_and_set_trials, parallel_instance_trials,
-    unusual_use_trials, persistence_trials, call_order_trials, array_size_trials, clock_trials,
+    unusual_use_trials, value_persistence_trials, call_order_trials, array_size_trials, clock_trials,
     memory_trials, host_environment_trials, valgrind_trials,
 )  # fmt: skip
 LEAK_RULE = "life.leak"
@@ -376,7 +377,9 @@ def _is_requested(trial: Trial, interface: str, request: dict[str, Any]) -> bool
     )
 
 
-def run_confined(request: dict[str, Any], channel: SharedMemoryChannel, connection: socket.socket, parent: int) -> None:
+def run_trials_in_sandbox(
+    request: dict[str, Any], channel: SharedMemoryChannel, connection: socket.socket, parent: int
+) -> None:
     """Run within limits, after a fork; never return."""
     try:
         os.setsid()

@@ -7,11 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import Values, choose_other_value, list_inputs, list_settable_variables
-from mb2fmu.audit.behaviour.fixture.shared_results import SharedResults
-from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    Values,
+    choose_changed_value,
+    list_inputs,
+    list_settable_variables,
+)
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import SharedTrialResults
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
@@ -32,7 +37,7 @@ def try_resized_arrays(fixture: TrialFixture) -> Iterator[RuleViolation]:
     tried_parameters = 0
     for parameter in parameters:
         arrays = list_sized_arrays(fixture, parameter)
-        start = declared_dimension(parameter)
+        start = find_declared_size(parameter)
         other_size = next(
             (
                 candidate
@@ -68,7 +73,7 @@ def _check_size(
     place = fixture.format_finding_location(parameter)
     with fixture.open_instance() as instance:
         try:
-            for value in (declared_dimension(parameter), size):  # as often as one likes
+            for value in (find_declared_size(parameter), size):  # as often as one likes
                 instance.must_call("EnterConfigurationMode")
                 instance.set({parameter: value})
                 instance.must_call("ExitConfigurationMode")
@@ -187,7 +192,7 @@ def _sizes_array(fixture: TrialFixture, array: DescribedVariable, parameter: Des
     )
 
 
-def declared_dimension(parameter: DescribedVariable) -> int:
+def find_declared_size(parameter: DescribedVariable) -> int:
     """Return the size that the description gives."""
     return int(parse_number(parameter.start[0] if parameter.start else None) or 1)
 
@@ -248,11 +253,11 @@ def _resize(fixture: TrialFixture, parameter: DescribedVariable, size: int) -> _
         for variable in resized_description.variables
     )  # fmt: skip
     library = replace(fixture.library, description=replace(resized_description, variables=variables))
-    resized_fixture = replace(fixture, library=library, shared=SharedResults())
+    resized_fixture = replace(fixture, library=library, shared=SharedTrialResults())
     element_values: Values = {}
     for variable in dict.fromkeys([*list_settable_variables(resized_fixture), *list_inputs(resized_fixture)]):
         value = (
-            choose_other_value(resized_fixture, variable, "size", _RELATIVE_SPREAD)
+            choose_changed_value(resized_fixture, variable, "size", _RELATIVE_SPREAD)
             if variable.dimensions and _sizes_array(resized_fixture, variable, resized_parameter)
             else None
         )
@@ -268,7 +273,7 @@ def _repeat_start_values(start: Sequence[str], size: int) -> tuple[str, ...]:
 
 def choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a larger size than that of the description; None if its bounds allow none."""
-    start = declared_dimension(parameter)
+    start = find_declared_size(parameter)
     return next(
         (
             candidate
@@ -281,7 +286,7 @@ def choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> i
 
 def choose_smaller_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a smaller size than that of the description; None if its bounds allow none."""
-    size = declared_dimension(parameter) - 1
+    size = find_declared_size(parameter) - 1
     return size if size > 0 and fixture.clip_to_bounds(parameter, size) == size else None
 
 
@@ -293,7 +298,7 @@ def try_resized_elements(fixture: TrialFixture) -> Iterator[RuleViolation]:
         for size in (choose_larger_size(fixture, parameter), choose_smaller_size(fixture, parameter)):
             if size is None or not list_sized_arrays(fixture, parameter):
                 continue
-            declared = _resize(fixture, parameter, declared_dimension(parameter))
+            declared = _resize(fixture, parameter, find_declared_size(parameter))
             resized = _resize(fixture, parameter, size)
             array_count += len(declared.element_values)
             try:
@@ -353,7 +358,7 @@ def _find_effect_pattern(resized: _ResizedFmu, array: DescribedVariable) -> _Eff
     value = resized.element_values[array]
     assert isinstance(value, tuple)
     for index in _choose_elements(len(value)):
-        changed = choose_other_value(resized.fixture, array, f"element {index}", _RELATIVE_SPREAD)
+        changed = choose_changed_value(resized.fixture, array, f"element {index}", _RELATIVE_SPREAD)
         assert isinstance(changed, tuple)
         changed_readings = resized.run_and_read(
             {**resized.element_values, array: (*value[:index], changed[index], *value[index + 1 :])}
@@ -433,7 +438,7 @@ def try_restored_size(fixture: TrialFixture) -> Iterator[RuleViolation]:
         size = choose_larger_size(fixture, parameter)
         if size is None or not list_sized_arrays(fixture, parameter):
             continue
-        variants = _resize(fixture, parameter, declared_dimension(parameter)), _resize(fixture, parameter, size)
+        variants = _resize(fixture, parameter, find_declared_size(parameter)), _resize(fixture, parameter, size)
         for saved, other_size_fmu in (variants, variants[::-1]):
             try:
                 faults = list(_check_saved_state(saved, other_size_fmu))

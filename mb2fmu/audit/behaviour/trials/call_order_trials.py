@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_changed_value,
     choose_moving_inputs,
-    choose_other_value,
     list_settable_variables,
 )
-from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import DISCARD, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
@@ -101,7 +101,7 @@ def _set_start_value(sequence: RandomCallSequence) -> None:
     variables = [candidate for candidate in variables if candidate.type not in {"String", "Binary"}]
     if variables:
         variable = sequence.random_source.choice(variables)
-        value = choose_other_value(sequence.fixture, variable, "order", 0.02)
+        value = choose_changed_value(sequence.fixture, variable, "order", 0.02)
         if value is not None:
             sequence.initial_values[variable] = value
             sequence.instance.set({variable: value})
@@ -130,7 +130,7 @@ def _set_tunable_parameter(sequence: RandomCallSequence) -> None:
     variables = [candidate for candidate in variables if not candidate.get("min") and not candidate.get("max")]
     if variables:
         variable = sequence.random_source.choice(variables)
-        value = choose_other_value(sequence.fixture, variable, "order", 0.02)
+        value = choose_changed_value(sequence.fixture, variable, "order", 0.02)
         if value is not None:
             sequence.set_and_record({variable: value})
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.dependency_effects import choose_value_changes
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
-from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
@@ -317,7 +317,7 @@ def _iterate_changed_values(fixture: TrialFixture) -> Iterator[tuple[DescribedVa
                 yield state, fixture.clip_to_bounds(state, value)
     for variable in fixture.variables_to_try:
         changed = (
-            choose_other_value(fixture, variable, "tick", 0.3)
+            choose_changed_value(fixture, variable, "tick", 0.3)
             if variable.causality == "input" and variable.type != "Clock"
             else None
         )

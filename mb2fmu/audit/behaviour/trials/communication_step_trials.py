@@ -11,12 +11,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_parameters_and_starts,
     run_with_excitation,
 )
-from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
-from mb2fmu.audit.behaviour.fixture.short_runs import (
-    MAX_SIMULTANEOUS_EVENTS,
-    do_communication_step,
-    run_co_simulation,
-)
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     MEASURED_STEPS,
     NoInstanceError,
@@ -25,6 +20,11 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     have_same_bits,
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
+    MAX_SIMULTANEOUS_EVENTS,
+    do_communication_step,
+    run_co_simulation,
+)
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, OK, WARNING, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
@@ -71,7 +71,7 @@ def _relative_tolerance(fixture: TrialFixture) -> float:
     return max(1e3 * (fixture.tolerance or 1e-4), 1e-5)
 
 
-def _largest_magnitude(run: ShortRun, column: int) -> float:
+def _largest_magnitude(run: TrialRun, column: int) -> float:
     """Return the largest value of a column."""
     column_values = [values[column] for values in run.values]
     return max(
@@ -81,8 +81,8 @@ def _largest_magnitude(run: ShortRun, column: int) -> float:
 
 def _find_largest_difference(
     fixture: TrialFixture,
-    first_run: ShortRun,
-    second_run: ShortRun,
+    first_run: TrialRun,
+    second_run: TrialRun,
     variables: Sequence[DescribedVariable],
     term_magnitudes: Sequence[float] | None = None,
 ) -> tuple[float, DescribedVariable] | None:
@@ -194,7 +194,7 @@ def _run_step_pattern(
     variables: Sequence[DescribedVariable],
     step_sizes: Sequence[float],
     change_time: float,
-) -> ShortRun:
+) -> TrialRun:
     """Return a run of steps of these sizes, in communication steps, with inputs that change at a time.
 
     Raises:
@@ -202,7 +202,7 @@ def _run_step_pattern(
     """
     with fixture.open_instance() as instance:
         fixture.initialize(instance, initial_values=choose_moving_inputs(fixture, 0))
-        run, time = ShortRun([fixture.start], [instance.get(variables)]), fixture.start
+        run, time = TrialRun([fixture.start], [instance.get(variables)]), fixture.start
         for step_size in step_sizes:
             if abs(time - change_time) < 0.1 * fixture.step:  # inputs of a step must act from its beginning
                 instance.set(choose_moving_inputs(fixture, 1))
@@ -273,7 +273,7 @@ def _compare_parameter_set(
 
 def _run_from_disturbed_start(
     model_exchange: TrialFixture, recorded_variables: Sequence[DescribedVariable], set_number: int
-) -> ShortRun | None:
+) -> TrialRun | None:
     """Return the run from start values of states that are a little different; None if they cannot be set."""
     initial_values: dict[DescribedVariable, Value] = {}
     parameters = choose_parameters_and_starts(model_exchange, set_number)
@@ -300,7 +300,7 @@ def _run_from_disturbed_start(
             return None
 
 
-def _float_at(run: ShortRun | None, point: int, column: int) -> float:
+def _float_at(run: TrialRun | None, point: int, column: int) -> float:
     """Return a value of a run; NaN if it is none, or if there is no run."""
     value = run.values[point][column] if run and point < len(run.values) else None
     return value if isinstance(value, float) else math.nan
@@ -308,7 +308,7 @@ def _float_at(run: ShortRun | None, point: int, column: int) -> float:
 
 def _find_deviation(
     fixture: TrialFixture,
-    runs: tuple[ShortRun, ShortRun, ShortRun | None],
+    runs: tuple[TrialRun, TrialRun, TrialRun | None],
     variables: Sequence[DescribedVariable],
     term_magnitudes: Sequence[float],
 ) -> tuple[DescribedVariable, int, float] | None:
@@ -354,7 +354,7 @@ def _find_deviation(
 
 def _find_discrete_difference(
     fixture: TrialFixture,
-    runs: tuple[ShortRun, ShortRun, ShortRun | None],
+    runs: tuple[TrialRun, TrialRun, TrialRun | None],
     first_column: int,
     discrete_variables: Sequence[DescribedVariable],
 ) -> Iterator[RuleViolation]:

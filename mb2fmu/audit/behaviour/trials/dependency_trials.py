@@ -13,16 +13,16 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     choose_value_changes,
     compare_effects_with_dependencies,
 )
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
-from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
-from mb2fmu.audit.behaviour.fixture.spurious_effects import (
+from mb2fmu.audit.behaviour.fixture.effects_without_dependency import (
     SMALL_FRACTION,
     VISIBLE_CHANGE,
     drop_jumps_to_other_solutions,
     drop_mode_changes,
 )
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
@@ -453,7 +453,7 @@ def find_undeclared_dependencies(
         for spread in (
             RELATIVE_SPREADS if not (are_all_scalar and known in fixture.float_scalar_set) and has_time() else ()
         ):
-            changed_value = choose_other_value(fixture, known, "dependencies", spread)
+            changed_value = choose_changed_value(fixture, known, "dependencies", spread)
             start_value = fixture.start_value(known)
             if changed_value is None or start_value is None:
                 break

@@ -12,15 +12,15 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_parameters_and_starts,
     run_with_excitation,
 )
-from mb2fmu.audit.behaviour.fixture.shared_results import ModelExchangeEvent
-from mb2fmu.audit.behaviour.fixture.short_runs import (
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import ModelExchangeEvent
+from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
     initialize_model_exchange,
     record_ordinary_run,
     start_integration,
 )
-from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, have_same_bits
-from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError, suppress_early_end

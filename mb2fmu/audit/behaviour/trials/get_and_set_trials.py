@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value, list_inputs, list_settable_variables
-from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
-from mb2fmu.audit.behaviour.fixture.short_runs import (
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, format_first_names, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
     find_first_difference,
     run_co_simulation,
 )
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, format_first_names, have_same_bits
-from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     OK,
     WARNING,
@@ -136,7 +136,7 @@ def try_setting_all_at_once(fixture: TrialFixture) -> Iterator[RuleViolation]:
             values = {
                 candidate: value
                 for candidate in group[::-1]
-                if (value := choose_other_value(fixture, candidate, "set", 0.1)) is not None
+                if (value := choose_changed_value(fixture, candidate, "set", 0.1)) is not None
             }
             if len(values) < 2 or instance.try_set_all(values) not in {OK, WARNING}:
                 continue
@@ -169,7 +169,7 @@ def try_setting_fixed_parameters(fixture: TrialFixture) -> Iterator[RuleViolatio
         for parameter in fixture.select_scalars("parameter", variability="fixed")
         if parameter in list_settable_variables(fixture)
     ][:5]:
-        value = choose_other_value(fixture, variable, "set", 0.1)
+        value = choose_changed_value(fixture, variable, "set", 0.1)
         if value is None:
             continue
         with fixture.open_instance() as instance:
@@ -199,7 +199,7 @@ def try_tuning_parameters(fixture: TrialFixture) -> Iterator[RuleViolation]:
         fixture.mark_inapplicable("value.tunable", "it has no tunable parameters")
         return
     for variable in parameters[:MAX_PARAMETERS]:
-        value = choose_other_value(fixture, variable, "tuned", 0.2)
+        value = choose_changed_value(fixture, variable, "tuned", 0.2)
         if value is None:
             continue
         with suppress(RefusedCallError):
@@ -218,7 +218,7 @@ def try_tuning_parameters(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 def _run_with_parameter(
     fixture: TrialFixture, variable: DescribedVariable, value: Value, moment: str
-) -> ShortRun | None:
+) -> TrialRun | None:
     """Do a few steps with another value of a parameter and read all others; None if the FMU refuses."""
     other_variables = [candidate for candidate in fixture.variables_to_try if candidate is not variable]
     with fixture.open_instance() as instance, suppress(SkippedTrialError):
@@ -237,7 +237,7 @@ def _run_with_parameter(
         next_event_time = fixture.settle_events(instance).next_time
         instance.leave_event_mode()
         integration = ModelExchangeIntegration(fixture, instance, fixture.start, 1e-6, next_event_time)
-        run = ShortRun()
+        run = TrialRun()
         for step_index in range(min(STEPS_AFTER_CHANGE, fixture.affordable_step_count)):
             integration.advance(fixture.start + (step_index + 1) * fixture.step)
             run.values.append(instance.get(other_variables))
@@ -256,7 +256,7 @@ def try_setting_in_event_mode(fixture: TrialFixture) -> Iterator[RuleViolation]:
         values = {
             candidate: value
             for candidate in list_inputs(fixture)
-            if (value := choose_other_value(fixture, candidate, "event", 0.2)) is not None
+            if (value := choose_changed_value(fixture, candidate, "event", 0.2)) is not None
         }
         with suppress(RefusedCallError):  # other values may be impossible ones
             instance.set(values)

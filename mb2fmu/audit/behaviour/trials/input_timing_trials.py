@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.fixture.short_runs import (
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
     start_integration,
 )
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import (

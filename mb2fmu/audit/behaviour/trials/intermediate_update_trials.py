@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
-from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step, run_co_simulation
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step, run_co_simulation
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION, values_agree
@@ -100,7 +100,7 @@ def try_intermediate_updates(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 def _choose_changed_inputs(fixture: TrialFixture) -> dict[DescribedVariable, Value]:
     """Return changed continuous inputs, whose values within a step can be observed."""
-    changes = ((variable, choose_other_value(fixture, variable, "update", 0.1)) for variable in fixture.inputs)
+    changes = ((variable, choose_changed_value(fixture, variable, "update", 0.1)) for variable in fixture.inputs)
     return {variable: value for variable, value in changes if value is not None}
 
 

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
-    choose_other_value,
+    choose_changed_value,
     choose_parameters_and_starts,
     run_with_excitation,
 )
-from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
-from mb2fmu.audit.behaviour.fixture.short_runs import (
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
     find_first_difference,
     run_interface_type,
 )
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, find_c_function
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.process_settings import (
@@ -316,7 +316,7 @@ def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
         return
     set_number = 1 if choose_parameters_and_starts(fixture, 1) else 0
     for run_once in (partial(_run_with_start_values, fixture), partial(_run_excited, fixture, set_number)):
-        outcomes: list[ShortRun | str] = []
+        outcomes: list[TrialRun | str] = []
         for pattern in FILL_PATTERNS:
             mallopt(_MALLOPT_PERTURB, pattern)
             try:
@@ -333,7 +333,7 @@ def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 return
 
 
-def _run_with_start_values(fixture: TrialFixture) -> ShortRun:
+def _run_with_start_values(fixture: TrialFixture) -> TrialRun:
     """Return a short run with the start values."""
     with fixture.open_instance() as instance:
         return run_interface_type(
@@ -341,7 +341,7 @@ def _run_with_start_values(fixture: TrialFixture) -> ShortRun:
         )
 
 
-def _run_excited(fixture: TrialFixture, number: int) -> ShortRun:
+def _run_excited(fixture: TrialFixture, number: int) -> TrialRun:
     """Return a run with other parameters and moving inputs."""
     with fixture.open_instance() as instance:
         return run_with_excitation(
@@ -350,7 +350,7 @@ def _run_excited(fixture: TrialFixture, number: int) -> ShortRun:
 
 
 def _describe_run_difference(
-    fixture: TrialFixture, first_outcome: ShortRun | str, second_outcome: ShortRun | str
+    fixture: TrialFixture, first_outcome: TrialRun | str, second_outcome: TrialRun | str
 ) -> str:
     """Return the differences of two runs; empty if there are none."""
     if isinstance(first_outcome, str) or isinstance(second_outcome, str):
@@ -379,7 +379,7 @@ def try_reused_value_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
     with fixture.open_instance() as instance:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
         for variable in variables:
-            value = choose_other_value(fixture, variable, "copied", 0.1)
+            value = choose_changed_value(fixture, variable, "copied", 0.1)
             if not isinstance(value, bytes) or instance.try_set(variable, value, overwrite_buffers=True) not in {
                 OK,
                 WARNING,

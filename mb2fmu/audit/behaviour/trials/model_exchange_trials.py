@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.fixture.short_runs import (
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
     start_integration,
 )
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
-from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes as c
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging

@@ -7,14 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
-from mb2fmu.audit.behaviour.fixture.short_runs import (
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, format_first_names
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
     do_communication_step,
     initialize_model_exchange,
 )
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, format_first_names
-from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.description.description_records import DescribedVariable
@@ -67,7 +67,7 @@ def _repeat_run(
     recorded: RecordedReference,
     variables: Sequence[DescribedVariable],
     by_name: dict[str, DescribedVariable],
-) -> ShortRun:
+) -> TrialRun:
     """Return the run, with the inputs as recorded."""
     start, stop = recorded.start, recorded.stop
     assert start is not None
@@ -94,7 +94,7 @@ def _run_steps(
     variables: Sequence[DescribedVariable],
     inputs: _RecordedInputs,
     time_grid: tuple[float, float, int],
-) -> ShortRun:
+) -> TrialRun:
     """Do communication steps of Co-Simulation, or integrate between the same points."""
     start, step, count = time_grid
     at_start = inputs.at(start)
@@ -106,7 +106,7 @@ def _run_steps(
             fixture, instance, start, 1e-6, initialize_model_exchange(fixture, instance, at_start)
         )
         integration.input_function = lambda t: inputs.at(t, discrete=False)
-    run = ShortRun([start], [instance.get(variables)])
+    run = TrialRun([start], [instance.get(variables)])
     for step_index in range(count):
         begin_time, end_time = start + step_index * step, start + (step_index + 1) * step
         if integration is None:
@@ -172,7 +172,7 @@ class _RecordedInputs:
 
 
 def _find_deviations(
-    fixture: TrialFixture, recorded: RecordedReference, variables: Sequence[DescribedVariable], run: ShortRun
+    fixture: TrialFixture, recorded: RecordedReference, variables: Sequence[DescribedVariable], run: TrialRun
 ) -> Iterator[tuple[DescribedVariable, str]]:
     """Yield columns that leave the band, and the time of their largest departure."""
     times = recorded.reference.times

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
-    choose_other_value,
+    choose_changed_value,
     choose_parameters_and_starts,
     run_with_excitation,
 )
-from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
-from mb2fmu.audit.behaviour.fixture.short_runs import (
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
     find_first_difference,
     run_co_simulation,
 )
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
-from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
@@ -45,14 +45,14 @@ def _state_capabilities(fixture: TrialFixture) -> tuple[bool, bool]:
     return fixture.can_save_states, fixture.flag(f"canSerializeFMU{state_word}")
 
 
-def _run_from_state(fixture: TrialFixture, instance: FmuInstance, start: float) -> ShortRun:
+def _run_from_state(fixture: TrialFixture, instance: FmuInstance, start: float) -> TrialRun:
     """Return more of the motion from a state on, values at its start first."""
     variables = fixture.variables_to_try
     if fixture.interface == "CoSimulation":
         return run_co_simulation(
             fixture, instance, variables, steps=_count_steps_after_state(fixture), begin_time=start
         )
-    run = ShortRun([start], [instance.get(variables)])
+    run = TrialRun([start], [instance.get(variables)])
     instance.set_time(start)
     instance.enter_event_mode()
     next_event_time = fixture.settle_events(instance).next_time
@@ -81,7 +81,7 @@ def _change_inputs_and_parameters(fixture: TrialFixture, instance: FmuInstance) 
     if is_model_exchange:
         instance.enter_event_mode()
     for variable in variables:
-        value = choose_other_value(fixture, variable, "disorder", 0.2)
+        value = choose_changed_value(fixture, variable, "disorder", 0.2)
         if value is not None:
             instance.try_set(variable, value)
     if is_model_exchange:
@@ -95,7 +95,7 @@ INITIAL_TOLERANCE_SHARE = 1e-3
 
 
 def _compare_runs(
-    fixture: TrialFixture, rule: str, runs: tuple[ShortRun, ShortRun], situation: str
+    fixture: TrialFixture, rule: str, runs: tuple[TrialRun, TrialRun], situation: str
 ) -> Iterator[RuleViolation]:
     """Yield the first difference: an error if it is visible, a warning if only last digits differ."""
     first, second = runs
@@ -179,7 +179,7 @@ def try_refilled_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
         instance.set_state(state)
         values = instance.get(fixture.variables_to_try)
         instance.free_state(state)
-    difference = find_first_difference(fixture.variables_to_try, ShortRun([0.0], [expected]), ShortRun([0.0], [values]))
+    difference = find_first_difference(fixture.variables_to_try, TrialRun([0.0], [expected]), TrialRun([0.0], [values]))
     if difference:
         message = (
             f'"{difference[0].name}" differs after a state was set that had been got into the memory of an earlier one'
@@ -241,7 +241,7 @@ def try_serialized_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 
 def _check_deserialized_state(
-    fixture: TrialFixture, data: bytes, state_time: float, first_run: ShortRun
+    fixture: TrialFixture, data: bytes, state_time: float, first_run: TrialRun
 ) -> Iterator[RuleViolation]:
     """Check that a new instance continues the motion from the serialized state of another one."""
     with fixture.open_instance(name=b"heir") as new_instance:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value, list_inputs, list_settable_variables
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
@@ -132,7 +132,7 @@ def try_values_after_single_changes(fixture: TrialFixture) -> Iterator[RuleViola
         try:
             instance.get(unknowns)
             for known in knowns:
-                value = choose_other_value(fixture, known, "stale", 0.05)
+                value = choose_changed_value(fixture, known, "stale", 0.05)
                 if value is not None:
                     instance.set({known: value})
                     values[known] = value

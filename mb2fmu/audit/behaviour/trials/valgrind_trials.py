@@ -8,9 +8,9 @@ from contextlib import suppress
 from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_parameters_and_starts, run_with_excitation
-from mb2fmu.audit.behaviour.fixture.short_runs import run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE, register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, read_valgrind_errors
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError

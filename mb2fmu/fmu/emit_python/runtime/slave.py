@@ -30,7 +30,7 @@ from .failures import RefusedError, StepError, UndefinedValueError
 from .integrator_base import Integrator, IntegratorMemory, Tolerance
 from .rosenbrock_method import Rodas
 from .runge_kutta import RungeKutta4
-from .start_value_continuation import move_to_set_values
+from .start_value_continuation import continue_to_set_values
 from .state import Snapshot, pack_snapshot, unpack_snapshot
 
 P = ParamSpec("P")
@@ -222,7 +222,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             self._solve_start(Equations(unit, p), part * self.time, guess)
             last = self.x
 
-        move_to_set_values(to, (own, [value.start for value in unit.parameters]), (wanted, self.p))
+        continue_to_set_values(to, (own, [value.start for value in unit.parameters]), (wanted, self.p))
         return True
 
     def terminate(self) -> None:

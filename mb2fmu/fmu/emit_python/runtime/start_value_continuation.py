@@ -12,7 +12,7 @@ SHORTEST = 1.0 / 1024.0
 """Part of the way; a shorter piece is none."""
 
 
-def move_to_set_values(
+def continue_to_set_values(
     to: Callable[[float, Numbers, Numbers], None], own: tuple[Numbers, Numbers], wanted: tuple[Numbers, Numbers]
 ) -> None:
     """Move states and parameters together from the FMU's own start to the set values, in small steps.

@@ -28,8 +28,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import EnergyBalance
 from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
     MAX_OPERATIONS,
     GeneralizedForces,
-    exceeds_operations,
     find_potential_energy,
+    has_more_operations_than,
     integrate_expression,
     is_conservative,
 )
@@ -114,10 +114,10 @@ def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
         if load.name in settled:
             continue
         pieces = any(sm.sympify(c).has(sm.Piecewise) for c in load_scalars(load))
-        if exceeds_operations(load_scalars(load), MAX_OPERATIONS if pieces else _MAX_LOAD_OPERATIONS):
+        if has_more_operations_than(load_scalars(load), MAX_OPERATIONS if pieces else _MAX_LOAD_OPERATIONS):
             unknown[load.name] = None
             continue
-        scalars = [evaluate_at_rest(m, load, c) for c in load_scalars(load)]
+        scalars = [evaluate_load_at_rest(m, load, c) for c in load_scalars(load)]
         symbols: set[sm.Basic] = set().union(*(s.free_symbols for s in scalars)) if scalars else set()
         if all(s == 0 for s in scalars):
             continue
@@ -176,7 +176,7 @@ def integrate_generalized_forces(forces: GeneralizedForces, name: str) -> LoadPo
     return LoadPotential(sm.S.Zero, (name,)) if is_conservative(forces) else LoadPotential(sm.S.Zero, (), (name,))
 
 
-def evaluate_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
+def evaluate_load_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
     """Return a load's scalar without inputs, speeds and unknown forces."""
     moving = {*m.r, *m.u_all, *m.constraint_forces}
     moving |= {s for sensed in m.motion_vectors if sensed.kind != "position" for s in sensed.symbols}
@@ -234,7 +234,7 @@ def _vector_at_rest(load: Load, vector: VectorTerms, m: Mechanism) -> VectorTerm
     """Evaluate the components of a load with all speeds zero; frames without any are left out."""
     terms = []
     for frame, components in vector:
-        x, y, z = (evaluate_at_rest(m, load, c) for c in components)
+        x, y, z = (evaluate_load_at_rest(m, load, c) for c in components)
         if (x, y, z) != (0, 0, 0):
             terms.append((frame, (x, y, z)))
     return tuple(terms)
@@ -271,7 +271,7 @@ def _collect_action(load: Load, m: Mechanism, actions: dict[tuple[bool, VectorTe
         torque, vector, ends = True, _vector_at_rest(load, load.torque, m), [(load.frame, 1)]
     else:
         assert isinstance(load, TorqueActuatorLoad)
-        size = evaluate_at_rest(m, load, load.torque)
+        size = evaluate_load_at_rest(m, load, load.torque)
         torque, vector = True, tuple((frame, scale_components(size, axis)) for frame, axis in load.axis)
         ends = [(load.frame, 1), *([(load.reaction, -1)] if load.reaction >= 0 else [])]
     opposite = tuple((frame, scale_components(sm.S.NegativeOne, components)) for frame, components in vector)

@@ -21,7 +21,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantity
-from mb2fmu.mechanics.formulations.intermediate_substitution import multiply_out
+from mb2fmu.mechanics.formulations.intermediate_substitution import expand_trigonometric_products
 from mb2fmu.mechanics.formulations.outputs.output_expressions import angular_momentum, linear_momentum
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     ZERO_TOLERANCE,
@@ -182,7 +182,7 @@ class FirstIntegralFinder:
         whole: dict[sm.Basic, sm.Expr] = {}
         for item in terms.intermediates:
             whole[item.symbol] = replace_symbols(item.expression, whole)
-        return bool(multiply_out(replace_symbols(sm.Add(*one.terms), whole)) == 0)
+        return bool(expand_trigonometric_products(replace_symbols(sm.Add(*one.terms), whole)) == 0)
 
 
 def _select_conserved(names: Iterable[str], vector: Components, kept: Iterable[bool]) -> Iterator[NamedQuantity]:

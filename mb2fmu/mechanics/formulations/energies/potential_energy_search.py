@@ -39,7 +39,7 @@ def find_potential_energy(forces: GeneralizedForces) -> sm.Expr | None:
     wanted = {q: sm.sympify(force) for q, force in forces.items()}
     if not any(force != 0 for force in wanted.values()):
         return sm.S.Zero
-    if exceeds_operations(wanted.values()):
+    if has_more_operations_than(wanted.values()):
         return None
     wanted = {q: sm.nsimplify(force, rational=True) for q, force in wanted.items()}  # else round-off would not cancel
     if any(force.has(sm.Abs, sm.sign) for force in wanted.values()):  # whose derivatives SymPy knows of reals alone
@@ -68,7 +68,7 @@ def _find_rational_potential(wanted: GeneralizedForces) -> sm.Expr | None:
     return potential if _is_potential(potential, wanted) else None
 
 
-def exceeds_operations(expressions: Iterable[sm.Expr], most: int = MAX_OPERATIONS) -> bool:
+def has_more_operations_than(expressions: Iterable[sm.Expr], most: int = MAX_OPERATIONS) -> bool:
     """Return whether expressions have more operations than that; counts no further."""
     left = most
     for expression in expressions:

@@ -46,7 +46,7 @@ _REMEDY = "name other dependent coordinates (q_dependent), say a closed form by 
 
 
 @dataclass(frozen=True, slots=True)
-class GivenClosedForm:
+class UserClosedForm:
     """A loop of the model's own, in plain symbols.
 
     Attributes:
@@ -135,7 +135,7 @@ def _shift_full_turns(
     return found
 
 
-def read_given_closed_forms(m: Mechanism, start: LoopStart) -> Iterator[GivenClosedForm]:
+def read_given_closed_forms(m: Mechanism, start: LoopStart) -> Iterator[UserClosedForm]:
     """Yield the model's own solutions of loops, in plain symbols.
 
     Raises:
@@ -155,7 +155,7 @@ def read_given_closed_forms(m: Mechanism, start: LoopStart) -> Iterator[GivenClo
         if unknown:
             what = f"{', '.join(sorted(map(str, unknown)))} in {loop.name} is no coordinate, parameter, or time"
             raise FormulationError(GIVEN_FORM_HEADLINE, [Fault(what, loop.where, "use those only")])
-        yield GivenClosedForm(
+        yield UserClosedForm(
             loop.name,
             tuple(m.holonomic[i][0] for i in loop.rows),
             tuple(phis[i] for i in loop.rows),
@@ -214,7 +214,7 @@ def recognise_loops(
     raise first
 
 
-def propose_dependent_coordinates(m: Mechanism, given: Sequence[GivenClosedForm]) -> Iterator[tuple[sm.Symbol, ...]]:
+def propose_dependent_coordinates(m: Mechanism, given: Sequence[UserClosedForm]) -> Iterator[tuple[sm.Symbol, ...]]:
     """Yield choices of dependent coordinates, one per row: named by the model; else its guesses; else any.
 
     Raises:
@@ -259,7 +259,7 @@ def _solve_in_order(
     m: Mechanism,
     wanted: Sequence[sm.Symbol],
     start: LoopStart,
-    given: Sequence[GivenClosedForm],
+    given: Sequence[UserClosedForm],
     kinds: Sequence[LoopKind],
 ) -> list[ClosedFormLoopSolution]:
     """Remove one solvable loop after the other from the rows."""
@@ -295,7 +295,7 @@ class _LoopRow:
 
 
 def _solve_by_given_form(
-    rows: Sequence[_LoopRow], given: Sequence[GivenClosedForm], start: LoopStart, m: Mechanism
+    rows: Sequence[_LoopRow], given: Sequence[UserClosedForm], start: LoopStart, m: Mechanism
 ) -> ClosedFormLoopSolution | None:
     """Return the closed form of a declared loop, once its rows contain no other unknowns."""
     left = {row.name: row for row in rows}

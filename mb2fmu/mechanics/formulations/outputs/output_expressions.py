@@ -32,8 +32,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, O
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, load_potential, potential_energy
 from mb2fmu.mechanics.formulations.outputs.reaction_wrenches import ReactionWrenches
 from mb2fmu.mechanics.formulations.projected_loads import (
-    applied_loads,
     express_in_inertial_frame,
+    list_applied_loads,
     load_magnitude,
     load_power,
 )
@@ -41,7 +41,7 @@ from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinemati
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput, UnavailableOutput
-from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
+from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
@@ -301,7 +301,7 @@ class JointSpaceQuantities:
             for partials, momentum_rate in terms:
                 for j, column in partials.items():
                     efforts[j] += dot_product(column, momentum_rate)
-        for load in applied_loads(k):
+        for load in list_applied_loads(k):
             for j, column in load.partials.items():
                 efforts[j] -= dot_product(column, load.vector)
         return tuple(efforts)

@@ -10,7 +10,7 @@ import sympy as sm
 from mb2fmu.errors import Fault, Mb2FmuError
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, Mechanism, PathwayLoad, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput
-from mb2fmu.model.functions import StickingSign
+from mb2fmu.model.supported_functions import StickingSign
 
 _SWITCHING_FUNCTIONS = (
     sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.Piecewise, sm.floor, sm.ceiling, sm.Mod, sm.frac, StickingSign,

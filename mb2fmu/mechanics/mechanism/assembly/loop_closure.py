@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.assembly.initial_speeds import solve_start_speed
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints, make_parameter_function
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternions
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values, start_faults
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values, start_speed_faults
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,7 +51,7 @@ def close_loops(mechanism: Mechanism) -> Mechanism:
     )
     closed = replace(mechanism, declared=replace(declared, coordinates=coordinates))
     if not mechanism.holonomic:
-        faults = start_faults(closed)
+        faults = start_speed_faults(closed)
         if faults:
             raise MechanismError("the mechanism contradicts itself:", faults)
         return closed

@@ -29,8 +29,8 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.numeric.evaluation_by_structure import evaluate_by_structure
-from mb2fmu.mechanics.mechanism.numeric.load_tables import AppliedVectors, LoadTables
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_function
+from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedVectors, LoadTables
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     PathwayLoad,

@@ -31,7 +31,7 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import (
     OutputRecord,
 )
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.functions import StickingSign
+from mb2fmu.model.supported_functions import StickingSign
 
 __all__ = [
     "Body", "Components", "ForceApplication", "ForceLoad", "Frame", "KinematicPoint", "Lagrangian", "Load",

@@ -55,7 +55,7 @@ class SymbolMap:
             raise MechanismError(
                 "an expression cannot be read:", [Fault(f"{names} is not declared", str(plain)[:80], remedy)]
             )
-        return guard_powers(plain) if plain.has(sm.Heaviside) else plain
+        return guard_switched_powers(plain) if plain.has(sm.Heaviside) else plain
 
     def restore_time_functions(self, expression: sm.Basic) -> sm.Expr:
         """Return the expression with functions of time instead of plain symbols."""
@@ -321,7 +321,7 @@ def _invert_polynomial_block(block: sm.Matrix, names: list[str]) -> sm.Matrix:
         raise MechanismError(KINEMATICS_HEADLINE, [Fault(problem, remedy="give independent equations")]) from None
 
 
-def guard_powers(expression: sm.Expr) -> sm.Expr:
+def guard_switched_powers(expression: sm.Expr) -> sm.Expr:
     """Write Heaviside(s) s^p with Max(s, 0)^p, p no integer: for s < 0 the product is 0, and the power is complex."""
 
     def guard(product: sm.Expr) -> sm.Expr:

@@ -49,7 +49,7 @@ __all__ = [
     "find_nonintegrable_velocities",
     "free_parameter_values",
     "kinetic_energy_matches",
-    "start_faults",
+    "start_speed_faults",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -87,7 +87,9 @@ def check_kinematics(
         numeric = derived if checked is draft else NumericMechanism(checked)
         faults += _mass_faults(numeric, samples) + _constraint_force_faults(checked, samples)
         faults += _force_application_faults(numeric, samples)
-        faults += [] if checked.position_rows else start_faults(checked)  # positions are solved for first (close_loops)
+        faults += (
+            [] if checked.position_rows else start_speed_faults(checked)
+        )  # positions are solved for first (close_loops)
     if faults:
         raise MechanismError("the mechanism contradicts itself:", faults)
     return replace(checked, prescribed=_is_prescribed(numeric, samples))
@@ -342,7 +344,7 @@ def _application_partials(numeric: NumericMechanism, application: ForceApplicati
     return centre.partials + np.cross(numeric.frames[body.frame].partials, arm, axisa=0, axisc=0)
 
 
-def start_faults(m: Mechanism) -> list[Fault]:
+def start_speed_faults(m: Mechanism) -> list[Fault]:
     """Return fixed start values of dependent speeds that violate the velocity constraints."""
     dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
     if not dependent or m.velocity_constraints is None:

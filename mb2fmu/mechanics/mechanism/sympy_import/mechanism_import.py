@@ -333,9 +333,7 @@ class _MechanismReader:
             z=self.z,
             p=tuple(p.symbol for p in definition.parameters if not p.calculated),
             r=self.r,
-            calculated_parameters=tuple(
-                Assignment(p.symbol, sm.sympify(p.value)) for p in definition.parameters if p.calculated
-            ),
+            calculated_parameters=self._list_calculated_parameters(),
             constraint_forces=self.constraint_forces,
             inputs_with_rates=self._list_inputs_with_rates(),
             u_independent=independent,
@@ -361,6 +359,11 @@ class _MechanismReader:
             bodies=(),
             loads=(),
         )
+
+    def _list_calculated_parameters(self) -> tuple[Assignment, ...]:
+        """Return calculated parameters with their expressions, in order."""
+        calculated = (p for p in self.definition.parameters if p.calculated)
+        return tuple(Assignment(p.symbol, sm.sympify(p.value)) for p in calculated)
 
     def _list_independent_speeds(self, constraints: ImportedConstraints) -> tuple[int, ...]:
         """Return indices of the independent speeds: those not named as dependent, or a choice.

@@ -22,7 +22,7 @@ from mb2fmu.model.declarations.declared_unilateral_rows import (
     DeclaredLatchRow,
 )
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.quantity_declarations import symbol_word
+from mb2fmu.model.quantity_declarations import format_symbol_as_word
 
 _RANK_TOLERANCE = 1e-9  # relative size below which a singular value counts as zero
 
@@ -157,7 +157,7 @@ class _RowReader:
 
     def _read_contact(self, contact: DeclaredContact, *, has_friction: bool) -> UnilateralContact:
         """Return one contact; ``has_friction``: one of them has friction."""
-        gap, identifier = self.plain(contact.gap), symbol_word(contact.force)
+        gap, identifier = self.plain(contact.gap), format_symbol_as_word(contact.force)
         return UnilateralContact(
             **self._differentiate_position(gap, contact),
             name=contact.name,
@@ -175,7 +175,7 @@ class _RowReader:
 
     def _read_friction(self, friction: DeclaredFriction) -> ContactFriction:
         """Return a contact's friction."""
-        slip, identifier = self.plain(friction.slip), symbol_word(friction.force)
+        slip, identifier = self.plain(friction.slip), format_symbol_as_word(friction.force)
         symbols, rates, t = self.moving
         rate_of_symbol = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
         derivatives = [directional_derivative(slip, {speed: sm.S.One}) for speed in self.u]
@@ -234,7 +234,7 @@ class _RowReader:
             "bias": bias,
             "force": self.plain(declaration.force),
             "impulse": self.plain(declaration.impulse),
-            "impact_impulse": self._make_symbol(f"blow_{symbol_word(declaration.force)}"),
+            "impact_impulse": self._make_symbol(f"blow_{format_symbol_as_word(declaration.force)}"),
         }
 
     def _add_latch_symbols(self, contact: UnilateralContact) -> UnilateralContact:

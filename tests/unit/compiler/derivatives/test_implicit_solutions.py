@@ -10,7 +10,7 @@ import numpy as np
 from mb2fmu import pipeline
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.lowering.high_precision_evaluation import evaluate_high_precision
-from mb2fmu.model.scalar_operations import Op
+from mb2fmu.model.scalar_operation_table import Op
 
 MODELS = Path(__file__).parents[4] / "models"
 

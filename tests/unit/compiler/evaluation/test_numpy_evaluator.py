@@ -17,7 +17,7 @@ from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Op, SolveBlock, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.model.scalar_operations import OPERATIONS
+from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 x, y, p = sm.symbols("x y p", real=True)
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu import export, no_event
-from mb2fmu.model.functions import LookupTable, TableKind
+from mb2fmu.model.supported_functions import LookupTable, TableKind
 from mb2fmu.validation.modes.reference_switches import _SwitchFinder
 
 SOFT, STIFF, EDGE, SPEED = 10.0, 1000.0, 0.1, 2.0

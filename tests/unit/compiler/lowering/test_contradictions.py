@@ -10,7 +10,7 @@ from cranks import platform
 from mb2fmu import pipeline
 from mb2fmu.compiler.arithmetic.python_newton import ContradictionError, NoSolutionError, OtherBranchError, newton
 from mb2fmu.compiler.lowering.position_projection import bound_magnitude_sum
-from mb2fmu.model.functions import NoEvent
+from mb2fmu.model.supported_functions import NoEvent
 
 ANGLE = 0.7
 ON_THE_WAY = np.array([ANGLE] * 3 + [0.5 * np.sin(ANGLE), -0.5 * np.cos(ANGLE), 0.0] + [0.0] * 6)

@@ -12,7 +12,7 @@ from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.model.functions import LookupTable
+from mb2fmu.model.supported_functions import LookupTable
 
 v = sm.Symbol("v", real=True)
 X, Y = [-1.0, 0.0, 0.5, 2.0, 3.0], [2.0, 0.0, 0.25, 4.0, -1.0]

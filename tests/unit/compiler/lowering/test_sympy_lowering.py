@@ -17,9 +17,9 @@ from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.errors import LoweringError
-from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
+from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS
 
 x, y = sm.symbols("x y", real=True)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu.fmu import emit_xml
-from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
+from mb2fmu.fmu.interface.model_structure import form_model_structure, number_variables
 
 SCHEMA = etree.XMLSchema(etree.parse(Path(fmpy.__file__).parent / "schema" / "fmi2" / "fmi2ModelDescription.xsd"))
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -57,7 +57,7 @@ def test_every_variable_stands_at_its_index_with_its_reference():
 def test_structure_is_printed_completely():
     interface = pendulum_interface()
     root = parsed(interface)
-    structure = form_structure(interface)
+    structure = form_model_structure(interface)
     for element, unknowns in (
         ("Outputs", structure.outputs),
         ("Derivatives", structure.derivatives),

@@ -13,7 +13,7 @@ from lxml import etree
 
 from mb2fmu.fmu import emit_xml
 from mb2fmu.fmu.interface.fmu_interface import SolverSettings
-from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
+from mb2fmu.fmu.interface.model_structure import form_model_structure, number_variables
 from mb2fmu.fmu.interface.variable_groups import DescribedTerminalMember, Terminal
 from mb2fmu.fmu.solvers import SOLVERS
 
@@ -157,7 +157,7 @@ def test_derivatives_point_at_their_states(fmi):
 def test_the_structure_is_printed_completely(fmi):
     interface = native_interface(fmi)
     root = description(interface).find("ModelStructure")
-    structure = form_structure(interface)
+    structure = form_model_structure(interface)
     number, places = (
         ("index", ("Outputs/Unknown", "Derivatives/Unknown", "InitialUnknowns/Unknown"))
         if fmi == "2"

@@ -9,7 +9,7 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, System, dyn
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.fmu.interface import FmuInterface, FmuTarget, describe_interface
-from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
+from mb2fmu.fmu.interface.model_structure import form_model_structure, number_variables
 
 
 def two_masses() -> Model:
@@ -71,7 +71,7 @@ def test_inputs_stand_in_the_array_only_and_the_motion_beside(interface: FmuInte
 def test_an_array_depends_on_what_its_elements_depend_on(interface: FmuInterface) -> None:
     number = number_variables(interface)
     force, state, rate = (array.value_reference for array in interface.arrays)
-    found = form_structure(interface)
+    found = form_model_structure(interface)
     outputs = {each.index: dict(zip(each.dependencies, each.kinds, strict=True)) for each in found.outputs}
     assert outputs[state] == {number[name]: "constant" for name in ("x", "y", "u", "v")}
     assert set(outputs[rate]) == {number["m"], force}
@@ -122,7 +122,7 @@ def test_what_a_switch_looks_at_has_no_constant_factor_at_the_start() -> None:
     model.output("plain", 3 * x, "m")
     interface = described(model)
     numbers = {variable.name: variable.value_reference for variable in interface.variables}
-    structure = form_structure(interface)
+    structure = form_model_structure(interface)
 
     def kind(unknowns, name: str) -> str:
         unknown = next(each for each in unknowns if each.index == numbers[name])

@@ -12,7 +12,7 @@ from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.errors import InterfaceError
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.interface.model_structure import form_structure, number_variables
+from mb2fmu.fmu.interface.model_structure import form_model_structure, number_variables
 from mb2fmu.fmu.interface.variable_groups import DescribedTerminalMember, DescribedType, Terminal
 from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
@@ -147,7 +147,7 @@ def test_dependencies_are_what_finite_differences_find(fmi):
     interface, program = described(fmi=fmi)
     number = number_variables(interface)
     by_number = {number[variable.name]: variable for variable in interface.variables}
-    structure = form_structure(interface)
+    structure = form_model_structure(interface)
     known = {
         "later": interface.variables_from_sources("state", "input")
         if fmi == "2"
@@ -166,7 +166,7 @@ def test_dependencies_are_what_finite_differences_find(fmi):
 def test_derivatives_are_in_the_order_of_the_states():
     interface, _ = described(constrained_point)
     names = {variable.value_reference: variable for variable in interface.variables}
-    order = [names[unknown.index].derivative_of for unknown in form_structure(interface).derivatives]
+    order = [names[unknown.index].derivative_of for unknown in form_model_structure(interface).derivatives]
     assert order == [variable.name for variable in interface.variables_from_sources("state")]
     assert [variable.index for variable in interface.variables_from_sources("state")] == list(range(len(order)))
 
@@ -174,7 +174,7 @@ def test_derivatives_are_in_the_order_of_the_states():
 def test_a_state_that_is_an_output_depends_on_itself():
     interface, _ = described()
     reference = interface.named("first.q").value_reference
-    (unknown,) = (u for u in form_structure(interface).outputs if u.index == reference)
+    (unknown,) = (u for u in form_model_structure(interface).outputs if u.index == reference)
     assert (unknown.dependencies, unknown.kinds) == ((reference,), ("constant",))
 
 

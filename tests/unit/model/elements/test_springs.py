@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from mb2fmu import Drag, GravityGradient, Model, Parts, SpringDamper, rhs
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check_model
-from mb2fmu.model.functions import LookupTable
+from mb2fmu.model.supported_functions import LookupTable
 
 t = me.dynamicsymbols._t
 

@@ -18,7 +18,7 @@ from mb2fmu.cli import commands
 from mb2fmu.fmu.runner import fmu_driver
 from mb2fmu.fmu.runner.fmpy_instances import MessageLog
 from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
-from mb2fmu.pipeline.simulation.trajectories import SimulationStoppedError
+from mb2fmu.pipeline.simulation.simulation_trajectories import SimulationStoppedError
 
 
 class NotANumberAfterTwoSteps:  # its methods are called as those of an instance

@@ -7,7 +7,7 @@ import math
 import pytest
 import sympy as sm
 
-from mb2fmu.model.functions import LookupTable
+from mb2fmu.model.supported_functions import LookupTable
 from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import (
     MAX_CSE_OCCURRENCES,

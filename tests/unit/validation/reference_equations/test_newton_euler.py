@@ -23,7 +23,7 @@ from sympy.physics import mechanics as me
 from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.formulations.outputs import output_expressions
-from mb2fmu.validation import exceeds_symbolic_size, make_reference
+from mb2fmu.validation import is_too_large_for_symbols, make_reference
 from mb2fmu.validation.reference_equations import observables
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
@@ -53,7 +53,7 @@ def _chain(count: int, *, spatial: bool):
 
 @pytest.mark.parametrize(("count", "spatial", "expected"), [(7, True, False), (8, False, False), (8, True, True)])
 def test_only_many_bodies_in_space_outgrow_symbols(count, spatial, expected):
-    assert exceeds_symbolic_size(_chain(count, spatial=spatial)) is expected
+    assert is_too_large_for_symbols(_chain(count, spatial=spatial)) is expected
 
 
 def _cart():

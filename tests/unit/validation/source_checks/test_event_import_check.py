@@ -11,7 +11,7 @@ from strangers import quaternion_with_a_dependent_rate
 
 from mb2fmu import pipeline
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput
-from mb2fmu.model.functions import StickingSign
+from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.pipeline.derivation.model_derivation import import_model
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.validation.independent_checks import check_declarations_import, check_event_import

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 import sympy as sm
 
-from mb2fmu.model.scalar_operations import OPERATIONS
+from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 TableKind = Literal["linear", "cubic", "pchip"]
 Extrapolation = Literal["linear", "constant"]

@@ -17,7 +17,7 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.script_import.noted_values import NotedValues
+from mb2fmu.model.script_import.observed_script_values import NotedValues
 from mb2fmu.model.script_import.stand_in_packages import PackageStandIn
 
 
@@ -62,7 +62,7 @@ def _end(
 
 
 @contextmanager
-def note_integrations(notes: IntegrationNotes, values: NotedValues) -> Iterator[None]:
+def record_integrator_calls(notes: IntegrationNotes, values: NotedValues) -> Iterator[None]:
     """Watch SciPy's integrators in this context."""
     import scipy.integrate as si
 

@@ -51,14 +51,14 @@ class NotedMechanics:
             self.on_completion(made)
 
 
-def label_of(noted: NotedMechanics, made: Any) -> str:
+def make_object_label(noted: NotedMechanics, made: Any) -> str:
     """Return a label for an object without a variable: ``KanesMethod[2]`` for the second one."""
     same = [each for each in noted.objects if type(each) is type(made)]
     return f"{type(made).__name__}[{next(i for i, each in enumerate(same, 1) if each is made)}]"
 
 
 @contextmanager
-def note_mechanics(noted: NotedMechanics, *, defer: bool) -> Iterator[None]:
+def record_created_mechanics(noted: NotedMechanics, *, defer: bool) -> Iterator[None]:
     """Note the mechanics that are made in this context.
 
     Args:

@@ -10,7 +10,7 @@ from mb2fmu import Model, model
 from mb2fmu.mechanics import mechanism
 from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.validation import make_reference
-from mb2fmu.validation.reference.conditioning_digits import FEW_DIGITS, compute_known_digits
+from mb2fmu.validation.reference.derivative_conditioning import FEW_DIGITS, compute_known_digits
 
 
 def _between_springs(stiffness: float):

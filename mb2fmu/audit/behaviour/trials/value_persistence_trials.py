@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value, list_inputs, list_settable_variables
-from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
-from mb2fmu.audit.behaviour.fixture.short_runs import run_interface_type
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.behaviour.trials.array_size_trials import list_size_parameters
@@ -64,11 +64,11 @@ def try_inputs_kept(fixture: TrialFixture) -> Iterator[RuleViolation]:
     input_values = {
         candidate: value
         for candidate in list_inputs(fixture)
-        if (value := choose_other_value(fixture, candidate, "kept", RELATIVE_DISTANCE)) is not None
+        if (value := choose_changed_value(fixture, candidate, "kept", RELATIVE_DISTANCE)) is not None
     }
     if not input_values:
         return
-    run = ShortRun()
+    run = TrialRun()
     with (
         fixture.open_instance() as instance,
         suppress(RefusedCallError, SkippedTrialError),
@@ -94,7 +94,7 @@ def try_values_after_configuration(fixture: TrialFixture) -> Iterator[RuleViolat
     values = {
         candidate: value
         for candidate in candidates
-        if (value := choose_other_value(fixture, candidate, "configured", RELATIVE_DISTANCE)) is not None
+        if (value := choose_changed_value(fixture, candidate, "configured", RELATIVE_DISTANCE)) is not None
     }
     try:
         without_configuration, with_configuration = (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.fmu.runner.event_localization import EventLocator
+from mb2fmu.fmu.runner.co_simulation_event_search import EventLocator
 from mb2fmu.fmu.runner.fmpy_instances import (
     FMI_STATUS_NAMES,
     INSTANCE_CLASSES,

@@ -22,8 +22,8 @@ from mb2fmu.model import Model, ModelDefinition, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
-from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun, LawsOfMotionCheck
-from mb2fmu.validation.source_checks.random_points import RandomPointGenerator
+from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun, LawsOfMotionCheck
+from mb2fmu.validation.source_checks.random_admissible_points import RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics
 from mb2fmu.validation.source_checks.source_objects import extract_source_objects, keep_mechanics_untouched

@@ -32,7 +32,7 @@ def system(*links: tuple[str, str], **options: object) -> CoupledSystem:
 def told(given: CoupledSystem, components: list[FmuComponent]) -> str:
     with pytest.raises(CouplingError) as error:
         wire_system(given, components)
-    assert all(fault.where.startswith("test_wiring.py:") for fault in error.value.faults)
+    assert all(fault.where.startswith("test_system_wiring.py:") for fault in error.value.faults)
     return str(error.value)
 
 

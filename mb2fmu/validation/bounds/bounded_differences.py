@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(slots=True)
-class ErrorTable:
+class BoundedDifferences:
     """Collect differences and bounds of one family of calls; keep the worst ratio."""
 
     value: float = 0.0

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from mb2fmu.fmu.package.fmu_pictures import make_fmu_pictures
+from mb2fmu.fmu.package.fmu_icons import make_fmu_pictures
 
 SVG = '<svg viewBox="0 0 200 100"><rect width="200" height="100" fill="red"/><text x="9" y="50">θ</text></svg>'
 

@@ -27,7 +27,7 @@ DOUBLE_DIGITS = -math.log10(2.0**-53)
 
 
 @dataclass(frozen=True, slots=True)
-class KnownDigits:
+class LeastKnownDigits:
     """The smallest number of known digits of any derivative along the motion.
 
     Attributes:
@@ -57,7 +57,7 @@ def count_known_digits(magnification: float) -> float:
     return round(min(DOUBLE_DIGITS, max(0.0, DOUBLE_DIGITS - math.log10(max(magnification, 1.0)))), 1)
 
 
-def compute_known_digits(reference: ReferenceRun) -> KnownDigits | None:
+def compute_known_digits(reference: ReferenceRun) -> LeastKnownDigits | None:
     """Return the known digits of the reference's worst derivative, at a dozen points; None without any."""
     numeric, run = reference.numeric, reference.experiment
     rows = np.unique(np.linspace(0, len(reference.states) - 2, _SAMPLED_POINTS).astype(np.int64)).tolist()
@@ -87,4 +87,4 @@ def compute_known_digits(reference: ReferenceRun) -> KnownDigits | None:
     row, column = np.unravel_index(int(np.argmax(kappa)), kappa.shape)
     known = count_known_digits(float(kappa[row, column]))
     name = reference.variables[reference.state_columns[column]].name
-    return KnownDigits(name, found[row][0], known)
+    return LeastKnownDigits(name, found[row][0], known)

@@ -8,18 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
-    choose_other_value,
+    choose_changed_value,
     choose_parameters_and_starts,
     list_inputs,
     list_settable_variables,
     run_with_excitation,
 )
-from mb2fmu.audit.behaviour.fixture.shared_results import ShortRun
-from mb2fmu.audit.behaviour.fixture.short_runs import (
-    record_ordinary_run,
-    run_co_simulation,
-    run_interface_type,
-)
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     SimulationEndedError,
     TrialFixture,
@@ -28,6 +23,11 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     have_same_bits,
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
+    record_ordinary_run,
+    run_co_simulation,
+    run_interface_type,
+)
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
@@ -103,7 +103,7 @@ def try_setting_and_reading(fixture: TrialFixture) -> Iterator[RuleViolation]:
     with fixture.open_instance() as instance:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
         for variable in variables:
-            value = choose_other_value(fixture, variable, "set", 0.1)
+            value = choose_changed_value(fixture, variable, "set", 0.1)
             if value is None:
                 continue
             status = instance.try_set(variable, value)
@@ -165,7 +165,7 @@ def try_setting_before_initialization(fixture: TrialFixture) -> Iterator[RuleVio
     input_values = {
         item: value
         for item in list_inputs(fixture)
-        if (value := choose_other_value(fixture, item, "set", 0.1)) is not None
+        if (value := choose_changed_value(fixture, item, "set", 0.1)) is not None
     }
     values = {**choose_parameters_and_starts(fixture, 1), **input_values}
     if not values:
@@ -235,7 +235,7 @@ def try_values_during_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 
 def _check_run_values(
-    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: ShortRun
+    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: TrialRun
 ) -> Iterator[RuleViolation]:
     """Yield values that contradict a variable's description."""
     for position, variable in enumerate(variables):
@@ -264,7 +264,7 @@ def _check_run_values(
 
 
 def _find_changed_constants(
-    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: ShortRun
+    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: TrialRun
 ) -> Iterator[RuleViolation]:
     """Yield constants and parameters that a run has changed."""
     for position, variable in enumerate(variables):
@@ -337,7 +337,7 @@ def _check_items(
         yield RuleViolation("value.items", f"is {unknown_item}, which is no item of its enumeration", place)
 
 
-def _check_discrete_values(fixture: TrialFixture, run: ShortRun) -> Iterator[RuleViolation]:
+def _check_discrete_values(fixture: TrialFixture, run: TrialRun) -> Iterator[RuleViolation]:
     """Yield discrete variables that change between two events."""
     for position, variable in enumerate(fixture.variables_to_try):
         column = [row[position] for row in run.values]

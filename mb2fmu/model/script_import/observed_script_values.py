@@ -74,8 +74,8 @@ class NotedValues:
 
     def note(self, symbol: Any, value: Any, origin: Origin) -> None:
         """Note one pair, if it is a symbol and a number or expression."""
-        number = as_number(value)
-        if is_quantity(symbol) and number is not None and number != symbol:
+        number = read_number_or_expression(value)
+        if is_symbolic_quantity(symbol) and number is not None and number != symbol:
             self.found.append(NotedValue(symbol, number, origin))
 
     def note_mapping(self, mapping: Any, origin: Origin) -> None:
@@ -90,7 +90,7 @@ class NotedValues:
 
     def note_structure(self, symbols: Any, values: Any, origin: Origin) -> None:
         """Note numbers by the place of their symbols, at any depth."""
-        if is_quantity(symbols):
+        if is_symbolic_quantity(symbols):
             self.note(symbols, values, origin)
         elif isinstance(symbols, _SEQUENCES) and isinstance(values, _SEQUENCES):
             symbols, values = list(_flat(symbols)), list(_flat(values))
@@ -144,9 +144,9 @@ class NotedValues:
                 and 0 < (value.size if isinstance(value, np.ndarray) else len(value)) < 1000
             ):
                 flat = list(_flat(value))
-                if all(is_quantity(each) for each in flat):
+                if all(is_symbolic_quantity(each) for each in flat):
                     symbols[name] = flat
-                elif all(isinstance(as_number(each), float) for each in flat):
+                elif all(isinstance(read_number_or_expression(each), float) for each in flat):
                     numbers[name] = flat
         for name, listed in symbols.items():
             fitting = [other for other, values in numbers.items() if len(values) == len(listed)]
@@ -158,12 +158,12 @@ class NotedValues:
                     self.note(symbol, value, "pair of sequences")
 
 
-def is_quantity(item: object) -> bool:
+def is_symbolic_quantity(item: object) -> bool:
     """Return whether an item is a symbol, a function of time, or a derivative of one."""
     return isinstance(item, sm.Symbol | AppliedUndef | sm.Derivative)
 
 
-def as_number(value: Any) -> float | sm.Expr | None:
+def read_number_or_expression(value: Any) -> float | sm.Expr | None:
     """Return a number as a float, an expression as it is; None for everything else."""
     if isinstance(value, bool | str | bytes | complex) or value is None:
         return None
@@ -319,6 +319,6 @@ def make_noting_zip(notes: NotedValues) -> Callable[..., Iterable[Any]]:
     return noting_zip
 
 
-def module_namespace(variables: Mapping[str, Any]) -> dict[str, Any]:
+def list_module_variables(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return a module's variables without what Python put there."""
     return {name: value for name, value in variables.items() if not (name.startswith("__") and name.endswith("__"))}
