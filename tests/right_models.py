@@ -286,3 +286,45 @@ def force_as_a_plain_symbol() -> Model:
     model.output("power", F * v, "W")
     model.experiment(stop=1.0)
     return model
+
+
+@right
+def oscillator_at_rest_within_a_step() -> Model:
+    """Its spring gives 5 kJ to its damper within a hundredth of the first step, at whose ends nothing has any power."""
+    (x, v), (m, k, c) = me.dynamicsymbols("x v"), sm.symbols("m k c")
+    N, O = _ground()
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    loads = [(P, (-k * x - c * v) * N.x)]
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("b", P, m)], forcelist=loads)
+    model = Model("StiffMass", kane)
+    for s, value, unit in ((m, 1.0, "kg"), (k, 1e8, "N/m"), (c, 2e4, "N.s/m")):
+        model.parameter(s, value, unit, min=1e-3)
+    model.coordinate(x, 0.01, "m")
+    model.speed(v, 0.0, "m/s")
+    model.experiment(stop=0.5)
+    return model
+
+
+@right
+def two_latches_that_hold_one_motion() -> Model:
+    """Each bears its part of one force; one opens before the other."""
+    t, (x, y, v, w) = me.dynamicsymbols._t, me.dynamicsymbols("x y v w")
+    m, k = sm.symbols("m k")
+    N, O = _ground()
+    P, Q = O.locatenew("P", x * N.x), O.locatenew("Q", y * N.x)
+    P.set_vel(N, v * N.x)
+    Q.set_vel(N, w * N.x)
+    loads = [(P, (5 * m * sm.sin(3 * t) - k * (x - y)) * N.x), (Q, (k * (x - y) - 20 * y) * N.x)]
+    bodies = [me.Particle("p", P, m), me.Particle("q", Q, 2 * m)]
+    kane = me.KanesMethod(N, [x, y], [v, w], [x.diff() - v, y.diff() - w], bodies=bodies, forcelist=loads)
+    model = Model("TwoLatches", kane)
+    model.parameter(m, 1.3, "kg", min=0.1)
+    model.parameter(k, 40.0, "N/m")
+    for q, u, start in ((x, v, 0.0), (y, w, 0.1)):
+        model.coordinate(q, start, "m")
+        model.speed(u, 0.0, "m/s")
+    model.add(Latch("one", [x - y], close=t >= 0.2, open=t >= 0.8, within=None))
+    model.add(Latch("two", [2 * x - 2 * y], close=t >= 0.2, open=t >= 0.6, within=None))
+    model.experiment(stop=1.0)
+    return model

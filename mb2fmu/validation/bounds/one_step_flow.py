@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 _FLOW_TOLERANCE = 1e-11
+_EVEN_PARTS, _HALVINGS = 16, 30  # of a step, for the energy exchanged within it
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,24 @@ class OneStepFlow:
         return OneStepFlowEnd(
             y[:-1], float(y[-1]), tuple(event for event in event_log.events if event.time <= end), modes
         )
+
+    def compute_exchanged_energy(self, step: CommunicationStep, x: Floats) -> float:
+        """Return ∫|P| dt over a step in J, P the power of all loads: what goes to and fro within it, too.
+
+        The sum of |ΔW| between instants that crowd at the step's beginning, where inputs jump and fast motions die out.
+        """
+        run = self._reference.experiment
+        begin, end = run.time[step.k : step.k + 2].tolist()
+        fractions = np.unique([0.0, *np.linspace(0.0, 1.0, _EVEN_PARTS + 1), *2.0 ** -np.arange(_HALVINGS)])
+        time = begin + (end - begin) * fractions
+        inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
+        integration = IntegrationProblem(self._numeric, time, inputs, self._prepared, stiff=run.stiff)
+        modes, x = self._apply_input_jumps(step, x)
+        with self._begin_flow(modes, 0.0):
+            flow = integration.integrate_trajectory(
+                np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, event_log=IntegrationEventLog()
+            )
+        return float(np.sum(np.abs(np.diff(flow[:, -1]))))
 
     def _apply_input_jumps(self, step: CommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
         """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""

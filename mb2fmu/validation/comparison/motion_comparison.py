@@ -86,6 +86,7 @@ Floats = npt.NDArray[np.float64]
 
 MIN_JUDGED_POINTS = 10
 _GROWTH_SAMPLES = 10
+_ENERGY_STEPS = 20  # communication steps whose exchange of energy is integrated, where a balance is beyond its bound
 _HELD_EFFORT_SAMPLES = 8  # points of a motion at which held efforts are looked at
 _SMALL_ROUND_OFF = 1e-3  # of what a variable moves by
 CONTRADICTED_MARGIN = 1e-6
@@ -365,7 +366,7 @@ def compare_invariants(
     step_ends = [flow.compute_step_end(step, x) for step, x in zip(steps, states[:-1], strict=True)]
     results = [*_judge_one_step_errors(reference, flow, states, (steps, step_ends), simulation.kind)]
     if any(balance.name == "energy" for balance in reference.balances):
-        results.append(_judge_energy_balance(reference, states, np.array([step_end.work for step_end in step_ends])))
+        results.append(_judge_energy_balance(reference, flow, states, (steps, step_ends)))
     if integrals:
         results += _judge_first_integrals(reference, integrals, values)
     return (
@@ -449,8 +450,17 @@ def _compute_step_error_growth(
     return np.asarray(growth)
 
 
-def _judge_energy_balance(reference: ReferenceRun, states: Floats, work: Floats) -> InvariantResult:
-    """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged."""
+def _judge_energy_balance(
+    reference: ReferenceRun,
+    flow: OneStepFlow,
+    states: Floats,
+    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[StepEnd]],
+) -> InvariantResult:
+    """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged.
+
+    Powers at communication points miss what is exchanged between them (a stiff spring and its damper come to rest
+    within a step): where the balance is beyond its bound, the steps that contribute most are looked into.
+    """
     run, numeric = reference.experiment, reference.numeric
     prepared = numeric.prepare(run.parameters)
     kinetic, power = [], []
@@ -460,12 +470,16 @@ def _judge_energy_balance(reference: ReferenceRun, states: Floats, work: Floats)
         kinetic.append(motion.kinetic)
         power.append(abs(motion.power))
     T, P = np.array(kinetic), np.array(power)
-    exchanged_energy = np.concatenate([[0.0], np.cumsum((P[1:] + P[:-1]) / 2 * np.diff(run.time))])
-    scale = reference.work_scale
+    steps, work = steps_and_ends[0], np.array([step_end.work for step_end in steps_and_ends[1]])
     imbalance = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
-    bound = ERROR_BOUND_FACTOR * run.tolerance * (scale + exchanged_energy) + ROUND_OFF_ALLOWANCE * (
-        scale + exchanged_energy
-    ) * np.sqrt(len(T))
+    part = ERROR_BOUND_FACTOR * run.tolerance + ROUND_OFF_ALLOWANCE * np.sqrt(len(T))
+    exchanged_by_step = (P[1:] + P[:-1]) / 2 * np.diff(run.time)
+    bound = part * (reference.work_scale + np.concatenate([[0.0], np.cumsum(exchanged_by_step)]))
+    if np.any(imbalance > bound):
+        contributions = np.abs(np.diff(T) - work)
+        for k in np.argsort(contributions)[: -_ENERGY_STEPS - 1 : -1].tolist():
+            exchanged_by_step[k] = max(exchanged_by_step[k], flow.compute_exchanged_energy(steps[k], states[k]))
+        bound = part * (reference.work_scale + np.concatenate([[0.0], np.cumsum(exchanged_by_step)]))
     return form_invariant_result(run.time, "energy balance", "|T − T(0) − W|", "J", imbalance, bound)
 
 
