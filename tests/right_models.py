@@ -328,3 +328,38 @@ def two_latches_that_hold_one_motion() -> Model:
     model.add(Latch("two", [2 * x - 2 * y], close=t >= 0.2, open=t >= 0.6, within=None))
     model.experiment(stop=1.0)
     return model
+
+
+@right
+def mass_that_rests_by_default() -> Model:
+    """Nothing moves and nothing has a size, until the perturbed experiment starts elsewhere."""
+    x, v = me.dynamicsymbols("x v")
+    N, O = _ground()
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("b", P, 1)], forcelist=[(P, -40 * x * N.x)])
+    model = Model("Resting", kane)
+    model.coordinate(x, 0.0, "m")
+    model.speed(v, 0.0, "m/s")
+    model.experiment(stop=1.0)
+    return model
+
+
+@right
+def light_mass_that_trembles_on_a_heavy_one() -> Model:
+    """Its acceleration swings several times in a step: a slope over steps is not its derivative."""
+    (x, y, v, w), k = me.dynamicsymbols("x y v w"), sm.Symbol("k")
+    N, O = _ground()
+    P, Q = O.locatenew("P", x * N.x), O.locatenew("Q", y * N.x)
+    P.set_vel(N, v * N.x)
+    Q.set_vel(N, w * N.x)
+    bodies = [me.Particle("p", P, 1000), me.Particle("q", Q, 1e-6)]
+    loads = [(P, (-1e4 * x - k * (x - y)) * N.x), (Q, k * (x - y) * N.x)]
+    kane = me.KanesMethod(N, [x, y], [v, w], [x.diff() - v, y.diff() - w], bodies=bodies, forcelist=loads)
+    model = Model("TwoScales", kane)
+    model.parameter(k, 10.0, "N/m")
+    for q, u in ((x, v), (y, w)):
+        model.coordinate(q, 0.1, "m")
+        model.speed(u, 0.0, "m/s")
+    model.experiment(stop=0.2, step=0.005, tolerance=1e-9)
+    return model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import unicodedata
 
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 
@@ -26,10 +27,36 @@ def is_model_name(name: object) -> bool:
 
 def suggest_identifier(name: object, otherwise: str) -> str:
     """Return a legal identifier similar to ``name``; ``otherwise`` if no character is left."""
-    kept = re.sub(r"\W+", "_", str(name), flags=re.ASCII).strip("_")
+    kept = re.sub(r"\W+", "_", spell_letters(str(name)), flags=re.ASCII).strip("_")
     if not kept:
         return otherwise
     return f"_{kept}" if kept[0].isdigit() or keyword.iskeyword(kept) else kept
+
+
+_COMBINING_DOTS = {"\u0307": "_dot", "\u0308": "_ddot"}
+
+
+def spell_letters(name: str) -> str:
+    """Return a name in ASCII where its letters have one: ``θ₁`` → ``theta1``, ``größe`` → ``grosse``."""
+    if name.isascii():
+        return name
+    return "".join(map(_spell_letter, unicodedata.normalize("NFKC", name)))
+
+
+def _spell_letter(letter: str) -> str:
+    """Return one letter in ASCII: Greek ones by their names, others without their marks; itself if it has none."""
+    word = re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?([A-Z]+)( WITH .*)?", unicodedata.name(letter, ""))
+    if word is not None:
+        spelled = word[2].lower().replace("lamda", "lambda")
+        return spelled if word[1] == "SMALL" else spelled.capitalize()
+    if letter in _COMBINING_DOTS:
+        return _COMBINING_DOTS[letter]
+    parts = unicodedata.normalize("NFKD", letter.replace("ß", "ss"))
+    bare = "".join(each for each in parts if not unicodedata.combining(each))
+    if not bare.isascii():
+        return letter
+    is_umlaut = parts[1:] == "\u0308" and bare.lower() in {"a", "e", "i", "o", "u", "y"}
+    return bare if is_umlaut else bare + "".join(_COMBINING_DOTS.get(each, "") for each in parts)
 
 
 _DOT_SUFFIXES = {"dot": "_dot", "ddot": "_ddot", "dddot": "_dddot"}
@@ -37,9 +64,13 @@ _LATEX_COMMAND_PATTERN = re.compile(r"\\([A-Za-z]+)")
 
 
 def strip_latex(name: str) -> str:
-    r"""Return a symbol's name without LaTeX: ``\dot{\theta}_{1}`` → ``theta_1_dot``; legal names stay unchanged."""
+    r"""Return a symbol's name without LaTeX and Greek letters: ``\dot{\theta}_{1}`` and ``θ̇_1`` → ``theta_1_dot``.
+
+    Legal names stay unchanged.
+    """
     if is_variable_name(name):
         return name
+    name = spell_letters(name)
     ending = "".join(_DOT_SUFFIXES.get(command, "") for command in _LATEX_COMMAND_PATTERN.findall(name))
     bare = _LATEX_COMMAND_PATTERN.sub(
         lambda match: "" if match[1] in {*_DOT_SUFFIXES, *_LATEX_STYLE_COMMANDS} else match[1], name

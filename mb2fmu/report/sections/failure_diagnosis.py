@@ -183,8 +183,10 @@ def _cause_unjudged(result: ValidationResult) -> str:
     lacking = list(dict.fromkeys(item.name for item in items if item.verdict == "unjudged"))
     if not lacking:
         return ""
-    return f"the motion cannot be predicted long enough to judge {_names(lacking)}; a shorter experiment or a less \
-sensitive start can be judged."
+    is_for_tolerance = any("for this tolerance" in item.reason for item in items if item.verdict == "unjudged")
+    remedy = "a smaller tolerance in model.experiment(tolerance=...), " if is_for_tolerance else ""
+    return f"the motion cannot be predicted long enough to judge {_names(lacking)}; {remedy}a shorter experiment or a \
+less sensitive start can be judged."
 
 
 def _cause_event(result: ValidationResult) -> str:

@@ -99,7 +99,7 @@ class FirstIntegralsAlongRun:
         values, sizes = self.evaluate_integrals(reference.trajectory.values)
         self._size = np.max(sizes, axis=0)
         changes = np.abs(np.diff(values, axis=0))
-        self.is_judged = changes <= (_CONSERVED_FRACTION if hybrid else np.inf) * self._size
+        self.is_judged = changes <= _CONSERVED_FRACTION * self._size if hybrid else np.isfinite(changes)
         for k in {
             *(event.step for event in reference.events),
             *points_near_events,

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
-from mb2fmu.model.variable_naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
+from mb2fmu.model.variable_naming import (
+    is_model_name,
+    is_variable_name,
+    output_variable_names,
+    strip_latex,
+    suggest_identifier,
+)
 
 identifiers = st.from_regex(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,5}", re.ASCII), fullmatch=True)
 indices = st.lists(st.integers(0, 99), max_size=2).map(lambda i: f"[{','.join(map(str, i))}]" if i else "")
@@ -30,6 +36,17 @@ def test_suggested_names_are_legal(text):
     name = suggest_identifier(text, "x")
     assert is_variable_name(name)
     assert is_model_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"),
+    [("θ", "theta"), ("ω_1", "omega_1"), ("φ₂", "phi2"), ("ϕ", "phi"), ("Δx", "Deltax"), ("λ", "lambda"), ("µ", "mu"),
+     ("θ̇", "theta_dot"), ("ẋ", "x_dot"), ("ẍ_2", "x_ddot_2"), ("größe", "grosse"), ("x'", "x_prime"), ("x", "x")]
+)  # fmt: skip
+def test_letters_of_symbols_are_spelled(name, spelled):
+    """Seen: a script with Greek symbols was refused, and every name it was offered was x."""
+    assert strip_latex(name) == spelled
+    assert suggest_identifier("größe θ", "x") == "grosse_theta"
 
 
 @given(identifiers)

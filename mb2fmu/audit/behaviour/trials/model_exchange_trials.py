@@ -401,6 +401,9 @@ def try_completing_step(fixture: TrialFixture) -> Iterator[RuleViolation]:
             )
 
 
+_SMALLEST_SPACING = 0.02  # of a communication step
+
+
 @register_trial("differentiating along a motion", "derivative.slope")
 def try_declared_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that every variable declared as a derivative is the slope of its variable."""
@@ -469,13 +472,13 @@ def _check_slopes(
 def _choose_spacings(fixture: TrialFixture) -> tuple[float, ...]:
     """Return distances of points; a derivative counts as wrong only if it is so for all of them.
 
-    Small ones, where steps can be small: events are seldom between the points then. Whole steps: FMUs of fixed
-    internal steps rest within them.
+    Small ones, where steps can be small: events are seldom between the points then, and what swings several times in a
+    step is seen to do so. Whole steps: FMUs of fixed internal steps rest within them.
     """
     if fixture.interface == "ModelExchange":
-        return (0.02 * fixture.step,)
+        return (_SMALLEST_SPACING * fixture.step,)
     any_step_size = fixture.flag("canHandleVariableCommunicationStepSize")
-    return (fixture.step, 0.1 * fixture.step) if any_step_size else (fixture.step,)
+    return tuple(part * fixture.step for part in ((1.0, 0.1, _SMALLEST_SPACING) if any_step_size else (1.0,)))
 
 
 def _record_motion(
