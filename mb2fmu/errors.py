@@ -35,9 +35,13 @@ class Mb2FmuError(Exception):
     Args:
         headline: One sentence that says what could not be done.
         faults: Every fault found, in the order found.
+
+    Attributes:
+        is_explained: The faults say by numbers what happened: nothing is added that is only likely.
     """
 
     exit_code = 2
+    is_explained = False
 
     def __init__(self, headline: str, faults: Iterable[Fault] = ()) -> None:
         self.headline = headline

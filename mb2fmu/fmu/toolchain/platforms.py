@@ -94,7 +94,7 @@ def host_platform() -> Platform:
     if not found or sys.maxsize < 2**32:
         bits = 64 if sys.maxsize > 2**32 else 32
         raise PlatformError(
-            "no unit can be built for this machine:",
+            "no FMU can be built for this machine:",
             [
                 Fault(
                     f"{platform.machine()} ({bits} bit) with {sys.platform} is not among {_list_platform_names()}",

@@ -250,9 +250,10 @@ class _EventStepLoop:
             failure = solver.step()
             if failure:
                 self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
-                raise make_standstill_error(solver.t, failure.rstrip("."))
+                raise make_standstill_error(solver.t, failure.rstrip("."), np.vstack([y, solver.y]))
             if self._evaluations_spent + solver.nfev > self._budget:
-                raise make_standstill_error(solver.t, f"{self._budget} evaluations are spent")
+                reason = f"{self._budget} evaluations are spent"
+                raise make_standstill_error(solver.t, reason, np.vstack([y, solver.y]))
             event_time = self._find_crossing(solver, r)
             if event_time is not None:
                 self._evaluations_spent += solver.nfev
@@ -302,7 +303,7 @@ class _EventStepLoop:
             failure = solver.step()
             if failure:
                 self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
-                raise make_standstill_error(solver.t, failure.rstrip("."))
+                raise make_standstill_error(solver.t, failure.rstrip("."), np.vstack([y, solver.y]))
         self._evaluations_spent += solver.nfev
 
         def look_back() -> list[Floats]:

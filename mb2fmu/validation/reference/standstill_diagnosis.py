@@ -8,13 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.reference.smooth_integration import SlopeFunction, StandstillError
+from mb2fmu.validation.reference.smooth_integration import (
+    SlopeFunction,
+    StandstillError,
+    return_nan_outside_domain,
+)
 
 Floats = npt.NDArray[np.float64]
 
 _RUNAWAY_RATIO = 30.0
 """Times its largest magnitude in the first half of the motion, at which a state runs away."""
 _SHOWN_STATES = 3
+_MAX_SHOWN_POINT = 4
+_PROBED_PARTS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
+"""Of a state's size, or of 1 where it is smaller, by which the point to look at lies further on."""
 
 
 def diagnose_standstill(error: StandstillError, slope: SlopeFunction, names: Sequence[str]) -> ValidationError:
@@ -26,15 +33,26 @@ def diagnose_standstill(error: StandstillError, slope: SlopeFunction, names: Seq
         names: Of the states, which are in SI units.
 
     Returns:
-        ``error`` itself where nothing was reached, or x' has no value: then its own remedy holds.
+        ``error`` itself where nothing was reached: then its own remedy holds.
     """
     reached = error.reached
-    if reached is None or len(reached) < 2:
+    if reached is None or not len(reached):
         return error
+    f = return_nan_outside_domain(slope)
     with np.errstate(all="ignore"):
-        derivatives = np.asarray(slope(error.time, reached[-1]))[: len(names)]
-    if not np.all(np.isfinite(derivatives)):
+        derivatives = f(error.time, reached[-1])
+        beyond = _find_point_without_value(f, error.time, reached[-1], derivatives)
+    if beyond is not None:
+        where = ", ".join(
+            f"{name} = {value:.6g}" for name, value in zip(names[:_MAX_SHOWN_POINT], beyond, strict=False)
+        )
+        more = f" and {len(names) - _MAX_SHOWN_POINT} more states" if len(names) > _MAX_SHOWN_POINT else ""
+        what = f"x' has no value at {where}{more}"
+        remedy = "look for a root or logarithm of a negative number, or a division by zero, there; or stop earlier"
+        return _form_explained_error(f"at t = {error.time:.6g} s {error.reason}; {what}", remedy)
+    if len(reached) < 2:
         return error
+    derivatives = derivatives[: len(names)]
     sizes = np.abs(reached[:, : len(names)])
     early, now = np.max(sizes[: max(len(sizes) // 2, 1)], axis=0), np.max(sizes[len(sizes) // 2 :], axis=0)
     ratios = np.divide(now, early, out=np.zeros(len(now)), where=early > 0.0)
@@ -48,6 +66,23 @@ def diagnose_standstill(error: StandstillError, slope: SlopeFunction, names: Seq
         what = f"x' has values there, and no state grows: {names[fastest]} changes fastest, "
         what += f"by {derivatives[fastest]:.3g} per second"
         remedy = "stiff=True if the model is stiff; near a singular position start elsewhere, or stop earlier"
-    return ValidationError(
-        "the reference cannot be integrated:", [Fault(f"at t = {error.time:.6g} s {error.reason}; {what}", "", remedy)]
-    )
+    return _form_explained_error(f"at t = {error.time:.6g} s {error.reason}; {what}", remedy)
+
+
+def _find_point_without_value(f: SlopeFunction, t: float, y: Floats, derivatives: Floats) -> Floats | None:
+    """Return y where x' has no value: there, or a little further on; None if it has values."""
+    if not np.all(np.isfinite(derivatives)):
+        return y
+    rate = float(np.max(np.abs(derivatives) / np.maximum(np.abs(y), 1.0), initial=0.0))
+    for part in _PROBED_PARTS if rate > 0.0 else ():
+        ahead = y + part / rate * derivatives
+        if not np.all(np.isfinite(f(t + part / rate, ahead))):
+            return ahead
+    return None
+
+
+def _form_explained_error(what: str, remedy: str) -> ValidationError:
+    """Return the error of an integration whose end the numbers explain."""
+    error = ValidationError("the reference cannot be integrated:", [Fault(what, "", remedy)])
+    error.is_explained = True
+    return error

@@ -52,7 +52,7 @@ def has_events(m: Mechanism) -> bool:
 
 @contextmanager
 def report_discontinuities(m: Mechanism) -> Iterator[None]:
-    """Add a note on discontinuous forces to errors raised inside: no integrator step can cross them.
+    """Add a note on discontinuous forces to errors raised inside whose cause is not known: no step can cross them.
 
     Raises:
         Mb2FmuError: The same class, with one more fault.
@@ -60,7 +60,7 @@ def report_discontinuities(m: Mechanism) -> Iterator[None]:
     try:
         yield
     except Mb2FmuError as error:
-        jumps = find_jumping_terms(m)
+        jumps = {} if error.is_explained else find_jumping_terms(m)
         if not jumps:
             raise
         jump_list = "; ".join(f"{name}: {term}" for name, term in jumps.items())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -35,10 +37,18 @@ def test_stiff_equations_are_not_said_to_have_no_value():
     assert "stiff=True if the model is stiff" in str(found)
 
 
-def test_the_old_remedy_holds_where_there_is_no_value():
+def test_where_there_is_no_value_is_said():
+    """At the point, or a little further on: then no other cause is guessed."""
     error = make_standstill_error(0.5, "the step size vanishes", np.ones((3, 2)))
-    assert diagnose_standstill(error, lambda *_: np.array([1.0, np.nan]), ["angle", "speed"]) is error
-    assert "x' has no value there" in str(error)
+    found = diagnose_standstill(error, lambda *_: np.array([1.0, np.nan]), ["angle", "speed"])
+    assert "x' has no value at angle = 1, speed = 1" in str(found)
+    assert "stiff" not in str(found)
+    _, found = standstill(lambda _, y: np.array([y[1], math.sqrt(1.0 - y[0])]), [0.0, 1.0], 20_000)
+    assert "x' has no value at angle = 1," in str(found)
+    assert found.is_explained
+
+
+def test_nothing_is_added_where_nothing_is_known():
     unknown = make_standstill_error(0.5, "the step size vanishes")
     assert isinstance(unknown, ValidationError)
     assert diagnose_standstill(unknown, lambda _, y: y, ["angle"]) is unknown
