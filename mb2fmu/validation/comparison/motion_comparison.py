@@ -454,7 +454,7 @@ def _judge_energy_balance(
     reference: ReferenceRun,
     flow: OneStepFlow,
     states: Floats,
-    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[StepEnd]],
+    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[OneStepFlowEnd]],
 ) -> InvariantResult:
     """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged.
 
