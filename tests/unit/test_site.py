@@ -48,6 +48,19 @@ def test_every_model_is_in_the_gallery(tmp_path):
 
 
 @pytest.mark.slow
+def test_programs_that_read_find_every_page(site):
+    """Each page that somebody wrote is in both files, in ``llms.txt`` with an address that exists and a sentence."""
+    index, full = ((site / name).read_text(encoding="utf-8") for name in ("llms.txt", "llms-full.txt"))
+    written = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
+    written = [path for path in written if path.parts[0] in {"tutorials", "how_to", "reference", "explanation"}]
+    listed = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): \S+ \S+", index, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(path.with_suffix(".html").as_posix() for path in written)
+    assert all((site / address).is_file() for address in listed)
+    for path in written:
+        assert f"<!-- {path.as_posix()} -->" in full
+
+
+@pytest.mark.slow
 def test_models_are_in_the_gallery(site):
     assert_shown(site, sorted(BY_DAY))
     assert f'src="{ANIMATED}_animation.html"' in (site / "gallery" / f"{ANIMATED}.html").read_text()
