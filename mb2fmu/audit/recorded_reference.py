@@ -8,6 +8,7 @@ https://github.com/modelica/fmi-cross-check, FMI-CROSS-CHECK-RULES.md.
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -70,36 +71,43 @@ class RecordedReference:
 
 
 @dataclass(slots=True)
-class _RecordedFilesReader:
+class RecordedFilesReader:
     """Reads all files and collects their faults."""
 
     faults: list[Fault] = field(default_factory=list)
 
     def add_fault(self, message: str, place: str, remedy: str = "") -> None:
+        """Note a fault and its place."""
         self.faults.append(Fault(message, place, remedy))
 
     def read_table(self, path: Path) -> RecordedTable | None:
         """Return a table with a column of time; None if it is none."""
+        try:
+            return self.parse_table(path.name, path.read_bytes())
+        except OSError as error:
+            self.add_fault(f"cannot be read: {error}", path.name)
+            return None
+
+    def parse_table(self, name: str, content: bytes) -> RecordedTable | None:
+        """Return the table in a file of that name; None if it is none."""
         fault_count = len(self.faults)
         try:
-            with path.open(newline="", encoding="utf-8-sig") as file:
-                lines = [line for line in csv.reader(file) if line]
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            self.add_fault(f"cannot be read: {error}", path.name)
+            lines = [line for line in csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")) if line]
+        except (UnicodeDecodeError, csv.Error) as error:
+            self.add_fault(f"cannot be read: {error}", name)
             return None
         head = [name.strip() for name in lines[0]] if lines else []
         if not head or head[0].lower() != "time" or len(head) < 2:
-            self.add_fault("the first column is not time, or is alone", path.name, 'begin it with "time",name,…')
+            self.add_fault("the first column is not time, or is alone", name, 'begin it with "time",name,…')
             return None
         duplicates = sorted({name for name in head if head.count(name) > 1})
         if duplicates:
-            self.add_fault(f"columns occur twice: {', '.join(duplicates)}", path.name, "leave one of each")
+            self.add_fault(f"columns occur twice: {', '.join(duplicates)}", name, "leave one of each")
         if len(lines) > MAX_ROWS:
-            self.add_fault(f"has more than {MAX_ROWS} rows", path.name, "thin it out")
+            self.add_fault(f"has more than {MAX_ROWS} rows", name, "thin it out")
             return None
         rows = [
-            self.read_row(line, len(head), f"{path.name}, row {row_number}")
-            for row_number, line in enumerate(lines[1:], 2)
+            self.read_row(line, len(head), f"{name}, row {row_number}") for row_number, line in enumerate(lines[1:], 2)
         ]
         if len(self.faults) > fault_count:
             return None
@@ -109,7 +117,7 @@ class _RecordedFilesReader:
         )
         if len(rows) < 2 or falling_row is not None:
             message = "has fewer than two rows" if falling_row is None else f"time falls at row {falling_row + 2}"
-            self.add_fault(message, path.name, "give rows in the order of time")
+            self.add_fault(message, name, "give rows in the order of time")
             return None
         return RecordedTable(head[1:], times, [row[1:] for row in rows])
 
@@ -159,7 +167,7 @@ def read_recorded_reference(
     Raises:
         Mb2FmuError: With all faults of all files.
     """
-    reader = _RecordedFilesReader()
+    reader = RecordedFilesReader()
     table = reader.read_table(reference)
     input_table = reader.read_table(inputs) if inputs else None
     option_values = reader.read_options(options) if options else {}

@@ -66,7 +66,7 @@ _existing_file_path_type = click.Path(path_type=Path, dir_okay=False, exists=Tru
 )
 @click.option(
     "--reference", type=_existing_file_path_type, metavar="REF.csv",
-    help="A recorded run to be repeated (FMI cross-check form); UNIT_ref.csv beside the FMU is taken if it is there.",
+    help="A recorded run to repeat (FMI cross-check form); else NAME_ref.csv beside the FMU, or one that it carries.",
 )  # fmt: skip
 @click.option(
     "--input", "input_file", type=_existing_file_path_type, metavar="IN.csv", help="Inputs of the recorded run."
@@ -132,14 +132,14 @@ def audit(
       mb2fmu audit theirs.fmu --baseline audit.json --sarif audit.sarif --junit audit.xml
     """
     from mb2fmu.audit import audit as judge
-    from mb2fmu.audit import find_recorded_reference, read_policy, read_recorded_reference
+    from mb2fmu.audit import find_reference, read_policy, read_recorded_reference
     from mb2fmu.report.pages.audit_page import format_audit_for_terminal, summarize_audit
     from mb2fmu.report.verdict_summary import SummaryLine
 
     if reference is None and (input_file or options):
         raise click.UsageError("--input and --options belong to a recorded run: give --reference too")
     rules = read_policy(policy, baseline)
-    recorded = read_recorded_reference(reference, input_file, options) if reference else find_recorded_reference(fmu)
+    recorded = read_recorded_reference(reference, input_file, options) if reference else find_reference(fmu)
     result = judge(
         fmu, only=only or ("*",), skip=skip, run=not no_run, run_checkers=not no_checkers and not only, budget=budget,
         time_limit=time_limit, memory_limit=None if memory_limit is None else int(memory_limit * 1024**3), jobs=jobs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from lxml import etree
 
+from mb2fmu.audit.carried_reference import read_carried_reference
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_import import parse_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS, DescribedModel
@@ -19,6 +21,17 @@ MANIFEST_NAME = "fmi-ls-manifest.xml"
 
 _MANIFEST_NAMESPACE = "http://fmi-standard.org/fmi-ls-manifest"
 _MANIFEST_ATTRIBUTES = ("fmi-ls-name", "fmi-ls-version", "fmi-ls-description")
+_REFERENCES_TAG = "fmiReferences"
+_FIXED_REFERENCE_ATTRIBUTES = {
+    "fmi-ls-name": "org.fmi-standard.fmi-ls-ref",
+    "fmi-ls-description": "Layered Standard providing information on related files included in an FMU.",
+}
+_REFERENCE_ROLE = re.compile(
+    r"document|requirement|specification|model|parameter|system|testcase|"
+    r"experiment(/(smoke-test|validation|uncertainty-analysis))?|result|method|rationale|report|request|delivery|"
+    r"configuration|signature|serialized-state(/.*)?|meta-data|other"
+)
+"""Of a related file, as the schema of fmi-ls-ref 1.0.0-beta.1 has it."""
 
 
 @cache
@@ -53,8 +66,7 @@ def check_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[
             yield from _check_terminals(terminals, description)
         except ValueError as error:
             yield RuleViolation("xml.schema", str(error), TERMINALS)
-    if description.version == 3:
-        yield from _check_manifests(archive)
+    yield from _check_manifests(archive)
     build_description = archive.contents.get("sources/buildDescription.xml")
     if build_description is not None and description.version == 3:
         try:
@@ -83,6 +95,24 @@ def _check_manifests(archive: FmuArchive) -> Iterator[RuleViolation]:
         if missing:
             message = f"its root element has no {', '.join(missing)} in the namespace {_MANIFEST_NAMESPACE}"
             yield RuleViolation("archive.manifest", message, f"{name}:{root.sourceline}")
+        if root.tag == _REFERENCES_TAG:
+            yield from _check_reference_manifest(name, root)
+            for fault in read_carried_reference(archive.contents)[1]:
+                yield RuleViolation("archive.manifest", fault.what, fault.where)
+
+
+def _check_reference_manifest(name: str, root: etree._Element) -> Iterator[RuleViolation]:
+    """Yield what the schema of fmi-ls-ref 1.0.0-beta.1 forbids: fixed texts, and roles that it does not know."""
+    for attribute, fixed in _FIXED_REFERENCE_ATTRIBUTES.items():
+        value = root.get(f"{{{_MANIFEST_NAMESPACE}}}{attribute}", "").strip()
+        if value and value != fixed:
+            message = f'{attribute} is "{value}", and the schema of fmi-ls-ref fixes it to "{fixed}"'
+            yield RuleViolation("archive.manifest", message, f"{name}:{root.sourceline}")
+    for related in root.iter("Related"):
+        role = related.get("role", "")
+        if not _REFERENCE_ROLE.fullmatch(role):
+            message = f'the role "{role}" is none of fmi-ls-ref'
+            yield RuleViolation("archive.manifest", message, f"{name}:{related.sourceline}")
 
 
 def _check_encoding(content: bytes) -> Iterator[RuleViolation]:

@@ -1,6 +1,6 @@
 """The reference trajectory inside an FMU, in the format of the draft layered standard fmi-ls-ref.
 
-Pinned version: 1.0.0-alpha.1. A manifest lists related files by their role: ``result`` (what the default experiment
+Pinned version: 1.0.0-beta.1. A manifest lists related files by their role: ``result`` (what the default experiment
 gives, CSV, times in the first column), ``report``, and ``experiment/validation`` (an experiment with its stimuli and
 the results to compare with). Paths are relative to the manifest.
 """
@@ -19,7 +19,10 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
 REFERENCE_FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
-LAYERED_STANDARD_VERSION = "1.0.0-alpha.1"
+LAYERED_STANDARD_VERSION = "1.0.0-beta.1"
+LAYERED_STANDARD_DESCRIPTION = "Layered Standard providing information on related files included in an FMU."
+"""The schema of the standard fixes this text."""
+
 REPORT_PATH = "documentation/index.html"
 
 _MANIFEST_NAMESPACE = "http://fmi-standard.org/fmi-ls-manifest"
@@ -63,7 +66,8 @@ def form_reference_files(
     Args:
         interface: Whose default experiment it is.
         reference: What the FMU is to give.
-        stimuli: Inputs of the experiment; each value holds until the next time. None: start values.
+        stimuli: Inputs of the experiment; each value holds until the next time, and is written as two rows of one
+            time where it jumps: importers interpolate. None: start values.
         origin: One line: what the reference was made by, independently of the FMU.
         report: The FMU carries its report.
 
@@ -79,9 +83,22 @@ def form_reference_files(
         _EXPERIMENTS_FILE: _form_experiments(interface, stimuli=stimuli is not None),
     }
     if stimuli is not None:
-        files[_STIMULI_FILE] = stimuli.csv()
+        files[_STIMULI_FILE] = _write_held_values(stimuli, interface.experiment.stop).csv()
     files["fmi-ls-manifest.xml"] = _form_manifest(origin, report=report)
     return FileTree(files).move_under(REFERENCE_FOLDER)
+
+
+def _write_held_values(table: TrajectoryTable, stop: float) -> TrajectoryTable:
+    """Return a table that is right by linear interpolation: two rows of one time where a held value jumps."""
+    time, rows = list(table.time[:1]), list(table.values[:1])
+    for instant, row in zip(table.time[1:], table.values[1:], strict=True):
+        if list(row) != list(rows[-1]):
+            time += [instant, instant]
+            rows += [rows[-1], row]
+    if time and time[-1] < stop:
+        time.append(stop)
+        rows.append(rows[-1])
+    return TrajectoryTable(table.names, time, rows)
 
 
 def _check_columns(interface: FmuInterface, reference: TrajectoryTable, stimuli: TrajectoryTable | None) -> None:
@@ -99,10 +116,7 @@ def _form_manifest(origin: str, *, report: bool) -> bytes:
     root = etree.Element("fmiReferences", nsmap={"fmi-ls": _MANIFEST_NAMESPACE})
     root.set(f"{{{_MANIFEST_NAMESPACE}}}fmi-ls-name", "org.fmi-standard.fmi-ls-ref")
     root.set(f"{{{_MANIFEST_NAMESPACE}}}fmi-ls-version", LAYERED_STANDARD_VERSION)
-    root.set(
-        f"{{{_MANIFEST_NAMESPACE}}}fmi-ls-description",
-        "Files that belong to this unit: reference results and their report",
-    )
+    root.set(f"{{{_MANIFEST_NAMESPACE}}}fmi-ls-description", LAYERED_STANDARD_DESCRIPTION)
     related = [("text/csv", REFERENCE_FILE, "result", f"The default experiment: {origin}")]
     if report:
         where = "/".join([".."] * len(REFERENCE_FOLDER.split("/"))) + f"/{REPORT_PATH}"

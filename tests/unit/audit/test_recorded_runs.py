@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from fmpy import simulate_fmu
 
-from mb2fmu.audit import AuditResult, RecordedReference, audit, find_recorded_reference, read_recorded_reference
+from mb2fmu.audit import AuditResult, RecordedReference, audit, find_reference, read_recorded_reference
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.trials.recorded_run_trials import _find_deviations
 from mb2fmu.audit.recorded_reference import RecordedTable
@@ -24,6 +24,11 @@ Base = Callable[[str], dict[str, bytes]]
 RULE = "experiment.reference"
 STOP = 1.0
 COLUMNS = ["x", "theta"]
+FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
+MANIFEST = """<fmiReferences xmlns:fmi-ls="http://fmi-standard.org/fmi-ls-manifest"
+fmi-ls:fmi-ls-name="org.fmi-standard.fmi-ls-ref" fmi-ls:fmi-ls-version="1.0.0-beta.1"
+fmi-ls:fmi-ls-description="Layered Standard providing information on related files included in an FMU."
+>RELATED</fmiReferences>"""
 
 
 @pytest.fixture
@@ -54,7 +59,7 @@ def recorded(unit: Path, *, gain: float = 1.0, end: float = STOP, **starts: floa
 
 
 def judged(unit: Path) -> AuditResult:
-    return audit(unit, only=[RULE], run_checkers=False, recorded=find_recorded_reference(unit))
+    return audit(unit, only=[RULE], run_checkers=False, recorded=find_reference(unit))
 
 
 def test_a_right_unit_meets_its_recorded_run_in_both_kinds(unit: Path) -> None:
@@ -126,10 +131,49 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         assert part in text
 
 
+@pytest.mark.parametrize("manner", ["experiment", "result"])
+@pytest.mark.parametrize("gain", [1.0, -1.0])
+def test_a_run_that_the_unit_carries_is_repeated(base: Base, tmp_path: Path, manner: str, gain: float) -> None:
+    """After fmi-ls-ref: with stimuli in an experiment, or a result of the default experiment alone."""
+    unit = ball.pack(base("cart2"), tmp_path / "cart.fmu")
+    if manner == "experiment":
+        recorded(unit, gain=gain)
+    else:
+        recorded(unit, gain=0.0, theta=0.1 if gain > 0.0 else 0.4)
+    members = dict(base("cart2"))
+    for name in ("cart_ref.csv", "cart_in.csv"):
+        members[f"{FOLDER}/{name}"] = unit.with_name(name).read_bytes()
+    related = '<Related type="text/csv" source="cart_ref.csv" role="result"/>'
+    if manner == "experiment":
+        related = '<Related type="text/xml" source="runs.exp" role="experiment/validation"/>'
+        members[f"{FOLDER}/runs.exp"] = (
+            f'<Experiments><Experiment name="a" startTime="0" stopTime="{STOP}" stepSize="0.002">'
+            '<Stimuli source="cart_in.csv"/><References source="cart_ref.csv"/></Experiment></Experiments>'
+        ).encode()
+    members[f"{FOLDER}/fmi-ls-manifest.xml"] = MANIFEST.replace("RELATED", related).encode()
+    carrying = ball.pack(members, tmp_path / "carrying.fmu")
+    result = judged(carrying)
+    assert RULE in result.judged
+    assert bool(result.findings) == (gain < 0)
+
+
+def test_references_that_cannot_be_read_are_told_and_not_repeated(base: Base, tmp_path: Path) -> None:
+    related = '<Related type="text/csv" source="none.csv" role="result"/>'
+    related += '<Related type="text/csv" source="bad.csv" role="result"/><Related source="bad.csv" role="picture"/>'
+    members = {**base("cart2"), f"{FOLDER}/bad.csv": b"x,y\n1,2\n"}
+    members[f"{FOLDER}/fmi-ls-manifest.xml"] = MANIFEST.replace("RELATED", related).encode()
+    unit = ball.pack(members, tmp_path / "cart.fmu")
+    assert find_reference(unit) is None
+    messages = [each.message for each in audit(unit, only=["archive.manifest"], run=False, run_checkers=False).findings]
+    assert len(messages) == 3
+    for part in ("no such file", "first column is not time", 'role "picture"'):
+        assert any(part in message for message in messages)
+
+
 def test_a_jump_is_taken_at_its_time(tmp_path: Path) -> None:
     written(tmp_path / "b_ref.csv", ["x"], [(0, 0), (2, 1)])
     written(tmp_path / "b_in.csv", ["force", "on"], [(0, 0, "true"), (1, 1, "true"), (1, 5, "false"), (2, 6, "false")])
-    found = find_recorded_reference(tmp_path / "b.fmu")
+    found = find_reference(tmp_path / "b.fmu")
     assert found is not None
     assert found.inputs is not None
     assert (found.start, found.stop, found.step) == (0.0, 2.0, None)

@@ -38,11 +38,16 @@ def try_recorded_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     recorded = fixture.recorded
     if recorded is None:
         fixture.mark_inapplicable(
-            REFERENCE_RULE, "no recorded result was given (UNIT_ref.csv beside the FMU, or --reference)"
+            REFERENCE_RULE,
+            "no recorded result was given (NAME_ref.csv beside the FMU, --reference), and the FMU carries none",
         )
         return
-    by_name = {item.name: item for item in fixture.variables_to_try if not item.dimensions}
+    by_name = {item.name: item for item in fixture.readable_variables if not item.dimensions}
     input_names = recorded.inputs.names if recorded.inputs else []
+    arrays = {item.name for item in fixture.readable_variables if item.dimensions}
+    if any(name.partition("[")[0] in arrays for name in [*recorded.reference.names, *input_names]):
+        fixture.mark_inapplicable(REFERENCE_RULE, "the recorded result has elements of arrays as columns")
+        return
     missing = [name for name in [*recorded.reference.names, *input_names] if name not in by_name]
     if missing:
         yield RuleViolation(REFERENCE_RULE, f"the FMU has no variable {', '.join(missing[:5])}", fixture.interface)

@@ -1,4 +1,4 @@
-"""The reference trajectory in the unit, as fmi-ls-ref 1.0.0-alpha.1 wants it."""
+"""The reference trajectory in the unit, as fmi-ls-ref 1.0.0-beta.1 wants it."""
 
 import csv
 import io
@@ -26,8 +26,9 @@ def test_the_manifest_lists_what_there_is():
     root = etree.fromstring(files[f"{FOLDER}/fmi-ls-manifest.xml"])
     assert root.tag == "fmiReferences"
     assert root.get(f"{MANIFEST}fmi-ls-name") == "org.fmi-standard.fmi-ls-ref"
-    assert root.get(f"{MANIFEST}fmi-ls-version") == "1.0.0-alpha.1"
-    assert root.get(f"{MANIFEST}fmi-ls-description")
+    assert root.get(f"{MANIFEST}fmi-ls-version") == "1.0.0-beta.1"
+    fixed = "Layered Standard providing information on related files included in an FMU."  # by the standard's schema
+    assert root.get(f"{MANIFEST}fmi-ls-description") == fixed
     related = {item.get("role"): (item.get("type"), item.get("source")) for item in root}
     assert related == {
         "result": ("text/csv", "reference.csv"),
@@ -57,6 +58,16 @@ def test_without_stimuli_and_report_none_are_named():
     roles = [item.get("role") for item in etree.fromstring(files[f"{FOLDER}/fmi-ls-manifest.xml"])]
     assert roles == ["result", "experiment/validation"]
     assert [item.tag for item in etree.fromstring(files[f"{FOLDER}/experiments.xml"])[0]] == ["References"]
+
+
+def test_held_stimuli_are_right_where_they_are_interpolated():
+    interface = native_interface("3")
+    stop = interface.experiment.stop
+    stimuli = TrajectoryTable(["tau"], [0.0, 0.25 * stop, 0.5 * stop], [[1.0], [1.0], [-2.0]])
+    files = form_reference_files(interface, TABLE, stimuli=stimuli, origin="x")
+    _, *rows = csv.reader(io.StringIO(files[f"{FOLDER}/stimuli.csv"].decode()))
+    expected = [(0.0, 1.0), (0.5 * stop, 1.0), (0.5 * stop, -2.0), (stop, -2.0)]
+    assert [tuple(map(float, row)) for row in rows] == expected
 
 
 @given(
