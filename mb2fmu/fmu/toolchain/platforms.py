@@ -86,7 +86,7 @@ def host_platform() -> Platform:
     """Return the platform of the running Python.
 
     Raises:
-        PlatformError: If no unit can be built for it.
+        PlatformError: If no FMU can be built for it.
     """
     system = _SYSTEMS.get(sys.platform, sys.platform)
     processor = _PROCESSORS.get(platform.machine().lower(), platform.machine())
