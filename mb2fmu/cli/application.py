@@ -1,4 +1,4 @@
-"""The command line: ``mb2fmu run | export | validate | animate | audit | equations | linearize | adopt | new | list``.
+"""The command line: ``mb2fmu run | export | validate | watch | animate | audit | equations | adopt | new | list | …``.
 
 Exit codes: 0 good, 1 the FMU failed, 2 the input is wrong, 3 a tool failed, 70 a fault of mb2fmu itself, 130
 interrupted, 143 terminated. Results go to stdout, progress (in a pipe only what it compiled for) and errors to stderr.
@@ -51,6 +51,7 @@ from mb2fmu.cli.study_command import study
 from mb2fmu.cli.system_command import system
 from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict_output import default_only_option, print_run_verdict, verdict_json_option
+from mb2fmu.cli.watch_command import watch
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.targets import SOURCE_TARGETS
@@ -238,6 +239,7 @@ def commands() -> None:
       mb2fmu list                        the models that come with mb2fmu; mb2fmu run cart_pole runs one
       mb2fmu new crane                   writes crane.py, a commented model that works
       mb2fmu adopt script.py             writes script_model.py for a SymPy script of yours
+      mb2fmu watch crane.py              a page that follows the file while you write it
       mb2fmu run crane.py                derives, exports, validates, reports
       mb2fmu simulate crane.py --plot crane.svg
       mb2fmu COMMAND --help              says all about a command
@@ -392,6 +394,7 @@ def _export_source(model: Any, folder: Path, target: str, json_file: Path | None
 
 
 commands.add_command(adopt)
+commands.add_command(watch)
 commands.add_command(animate)
 commands.add_command(audit)
 commands.add_command(equations)

@@ -1,0 +1,10 @@
+"""The page of ``mb2fmu watch``: a frame with the motion, the verdict beside it, renewed from the server's state."""
+
+from __future__ import annotations
+
+from mb2fmu.report.pages.page_template import render_document
+
+
+def render_live_page(name: str) -> bytes:
+    """Return the page of a model file; its script asks ``/state`` and shows ``/motion.html``."""
+    return render_document("live.html.jinja", name=name)

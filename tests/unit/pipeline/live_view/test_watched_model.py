@@ -1,0 +1,100 @@
+"""``mb2fmu watch``: what the page shows while a file is edited, who may read it, and that nothing stays."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mb2fmu.model.model_template import write_model_template
+from mb2fmu.pipeline.live_view.watched_model import WatchedModel
+
+
+@pytest.fixture
+def model_file(tmp_path: Path) -> Path:
+    return write_model_template("crane", tmp_path)
+
+
+def saved(path: Path, text: str) -> None:
+    """The file as an editor saves it, later than before."""
+    path.write_text(text, encoding="utf-8")
+    later = time.time_ns() + 10**9
+    os.utime(path, ns=(later, later))
+
+
+def test_a_wrong_model_is_told_and_the_last_motion_stays(model_file: Path, tmp_path: Path) -> None:
+    watched = WatchedModel(model_file, tmp_path, validates=False)
+    watched.renew()
+    first = watched.state
+    assert first.version == 1
+    assert b"<html" in first.motion
+    watched.renew()
+    assert watched.state is first  # nothing has changed
+    right = model_file.read_text(encoding="utf-8")
+    saved(model_file, right.replace("Model(", "Modell("))
+    watched.renew()
+    assert "crane.py" in watched.state.message
+    assert "Modell" in watched.state.message
+    assert watched.state.motion == first.motion
+    model_file.unlink()  # as some editors do for a moment
+    watched.renew()
+    saved(model_file, right)
+    watched.renew()
+    assert (watched.state.message, watched.state.version) == ("", 2)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C reaches a whole console on Windows")
+def test_the_command_validates_behind_the_motion_and_leaves_nothing(model_file: Path, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mb2fmu", "watch", str(model_file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(temporary)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509  (a test under nohup)
+    )
+    try:
+        assert process.stdout is not None
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())
+        assert found
+        port = int(found[1])
+
+        def got(path: str, host: str = f"127.0.0.1:{port}") -> tuple[int, bytes]:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            connection.request("GET", path, headers={"Host": host})
+            response = connection.getresponse()
+            return response.status, response.read()
+
+        assert got("/", "pages.example")[0] == 403
+        assert got("/nothing")[0] == 404
+        state = {"verdict": "none"}
+        for _ in range(600):
+            state = json.loads(got("/state")[1])
+            if state["verdict"] in {"good", "bad"}:
+                break
+            time.sleep(0.5)
+        assert state["verdict"] == "good"
+        assert "passed" in state["text"]
+        assert b"<html" in got("/motion.html")[1]
+        assert b"<html" in got("/report.html")[1]
+        model_file.touch()
+        for _ in range(600):
+            if json.loads(got("/state")[1])["verdict"] == "pending":
+                break
+            time.sleep(0.1)
+    finally:
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, ""), out
+    assert list(temporary.iterdir()) == []
