@@ -24,7 +24,7 @@ import sympy.physics.mechanics as me
 from mb2fmu import pipeline
 from mb2fmu.fmu import package
 from mb2fmu.mechanics.equations.equations_of_motion import Method
-from mb2fmu.validation import form_experiment_numbers, simulate_fmu
+from mb2fmu.validation import form_experiment_values, simulate_fmu
 
 METHODS: tuple[Method, ...] = ("kane", "tmt", "lagrange")
 CHAINS = {
@@ -108,7 +108,7 @@ def measure(kind: str, links: int, method: Method) -> Cell:
         fmu = Path(folder) / "chain.fmu"
         package.write_archive(pipeline.build(derivation, backend="python").core, fmu)
         seconds_per_step = simulate_fmu(
-            fmu, form_experiment_numbers(derivation.definition), [f"q{links}"]
+            fmu, form_experiment_values(derivation.definition), [f"q{links}"]
         ).seconds_per_step
     return Cell(
         chain=kind,

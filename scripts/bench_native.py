@@ -27,7 +27,7 @@ from mb2fmu.fmu.toolchain.compile_and_link import MAIN_TRANSLATION_UNIT, list_pl
 from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
 from mb2fmu.fmu.toolchain.platforms import PLATFORMS, host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.validation import form_experiment_numbers, simulate_fmu
+from mb2fmu.validation import form_experiment_values, simulate_fmu
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "performance_native.md"
@@ -103,7 +103,7 @@ def seconds_per_step(fmu: Path, derivation: Derivation) -> float:
     """One communication step as Co-Simulation through fmpy, over the default experiment."""
     state = derivation.definition.coordinates[0].name
     return simulate_fmu(
-        fmu, form_experiment_numbers(derivation.definition), [state], kind="CoSimulation"
+        fmu, form_experiment_values(derivation.definition), [state], kind="CoSimulation"
     ).seconds_per_step
 
 

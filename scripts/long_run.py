@@ -30,7 +30,7 @@ from scipy.integrate import DOP853
 
 from mb2fmu import pipeline
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
+from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 ROOT = Path(__file__).parents[1]
@@ -229,7 +229,7 @@ def run(name: str, runner: str, constraints: formulations.TreatmentOption, span:
         names = [v.name for v in (*definition.coordinates, *definition.speeds)] + ["total_energy"]
         equations = replace(formulations.formulate(derivation.mechanism, "tmt"), outputs=())
         numeric = NumericEquations(equations)
-        watch = Watch(numeric, numeric.prepare(form_experiment_numbers(definition).parameters), tuple(names))
+        watch = Watch(numeric, numeric.prepare(form_experiment_values(definition).parameters), tuple(names))
         begun, same = time.perf_counter(), True
         print(f"{name}, {runner}, {constraints}, {span.stop:g} s, tolerance {span.tolerance:g}:", flush=True)
         for line in RUNNERS[runner](exported.path, watch, span):

@@ -17,20 +17,20 @@ from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import RemoteHost, make_valgrind_host, make_wine_host
 from mb2fmu.audit.behaviour.runner.supervised_run import (
-    SupervisedRunLimits,
+    SupervisedRunOptions,
     SupervisedRunResult,
     find_loadable_libraries,
     run_all_trials,
 )
 from mb2fmu.audit.description import archive_rules as archive
 from mb2fmu.audit.description import binary_rules, fmi1_rules, inapplicable_rules, root_element_rules, schema_validation
-from mb2fmu.audit.description import structure_rules as structure
+from mb2fmu.audit.description import model_structure_rules as structure
 from mb2fmu.audit.description import unit_definition_rules as quantities
 from mb2fmu.audit.description import variable_rules as variables
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
-from mb2fmu.audit.external_checkers import check_conformance
-from mb2fmu.audit.findings import SEVERITIES, Finding, RuleViolation, form_finding, rules
+from mb2fmu.audit.external_checkers import run_external_checkers
+from mb2fmu.audit.findings import SEVERITIES, Finding, RuleViolation, convert_violation_to_finding, rules
 from mb2fmu.audit.recorded_reference import RecordedReference
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
@@ -121,7 +121,7 @@ def audit(
     with ThreadPoolExecutor(1) as pool:
         checker_run = pool.submit(_run_checkers, path, (1.0 - RESERVED_SHARE) * budget) if run_checkers else None
         memory_bytes = memory_limit or _default_memory_limit()
-        limits = SupervisedRunLimits(
+        limits = SupervisedRunOptions(
             deadline,
             time_limit,
             memory_bytes,
@@ -152,7 +152,7 @@ def _prepare_wine_host(fmu: archive.FmuArchive) -> RemoteHost | None:
 
 
 def _collect_findings(
-    fmu: archive.FmuArchive, rule_ids: Sequence[str], limits: SupervisedRunLimits, *, run: bool
+    fmu: archive.FmuArchive, rule_ids: Sequence[str], limits: SupervisedRunOptions, *, run: bool
 ) -> _CollectedFindings:
     """Read the archive and its description, and run the FMU."""
     observations, run_result, inapplicable = list(archive.check_archive_members(fmu)), SupervisedRunResult(), {}
@@ -195,7 +195,8 @@ def _form_result(
     description, run_result = collected.description, collected.run_result
     version = description.version if description else 2
     findings = [
-        form_finding(item, version) for item in _merge_interfaces([*collected.observations, *run_result.observations])
+        convert_violation_to_finding(item, version)
+        for item in _merge_interfaces([*collected.observations, *run_result.observations])
     ]
     findings = [item for item in findings if item.rule in rule_ids]
     listed = [*_limit_findings(findings), *(item for item in checker_findings if item.rule == CHECKER_RULE)]
@@ -354,7 +355,7 @@ def _await_checkers(checker_run: Future[list[Finding]] | None, path: Path, deadl
 def _run_checkers(path: Path, time_limit: float) -> list[Finding]:
     """Return other checkers' findings; notes say only that a checker has no objections."""
     try:
-        checker_findings = check_conformance(path, time_limit=time_limit)
+        checker_findings = run_external_checkers(path, time_limit=time_limit)
     except ToolError as error:
         return [
             Finding(

@@ -13,7 +13,7 @@ from pathlib import Path
 from lxml import etree
 
 from mb2fmu.audit.description.archive_rules import read_archive
-from mb2fmu.audit.description.description_import import parse_description
+from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.audit.recorded_reference import (
     RecordedFilesReader,
     RecordedReference,
@@ -27,7 +27,7 @@ REFERENCE_MANIFEST = f"{REFERENCE_FOLDER}/fmi-ls-manifest.xml"
 _TABLE_TYPES = frozenset({"text/csv", ""})
 
 
-def find_reference(path: Path) -> RecordedReference | None:
+def find_beside_or_carried_reference(path: Path) -> RecordedReference | None:
     """Return the recorded run beside an FMU, else one that it carries; None where there is none.
 
     Raises:
@@ -61,7 +61,7 @@ def read_carried_reference(files: Mapping[str, bytes]) -> tuple[RecordedReferenc
 def _parse(content: bytes, place: str, reader: RecordedFilesReader) -> etree._Element | None:
     """Return the root of an XML file; None, with a fault, if it is none."""
     try:
-        return parse_description(content)
+        return parse_root_element_safely(content)
     except ValueError as error:
         reader.add_fault(str(error), place)
         return None

@@ -53,7 +53,7 @@ class CheckerFinding:
         return f"{self.checker}: {self.severity}: {self.message}"
 
 
-def check_conformance(fmu: Path, *, time_limit: float = DEFAULT_TIME_LIMIT) -> tuple[CheckerFinding, ...]:
+def run_external_checkers(fmu: Path, *, time_limit: float = DEFAULT_TIME_LIMIT) -> tuple[CheckerFinding, ...]:
     """Return the findings of fmpy and fmutool; a checker without objections gives one note.
 
     Args:

@@ -13,13 +13,18 @@ the FMU is compared with the user's own SymPy objects without the import (``inde
 This stage must not derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
 """
 
-from mb2fmu.audit.external_checkers import CheckerFinding, check_conformance
+from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers
 from mb2fmu.validation.data.data_tables import ColumnTolerance, DataTable, read_table
-from mb2fmu.validation.data.measured_data import DataRunSettings, TableComparison, compare_data, compare_points
-from mb2fmu.validation.flexible_body_notes import list_flexible_body_notes
+from mb2fmu.validation.data.measured_data_comparison import (
+    DataRunSettings,
+    TableComparison,
+    compare_data,
+    compare_points,
+)
+from mb2fmu.validation.flexible_body_limitations import list_flexible_body_limitations
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
 from mb2fmu.validation.reference import reference_files
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
+from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
 from mb2fmu.validation.reference.reference_run import ReferenceRun, integrate_by_euler, make_reference
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.reference.trajectory_records import Trajectory
@@ -28,7 +33,7 @@ from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
 from mb2fmu.validation.validate import ReferenceData, choose_reference_method, make_reference_data, validate
 from mb2fmu.validation.validation_result import (
     ApiCheckResult,
-    ExercisedResult,
+    ExercisedQuantityResult,
     InterfaceTypeResult,
     InvariantResult,
     Perturbation,
@@ -43,8 +48,8 @@ __all__ = [
     "ColumnTolerance",
     "DataRunSettings",
     "DataTable",
-    "ExercisedResult",
-    "ExperimentNumbers",
+    "ExercisedQuantityResult",
+    "ExperimentValues",
     "FmuSimulationResult",
     "IndependentCheck",
     "IndependentChecks",
@@ -58,20 +63,20 @@ __all__ = [
     "Trajectory",
     "ValidationResult",
     "VariableResult",
-    "check_conformance",
     "choose_reference_method",
     "compare_data",
     "compare_points",
-    "form_experiment_numbers",
+    "form_experiment_values",
     "integrate_by_euler",
     "is_too_large_for_symbols",
-    "list_flexible_body_notes",
+    "list_flexible_body_limitations",
     "make_reference",
     "make_reference_data",
     "measure_sensitivity",
     "newton_euler_applies",
     "read_table",
     "reference_files",
+    "run_external_checkers",
     "run_independent_checks",
     "simulate_fmu",
     "validate",

@@ -26,17 +26,17 @@ from mb2fmu.audit.description.description_records import (
     DescribedVariable,
     parse_number,
 )
-from mb2fmu.audit.external_checkers import CheckerFinding, check_conformance
+from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.units import display_conversion, parse_unit
-from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
+from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import list_compared_variables
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
-from mb2fmu.validation.runs.recompiled_sources import check_sources
+from mb2fmu.validation.runs.recompiled_sources import compare_recompiled_sources
 
 VALIDATION_RULES = (
     *("partials.*", "derivative.*", "value.*", "state.*", "steps.*", "life.*", "exchange.*"),
@@ -95,11 +95,11 @@ def check_conformity(
     description = read_fmu_description(tree)
     declared, elements = description.model, description.elements
     return (
-        *check_conformance(fmu),
+        *run_external_checkers(fmu),
         *_run_auditor(fmu, definition, redundant=redundant, runtime=runtime),
         *_compare_declarations(_add_array_elements(declared, elements), definition, equations, elements),
         *_compare_terminals(read_terminals(tree[TERMINALS]) if TERMINALS in tree else {}, definition),
-        *(check_sources(fmu, tree, description, form_experiment_numbers(definition)) if runtime else ()),
+        *(compare_recompiled_sources(fmu, tree, description, form_experiment_values(definition)) if runtime else ()),
     )
 
 

@@ -3,7 +3,7 @@
 The trajectory that an FMU is compared with comes from ``Mechanism``, as the FMU does: a fault of the import would be
 on both sides. Here x' of a real instance (by fmpy) is compared with the user's own SymPy objects, evaluated without the
 import: by their own ``mass_matrix_full`` and ``forcing_full`` (``source_equations``), and by their own frames, points,
-bodies and loads point by point (``source_kinematics``). Where the equations would be too long to be formed, the
+bodies and loads point by point (``numeric_kane_equations``). Where the equations would be too long to be formed, the
 imported
 mechanism is compared with the objects too: velocities, kinetic energy, generalized forces.
 """
@@ -34,7 +34,10 @@ from mb2fmu.validation.source_checks import (
     value_import_check,
 )
 from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun
-from mb2fmu.validation.source_checks.solution_accuracy import LeastAccurateDerivative, find_least_accurate_derivative
+from mb2fmu.validation.source_checks.mass_matrix_solve_accuracy import (
+    LeastAccurateDerivative,
+    find_least_accurate_derivative,
+)
 from mb2fmu.validation.source_checks.source_accelerations import (
     INDEPENDENT_IMPORT,
     AccelerationSample,

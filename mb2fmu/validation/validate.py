@@ -43,15 +43,15 @@ from mb2fmu.validation.conformity_checks import check_conformity
 from mb2fmu.validation.experiment.exercised_quantities import NEGLIGIBLE_RATIO, find_exercised_quantities
 from mb2fmu.validation.experiment.perturbed_experiment import (
     PerturbedExperiment,
-    describe_first_line,
-    form_experiment_to_set,
-    form_lack_of_experiment,
+    form_experiment_with_overrides,
     list_perturbed_experiments,
     list_settable_names,
+    make_missing_experiment_record,
+    read_first_message_line,
 )
-from mb2fmu.validation.experiment.tried_ranges import add_tried_ranges, list_untried
-from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits, compute_known_digits
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
+from mb2fmu.validation.experiment.tried_ranges import add_tried_ranges, describe_untried_conditions
+from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits, compute_least_known_digits
+from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
 from mb2fmu.validation.reference.first_integrals_along_run import (
     FirstIntegralsAlongRun,
     find_first_integrals,
@@ -70,7 +70,7 @@ from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
     ApiCheckResult,
     EventResult,
-    ExercisedResult,
+    ExercisedQuantityResult,
     InterfaceTypeResult,
     InvariantResult,
     PerturbedExperimentResult,
@@ -125,7 +125,7 @@ class PerturbedReferenceData:
     perturbed_experiment: PerturbedExperiment
     reference: ReferenceRun | None
     limits: ErrorBounds | None
-    exercised_quantities: tuple[ExercisedResult, ...]
+    exercised_quantities: tuple[ExercisedQuantityResult, ...]
     integrals: FirstIntegralsAlongRun | None = None
 
 
@@ -152,7 +152,7 @@ def make_reference_data(
     *,
     mechanism: Mechanism | None = None,
     integrals_of: Mechanism | None = None,
-    experiment: ExperimentNumbers | None = None,
+    experiment: ExperimentValues | None = None,
     perturb: bool = True,
     settable: Collection[str] | None = None,
     any_step: bool = True,
@@ -217,7 +217,7 @@ def _make_perturbed_reference_data(
             reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
             limits = compute_error_bounds(reference, measure_sensitivity(reference))
         except ValidationError as error:
-            obstacle = f"with other values the reference cannot be integrated: {describe_first_line(error)}"
+            obstacle = f"with other values the reference cannot be integrated: {read_first_message_line(error)}"
             continue
         is_judged = limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))
         if np.all(is_judged):
@@ -233,7 +233,7 @@ def _make_perturbed_reference_data(
     if found is not None:
         return found
     if obstacle:
-        candidate = form_lack_of_experiment(candidate, obstacle)
+        candidate = make_missing_experiment_record(candidate, obstacle)
     exercised = find_exercised_quantities(definition, candidate.perturbations, default, None, None)
     return PerturbedReferenceData(candidate, None, None, exercised)
 
@@ -246,7 +246,7 @@ def validate(
     method: Method | None = None,
     mechanism: Mechanism | None = None,
     integrals_of: Mechanism | None = None,
-    experiment: ExperimentNumbers | None = None,
+    experiment: ExperimentValues | None = None,
     conformance: bool = True,
     time_limit: float = TIME_LIMIT,
     reference_data: ReferenceData | None = None,
@@ -279,7 +279,7 @@ def validate(
         ValidationError: The FMU or experiment cannot be run or compared here.
         ToolError: The FMU failed, crashed or hung, or a checker did.
     """
-    run = experiment or form_experiment_numbers(definition)
+    run = experiment or form_experiment_values(definition)
     clock = _ActivityClock(report_activity)
     description = read_fmu_description(read_archive(fmu))
     check_required_variables(description, run, _list_compared_names(definition, reference_equations))
@@ -301,7 +301,7 @@ def validate(
         redundant = _has_redundant_rows(data.reference, run)
         check = partial(check_conformity, redundant=redundant, runtime=method is None)
         findings = check(fmu, definition, reference_equations) if conformance else ()
-    known_digits = compute_known_digits(data.reference)
+    known_digits = compute_least_known_digits(data.reference)
     return ValidationResult(
         model=definition.name,
         variables=judgement.first.variables,
@@ -321,7 +321,9 @@ def validate(
         perturbed_experiment=judgement.perturbed_experiment,
         api_checks=judgement.api_checks,
         exercised_quantities=plan.add_tried_ranges(definition, fmu_results),
-        not_tried=list_untried(plan.call_scenario, plan.call_plans, fmu_results) if data.perturbed else (),
+        not_tried=describe_untried_conditions(plan.call_scenario, plan.call_plans, fmu_results)
+        if data.perturbed
+        else (),
         known_digits=known_digits,
     )
 
@@ -371,7 +373,7 @@ class _RunPlan:
 
     reference_data: ReferenceData
     description: FmuDescription
-    experiments: tuple[ExperimentNumbers, ...]
+    experiments: tuple[ExperimentValues, ...]
     watched_events: tuple[tuple[WatchedEvent, ...], ...]
     call_scenario: ApiCallScenario | None
     call_plans: Mapping[InterfaceType, ApiCallPlan | None]
@@ -504,7 +506,7 @@ class _RunPlan:
 
     def add_tried_ranges(
         self, definition: Declarations, fmu_results: Sequence[FmuProcessResult]
-    ) -> tuple[ExercisedResult, ...]:
+    ) -> tuple[ExercisedQuantityResult, ...]:
         """Return what was exercised, with the range over which it was tried; none without the perturbed experiment."""
         data, perturbed = self.reference_data, self.reference_data.perturbed
         if perturbed is None:
@@ -526,7 +528,7 @@ def _plan_run(
     definition: Declarations,
     description: FmuDescription,
     reference_data: ReferenceData,
-    default_experiment: ExperimentNumbers,
+    default_experiment: ExperimentValues,
 ) -> _RunPlan:
     """Return the plan of runs and API calls for one FMU, from the reference data."""
     experiments, watched_events = (
@@ -536,7 +538,7 @@ def _plan_run(
     perturbed, call_scenario = reference_data.perturbed, None
     if perturbed is not None and perturbed.reference is not None:
         experiments.append(
-            form_experiment_to_set(
+            form_experiment_with_overrides(
                 perturbed.reference.experiment, default_experiment, definition, list_settable_names(description)
             )
         )
@@ -557,7 +559,7 @@ def _plan_run(
     return _RunPlan(reference_data, description, tuple(experiments), tuple(watched_events), call_scenario, call_plans)
 
 
-def _has_redundant_rows(reference: ReferenceRun, run: ExperimentNumbers) -> bool:
+def _has_redundant_rows(reference: ReferenceRun, run: ExperimentValues) -> bool:
     """Return whether rows of the velocity constraints follow from others at the start."""
     numeric = reference.numeric
     return numeric.has_redundant_rows(0.0, reference.states[0], run.inputs_at(0), numeric.prepare(run.parameters))

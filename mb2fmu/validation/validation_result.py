@@ -14,14 +14,14 @@ import numpy.typing as npt
 
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.validation.bounds.untested_switches import find_untested_switches
-from mb2fmu.validation.data.measured_data import TableComparison
+from mb2fmu.validation.data.measured_data_comparison import TableComparison
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
 from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits
 from mb2fmu.validation.reference.reference_run import ComparedVariableKind, ReferenceRun
 from mb2fmu.validation.runs.fmu_description import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun
-from mb2fmu.validation.source_checks.solution_accuracy import LeastAccurateDerivative
+from mb2fmu.validation.source_checks.mass_matrix_solve_accuracy import LeastAccurateDerivative
 
 Floats = npt.NDArray[np.float64]
 Verdict = Literal["passed", "failed", "unjudged"]
@@ -261,7 +261,7 @@ class ApiCheckResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExercisedResult:
+class ExercisedQuantityResult:
     """Whether a parameter, input or start value influenced a judged variable.
 
     Attributes:
@@ -332,7 +332,7 @@ class ValidationResult:
     notes: tuple[str, ...] = ()
     perturbed_experiment: PerturbedExperimentResult | None = None
     api_checks: tuple[ApiCheckResult, ...] = ()
-    exercised_quantities: tuple[ExercisedResult, ...] = ()
+    exercised_quantities: tuple[ExercisedQuantityResult, ...] = ()
     not_tried: tuple[str, ...] = ()
     known_digits: LeastKnownDigits | None = None
     independent_check_set: IndependentChecks | None = None
@@ -434,7 +434,7 @@ class ValidationResult:
         return tuple(quantities)
 
     @property
-    def not_exercised(self) -> tuple[ExercisedResult, ...]:
+    def not_exercised(self) -> tuple[ExercisedQuantityResult, ...]:
         """Parameters, start values and inputs without a detected influence: the FMU may have them wrong."""
         return tuple(item for item in self.exercised_quantities if not item.is_exercised)
 
@@ -592,7 +592,7 @@ def _record_scalars(
     | InvariantResult
     | Perturbation
     | ApiCheckResult
-    | ExercisedResult
+    | ExercisedQuantityResult
     | IndependentCheck
     | LeastKnownDigits
     | LeastAccurateDerivative,

@@ -79,11 +79,11 @@ class Case:
     """
 
     units: dict[str, Path]
-    run: validation.ExperimentNumbers
+    run: validation.ExperimentValues
     names: tuple[str, ...]
     wanted: np.ndarray
     allowed: np.ndarray
-    steps: validation.ExperimentNumbers
+    steps: validation.ExperimentValues
     euler: np.ndarray | None
     about: Path
 
@@ -167,7 +167,7 @@ def kept_speeds(equations):
 
 def unsteered(definition, steps):
     """The default experiment's beginning with inputs at their start values."""
-    run = validation.form_experiment_numbers(definition)
+    run = validation.form_experiment_values(definition)
     steps = min(steps, len(run.inputs))
     held = np.tile([float(item.start) for item in definition.inputs], (steps, 1)).reshape(steps, -1)
     return dataclasses.replace(run, time=run.time[: steps + 1], inputs=held)
@@ -239,11 +239,7 @@ def made(model, folder):
     numeric, equations = validation.is_too_large_for_symbols(mechanism), source.equations
     run = unsteered(
         definition,
-        FEW
-        if numeric
-        else len(validation.form_experiment_numbers(definition).inputs)
-        if equations.holonomic
-        else STEPS,
+        FEW if numeric else len(validation.form_experiment_values(definition).inputs) if equations.holonomic else STEPS,
     )
     reference = validation.make_reference(definition, equations, experiment=run, mechanism=source.mechanism)
     limits = compute_error_bounds(reference, validation.measure_sensitivity(reference))

@@ -21,9 +21,9 @@ from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
 from mb2fmu.model import Model, check_model
 from mb2fmu.report.verdict_summary import describe_tried_ranges
 from mb2fmu.validation import ValidationResult
-from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
+from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
-from mb2fmu.validation.runs.recompiled_sources import check_sources
+from mb2fmu.validation.runs.recompiled_sources import compare_recompiled_sources
 
 Judge = Callable[..., ValidationResult]
 
@@ -174,12 +174,12 @@ def test_sources_that_are_not_those_of_the_binary_are_found(tmp_path):
     derivation = pipeline.derive(hanging_bob(), method="kane")
     core = pipeline.build(derivation).core
     definition, description = derivation.definition, read_fmu_description(core)
-    experiment = form_experiment_numbers(definition)
+    experiment = form_experiment_values(definition)
     equations = core["sources/equations.c"]
     for wrong in (False, True):
         text = equations.replace(b"dx[3] = ", b"dx[3] = 1.001 * ") if wrong else equations
         tree = FileTree({**core.files, "sources/equations.c": text})
         path = tmp_path / f"{wrong}.fmu"
         write_archive(tree, path)
-        (finding,) = check_sources(path, tree, description, experiment)
+        (finding,) = compare_recompiled_sources(path, tree, description, experiment)
         assert finding.severity == ("error" if wrong else "note"), finding.message

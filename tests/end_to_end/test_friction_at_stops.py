@@ -15,7 +15,7 @@ from event_models import reference_of
 from judging import Judge
 
 from mb2fmu import Brake, CoulombFriction, HardStop, Impact, Model, export
-from mb2fmu.validation.modes.shared_holding_forces import find_held_friction_rows, solve_shared_holding_forces
+from mb2fmu.validation.modes.coupled_holding_forces import find_held_friction_rows, solve_coupled_holding_forces
 
 t = me.dynamicsymbols._t
 KINDS = ["CoSimulation", "ModelExchange"]
@@ -193,7 +193,7 @@ def test_what_contacts_hold_no_friction_holds():
     """Planted: what friction leaves of its own slip is round-off of either sign, and next to nothing."""
     for left in (0.0, 3e-16, -2e-13, 1e-10):
         B = np.array([[-2.0, 1.0], [-2.0 * (1.0 - left), 1.0]])
-        found = solve_shared_holding_forces(B, np.array([3.0, 3.0]), np.array([1.25]))
+        found = solve_coupled_holding_forces(B, np.array([3.0, 3.0]), np.array([1.25]))
         assert find_held_friction_rows(B, 1).tolist() == [True]
         assert found == pytest.approx([0.0, 3.0], abs=1e-12)
     assert find_held_friction_rows(np.array([[-2.0, 1.0], [-1.9, 1.0]]), 1).tolist() == [False]
@@ -202,8 +202,8 @@ def test_what_contacts_hold_no_friction_holds():
 def test_two_frictions_on_one_crank_leave_round_off():
     """Slips of one motion are round-off that no factor makes zero: that is no contradiction."""
     B = np.outer((-1.67, 1.24), (1.0, -0.186))
-    found = solve_shared_holding_forces(B, np.array([-2.3e-15, -4.6e-14]), np.array([1.25, 1.25]), 1e-9)
+    found = solve_coupled_holding_forces(B, np.array([-2.3e-15, -4.6e-14]), np.array([1.25, 1.25]), 1e-9)
     assert np.abs(found).max() < 1e-12
     with pytest.raises(np.linalg.LinAlgError):
-        solve_shared_holding_forces(B, np.array([-1.0, -1.0]), np.array([1.25, 1.25]))
+        solve_coupled_holding_forces(B, np.array([-1.0, -1.0]), np.array([1.25, 1.25]))
     assert reference_of(block(rail=True)).trajectory.values.shape[0] == 45

@@ -19,7 +19,7 @@ from mb2fmu.compiler.lowering import contact_accelerations
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
 from mb2fmu.mechanics.equations.event_records import contact_and_latch_events
-from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
+from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
 
@@ -118,7 +118,7 @@ def lowered(tmp_path_factory):
     model.declared = at_rest
     model.experiment(stop=2.0, step=0.05, tolerance=1e-9)
     path = export(model, tmp_path_factory.mktemp("lowered")).path
-    experiment = form_experiment_numbers(derive(model).definition)
+    experiment = form_experiment_values(derive(model).definition)
     changed = [read_fmu_description(read_archive(path)).variables["floor"].reference]
 
     def run(kind: str, depth: float) -> np.ndarray:

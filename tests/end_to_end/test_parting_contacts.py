@@ -18,7 +18,7 @@ from mb2fmu import Impact, Model, derive, export
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics import formulations
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
-from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
+from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
@@ -68,7 +68,7 @@ def unit(tmp_path_factory):
         model = follower()
         path = export(model, tmp_path_factory.mktemp(f"follower{fmi}"), fmi=fmi).path
         references = {name: v.reference for name, v in read_fmu_description(read_archive(path)).variables.items()}
-        return path, form_experiment_numbers(derive(model).definition), references
+        return path, form_experiment_values(derive(model).definition), references
 
     return {fmi: made(fmi) for fmi in ("2", "3")}
 

@@ -36,7 +36,7 @@ def test_stored_reference_is_current(name):
     )
     fresh = make_reference(definition, equations, mechanism=read if numeric else None)
     assert fresh.trajectory.provenance["formulation"] == old.provenance["formulation"]
-    assert reference_files.find_outdated_parts(old, reference_files.take_reference_excerpt(fresh)) == ()
+    assert reference_files.explain_outdated_reference(old, reference_files.take_reference_excerpt(fresh)) == ()
 
 
 def test_another_motion_is_not_current():
@@ -49,4 +49,4 @@ def test_another_motion_is_not_current():
     fresh = reference_files.take_reference_excerpt(
         make_reference(replace(definition, parameters=parameters), equations)
     )
-    assert any("differs" in text for text in reference_files.find_outdated_parts(old, fresh))
+    assert any("differs" in text for text in reference_files.explain_outdated_reference(old, fresh))

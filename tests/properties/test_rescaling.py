@@ -23,7 +23,7 @@ from mb2fmu.model.scales import characteristic_units
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
-from mb2fmu.validation import FmuSimulationResult, form_experiment_numbers, make_reference, measure_sensitivity
+from mb2fmu.validation import FmuSimulationResult, form_experiment_values, make_reference, measure_sensitivity
 from mb2fmu.validation.api_checks import api_check_comparison
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
@@ -81,7 +81,7 @@ def judged(model: Model, wrong: dict[str, float]) -> dict[str, tuple[str, float]
     reference = make_reference(definition, formulate(mechanism, "kane"))
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     values = {p.name: p.value * (1 + wrong.get(p.name, 0.0)) for p in definition.parameters}
-    numeric, run = reference.numeric, form_experiment_numbers(definition, values)
+    numeric, run = reference.numeric, form_experiment_values(definition, values)
     slope = make_slope_with_held_inputs(numeric, run)(0)
     answer = solve_ivp(
         lambda t, x: slope(t, np.append(x, 0.0))[:-1],

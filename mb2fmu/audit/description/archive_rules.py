@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from mb2fmu.audit.description.description_import import parse_description
+from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS, DescribedModel
 from mb2fmu.audit.findings import RuleViolation
 from mb2fmu.errors import Fault, PackageError
@@ -156,7 +156,7 @@ def check_promised_files(archive: FmuArchive, description: DescribedModel) -> It
 def _check_icons(archive: FmuArchive) -> Iterator[RuleViolation]:
     """Yield pictures that terminals name and that are not there; names are relative to the file that has them."""
     try:
-        root = parse_description(archive.contents[TERMINALS])
+        root = parse_root_element_safely(archive.contents[TERMINALS])
     except (KeyError, ValueError):
         return  # none, or reported as no XML
     for element in root.iter("TerminalGraphicalRepresentation"):
@@ -197,7 +197,7 @@ def _check_build_description(
     """Yield faults of buildDescription.xml: unreadable, of no interface, or listing absent files."""
     place = "sources/buildDescription.xml"
     try:
-        root = parse_description(content)
+        root = parse_root_element_safely(content)
     except ValueError as error:
         yield RuleViolation("archive.sources", str(error), place)
         return

@@ -194,7 +194,7 @@ def list_required_exports(version: int, interfaces: frozenset[str]) -> frozenset
 
 
 def check_binaries(archive: FmuArchive, description: DescribedModel) -> Iterator[RuleViolation]:
-    """Yield all rules of this file."""
+    """Yield violations of the rules about binaries: folders, formats and exported symbols."""
     folders: dict[str, set[str]] = {}
     for name in archive.names:
         path_parts = name.split("/")

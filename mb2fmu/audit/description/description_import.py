@@ -34,10 +34,10 @@ def read_description(content: bytes) -> DescribedModel:
     Raises:
         ValueError: If it is no XML, or of another version: then there is nothing to judge.
     """
-    return form_description(parse_description(content))
+    return make_description_records(parse_root_element_safely(content))
 
 
-def form_description(root: Element) -> DescribedModel:
+def make_description_records(root: Element) -> DescribedModel:
     """Return the records of a description's root element.
 
     Raises:
@@ -51,7 +51,7 @@ def form_description(root: Element) -> DescribedModel:
     return _read_fmi2_description(root) if version.startswith("2.") else _read_fmi3_description(root)
 
 
-def parse_description(content: bytes) -> Element:
+def parse_root_element_safely(content: bytes) -> Element:
     """Return the root element; nothing outside of the file is loaded, and entities that multiply are an error.
 
     Raises:
@@ -67,7 +67,7 @@ def parse_description(content: bytes) -> Element:
 def read_terminals(content: bytes) -> Mapping[str, tuple[DescribedTerminalMember, ...]]:
     """Return the members of each terminal of a ``terminalsAndIcons.xml``, by its name; none where it is no XML."""
     try:
-        root = parse_description(content)
+        root = parse_root_element_safely(content)
     except ValueError:
         return {}  # the schema check reports it
     return {

@@ -94,7 +94,7 @@ class DescribedVariable:
 
 @dataclass(frozen=True, slots=True)
 class DescribedUnknown:
-    """One entry of the model structure.
+    """One unknown of the model structure, with its declared dependencies.
 
     Attributes:
         list: ``OutputDeclarations``, ``Derivatives``, ``InitialUnknowns``, ``EventIndicators`` or ``ClockedStates``.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from mb2fmu.audit.description.description_import import parse_description
+from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.audit.description.description_records import DESCRIPTION
 from mb2fmu.audit.description.schema_validation import find_schema_violations
 from mb2fmu.audit.findings import RuleViolation
@@ -14,7 +14,7 @@ from mb2fmu.audit.findings import RuleViolation
 def find_fmi1_version(content: bytes) -> str:
     """Return ``1.0`` if a description is of that version; else empty."""
     try:
-        root = parse_description(content)
+        root = parse_root_element_safely(content)
     except ValueError:
         return ""
     version = root.get("fmiVersion", "")
@@ -24,7 +24,7 @@ def find_fmi1_version(content: bytes) -> str:
 def check_fmi1_description(content: bytes) -> Iterator[RuleViolation]:
     """Check schema, names and value references."""
     yield from find_schema_violations(content, "fmi1/fmiModelDescription.xsd", DESCRIPTION)
-    variables = list(parse_description(content).iter("ScalarVariable"))
+    variables = list(parse_root_element_safely(content).iter("ScalarVariable"))
     for name, count in Counter(variable.get("name", "") for variable in variables).items():
         if count > 1 or not name:
             yield RuleViolation("variables.unique", f'the name "{name}" is given {count} times', DESCRIPTION)

@@ -22,7 +22,7 @@ _REQUIRED_FLAGS_FMI3 = {
 
 
 def check_root_element(description: DescribedModel) -> Iterator[RuleViolation]:
-    """Yield all rules of this file."""
+    """Yield violations of the rules about the root element: interfaces, flags, default experiment, log categories."""
     yield from _check_root(description)
     yield from _check_interfaces(description)
     yield from _check_flags(description)

@@ -12,7 +12,7 @@ from lxml import etree
 
 from mb2fmu.audit.carried_reference import read_carried_reference
 from mb2fmu.audit.description.archive_rules import FmuArchive
-from mb2fmu.audit.description.description_import import parse_description
+from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS, DescribedModel
 from mb2fmu.audit.findings import RuleViolation
 
@@ -46,13 +46,13 @@ def _load_schema(path: str) -> etree.XMLSchema:
 def find_schema_violations(content: bytes, path: str, member: str) -> Iterator[RuleViolation]:
     """Yield violations of a schema that fmpy carries."""
     schema = _load_schema(path)
-    if not schema.validate(parse_description(content)):
+    if not schema.validate(parse_root_element_safely(content)):
         for error in schema.error_log:
             yield RuleViolation("xml.schema", str(error.message), f"{member}:{error.line}")
 
 
 def check_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[RuleViolation]:
-    """Yield all rules of this file."""
+    """Yield violations of the XML schemas, and terminals that do not fit the variables."""
     content = archive.contents[DESCRIPTION]
     yield from _check_encoding(content)
     yield from find_schema_violations(
@@ -83,7 +83,7 @@ def _check_manifests(archive: FmuArchive) -> Iterator[RuleViolation]:
         if not (name.startswith("extra/") and name.rpartition("/")[2] == MANIFEST_NAME):
             continue
         try:
-            root = parse_description(archive.contents[name])
+            root = parse_root_element_safely(archive.contents[name])
         except ValueError as error:
             yield RuleViolation("archive.manifest", str(error), name)
             continue
@@ -117,7 +117,7 @@ def _check_reference_manifest(name: str, root: etree._Element) -> Iterator[RuleV
 
 def _check_encoding(content: bytes) -> Iterator[RuleViolation]:
     """Yield a fault if the description is not in UTF-8."""
-    encoding = (parse_description(content).getroottree().docinfo.encoding or "UTF-8").upper()
+    encoding = (parse_root_element_safely(content).getroottree().docinfo.encoding or "UTF-8").upper()
     if encoding not in {"UTF-8", "UTF8"}:
         yield RuleViolation("xml.encoding", f"written in {encoding}", DESCRIPTION)
 
@@ -126,7 +126,7 @@ def _check_terminals(content: bytes, description: DescribedModel) -> Iterator[Ru
     """Yield terminals with a taken name, and members that are no variable or have a taken name."""
     names = {variable.name for variable in description.variables}
     names |= {alias.get("name", "") for variable in description.variables for alias in variable.aliases}
-    root = parse_description(content)
+    root = parse_root_element_safely(content)
     for element in root.iter("TerminalMemberVariable", "TerminalStreamMemberVariable"):
         for attribute in ("variableName", "inStreamVariableName", "outStreamVariableName"):
             name = element.get(attribute)

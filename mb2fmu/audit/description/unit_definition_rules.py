@@ -22,7 +22,7 @@ _TRUE_TEXTS = frozenset({"true", "1"})
 
 
 def check_unit_definitions(description: DescribedModel) -> Iterator[RuleViolation]:
-    """Yield all rules of this file."""
+    """Yield violations of the rules about unit and type definitions and their use."""
     names_by_kind = {
         "unit": [type_definition.name for type_definition in description.units],
         "type": [type_definition.name for type_definition in description.types],

@@ -35,7 +35,7 @@ _BOOLEAN_TEXTS = {"true", "false", "0", "1"}
 
 
 def check_variables(description: DescribedModel) -> Iterator[RuleViolation]:
-    """Yield all rules of this file."""
+    """Yield violations of the rules about single variables: names, causality, start values, bounds, clocks."""
     yield from _check_names(description)
     yield from _check_references(description)
     for variable in description.variables:

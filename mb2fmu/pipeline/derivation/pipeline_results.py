@@ -183,9 +183,9 @@ class ValidationOutcome:
     @property
     def errors(self) -> ErrorList:
         """The error of each variable, over all runs of the FMU; prints as a table."""
-        from mb2fmu.validation.comparison.error_list import list_errors
+        from mb2fmu.validation.comparison.error_list import list_variable_errors
 
-        return list_errors(self.result)
+        return list_variable_errors(self.result)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -231,6 +231,6 @@ class RunResult:
     @property
     def errors(self) -> ErrorList:
         """The error of each variable, over all runs of the FMU; prints as a table."""
-        from mb2fmu.validation.comparison.error_list import list_errors
+        from mb2fmu.validation.comparison.error_list import list_variable_errors
 
-        return list_errors(self.validated.result)
+        return list_variable_errors(self.validated.result)

@@ -74,7 +74,7 @@ def draw_fmu_motion(
     steps = max(1, round(scene.stop / scene.step))
     time = np.arange(steps + 1, dtype=np.float64) * np.float64(scene.step)
     inputs = sample_inputs(scene, time)
-    run = validation.ExperimentNumbers(
+    run = validation.ExperimentValues(
         time=time,
         inputs=inputs[:-1],
         input_names=tuple(variable.name for variable in scene.inputs),

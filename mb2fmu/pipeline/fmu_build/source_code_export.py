@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.interface import FmuInterface
     from mb2fmu.fmu.interface.fmu_interface import VariableSource
     from mb2fmu.targets.modelica import SampledEventTimes
-    from mb2fmu.validation import ExperimentNumbers
+    from mb2fmu.validation import ExperimentValues
 
 
 def describe_native_fmi3_variables(derivation: Derivation) -> FmuInterface:
@@ -40,7 +40,7 @@ def describe_native_fmi3_variables(derivation: Derivation) -> FmuInterface:
     return interface.describe_interface(definition, derivation.equations, derivation.program, target)
 
 
-def _inputs_per_step(run: ExperimentNumbers) -> tuple[tuple[float, ...], ...]:
+def _inputs_per_step(run: ExperimentValues) -> tuple[tuple[float, ...], ...]:
     """Return inputs over each communication step; one row if they never change."""
     rows = run.inputs[:1] if run.has_constant_inputs else run.inputs
     return tuple(tuple(row) for row in rows.tolist())
@@ -52,7 +52,7 @@ def _print_c(derivation: Derivation) -> FileTree:
     from mb2fmu.compiler import derivatives
     from mb2fmu.fmu import emit_c
 
-    run = validation.form_experiment_numbers(derivation.definition)
+    run = validation.form_experiment_values(derivation.definition)
     experiment = emit_c.ExperimentInputs(run.step, len(run.inputs), _inputs_per_step(run))
     return emit_c.emit_standalone(
         derivatives.add_fmu_derivatives(derivation.program), describe_native_fmi3_variables(derivation), experiment
@@ -65,7 +65,7 @@ def describe_source_model(derivation: Derivation) -> TargetModelDescription:
     from mb2fmu.compiler import evaluation
 
     program, interface = derivation.program, describe_native_fmi3_variables(derivation)
-    run = validation.form_experiment_numbers(derivation.definition)
+    run = validation.form_experiment_values(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
         x0 = evaluation.make_evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)

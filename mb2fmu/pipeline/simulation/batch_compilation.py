@@ -52,7 +52,7 @@ def compile_ensemble(
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _add_dependent_outputs(derivation)
-    run, interface = validation.form_experiment_numbers(definition), describe_native_fmi3_variables(derivation)
+    run, interface = validation.form_experiment_values(definition), describe_native_fmi3_variables(derivation)
     x0, _, p0 = start_values(derivation)
     states = sorted(interface.variables_from_sources("state"), key=lambda variable: variable.index)
     parameters = sorted(interface.variables_from_sources("parameter"), key=lambda variable: variable.index)

@@ -81,7 +81,7 @@ def simulate_fmu_file(
     starts, constants = _split_values(reals, at or {})
     signals = read_inputs({**constants, **(inputs or {})}, tables, entrances, float(time[-1]))
     held = _inputs_per_step(signals, time[:-1])
-    run = validation.ExperimentNumbers(
+    run = validation.ExperimentValues(
         time=time, inputs=held, input_names=tuple(s.name for s in signals), parameters=(), q=(), u=(), z=(),
         tolerance=described.experiment_number("tolerance", DEFAULT_TOLERANCE), overridden_values=starts,
     )  # fmt: skip

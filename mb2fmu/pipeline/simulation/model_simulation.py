@@ -137,12 +137,12 @@ def _simulate_by_fmu(
     from mb2fmu.fmu.package import write_archive
     from mb2fmu.pipeline.fmu_build.fmu_assembly import build
     from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
-    from mb2fmu.validation import form_experiment_numbers
+    from mb2fmu.validation import form_experiment_values
 
     built = build(derivation, observer=observer)
     run = derivation.definition.experiment
     run = replace(run, stop=stop or run.stop, step=step or run.step)
-    given = form_experiment_numbers(replace(derivation.definition, experiment=run))
+    given = form_experiment_values(replace(derivation.definition, experiment=run))
     held = {name: _hold_values(given.inputs[:, column], run.step) for column, name in enumerate(given.input_names)}
     inputs: dict[str, InputValue] = {**held, **{signal.name: signal.at for signal in signals}}
     with Stopwatch(observer)("simulate"), make_work_folder("run the FMU") as folder:
@@ -177,7 +177,7 @@ def integrate_derivation(
     Raises:
         ValidationError: If the integration stops early, or x' has no value at the start.
     """
-    from mb2fmu.validation import form_experiment_numbers
+    from mb2fmu.validation import form_experiment_values
 
     definition = derivation.definition
     if derivation.mechanism.has_event_sources:
@@ -186,10 +186,10 @@ def integrate_derivation(
         raise ValidationError("the model cannot be simulated without an FMU:", [fault])
     run = definition.experiment
     run = replace(run, stop=stop or run.stop, step=step or run.step)
-    given = form_experiment_numbers(replace(definition, experiment=run))
+    given = form_experiment_values(replace(definition, experiment=run))
     time = given.time
     beyond = replace(run, stop=run.stop + run.step)  # signals have a value at the last time, too
-    inputs = form_experiment_numbers(replace(definition, experiment=beyond)).inputs[: len(time)]
+    inputs = form_experiment_values(replace(definition, experiment=beyond)).inputs[: len(time)]
     at = {given.input_names.index(signal.name): signal.at for signal in signals}
     for column, signal in at.items():
         inputs[:, column] = [signal(t) for t in time.tolist()]

@@ -191,7 +191,7 @@ def _load_study_fmu(
     definition = derivation.definition
     run = definition.experiment
     run = replace(run, stop=plan.stop or run.stop, step=plan.step or run.step)
-    given = validation.form_experiment_numbers(replace(definition, experiment=run))
+    given = validation.form_experiment_values(replace(definition, experiment=run))
     defaults: dict[str, InputSignal] = {}
     for column, name in enumerate(given.input_names):
         values = given.inputs[:, column].tolist()

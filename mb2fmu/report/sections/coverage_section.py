@@ -19,7 +19,7 @@ from mb2fmu.report.sections.validation_sections import form_error_row
 from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
     ApiCheckResult,
-    ExercisedResult,
+    ExercisedQuantityResult,
     InvariantResult,
     PerturbedExperimentResult,
     ValidationResult,
@@ -113,7 +113,7 @@ def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
     return tuple(rows)
 
 
-def _format_range(item: ExercisedResult) -> str:
+def _format_range(item: ExercisedQuantityResult) -> str:
     """Return the range over which a quantity was tried; with a word where its declared range is no wider."""
     if item.low is None or item.high is None:
         return ""

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from mb2fmu.report.pages.report_content import ErrorRow
 from mb2fmu.report.sections.validation_sections import display_number, error_bar_width
-from mb2fmu.validation.data.measured_data import ColumnComparison, TableComparison
+from mb2fmu.validation.data.measured_data_comparison import ColumnComparison, TableComparison
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES
 
 _VERDICT_STYLES = {"passed": "green", "failed": "bold red"}

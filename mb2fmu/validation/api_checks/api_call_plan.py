@@ -17,16 +17,21 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
-from mb2fmu.validation.api_checks.derivative_consistency import plan_single_seed_calls
-from mb2fmu.validation.api_checks.extreme_points import EXTREMES, ExtremePoint, choose_extreme_points, form_points_call
-from mb2fmu.validation.api_checks.step_checks import StepScenario, choose_step_scenario, plan_step_calls
-from mb2fmu.validation.bounds.perturbation_sizes import round_to_digits
+from mb2fmu.validation.api_checks.directional_derivative_consistency import plan_single_seed_calls
+from mb2fmu.validation.api_checks.extreme_state_checks import (
+    EXTREMES,
+    ExtremePoint,
+    choose_extreme_points,
+    make_point_evaluation_call,
+)
+from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckScenario, choose_step_scenario, plan_step_calls
+from mb2fmu.validation.bounds.perturbation_sizes import round_to_significant_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales, list_settable_names
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
+from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.reference.finite_differences import (
-    DifferencePoint,
     DirectionalDifferences,
+    FiniteDifferencePoint,
     compute_parameter_differences,
     compute_state_and_input_differences,
 )
@@ -68,7 +73,7 @@ class ApiCallScenario:
     """
 
     reference: ReferenceRun
-    experiment_settings: ExperimentNumbers
+    experiment_settings: ExperimentValues
     row: int
     steps_after: int
     tuned_parameters: tuple[int, ...]
@@ -78,13 +83,13 @@ class ApiCallScenario:
     derivatives_in_new_modes: DirectionalDifferences | None
     by_parameters: DirectionalDifferences | None
     extreme_points: tuple[ExtremePoint, ...] = ()
-    steps: StepScenario | None = None
+    steps: StepCheckScenario | None = None
 
     @property
-    def point(self) -> DifferencePoint:
+    def point(self) -> FiniteDifferencePoint:
         """The point before the change."""
         run = self.reference.experiment
-        return DifferencePoint(self.row, run.inputs_at(self.row), run.parameters)
+        return FiniteDifferencePoint(self.row, run.inputs_at(self.row), run.parameters)
 
     def derivatives_after_change(self, kind: InterfaceType) -> DirectionalDifferences | None:
         """Return the derivatives after the change, in the form of an interface type."""
@@ -95,7 +100,7 @@ def choose_call_scenario(
     definition: Declarations,
     default: ReferenceRun,
     reference: ReferenceRun,
-    experiment_settings: ExperimentNumbers,
+    experiment_settings: ExperimentValues,
     description: FmuDescription,
     limits: ErrorBounds,
 ) -> ApiCallScenario:
@@ -119,14 +124,14 @@ def choose_call_scenario(
             continue
         # Between the moved value and the default: where the mechanism works. Again no two are equal.
         fraction = 0.35 + 0.3 * ((k + 1) * 0.6180339887498949 % 1.0)
-        target = round_to_digits(values[k] + fraction * (default.experiment.parameters[k] - values[k]))
+        target = round_to_significant_digits(values[k] + fraction * (default.experiment.parameters[k] - values[k]))
         if target != values[k] and _keeps_constraints_closed(reference, row_scales, row, k, target):
             values[k] = target
             tuned.append(k)
     inputs, settable = run.inputs_at(row), list_settable_names(description)
     point_before, point_after = (
-        DifferencePoint(row, inputs, run.parameters),
-        DifferencePoint(row, inputs, tuple(values)),
+        FiniteDifferencePoint(row, inputs, run.parameters),
+        FiniteDifferencePoint(row, inputs, tuple(values)),
     )
     return ApiCallScenario(
         reference=reference,
@@ -263,7 +268,7 @@ def plan_api_calls(
     settable = list_settable_names(description)
     if scenario.extreme_points:
         read = [references[name] for name in plan.real_variables]
-        call = form_points_call(scenario.extreme_points, reference, references, settable, free, read)
+        call = make_point_evaluation_call(scenario.extreme_points, reference, references, settable, free, read)
         sequences[EXTREMES] = ApiCallSequence().with_operation(*call, label="points")
     if scenario.steps is not None:
         sequences |= plan_step_calls(scenario.steps, definition, description, settable, kind)
@@ -339,7 +344,8 @@ def _plan_derivative_calls(
     known = [references[name] for name in (*plan.states, *plan.inputs)]
     tuned = [references[name] for name in plan.tuned_parameters]
     before, after = (
-        list_variable_changes(d, reference, plan.states) for d in (scenario.derivatives_before_change, after_change)
+        list_state_and_input_changes(d, reference, plan.states)
+        for d in (scenario.derivatives_before_change, after_change)
     )
     directional = sequence_to_point.with_operation(
         "directional", unknown, known, before, label="before"
@@ -353,7 +359,7 @@ def _plan_derivative_calls(
         sequences["adjoint"] = adjoint.with_operation("adjoint", unknown, known, rows, label="after")
     if tuned and scenario.by_parameters:
         sizes = scenario.by_parameters.parameters[:, list(scenario.tuned_parameters)].tolist()
-        variable_changes = list_variable_changes(scenario.by_parameters, reference, plan.states)
+        variable_changes = list_state_and_input_changes(scenario.by_parameters, reference, plan.states)
         rows = [[*a, *b] for a, b in zip(variable_changes, sizes, strict=True)] if variable_changes else sizes[:-1]
         changed_references = (
             [*known, *tuned] if variable_changes else tuned
@@ -373,7 +379,7 @@ def _plan_derivative_calls(
 def list_typical_changes(scenario: ApiCallScenario, states: Sequence[str]) -> list[float]:
     """Return typical changes of the FMU's states, of the inputs and of the parameters changed; [] if not known."""
     assert scenario.derivatives_before_change is not None
-    changes = np.array(list_variable_changes(scenario.derivatives_before_change, scenario.reference, states))
+    changes = np.array(list_state_and_input_changes(scenario.derivatives_before_change, scenario.reference, states))
     if not changes.size:
         return []
     values = np.abs(np.array(scenario.reference.experiment.parameters)[list(scenario.tuned_parameters)])
@@ -381,7 +387,7 @@ def list_typical_changes(scenario: ApiCallScenario, states: Sequence[str]) -> li
     return np.where(largest > 0, largest, 1.0).tolist()  # type: ignore[no-any-return]
 
 
-def list_variable_changes(
+def list_state_and_input_changes(
     directions: DirectionalDifferences, reference: ReferenceRun, states: Sequence[str]
 ) -> list[list[float]]:
     """Return changes of the FMU's states and of the inputs, one row per direction."""

@@ -24,19 +24,19 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlan,
     ApiCallScenario,
     compute_largest_rates,
+    list_state_and_input_changes,
     list_typical_changes,
-    list_variable_changes,
 )
-from mb2fmu.validation.api_checks.derivative_consistency import compare_derivatives
-from mb2fmu.validation.api_checks.extreme_points import EXTREMES, compare_extreme_points
-from mb2fmu.validation.api_checks.step_checks import RAMPS, SOLVERS, STEPS, StepComparison
+from mb2fmu.validation.api_checks.directional_derivative_consistency import compare_derivatives
+from mb2fmu.validation.api_checks.extreme_state_checks import EXTREMES, compare_extreme_points
+from mb2fmu.validation.api_checks.unusual_step_checks import RAMPS, SOLVERS, STEPS, StepComparison
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
-from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, begin_in_modes
+from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, start_flow_in_modes
 from mb2fmu.validation.bounds.stabilization_allowance import compute_stabilization_effect
 from mb2fmu.validation.comparison.motion_comparison import CONTRADICTED_MARGIN, ErrorBounds, find_switch_modes_taken
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.experiment_numbers import evaluate_calculated_parameters
+from mb2fmu.validation.reference.experiment_values import evaluate_calculated_parameters
 from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, compute_time_derivatives
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, FmuSimulationResult
@@ -247,7 +247,7 @@ class _ApiCheckComparison:
             prepared = numeric.prepare(list(parameters))
             prepared_before = prepared if parameters_before is None else numeric.prepare(list(parameters_before))
             prepared_after = None if parameters_before is None else prepared
-            with begin_in_modes(numeric, modes), numeric.keep_modes(t, x, r, prepared_before, prepared_after):
+            with start_flow_in_modes(numeric, modes), numeric.keep_modes(t, x, r, prepared_before, prepared_after):
                 motion = numeric.motion(t, x, r, prepared)
         except (ValidationError, ArithmeticError, ValueError):
             return
@@ -321,7 +321,7 @@ class _ApiCheckComparison:
             numeric.prepare(list(scenario.changed_parameters)),
         )
         try:
-            with begin_in_modes(numeric, modes_after):
+            with start_flow_in_modes(numeric, modes_after):
                 expected = numeric.state_after_parameter_change(t, x, r, prepared_before, prepared_after)
                 if scenario.row in self.limits.sides_near_events and isinstance(numeric, HybridEquations):
                     modes = numeric.find_modes(t, x, r, prepared_before)
@@ -414,7 +414,7 @@ class _ApiCheckComparison:
             (self.scenario.derivatives_before_change, recorded["before"], "", self._run_parameters),
             (after_change, recorded["after"], " after parameters changed", self.scenario.changed_parameters),
         ):
-            changes = np.array(list_variable_changes(directions, self.scenario.reference, self.plan.states))
+            changes = np.array(list_state_and_input_changes(directions, self.scenario.reference, self.plan.states))
             self._compare_partial_derivatives(
                 directions, changes @ np.array(derivatives).T, error_table, when, parameters
             )

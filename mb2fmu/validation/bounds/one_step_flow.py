@@ -51,7 +51,7 @@ _EVEN_PARTS, _HALVINGS = 16, 30  # of a step, for the energy exchanged within it
 
 @dataclass(frozen=True, slots=True)
 class OneStepFlowEnd:
-    """End of a flow.
+    """State, work, events and modes at the end of the flow over one step.
 
     Attributes:
         x: The state, shape (n_x,).
@@ -229,7 +229,7 @@ class OneStepFlow:
     @contextmanager
     def _begin_flow(self, modes: SwitchModes | None, margin_offset: float) -> Iterator[None]:
         """Begin flows in given modes, after the events of the start, with their events late."""
-        with begin_in_modes(self._numeric, modes), assume_start_events_done(self._numeric):
+        with start_flow_in_modes(self._numeric, modes), assume_start_events_done(self._numeric):
             if isinstance(self._numeric, HybridEquations):
                 self._numeric.margin_offset = margin_offset
             try:
@@ -260,7 +260,7 @@ class OneStepFlow:
         return sides[int(np.argmin(distances))]
 
 
-def begin_in_modes(numeric: NumericEquations, modes: SwitchModes | None) -> AbstractContextManager[None]:
+def start_flow_in_modes(numeric: NumericEquations, modes: SwitchModes | None) -> AbstractContextManager[None]:
     """Begin in these modes; None: in those that the state says."""
     if modes is None or not isinstance(numeric, HybridEquations):
         return nullcontext()

@@ -45,7 +45,7 @@ def perturbation_fraction(index: int) -> float:
     return math.copysign(size, (index + 1) * _PLASTIC_NUMBER_RECIPROCAL % 1.0 - 0.5)
 
 
-def round_to_digits(value: float, digits: int = _SIGNIFICANT_DIGITS) -> float:
+def round_to_significant_digits(value: float, digits: int = _SIGNIFICANT_DIGITS) -> float:
     """Return a number rounded to so many significant digits."""
     return float(f"{value:.{digits - 1}e}")
 
@@ -161,7 +161,9 @@ def choose_parameter_perturbations(definition: Declarations, scale_of_change: Pe
     for k, parameter in enumerate(free):
         fraction = perturbation_fraction(k)
         size = abs(values[k]) or _choose_size_for_zero_parameter(parameter, k, free, scale_of_change)
-        target = keep_within_bounds(parameter, values[k], round_to_digits(values[k] + fraction * size))
+        target = mirror_target_into_bounds(
+            parameter, values[k], round_to_significant_digits(values[k] + fraction * size)
+        )
         perturbations[k] = target - values[k]
     return perturbations
 
@@ -180,7 +182,7 @@ def _choose_size_for_zero_parameter(
     return scale_of_change.parameter_change(index, probe if parameter.maximum is None else -probe) or typical
 
 
-def keep_within_bounds(quantity: Quantity, value: float, target: float) -> float:
+def mirror_target_into_bounds(quantity: Quantity, value: float, target: float) -> float:
     """Return the target, mirrored at the value or moved half-way to the bound where it lies outside of the bounds."""
     low = -math.inf if quantity.minimum is None else quantity.minimum
     high = math.inf if quantity.maximum is None else quantity.maximum
@@ -212,8 +214,10 @@ def choose_start_perturbations(definition: Declarations, reference: ReferenceRun
             size = _REFERENCE_ANGLE_RAD
         else:
             size = abs(float(values[k])) or float(ranges[k]) or float(typical[k])
-        target = keep_within_bounds(
-            record, float(values[k]), round_to_digits(float(values[k]) + perturbation_fraction(k + 7) * size)
+        target = mirror_target_into_bounds(
+            record,
+            float(values[k]),
+            round_to_significant_digits(float(values[k]) + perturbation_fraction(k + 7) * size),
         )
         perturbations[k] = target - values[k]
     return perturbations
@@ -264,15 +268,15 @@ def make_excitation_signals(
         centre, size = _choose_centre_and_size(record, default_values, k, scale_of_change)
         phase = (k + 1) * _GOLDEN_RATIO_RECIPROCAL % 1.0
         rate = 2 * math.pi / stop * (1.1 + 0.8 * phase)
-        rates = (round_to_digits(rate, 4), round_to_digits(2.618 * rate, 4))
-        phases = (round_to_digits(0.4 + phase, 3), round_to_digits(1.0 + 2 * phase, 3))
+        rates = (round_to_significant_digits(rate, 4), round_to_significant_digits(2.618 * rate, 4))
+        phases = (round_to_significant_digits(0.4 + phase, 3), round_to_significant_digits(1.0 + 2 * phase, 3))
         signals.append(
             ExcitationSignal(
-                round_to_digits(centre),
-                round_to_digits(size, 3),
+                round_to_significant_digits(centre),
+                round_to_significant_digits(size, 3),
                 rates,
                 phases,
-                round_to_digits(stop * (0.3 + 0.4 * phase), 3),
+                round_to_significant_digits(stop * (0.3 + 0.4 * phase), 3),
             )
         )
     return tuple(signals)

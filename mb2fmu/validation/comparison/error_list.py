@@ -11,7 +11,7 @@ from mb2fmu.validation.validation_result import ValidationResult
 
 
 @dataclass(frozen=True, slots=True)
-class VariableError:
+class VariableErrorEntry:
     """Largest error of one variable over its bound, in one run of the FMU.
 
     Attributes:
@@ -35,20 +35,20 @@ class VariableError:
     passed: bool
 
 
-class ErrorList(Sequence[VariableError]):
+class ErrorList(Sequence[VariableErrorEntry]):
     """Errors of all variables, the worst first; prints as a table.
 
     Args:
         rows: One for each variable and run.
     """
 
-    def __init__(self, rows: Sequence[VariableError]) -> None:
+    def __init__(self, rows: Sequence[VariableErrorEntry]) -> None:
         self._rows = tuple(sorted(rows, key=lambda row: -math.inf if math.isnan(row.ratio) else -row.ratio))
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __iter__(self) -> Iterator[VariableError]:
+    def __iter__(self) -> Iterator[VariableErrorEntry]:
         return iter(self._rows)
 
     def __getitem__(self, index: Any) -> Any:
@@ -75,15 +75,15 @@ class ErrorList(Sequence[VariableError]):
         """Return a ``pandas.DataFrame`` with a column for each attribute of a row."""
         import pandas as pd
 
-        names = [field.name for field in fields(VariableError)]
+        names = [field.name for field in fields(VariableErrorEntry)]
         return pd.DataFrame([[getattr(row, name) for name in names] for row in self._rows], columns=names)
 
 
-def list_errors(result: ValidationResult) -> ErrorList:
+def list_variable_errors(result: ValidationResult) -> ErrorList:
     """Return the errors of each variable in each run: default and perturbed, Co-Simulation and Model Exchange."""
     return ErrorList(
         [
-            VariableError(v.name, v.unit, run, v.error, v.bound, v.ratio, v.at, v.verdict == "passed")
+            VariableErrorEntry(v.name, v.unit, run, v.error, v.bound, v.ratio, v.at, v.verdict == "passed")
             for run, kind in result.judged_runs
             for v in kind.variables
         ]

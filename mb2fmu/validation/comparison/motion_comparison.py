@@ -17,7 +17,7 @@ A variable that moves by less than 1e-6 of its typical magnitude, and that could
 judged as if it stood still, by its typical magnitude: constants of a file have some eight digits (an angle of 1.5707963
 is π/2 less 2.7e-8), and what their round-off moves says nothing.
 
-Where events graze, what they may have set or not is added (``grazing_events``).
+Where events graze, what they may have set or not is added (``grazing_event_uncertainty``).
 
 v is judged up to the time until which it is predictable: as long as the reference knows v a hundred times better than
 the bound (100 · uncertainty_v ≤ bound_v), and errors have not grown beyond what says anything
@@ -53,7 +53,7 @@ from mb2fmu.validation.bounds.event_time_bounds import (
     compute_event_time_bounds,
     find_values_near_events,
 )
-from mb2fmu.validation.bounds.grazing_events import compute_grazing_uncertainty
+from mb2fmu.validation.bounds.grazing_event_uncertainty import compute_grazing_uncertainty
 from mb2fmu.validation.bounds.indeterminate_friction import compute_sticking_force_effects
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, OneStepFlowEnd
 from mb2fmu.validation.bounds.range_traversals import count_traversals
@@ -73,7 +73,7 @@ from mb2fmu.validation.reference.variable_scales import (
     REFERENCE_ACCURACY_FACTOR,
     ROUND_OFF_ALLOWANCE,
     compute_variable_sizes_of_motion,
-    find_largest_of_unit,
+    find_largest_value_per_unit,
     find_moving_variables,
 )
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
@@ -212,7 +212,7 @@ def compute_variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[F
     """Return size and round-off of each variable by the formulas of ``scales``, shapes (n,); ``at_start``: S(0)."""
     values, variables = reference.trajectory.values, reference.variables
     is_moving = find_moving_variables(values, reference.trajectory.uncertainty, reference.typical)
-    largest_of_unit = find_largest_of_unit([v.unit for v in variables], values, is_moving, reference.typical)
+    largest_of_unit = find_largest_value_per_unit([v.unit for v in variables], values, is_moving, reference.typical)
     start_sensitivity = np.array([0.0 if v.nominal else s for v, s in zip(variables, at_start.tolist(), strict=True)])
     rounding = ROUND_OFF_ALLOWANCE * (largest_of_unit + _compute_holding_efforts(reference))
     return compute_variable_sizes_of_motion(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.validation.compiled.mass_matrix_columns import FrameAndPointTerms, MassMatrixColumns
+from mb2fmu.validation.compiled.mass_matrix_columns import FrameOrPointTree, MassMatrixColumns
 
 MIN_SPEEDS_FOR_TREE = 24
 """Speeds from which on it is worth it: below that M u' = f is faster, and loses no digits to speak of."""
@@ -36,7 +36,7 @@ class LinkPlacement:
 
 @dataclass(frozen=True, slots=True)
 class SingleSpeedLinkTree:
-    """The tree.
+    """Tree of links with one speed each: order, parents, and the paths between their points.
 
     Attributes:
         order: Speeds, those nearer to the ground first.
@@ -58,7 +58,7 @@ class SingleSpeedLinkTree:
 
 
 def find_articulated_tree(
-    mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameAndPointTerms, points: FrameAndPointTerms
+    mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameOrPointTree, points: FrameOrPointTree
 ) -> SingleSpeedLinkTree | None:
     """Return the tree of a mechanism; None if it is none, has few speeds, or constraints.
 
@@ -81,7 +81,7 @@ class _LinkTreeFinder:
     """Finds which link each node is on."""
 
     def __init__(
-        self, mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameAndPointTerms, points: FrameAndPointTerms
+        self, mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameOrPointTree, points: FrameOrPointTree
     ) -> None:
         self._mechanism, self._columns, self._frames, self._points = mechanism, columns, frames, points
         branches = [branch for branch in columns.branches if branch is not None]

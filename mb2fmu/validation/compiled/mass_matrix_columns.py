@@ -25,7 +25,7 @@ class FrameVectorTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class FrameAndPointTerms:
+class FrameOrPointTree:
     """Frames or points: the terms of each, its parent (-1: none), and an order with parents first."""
 
     terms: tuple[tuple[FrameVectorTerm, ...], ...]
@@ -113,7 +113,7 @@ class MassMatrixColumns:
         rows: Of each speed, the rows that its column gives.
     """
 
-    def __init__(self, mechanism: Mechanism, frames: FrameAndPointTerms, points: FrameAndPointTerms) -> None:
+    def __init__(self, mechanism: Mechanism, frames: FrameOrPointTree, points: FrameOrPointTree) -> None:
         self._mechanism, self._frames, self._points = mechanism, frames, points
         speeds = range(len(mechanism.u))
         self.dependencies = [self._find_dependencies(speed) for speed in speeds]

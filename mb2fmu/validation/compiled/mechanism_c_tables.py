@@ -33,7 +33,7 @@ from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import CExpressionWriter, LookupTableDefinitions
 from mb2fmu.validation.compiled.link_tree import SingleSpeedLinkTree, find_articulated_tree
 from mb2fmu.validation.compiled.mass_matrix_columns import (
-    FrameAndPointTerms,
+    FrameOrPointTree,
     FrameVectorTerm,
     MassMatrixColumns,
     RigidBranch,
@@ -208,7 +208,7 @@ class MechanismCTables:
         self.values = ExpressionValueCode([*given, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
         self._given = len(given)
         self._kept: list[Any] = []
-        self._frames = FrameAndPointTerms(
+        self._frames = FrameOrPointTree(
             tuple(tuple(self._terms(f.angular_velocity, twice=False)) for f in m.frames),
             (-1, *(f.reference for f in m.frames[1:])),
         )
@@ -217,8 +217,8 @@ class MechanismCTables:
         terms_of_points = tuple(
             v if p.velocity is not None else x for p, v, x in zip(m.points, velocities, positions, strict=True)
         )
-        self._places = FrameAndPointTerms(positions, tuple(p.parent for p in m.points))
-        self._moving = FrameAndPointTerms(
+        self._places = FrameOrPointTree(positions, tuple(p.parent for p in m.points))
+        self._moving = FrameOrPointTree(
             terms_of_points, tuple(p.parent if p.velocity is None else -1 for p in m.points)
         )
         self._first_terms = [*itertools.accumulate(map(len, terms_of_points), initial=0)]
@@ -332,7 +332,7 @@ class MechanismCTables:
         s.n_gathered, s.gathered = len(gathered), self._whole(gathered)
 
     def _collect_vector_terms(
-        self, nodes: Sequence[FrameAndPointTerms], gathered: list[int]
+        self, nodes: Sequence[FrameOrPointTree], gathered: list[int]
     ) -> tuple[c_structures.VectorTermsStruct, list[c_structures.PathSumsStruct]]:
         """Return terms of some sets of nodes, whose places are added to ``gathered``, and the paths of each set."""
         terms: list[FrameVectorTerm] = []

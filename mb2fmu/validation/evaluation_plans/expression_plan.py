@@ -16,7 +16,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, Intermediate, LinearSolve
-from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
+from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 
 Floats = npt.NDArray[np.float64]
 

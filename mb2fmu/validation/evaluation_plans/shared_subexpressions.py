@@ -16,7 +16,7 @@ MAX_CSE_OCCURRENCES = 100_000
 """Occurrences from which on SymPy's ``cse`` is too slow."""
 
 
-def iterate_distinct_parts(expressions: Sequence[sm.Basic]) -> Iterator[sm.Basic]:
+def iterate_distinct_subexpressions(expressions: Sequence[sm.Basic]) -> Iterator[sm.Basic]:
     """Yield each distinct part once, behind its own parts."""
     done: set[sm.Basic] = set()
     stack = [(expression, False) for expression in reversed(expressions)]
@@ -30,17 +30,19 @@ def iterate_distinct_parts(expressions: Sequence[sm.Basic]) -> Iterator[sm.Basic
             stack += [(part, False) for part in reversed(node.args) if part not in done]
 
 
-def count_occurrences(expressions: Sequence[sm.Basic]) -> int:
+def count_all_subexpressions(expressions: Sequence[sm.Basic]) -> int:
     """Return how many parts there are, each counted as often as it stands there."""
     sizes: dict[sm.Basic, int] = {}
-    for node in iterate_distinct_parts(expressions):
+    for node in iterate_distinct_subexpressions(expressions):
         sizes[node] = 1 + sum(sizes[part] for part in node.args)
     return sum(sizes[expression] for expression in expressions)
 
 
-def extract_repeated_parts(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
+def extract_repeated_subexpressions(
+    expressions: Sequence[sm.Expr],
+) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
     """Return a ``cse`` for ``lambdify``: what stands in several places gets a name; nothing is rearranged."""
-    nodes = list(iterate_distinct_parts(expressions))
+    nodes = list(iterate_distinct_subexpressions(expressions))
     uses = Counter(part for node in nodes for part in node.args)
     uses.update(expressions)
     names = sm.numbered_symbols("_repeated")

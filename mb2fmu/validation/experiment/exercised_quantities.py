@@ -25,7 +25,7 @@ from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun, observe_trajectory
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
-from mb2fmu.validation.validation_result import ExercisedResult, Perturbation
+from mb2fmu.validation.validation_result import ExercisedQuantityResult, Perturbation
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def find_exercised_quantities(
     default: ReferenceRun,
     perturbed: ReferenceRun | None,
     limits: ErrorBounds | None,
-) -> tuple[ExercisedResult, ...]:
+) -> tuple[ExercisedQuantityResult, ...]:
     """Return one result per free parameter, fixed start value and input.
 
     Args:
@@ -67,7 +67,7 @@ def find_exercised_quantities(
     """
     if perturbed is None or limits is None:
         return tuple(
-            ExercisedResult(
+            ExercisedQuantityResult(
                 name=perturbation.name,
                 role=perturbation.role,
                 ratio=0.0,
@@ -112,7 +112,7 @@ def _judge_quantity(
     default: ReferenceRun,
     perturbed: ReferenceRun,
     limits: ErrorBounds,
-) -> ExercisedResult:
+) -> ExercisedQuantityResult:
     """Return the verdict on one quantity."""
     if ratios is None:  # a start value: it is a variable itself
         column = perturbed.trajectory.column(perturbation.name)
@@ -127,7 +127,7 @@ def _judge_quantity(
         reason = "not exercised"
     elif not reason and ratio <= 1.0:
         reason = "its influence is smaller than the bounds"
-    return ExercisedResult(
+    return ExercisedQuantityResult(
         name=perturbation.name,
         role=perturbation.role,
         ratio=float(ratio),

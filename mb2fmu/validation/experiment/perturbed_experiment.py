@@ -29,10 +29,10 @@ from mb2fmu.validation.bounds.perturbation_sizes import (
     choose_parameter_perturbations,
     choose_start_perturbations,
     make_excitation_signals,
-    round_to_digits,
+    round_to_significant_digits,
 )
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, evaluate_calculated_parameters
+from mb2fmu.validation.reference.experiment_values import ExperimentValues, evaluate_calculated_parameters
 from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps, find_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ROUGH_RUN_TOLERANCE, ReferenceRun, compute_constraint_scales
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
@@ -78,7 +78,7 @@ class PerturbedExperiment:
         text: How it was made, in one sentence, or what stands against it.
     """
 
-    experiment: ExperimentNumbers | None
+    experiment: ExperimentValues | None
     perturbations: tuple[Perturbation, ...]
     part: float
     text: str
@@ -214,7 +214,7 @@ def list_perturbed_experiments(
         text = _describe_experiment(run, part, perturbations, in_chart=bool(intention.dependent_speeds))
         yield PerturbedExperiment(run, perturbations, part, text)
     perturbations = _list_perturbations(_Variant(intention), None, settable)
-    yield form_lack_of_experiment(PerturbedExperiment(None, perturbations, 0.0, ""), obstacle)
+    yield make_missing_experiment_record(PerturbedExperiment(None, perturbations, 0.0, ""), obstacle)
 
 
 def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_Variant, float]]:
@@ -345,13 +345,13 @@ def list_state_records(definition: Declarations, reference: ReferenceRun) -> tup
     return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
 
 
-def _start_experiment(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers | None:
+def _start_experiment(intention: _IntendedPerturbation, part: float) -> ExperimentValues | None:
     """Return the experiment with part of the moves, started on its constraints; None where it cannot be."""
     definition, reference = intention.definition, intention.reference
     numeric, default = reference.numeric, reference.experiment
     perturbations = intention.parameters * part
     parameters = [
-        value if not perturbation else round_to_digits(value + perturbation)
+        value if not perturbation else round_to_significant_digits(value + perturbation)
         for value, perturbation in zip(default.parameters, perturbations.tolist(), strict=True)
     ]
     if not _calculated_parameters_in_bounds(definition, parameters):
@@ -417,9 +417,7 @@ def _calculated_parameters_in_bounds(definition: Declarations, parameters: Seque
     return True
 
 
-def _find_obstacle_on_the_way(
-    reference: ReferenceRun, run: ExperimentNumbers, dependent_speeds: tuple[int, ...]
-) -> str:
+def _find_obstacle_on_the_way(reference: ReferenceRun, run: ExperimentValues, dependent_speeds: tuple[int, ...]) -> str:
     """Return why a rough integration does not reach the end as a motion that can be judged; empty where it does.
 
     This does not depend on the FMU: the mechanism's constraints alone decide where ``dependent_speeds`` are determined.
@@ -436,7 +434,7 @@ def _find_obstacle_on_the_way(
             np.append(x, 0.0), ROUGH_RUN_TOLERANCE, scales, projected=numeric.has_state_constraints
         )
     except (ValidationError, ArithmeticError, ValueError) as error:
-        return f"with other values it cannot be integrated: {describe_first_line(error)}"
+        return f"with other values it cannot be integrated: {read_first_message_line(error)}"
     states = trajectory[:, :-1]
     # What stands still by default may move by what is natural for it.
     magnitudes = np.maximum(reference.state_scales, np.max(np.abs(reference.states), axis=0))
@@ -455,7 +453,7 @@ def _find_obstacle_on_the_way(
     return ""
 
 
-def describe_first_line(error: Exception) -> str:
+def read_first_message_line(error: Exception) -> str:
     """Return the first line of an error's message, or its kind if it has none."""
     lines = str(error).splitlines()
     return lines[0].strip().rstrip(".:") if lines else type(error).__name__
@@ -478,7 +476,7 @@ def _stays_in_chart(default: ReferenceRun, perturbed: ReferenceRun, dependent_sp
 
 
 def _list_perturbations(
-    variant: _Variant, run: ExperimentNumbers | None, settable: Collection[str] | None
+    variant: _Variant, run: ExperimentValues | None, settable: Collection[str] | None
 ) -> tuple[Perturbation, ...]:
     """Return the move of every free parameter, fixed start value and input; none without a ``run``."""
     intention = variant.intention
@@ -507,7 +505,7 @@ def _list_perturbations(
 
 
 def _list_start_perturbations(
-    variant: _Variant, run: ExperimentNumbers | None, settable: Collection[str] | None
+    variant: _Variant, run: ExperimentValues | None, settable: Collection[str] | None
 ) -> list[Perturbation]:
     """Return the move of every fixed start value."""
     definition, default_experiment = variant.intention.definition, variant.intention.reference.experiment
@@ -537,7 +535,7 @@ def _form_perturbation(record: Quantity, role: str, default: float, perturbed: f
     return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=perturbed, reason=reason)  # type: ignore[arg-type]
 
 
-def form_lack_of_experiment(candidate: PerturbedExperiment, obstacle: str) -> PerturbedExperiment:
+def make_missing_experiment_record(candidate: PerturbedExperiment, obstacle: str) -> PerturbedExperiment:
     """Return the record that there is no perturbed experiment; ``obstacle``: of the last one that was tried."""
     because = f": {obstacle}" if obstacle else ""
     reasons = [
@@ -555,7 +553,7 @@ def form_lack_of_experiment(candidate: PerturbedExperiment, obstacle: str) -> Pe
 
 
 def _describe_experiment(
-    run: ExperimentNumbers, part: float, perturbations: Sequence[Perturbation], *, in_chart: bool
+    run: ExperimentValues, part: float, perturbations: Sequence[Perturbation], *, in_chart: bool
 ) -> str:
     """Describe how the experiment was made; ``in_chart``: within the range that the FMU's states determine."""
     obstacle = "it cannot be started or run" + (", or leaves the positions that the FMU's states determine" * in_chart)
@@ -576,9 +574,9 @@ def list_settable_names(description: FmuDescription) -> frozenset[str]:
     )
 
 
-def form_experiment_to_set(
-    perturbed: ExperimentNumbers, default: ExperimentNumbers, definition: Declarations, settable: Collection[str]
-) -> ExperimentNumbers:
+def form_experiment_with_overrides(
+    perturbed: ExperimentValues, default: ExperimentValues, definition: Declarations, settable: Collection[str]
+) -> ExperimentValues:
     """Return the perturbed experiment with the values to set: moved parameters, and all settable start values."""
     free = [p.name for p in definition.parameters if not p.calculated]
     overridden = dict(default.overridden_values)

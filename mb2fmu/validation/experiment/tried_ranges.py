@@ -10,23 +10,23 @@ import numpy as np
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario
-from mb2fmu.validation.api_checks.extreme_points import EXTREMES, ExtremePoint
-from mb2fmu.validation.api_checks.step_checks import SOLVERS, STEPS
+from mb2fmu.validation.api_checks.extreme_state_checks import EXTREMES, ExtremePoint
+from mb2fmu.validation.api_checks.unusual_step_checks import SOLVERS, STEPS
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.runs.fmu_description import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult
-from mb2fmu.validation.validation_result import ExercisedResult
+from mb2fmu.validation.validation_result import ExercisedQuantityResult
 
 _LISTED_POINTS = 4
 
 
 def add_tried_ranges(
-    quantities: Sequence[ExercisedResult],
+    quantities: Sequence[ExercisedQuantityResult],
     definition: Declarations,
     references: Sequence[ReferenceRun],
     scenario: ApiCallScenario | None,
     fmu_results: Sequence[FmuProcessResult],
-) -> tuple[ExercisedResult, ...]:
+) -> tuple[ExercisedQuantityResult, ...]:
     """Return the quantities with the ranges over which they were tried.
 
     Args:
@@ -93,7 +93,7 @@ def _answers(fmu_result: FmuProcessResult, name: str) -> Sequence[object]:
     return recorded
 
 
-def list_untried(
+def describe_untried_conditions(
     scenario: ApiCallScenario | None,
     call_plans: Mapping[InterfaceType, ApiCallPlan | None],
     fmu_results: Sequence[FmuProcessResult],

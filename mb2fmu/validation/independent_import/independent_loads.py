@@ -16,7 +16,7 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 
 from mb2fmu.model.supported_functions import NoEvent, Pre
-from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
+from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Pose
 
 GROUND_POSE: Pose = (np.eye(3), np.zeros(3))
@@ -44,7 +44,7 @@ class LinkLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class MotionVectors:
+class LinkVectorSymbols:
     """Vectors of the motion that expressions contain.
 
     Attributes:
@@ -111,7 +111,7 @@ class AddedGeneralizedForces:
         self,
         loads: Sequence[LinkLoad],
         efforts: Sequence[tuple[int, sm.Expr]],
-        motion_vectors: Sequence[MotionVectors],
+        motion_vectors: Sequence[LinkVectorSymbols],
         symbols: Sequence[sm.Expr],
         definitions: Mapping[sm.Expr, Any],
         place_of_link: Callable[[str], Pose],

@@ -18,7 +18,7 @@ from mb2fmu.validation.independent_import.independent_urdf import (
     RobotTree,
     TreeJoint,
     axes_with_third_direction,
-    parse_element_tree,
+    parse_xml_with_undeclared_prefixes,
     rotation_about_axis,
 )
 
@@ -29,7 +29,7 @@ _CLOSING_JOINT_KINDS = {"ball": "point", "revolute": "hinge", "continuous": "hin
 
 def read_sdf_tree(content: bytes) -> RobotTree:
     """Return the links and joints of an SDF file with one model that moves."""
-    root = parse_element_tree(content)
+    root = parse_xml_with_undeclared_prefixes(content)
     models = [*root.findall("model"), *root.findall("world/model")]
     model = next((each for each in models if _read_text(each, "static").lower() not in {"true", "1"}), models[0])
     old = tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5)

@@ -93,7 +93,7 @@ class TreeJoint:
 
 @dataclass(frozen=True, slots=True)
 class RobotTree:
-    """Content of a file.
+    """Links, joints, closing joints and gravity of a robot's file.
 
     Attributes:
         bodies: Link → mass, mass centre, and inertia about it along the link's axes.
@@ -286,7 +286,7 @@ class IndependentImport:
 
 def read_urdf_tree(content: bytes) -> RobotTree:
     """Return the links and joints of a URDF file."""
-    robot = parse_element_tree(content)
+    robot = parse_xml_with_undeclared_prefixes(content)
     bodies = {link.get("name", ""): _read_body(link.find("inertial")) for link in robot.findall("link")}
     joints = {joint.get("name", ""): _read_joint(joint) for joint in robot.findall("joint")}
     _add_rotor_inertias(robot, joints)
@@ -294,7 +294,7 @@ def read_urdf_tree(content: bytes) -> RobotTree:
     return RobotTree(bodies, joints, next(name for name in bodies if name not in children))
 
 
-def parse_element_tree(content: bytes) -> ET.Element:
+def parse_xml_with_undeclared_prefixes(content: bytes) -> ET.Element:
     """Return the root of a file that was parsed strictly before; prefixes stand for themselves, declared or not."""
     builder, parser = ET.TreeBuilder(), expat.ParserCreate()
 

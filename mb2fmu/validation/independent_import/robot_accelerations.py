@@ -23,7 +23,7 @@ from mb2fmu.validation.independent_import.independent_loads import (
     GROUND_POSE,
     AddedGeneralizedForces,
     LinkLoad,
-    MotionVectors,
+    LinkVectorSymbols,
     read_link_loads,
     read_load_tables,
 )
@@ -191,11 +191,11 @@ def _form_added_forces(
 
 def _form_motion_vectors(
     quantity: str, place: RecordedPoint | RecordedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]
-) -> MotionVectors:
+) -> LinkVectorSymbols:
     """Return the vectors of the motion of a link or the ground that expressions contain, for the independent import."""
     offset = place.offset if isinstance(place, RecordedPoint) else (0.0, 0.0, 0.0)
     name = place.frame if isinstance(place, RecordedPoint) else place.name
-    return MotionVectors(quantity, name if name in links else "", offset, symbols)
+    return LinkVectorSymbols(quantity, name if name in links else "", offset, symbols)
 
 
 def _list_point_items(definition: ModelDefinition) -> list[Any]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.mechanics.equations.contact_records import OPENING_STATE, REIMPACT_SPEED_RATIO, ZERO_SLIP_RATIO, Contacts
-from mb2fmu.validation.modes.impact_impulses import ContactRows
+from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 
 Floats = npt.NDArray[np.float64]
 BooleanArray = npt.NDArray[np.bool_]
@@ -130,7 +130,7 @@ class _ContactProblem:
 
 @dataclass(frozen=True, slots=True)
 class ContactSolution:
-    """A solution.
+    """Normal and tangential unknowns of all contacts, and which press, stick or slide.
 
     Attributes:
         contact_unknowns: N of all, T of those with friction.
@@ -256,7 +256,7 @@ def _format_contact_names(contacts: Contacts) -> str:
 def solve_frictional_contact_events(
     contacts: Contacts,
     effects: tuple[Floats, Floats],
-    contacts_before: tuple[ContactRows, FrictionContacts],
+    contacts_before: tuple[ContactsAtInstant, FrictionContacts],
     t: float,
     *,
     hit: bool,
@@ -296,7 +296,7 @@ def solve_frictional_contact_events(
 
 
 def _solve_friction_impacts(
-    contacts: Contacts, W: Floats, contact_rows: ContactRows, friction_contacts: FrictionContacts, t: float
+    contacts: Contacts, W: Floats, contact_rows: ContactsAtInstant, friction_contacts: FrictionContacts, t: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return impulses row by row at this instant, the contacts that rest after it, and senses of slip.
 
@@ -378,7 +378,7 @@ def _solve_impact_law(
 
 
 def _change_friction_modes(
-    contacts: Contacts, W: Floats, contact_rows: ContactRows, friction_contacts: FrictionContacts, t: float
+    contacts: Contacts, W: Floats, contact_rows: ContactsAtInstant, friction_contacts: FrictionContacts, t: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return new ``resting`` and ``sliding``, then impulses that adapt speeds to held and new sliding contacts."""
     k, friction_contact_indices = len(contacts.each), list_friction_contacts(contacts)

@@ -21,13 +21,13 @@ from mb2fmu.validation.evaluation_plans.event_iteration_errors import (
     make_conflicting_settings_error,
 )
 from mb2fmu.validation.modes.contact_friction_modes import solve_frictional_contact_events
+from mb2fmu.validation.modes.coupled_holding_forces import compute_friction_effects, solve_coupled_holding_forces
 from mb2fmu.validation.modes.event_names import format_event_name, list_switch_names
 from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
 from mb2fmu.validation.modes.latch_closure import eliminate_held_rows, solve_closing_impulses
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
 from mb2fmu.validation.modes.motion_in_modes import MotionInModes
 from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, compute_counter_margin
-from mb2fmu.validation.modes.shared_holding_forces import compute_friction_effects, solve_shared_holding_forces
 from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion
 
 Floats = npt.NDArray[np.float64]
@@ -346,7 +346,7 @@ class HybridEquations(ModeEquations):
         return np.asarray(
             x
             - state_effects
-            @ solve_shared_holding_forces(
+            @ solve_coupled_holding_forces(
                 B, motion_without_forces.surfaces[signs], motion_without_forces.holding_limits[signs], np.inf
             )
         )

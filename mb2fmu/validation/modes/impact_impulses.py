@@ -22,7 +22,7 @@ _APPROACH_START_FRACTION = 1e-9  # of the speed below which a contact rests: an 
 
 
 @dataclass(frozen=True, slots=True)
-class ContactRows:
+class ContactsAtInstant:
     """Contacts at one instant, shape (k,) each.
 
     Attributes:
@@ -55,7 +55,7 @@ class ContactRows:
         )
 
 
-def solve_impact_impulses(contacts: Contacts, W: Floats, contact_rows: ContactRows) -> tuple[Floats, Floats]:
+def solve_impact_impulses(contacts: Contacts, W: Floats, contact_rows: ContactsAtInstant) -> tuple[Floats, Floats]:
     """Return impulses at this instant, and the contacts that rest after it (1 or 0); both shape (k,).
 
     Args:
@@ -73,7 +73,9 @@ def solve_impact_impulses(contacts: Contacts, W: Floats, contact_rows: ContactRo
     return impulses, np.where(is_thrown, 0.0, rests)
 
 
-def _solve_sequential_impacts(W: Floats, contact_rows: ContactRows, reimpact_speed: Floats) -> tuple[Floats, Floats]:
+def _solve_sequential_impacts(
+    W: Floats, contact_rows: ContactsAtInstant, reimpact_speed: Floats
+) -> tuple[Floats, Floats]:
     """Return impulses of contacts struck one after the other, if approaching."""
     v, resting = contact_rows.approach_rates, contact_rows.resting.copy()
     impulses = np.zeros(len(v))
@@ -87,7 +89,7 @@ def _solve_sequential_impacts(W: Floats, contact_rows: ContactRows, reimpact_spe
     return impulses, resting
 
 
-def _solve_simultaneous_impacts(W: Floats, contact_rows: ContactRows, *, poisson: bool) -> tuple[Floats, Floats]:
+def _solve_simultaneous_impacts(W: Floats, contact_rows: ContactsAtInstant, *, poisson: bool) -> tuple[Floats, Floats]:
     """Return impulses of all closed contacts together."""
     closed_indices = np.flatnonzero(contact_rows.closed > 0.5)
     impulses, resting = np.zeros(len(contact_rows.rates)), contact_rows.resting.copy()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.modes.shared_holding_forces import compute_row_scale_factors
+from mb2fmu.validation.modes.coupled_holding_forces import compute_row_scale_factors
 
 Floats = npt.NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 What holds is a sign that rests on its surface (dry friction), a contact that rests, a latch that is closed. Rates of
 what is held are affine in the forces that hold it; so each force is tried alone, beside none, and the forces are those
-by which all these rates vanish (``shared_holding_forces``).
+by which all these rates vanish (``coupled_holding_forces``).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, HeldSurface, SwitchKind
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
+from mb2fmu.validation.modes.coupled_holding_forces import find_held_friction_rows, solve_coupled_holding_forces
 from mb2fmu.validation.modes.latch_closure import find_pinned_contacts
-from mb2fmu.validation.modes.motion_in_modes import InstantObservation, MotionInModes, OutputLayout
+from mb2fmu.validation.modes.motion_in_modes import DerivativesAndOutputs, MotionInModes, OutputLayout
 from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents
-from mb2fmu.validation.modes.shared_holding_forces import find_held_friction_rows, solve_shared_holding_forces
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 Floats = npt.NDArray[np.float64]
@@ -151,7 +151,7 @@ class ModeEquations(NumericEquations):
     ) -> MotionInModes:
         """Evaluate the motion at mode values, with our further outputs: switches, events, contacts, latches."""
         values = self._expand_modes(values) if len(values) == self._switch_count else values
-        motion = InstantObservation(*self.observe_outputs(t, x, [*r, *values.tolist()], prepared))
+        motion = DerivativesAndOutputs(*self.observe_outputs(t, x, [*r, *values.tolist()], prepared))
         return MotionInModes(motion, self._output_counts or self._count_outputs(len(motion.outputs)), self.sizes)
 
     def _count_outputs(self, output_count: int) -> OutputLayout:
@@ -306,7 +306,7 @@ class ModeEquations(NumericEquations):
         """Solve for the holding values; contacts in a direction that closed latches hold have none."""
         B = self._remove_pinned_effects(B, holding_inputs)
         try:
-            return solve_shared_holding_forces(
+            return solve_coupled_holding_forces(
                 B, right_side, limits[[i for i in holding_inputs if i < self._switch_count]], negligible_rate
             )
         except np.linalg.LinAlgError as error:

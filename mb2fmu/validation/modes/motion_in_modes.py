@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.modes.contact_friction_modes import FrictionContacts
-from mb2fmu.validation.modes.impact_impulses import ContactRows
+from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 from mb2fmu.validation.modes.latch_closure import ClosedLatchRows
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ class OutputLayout:
         switches: Each has a surface, a limit and a rate.
         conditions: Of events.
         settings: Values that events set.
-        contacts: Seven outputs each, see :class:`ContactRows`.
+        contacts: Seven outputs each, see :class:`ContactsAtInstant`.
         frictions: Of contacts; five outputs each, see :class:`FrictionContacts`.
         latch_rows: Rows of latches; five outputs each, see :class:`ClosedLatchRows`.
         rate_indices: Places, among all outputs, of the rates of everything that may hold: of the signs' surfaces,
@@ -71,7 +71,7 @@ class OutputLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class InstantObservation:
+class DerivativesAndOutputs:
     """What is observed at one instant, for given forces of frictions, contacts and latches.
 
     Attributes:
@@ -92,7 +92,7 @@ class MotionInModes:
         sizes: What surfaces are divided by, shape (switches,).
     """
 
-    def __init__(self, motion: InstantObservation, counts: OutputLayout, sizes: Floats) -> None:
+    def __init__(self, motion: DerivativesAndOutputs, counts: OutputLayout, sizes: Floats) -> None:
         self.motion, self._counts, self._sizes = motion, counts, sizes
 
     def _select_outputs(self, first: int, count: int) -> Floats:
@@ -128,9 +128,9 @@ class MotionInModes:
         return self._select_outputs(3 * self._counts.switches + self._counts.conditions, self._counts.settings)
 
     @cached_property
-    def contact_rows(self) -> ContactRows:
+    def contact_rows(self) -> ContactsAtInstant:
         """Quantities of contacts."""
-        return ContactRows(*self._rows(self._counts.first_contact_output, 7, self._counts.contacts))
+        return ContactsAtInstant(*self._rows(self._counts.first_contact_output, 7, self._counts.contacts))
 
     @cached_property
     def friction_contacts(self) -> FrictionContacts:

@@ -33,7 +33,7 @@ from mb2fmu.mechanics.equations.event_records import mode_change_indicator
 from mb2fmu.mechanics.equations.latch_records import Latches
 from mb2fmu.mechanics.equations.unilateral_rows import UnilateralRow
 from mb2fmu.model.supported_functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
-from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_parts
+from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_subexpressions
 
 ReferenceSwitchKind = Literal["truth", "integer", "sign"]
 _ONE_HALF = sm.Rational(1, 2)
@@ -54,7 +54,7 @@ _MODE_FUNCTIONS = (sm.sign, StickingSign, sm.floor, sm.ceiling, sm.Mod, sm.frac,
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSwitch:
-    """One switch.
+    """One switch: its surface, the kind of its mode, and the symbol for it.
 
     Attributes:
         symbol: That stands for its mode.
@@ -79,13 +79,13 @@ class ReferenceSwitch:
 
 @dataclass(frozen=True)
 class EquationsBetweenEvents:
-    """Equations between events.
+    """Smooth equations between events, with the modes of all switches as inputs.
 
     Attributes:
         equations: Their last inputs are the switches' symbols, then those of contacts and latches, forces first
             (``_list_contact_and_latch_symbols``); their last outputs, in this order: surfaces; limits and rates of
             the surfaces of signs (0 of others); conditions; values that events set; of all contacts the fields of
-            ``ContactRows``; of those with friction those of ``FrictionContacts``; of all rows of latches those of
+            ``ContactsAtInstant``; of those with friction those of ``FrictionContacts``; of all rows of latches those of
             ``ClosedLatchRows``.
         switches: In the order of their symbols.
         events: As in the equations before.
@@ -116,7 +116,7 @@ class EquationsBetweenEvents:
         first_condition = self.outputs + 3 * len(self.switches)
         tests = {o.name for o in e.outputs[first_condition : first_condition + len(self.events)]}
         outputs = [o.expression for o in e.outputs if o.name not in tests]
-        used_parts = set(iterate_distinct_parts([*_iterate_motion_expressions(e), *outputs]))
+        used_parts = set(iterate_distinct_subexpressions([*_iterate_motion_expressions(e), *outputs]))
         return frozenset(i for i, s in enumerate(self.switches) if s.symbol not in used_parts)
 
 

@@ -88,7 +88,7 @@ def _drop_idle_modes(modes: Sequence[float], round_off_switches: frozenset[int])
     return tuple(mode for i, mode in enumerate(modes) if i not in round_off_switches)
 
 
-def find_points_between_events(
+def find_points_between_matching_events(
     time: Floats, first: Sequence[LocatedEvent], second: Sequence[LocatedEvent]
 ) -> tuple[Flags, float]:
     """Return points between the same event in two motions, and the largest time difference, s.

@@ -20,7 +20,7 @@ from mb2fmu.root_finding import find_first_crossing
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, make_standstill_error
+from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, make_integration_standstill_error
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
@@ -250,10 +250,10 @@ class _EventStepLoop:
             failure = solver.step()
             if failure:
                 self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
-                raise make_standstill_error(solver.t, failure.rstrip("."), np.vstack([y, solver.y]))
+                raise make_integration_standstill_error(solver.t, failure.rstrip("."), np.vstack([y, solver.y]))
             if self._evaluations_spent + solver.nfev > self._budget:
                 reason = f"{self._budget} evaluations are spent"
-                raise make_standstill_error(solver.t, reason, np.vstack([y, solver.y]))
+                raise make_integration_standstill_error(solver.t, reason, np.vstack([y, solver.y]))
             event_time = self._find_crossing(solver, r)
             if event_time is not None:
                 self._evaluations_spent += solver.nfev
@@ -303,7 +303,7 @@ class _EventStepLoop:
             failure = solver.step()
             if failure:
                 self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
-                raise make_standstill_error(solver.t, failure.rstrip("."), np.vstack([y, solver.y]))
+                raise make_integration_standstill_error(solver.t, failure.rstrip("."), np.vstack([y, solver.y]))
         self._evaluations_spent += solver.nfev
 
         def look_back() -> list[Floats]:
@@ -377,7 +377,9 @@ class _EventStepLoop:
         self._events, self._last_event_time = self._events + 1, t
         if self._events > _MAX_EVENTS:
             name = self.numeric.frozen.switches[due_switches[0]].name if due_switches else "an input"
-            raise make_standstill_error(t, f"more than {_MAX_EVENTS} events came before, the last of {name}")
+            raise make_integration_standstill_error(
+                t, f"more than {_MAX_EVENTS} events came before, the last of {name}"
+            )
         self._check_event_accumulation(t, due_switches)
         before_modes, x = self.modes.copy(), y[:-1]
         before = self.numeric.kinetic_energy_at(t, x, r, self.prepared)

@@ -24,7 +24,7 @@ _RANDOM_SEED = 11
 
 
 @dataclass(frozen=True, slots=True)
-class DifferencePoint:
+class FiniteDifferencePoint:
     """A point at which derivatives are taken.
 
     Attributes:
@@ -67,7 +67,9 @@ def compute_state_spans(reference: ReferenceRun) -> Floats:
     return np.asarray(np.maximum(ranges, 1e-2 * reference.state_scales))
 
 
-def compute_state_and_input_differences(reference: ReferenceRun, point: DifferencePoint) -> DirectionalDifferences:
+def compute_state_and_input_differences(
+    reference: ReferenceRun, point: FiniteDifferencePoint
+) -> DirectionalDifferences:
     """Return directions along each state and input if these are few, else random ones; then along all at once.
 
     What is wrong only where several are requested in one call shows in the last.
@@ -87,7 +89,7 @@ def compute_state_and_input_differences(reference: ReferenceRun, point: Differen
 
 
 def compute_parameter_differences(
-    reference: ReferenceRun, point: DifferencePoint, indices: Sequence[int]
+    reference: ReferenceRun, point: FiniteDifferencePoint, indices: Sequence[int]
 ) -> DirectionalDifferences:
     """Return directions along single parameters at the same state, then along all of them with states and inputs.
 
@@ -110,7 +112,7 @@ def compute_parameter_differences(
     )
 
 
-def compute_time_derivatives(reference: ReferenceRun, point: DifferencePoint) -> tuple[Floats, Floats]:
+def compute_time_derivatives(reference: ReferenceRun, point: FiniteDifferencePoint) -> tuple[Floats, Floats]:
     """Return time derivatives of all compared variables along the motion, inputs held, and their accuracy."""
     x = _state_at_point(reference, point)
     x_dot = _evaluate_at_point(reference, point, 0.0, x, point.inputs, point.parameters)[1]
@@ -127,7 +129,7 @@ def compute_time_derivatives(reference: ReferenceRun, point: DifferencePoint) ->
     return (4 * small_step - large_step) / 3, np.abs(small_step - large_step) + noise
 
 
-def _measure_round_off(reference: ReferenceRun, point: DifferencePoint, x: Floats) -> tuple[Floats, Floats]:
+def _measure_round_off(reference: ReferenceRun, point: FiniteDifferencePoint, x: Floats) -> tuple[Floats, Floats]:
     """Return what the last digit of each state makes of all compared variables and of x'.
 
     A step along a direction moves an angle of 1e9 rad by a few of its last digits: two step sizes that err alike agree.
@@ -140,7 +142,7 @@ def _measure_round_off(reference: ReferenceRun, point: DifferencePoint, x: Float
     return np.maximum(*values), np.maximum(*rates)
 
 
-def _state_at_point(reference: ReferenceRun, point: DifferencePoint) -> Floats:
+def _state_at_point(reference: ReferenceRun, point: FiniteDifferencePoint) -> Floats:
     """Return the state there; a change of parameters may have parted a contact, for example."""
     x, run, numeric = reference.states[point.row], reference.experiment, reference.numeric
     if not point.after_event:
@@ -149,7 +151,7 @@ def _state_at_point(reference: ReferenceRun, point: DifferencePoint) -> Floats:
     return numeric.state_after_parameter_change(float(run.time[point.row]), x, point.inputs.tolist(), before, after)
 
 
-def _keep_modes_of_point(reference: ReferenceRun, point: DifferencePoint) -> AbstractContextManager[None]:
+def _keep_modes_of_point(reference: ReferenceRun, point: FiniteDifferencePoint) -> AbstractContextManager[None]:
     """Keep the modes of the point: other parameters would change them by events only."""
     numeric, run = reference.numeric, reference.experiment
     t, x = float(run.time[point.row]), reference.states[point.row]
@@ -179,7 +181,7 @@ def _choose_directions(n: int) -> Floats:
 
 
 def _measure_differences(
-    reference: ReferenceRun, point: DifferencePoint, states: Floats, inputs: Floats, parameters: Floats
+    reference: ReferenceRun, point: FiniteDifferencePoint, states: Floats, inputs: Floats, parameters: Floats
 ) -> DirectionalDifferences:
     """Return differences along given changes, one per row."""
     rows, x = [], _state_at_point(reference, point)
@@ -209,7 +211,7 @@ def _measure_differences(
 
 def _evaluate_at_point(
     reference: ReferenceRun,
-    point: DifferencePoint,
+    point: FiniteDifferencePoint,
     later: float,
     state: Floats,
     inputs: Floats,

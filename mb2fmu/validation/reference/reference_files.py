@@ -84,7 +84,7 @@ def read_reference_files(folder: Path) -> Trajectory:
     return Trajectory(names, table[:, 0], values, np.broadcast_to(uncertainties, values.shape).copy(), provenance)
 
 
-def find_outdated_parts(stored: Trajectory, current: Trajectory) -> tuple[str, ...]:
+def explain_outdated_reference(stored: Trajectory, current: Trajectory) -> tuple[str, ...]:
     """Return why a stored reference is out of date; () if it is not.
 
     It is current if it has the same variables, times and provenance (versions, measured balances and whether it was

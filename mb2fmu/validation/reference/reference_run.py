@@ -21,17 +21,17 @@ from mb2fmu.model.scales.switching_scales import estimate_switching_scales
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.modes.reference_switches import form_equations_between_events
-from mb2fmu.validation.reference.event_sides import find_points_between_events
+from mb2fmu.validation.reference.event_sides import find_points_between_matching_events
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
+from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
+from mb2fmu.validation.reference.integration_standstill import diagnose_integration_standstill
 from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
     HeldSlopeFunction,
-    StandstillError,
+    IntegrationStandstillError,
     integrate_explicit_euler,
 )
-from mb2fmu.validation.reference.standstill_diagnosis import diagnose_standstill
 from mb2fmu.validation.reference.trajectory_integration import (
     EVALUATION_BUDGET,
     MIN_EVALUATIONS_PER_STEP,
@@ -74,7 +74,7 @@ class ComparedVariable:
 
 
 @dataclass(frozen=True, slots=True)
-class BalanceQuantity:
+class BalanceResidual:
     """A quantity of the reference that should vanish.
 
     Attributes:
@@ -128,9 +128,9 @@ class ReferenceRun:
     typical: Floats
     natural_energy: float
     work: Floats
-    balances: tuple[BalanceQuantity, ...]
+    balances: tuple[BalanceResidual, ...]
     numeric: NumericEquations
-    experiment: ExperimentNumbers
+    experiment: ExperimentValues
     events: tuple[LocatedEvent, ...] = ()
     modes: tuple[SwitchModes, ...] = ()
     event_uncertainty: float = 0.0
@@ -195,7 +195,7 @@ def make_reference(
     definition: Declarations,
     equations: EquationsOfMotion,
     *,
-    experiment: ExperimentNumbers | None = None,
+    experiment: ExperimentValues | None = None,
     mechanism: Mechanism | None = None,
     numeric: NumericEquations | None = None,
 ) -> ReferenceRun:
@@ -220,7 +220,7 @@ def make_reference(
             that is negative at the start.
     """
     run, diagnostic_outputs = (
-        experiment or form_experiment_numbers(definition),
+        experiment or form_experiment_values(definition),
         select_diagnostic_outputs(equations.outputs),
     )
     equations = drop_diagnostic_outputs(equations)
@@ -288,7 +288,7 @@ class _IntegratedExperiment:
 
 
 def _integrate_twice(
-    numeric: NumericEquations, run: ExperimentNumbers, typical: Floats, energy: float
+    numeric: NumericEquations, run: ExperimentValues, typical: Floats, energy: float
 ) -> _IntegratedExperiment:
     """Integrate from the start, finely and coarsely; ``typical``: sizes of x, shape (n_x,), ``energy``: natural, J."""
     prepared = numeric.prepare(run.parameters)
@@ -333,14 +333,14 @@ def make_numeric_equations(equations: EquationsOfMotion, definition: Declaration
     return numeric
 
 
-def _list_largest_inputs(definition: Declarations, run: ExperimentNumbers) -> list[tuple[float, str]]:
+def _list_largest_inputs(definition: Declarations, run: ExperimentValues) -> list[tuple[float, str]]:
     """Return the largest magnitude of each input in the experiment, and its unit."""
     largest = np.max(np.abs(run.inputs), axis=0).tolist()
     return [(size, record.unit) for size, record in zip(largest, definition.inputs, strict=True)]
 
 
 def _run_roughly(
-    numeric: NumericEquations, run: ExperimentNumbers, start: Floats, typical: Floats, energy: float
+    numeric: NumericEquations, run: ExperimentValues, start: Floats, typical: Floats, energy: float
 ) -> Floats:
     """Return the largest magnitudes of (x, W) in a rough run, shape (n_x + 1,); ``energy``: natural, J."""
     rough_experiment, _ = run.select_points(ROUGH_RUN_POINTS)
@@ -360,7 +360,7 @@ def _run_roughly(
 
 def _measure_uncertainty(
     numeric: NumericEquations,
-    run: ExperimentNumbers,
+    run: ExperimentValues,
     start: Floats,
     scales: Floats,
     values: Floats,
@@ -378,7 +378,7 @@ def _measure_uncertainty(
     coarse_values, _, _ = observe_trajectory(
         numeric, coarse_experiment, coarse_trajectory[:, :-1], numeric.prepare(run.parameters), coarse_log.modes
     )
-    is_between_events, time_uncertainty = find_points_between_events(
+    is_between_events, time_uncertainty = find_points_between_matching_events(
         coarse_experiment.time, fine_log.events, coarse_log.events
     )
     difference = np.maximum.accumulate(
@@ -391,7 +391,7 @@ def _measure_uncertainty(
 
 def integrate_reference(
     numeric: NumericEquations,
-    run: ExperimentNumbers,
+    run: ExperimentValues,
     start: Floats,
     tolerance: float,
     scales: Floats,
@@ -412,19 +412,19 @@ def integrate_reference(
         return integration.integrate_trajectory(
             start, tolerance, scales, parts=parts, projected=numeric.has_state_constraints, event_log=event_log
         )
-    except StandstillError as error:
+    except IntegrationStandstillError as error:
         e = numeric.equations
         names = [symbol.name for symbol in (*e.q, *(e.u[i] for i in e.u_independent), *e.z)]
         step = min(int(np.searchsorted(run.time, error.time, side="right")), len(run.time) - 1) - 1
-        raise diagnose_standstill(error, integration.slope(max(step, 0)), names) from error
+        raise diagnose_integration_standstill(error, integration.slope(max(step, 0)), names) from error
 
 
-def make_slope_with_held_inputs(numeric: NumericEquations, run: ExperimentNumbers) -> HeldSlopeFunction:
+def make_slope_with_held_inputs(numeric: NumericEquations, run: ExperimentValues) -> HeldSlopeFunction:
     """Return the slope of (x, W) in step k, with the inputs of that step held."""
     return IntegrationProblem(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
 
 
-def compute_start_state(numeric: NumericEquations, run: ExperimentNumbers) -> Floats:
+def compute_start_state(numeric: NumericEquations, run: ExperimentValues) -> Floats:
     """Return x at t = 0 from the start values; independent speeds keep theirs, dependent ones follow."""
     u = [run.u[i] for i in numeric.equations.u_independent]
     return numeric.project(0.0, np.array([*run.q, *u, *run.z]), run.inputs_at(0), numeric.prepare(run.parameters))
@@ -439,7 +439,7 @@ def find_state_columns(numeric: NumericEquations) -> tuple[int, ...]:
 
 def observe_trajectory(
     numeric: NumericEquations,
-    run: ExperimentNumbers,
+    run: ExperimentValues,
     states: Floats,
     prepared: Sequence[float],
     modes: Sequence[SwitchModes] = (),
@@ -495,17 +495,17 @@ def drop_diagnostic_outputs(equations: EquationsOfMotion) -> EquationsOfMotion:
 
 def compute_energy_balance(
     equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural: float
-) -> tuple[BalanceQuantity, ...]:
+) -> tuple[BalanceResidual, ...]:
     """Return T - T(0) - W over the scale of energies; () if energies need not balance. ``natural``: in J."""
     if equations.energy.kinetic is None or not equations.energy.balanced:
         return ()
     scale = compute_energy_scale(kinetic, work, natural)
-    return (BalanceQuantity("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"),)
+    return (BalanceResidual("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"),)
 
 
 def compute_constraint_balances(
-    numeric: NumericEquations, run: ExperimentNumbers, residual: Floats, values: Floats, scales: Floats
-) -> tuple[BalanceQuantity, ...]:
+    numeric: NumericEquations, run: ExperimentValues, residual: Floats, values: Floats, scales: Floats
+) -> tuple[BalanceResidual, ...]:
     """Return the largest residual of all constraint rows, each over its own scale."""
     if not residual.shape[1]:
         return ()
@@ -513,7 +513,7 @@ def compute_constraint_balances(
     n_phi = len(numeric.equations.position_rows)
     relative = np.abs(residual) / sizes
     return tuple(
-        BalanceQuantity(name, formula, np.max(residual_rows, axis=1), 1.0, "1")
+        BalanceResidual(name, formula, np.max(residual_rows, axis=1), 1.0, "1")
         for name, formula, residual_rows in (
             ("position constraints", "φ(q, t)", relative[:, :n_phi]),
             ("velocity constraints", "A u + b", relative[:, n_phi:]),
@@ -523,7 +523,7 @@ def compute_constraint_balances(
 
 
 def compute_constraint_scales(
-    numeric: NumericEquations, run: ExperimentNumbers, values: Floats, scales: Floats
+    numeric: NumericEquations, run: ExperimentValues, values: Floats, scales: Floats
 ) -> tuple[Floats, Floats]:
     """Return scale and round-off of each constraint row by ``variable_scales.compute_row_scales``."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
@@ -534,7 +534,7 @@ def compute_constraint_scales(
 
 
 def describe_provenance(
-    definition: Declarations, numeric: NumericEquations, run: ExperimentNumbers
+    definition: Declarations, numeric: NumericEquations, run: ExperimentValues
 ) -> dict[str, object]:
     """Return the tools and settings of a reference, without time, place or machine."""
     return {
@@ -559,7 +559,7 @@ def describe_provenance(
 
 
 def integrate_by_euler(
-    definition: Declarations, equations: EquationsOfMotion, step: float, *, experiment: ExperimentNumbers | None = None
+    definition: Declarations, equations: EquationsOfMotion, step: float, *, experiment: ExperimentValues | None = None
 ) -> Trajectory:
     """Integrate by explicit Euler with a fixed step in s, for results that others published so.
 
@@ -568,7 +568,7 @@ def integrate_by_euler(
     Raises:
         ValidationError: As :func:`make_reference`.
     """
-    run = experiment or form_experiment_numbers(definition)
+    run = experiment or form_experiment_values(definition)
     numeric = NumericEquations(equations, typical_motion_magnitudes(definition))
     start = np.append(compute_start_state(numeric, run), 0.0)
     states = integrate_explicit_euler(make_slope_with_held_inputs(numeric, run), run.time, start, step)[:, :-1]

@@ -79,12 +79,14 @@ def integrate_smooth(
         while solver.status == "running":
             failure = solver.step()
             if failure:
-                raise make_standstill_error(solver.t, failure.rstrip("."), np.vstack([y[: k + 1], solver.y]))
+                raise make_integration_standstill_error(
+                    solver.t, failure.rstrip("."), np.vstack([y[: k + 1], solver.y])
+                )
             if project:
                 solver.y = project(k)(solver.t, solver.y)
                 solver.f = solver.fun(solver.t, solver.y)
             if evaluations_spent + solver.nfev > budget:
-                raise make_standstill_error(
+                raise make_integration_standstill_error(
                     solver.t, f"{budget} evaluations are spent", np.vstack([y[: k + 1], solver.y])
                 )
         y[k + 1] = solver.y
@@ -152,7 +154,7 @@ def make_batch_slope(slope: SlopeFunction) -> BatchSlopeFunction:
     return several
 
 
-class StandstillError(ValidationError):
+class IntegrationStandstillError(ValidationError):
     """An integration came to a standstill.
 
     Attributes:
@@ -166,9 +168,11 @@ class StandstillError(ValidationError):
     reached: Floats | None
 
 
-def make_standstill_error(t: float, reason: str, reached: Floats | None = None) -> StandstillError:
+def make_integration_standstill_error(
+    t: float, reason: str, reached: Floats | None = None
+) -> IntegrationStandstillError:
     """Return the error of an integration that ends at t, in s; ``reached``: y up to there, if it is known."""
-    error = StandstillError(
+    error = IntegrationStandstillError(
         "the reference cannot be integrated:",
         [
             Fault(

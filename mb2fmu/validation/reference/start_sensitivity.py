@@ -8,7 +8,7 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.event_sides import (
-    find_points_between_events,
+    find_points_between_matching_events,
     find_round_off_switches,
     find_short_mode_differences,
 )
@@ -137,7 +137,7 @@ def measure_sensitivity(reference: ReferenceRun) -> Floats:
                 numeric, run, np.append(x0, 0.0), INTEGRATION_TOLERANCE, scales, event_log=event_log
             )
         values, _, _ = observe_trajectory(numeric, run, perturbed_trajectory[:, :-1], prepared, event_log.modes)
-        is_between_events, _ = find_points_between_events(run.time, reference.events, event_log.events)
+        is_between_events, _ = find_points_between_matching_events(run.time, reference.events, event_log.events)
         if reference.modes:
             round_off_switches = find_round_off_switches((*reference.events, *event_log.events))
             is_between_events |= find_short_mode_differences(

@@ -19,7 +19,7 @@ from mb2fmu.validation.reference.smooth_integration import (
     SlopeFunction,
     integrate_smooth,
     make_batch_slope,
-    make_standstill_error,
+    make_integration_standstill_error,
 )
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, translate_compiled_failures
 
@@ -144,7 +144,7 @@ class IntegrationProblem:
                 c_structures.STATUS_BUDGET_SPENT: f"{self.budget} evaluations are spent",
             }
             if error.status in reasons:
-                raise make_standstill_error(error.time, reasons[error.status], error.reached) from error
+                raise make_integration_standstill_error(error.time, reasons[error.status], error.reached) from error
             raise translate_compiled_failures(error) from error
 
 

@@ -73,7 +73,7 @@ _ROW_EVALUATIONS = 2400  # of constraint rows, about, for their scales; never fe
 _DISPLACEMENT_FRACTIONS = (1.0, -0.62, 0.29, -0.11)  # parts of a scale that have no period of an angle in common
 
 
-class ConstraintRows(Protocol):
+class ConstraintResidualFunction(Protocol):
     """Constraint rows as functions of numbers."""
 
     def residual(
@@ -126,7 +126,7 @@ def compute_variable_sizes_of_motion(
     return np.where(is_moving, np.ptp(values, axis=0), size_at_rest)
 
 
-def find_largest_of_unit(units: Sequence[str], values: Floats, is_moving: Flags, typical: Floats) -> Floats:
+def find_largest_value_per_unit(units: Sequence[str], values: Floats, is_moving: Flags, typical: Floats) -> Floats:
     """Return for each variable the largest magnitude of its unit; the typical one if all of them are at rest.
 
     Returns:
@@ -173,7 +173,7 @@ def compute_energy_scale(kinetic: Floats, work: Floats, natural: float) -> float
 
 
 def compute_row_scales(
-    rows: ConstraintRows,
+    rows: ConstraintResidualFunction,
     holonomic: int,
     time: Floats,
     motion: tuple[Floats, Floats, Floats],

@@ -32,7 +32,7 @@ from mb2fmu.validation.reference_equations.joint_wrenches import JointWrenches
 AXIS_SUFFIXES = (".x", ".y", ".z")
 
 
-def unit_quaternion(R: sm.MatrixBase) -> tuple[sm.Expr, ...]:
+def convert_rotation_to_quaternion(R: sm.MatrixBase) -> tuple[sm.Expr, ...]:
     """Return (w, x, y, z) with w ≥ 0 of a rotation ``A_C_B``.
 
     Four times the product of each two components stands in the matrix; a row of these products, divided by the root of
@@ -360,7 +360,9 @@ class _ObservableWriter:
             rotation = self.kinematic_quantities.rotation(request.relative_to).T * rotation
         if request.representation == "quaternion":
             yield from zip(
-                (request.name + part for part in (".w", *AXIS_SUFFIXES)), unit_quaternion(rotation), strict=True
+                (request.name + part for part in (".w", *AXIS_SUFFIXES)),
+                convert_rotation_to_quaternion(rotation),
+                strict=True,
             )
         else:
             angles = euler_angles(rotation, request.representation)

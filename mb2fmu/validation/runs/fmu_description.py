@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from mb2fmu.audit.description.description_import import form_description, parse_description
+from mb2fmu.audit.description.description_import import make_description_records, parse_root_element_safely
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, DescribedVariable
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
@@ -225,12 +225,12 @@ def _read_model(tree: FileTree) -> DescribedModel:
     if DESCRIPTION not in tree:
         raise _make_refusal_error(Fault(f"has no {DESCRIPTION}", remedy="this is not an FMU"))
     try:
-        root = parse_description(tree[DESCRIPTION])
+        root = parse_root_element_safely(tree[DESCRIPTION])
     except ValueError as error:
         fault = Fault(f"is not well-formed: {error}", DESCRIPTION, "export the FMU again")
         raise _make_refusal_error(fault) from error
     try:
-        return form_description(root)
+        return make_description_records(root)
     except ValueError as error:
         is_description = root.tag == "fmiModelDescription"
         version = root.get("fmiVersion") or "of no version"

@@ -20,7 +20,7 @@ from mb2fmu.fmu import runner
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.temporary_files import make_work_folder
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
+from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 
 Floats = npt.NDArray[np.float64]
@@ -81,7 +81,7 @@ class FmuProcessResult:
 
 def simulate_fmu(
     fmu: Path,
-    experiment: ExperimentNumbers,
+    experiment: ExperimentValues,
     variables: Sequence[str],
     *,
     kind: InterfaceType | None = None,
@@ -112,7 +112,7 @@ def simulate_fmu(
 
 def run_fmu_process(
     fmu: Path,
-    experiments: Sequence[ExperimentNumbers],
+    experiments: Sequence[ExperimentValues],
     variables: Sequence[str],
     *,
     kind: InterfaceType | None = None,
@@ -164,7 +164,7 @@ def run_fmu_process(
 
 
 def _form_experiment_record(
-    folder: Path, description: FmuDescription, experiment_index: int, experiment: ExperimentNumbers
+    folder: Path, description: FmuDescription, experiment_index: int, experiment: ExperimentValues
 ) -> dict[str, object]:
     """Return one experiment as the driver reads it."""
     input_file = folder / f"held-{experiment_index}.npy"
@@ -184,7 +184,7 @@ def _form_experiment_record(
 
 
 def check_required_variables(
-    description: FmuDescription, experiment: ExperimentNumbers, variables: Sequence[str]
+    description: FmuDescription, experiment: ExperimentValues, variables: Sequence[str]
 ) -> None:
     """Raise if an FMU lacks variables that the experiment sets or records.
 
@@ -221,7 +221,7 @@ def _write_fmu(tree: FileTree, folder: Path) -> None:
 def _run_driver(
     fmu: Path,
     folder: Path,
-    experiments: Sequence[ExperimentNumbers],
+    experiments: Sequence[ExperimentValues],
     variables: tuple[str, ...],
     kind: InterfaceType,
     time_limit: float,

@@ -17,7 +17,7 @@ from mb2fmu.fmu import toolchain
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import write_archive
 from mb2fmu.temporary_files import make_work_folder
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
+from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.runs.fmu_description import FmuDescription
 from mb2fmu.validation.runs.fmu_run import simulate_fmu
 
@@ -26,8 +26,8 @@ _COMPARED_STEPS = 20
 _MAIN_SOURCE, _CONFIGURATION = "sources/unit.c", "sources/model_config.h"
 
 
-def check_sources(
-    fmu: Path, tree: FileTree, description: FmuDescription, experiment: ExperimentNumbers
+def compare_recompiled_sources(
+    fmu: Path, tree: FileTree, description: FmuDescription, experiment: ExperimentValues
 ) -> tuple[CheckerFinding, ...]:
     """Return one finding; none for an FMU without C sources.
 
@@ -53,7 +53,7 @@ def _untried(reason: str) -> CheckerFinding:
 
 
 def _compare_with_sources(
-    fmu: Path, tree: FileTree, description: FmuDescription, experiment: ExperimentNumbers
+    fmu: Path, tree: FileTree, description: FmuDescription, experiment: ExperimentValues
 ) -> CheckerFinding:
     """Return whether the FMU of the archive's sources moves as the archive's binary, to the bit."""
     kind, identifier = next(iter(description.identifiers.items()))

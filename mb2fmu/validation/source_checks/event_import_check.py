@@ -22,9 +22,14 @@ from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Constraint, Output
 from mb2fmu.model.supported_functions import StickingSign
-from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
+from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol
+from mb2fmu.validation.source_checks.source_symbols import (
+    Floats,
+    SourceEvaluationError,
+    SourceSymbols,
+    make_unused_symbol,
+)
 
 SAME_VALUE_TOLERANCE = 1e-9
 """Of magnitudes: two evaluations of one expression may differ by so much."""
@@ -145,7 +150,7 @@ class EventImportCheck:
         for item in items:
             try:
                 formed.append((item, form(item)))
-            except NotFormedError:
+            except SourceEvaluationError:
                 self.left_out.append(item.description)
         return formed
 
@@ -168,7 +173,7 @@ class EventImportCheck:
         rates = dict(zip(self._mechanism.u_dot, self._u_dot, strict=True))
         expressions_in_import_symbols = [sm.sympify(each).xreplace(rates) for each in expressions]
         if any(each.free_symbols - set(self._import_symbols) for each in expressions_in_import_symbols):
-            raise NotFormedError("it contains what is solved for")
+            raise SourceEvaluationError("it contains what is solved for")
         function = compile_scalar_function(self._import_symbols, expressions_in_import_symbols)
         return lambda values: list(function(*values))
 

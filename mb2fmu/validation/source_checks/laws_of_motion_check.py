@@ -23,15 +23,15 @@ import numpy.typing as npt
 
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
+from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, ROUND_OFF_ALLOWANCE
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
+from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations, SourceMotion
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
-from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics, SourceMotion
 from mb2fmu.validation.source_checks.source_symbols import Floats, SourceSymbols
 
 Flags = npt.NDArray[np.bool_]
-ExperimentRun = tuple[ExperimentNumbers, FmuSimulationResult]
+ExperimentRun = tuple[ExperimentValues, FmuSimulationResult]
 LawError = tuple[float, str]
 """Error over bound; quantity and time."""
 
@@ -61,7 +61,7 @@ class LawsOfMotionCheck:
         definition: ModelDefinition,
         symbols: SourceSymbols,
         constraints: SourceConstraints,
-        kinematics: SourceKinematics | None,
+        kinematics: NumericKaneEquations | None,
         scales: tuple[Floats, Floats],
     ) -> None:
         self._symbols, self._constraints, self._kinematics, self._scales = symbols, constraints, kinematics, scales
@@ -105,7 +105,7 @@ class LawsOfMotionCheck:
             ):
                 yield from _judge_momentum(motions, np.array(centres), time, relative_bound)
 
-    def _values(self, run: ExperimentNumbers, simulation: FmuSimulationResult, k: int) -> list[float]:
+    def _values(self, run: ExperimentValues, simulation: FmuSimulationResult, k: int) -> list[float]:
         """Return the slots' values at a communication point, as the FMU shows its states."""
         s, values = self._symbols, [0.0] * len(self._symbols.slot)
         values[0] = float(run.time[k])

@@ -21,6 +21,12 @@ from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
 from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun, LawError, LawsOfMotionCheck
+from mb2fmu.validation.source_checks.numeric_kane_equations import (
+    SCALE_BLEND_FRACTION,
+    NumericKaneEquations,
+    SourceMotion,
+    has_negative_eigenvalue,
+)
 from mb2fmu.validation.source_checks.random_admissible_points import RandomPoint, RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_equations import (
@@ -29,12 +35,6 @@ from mb2fmu.validation.source_checks.source_equations import (
     SourceEquations,
     estimate_equation_forming_cost,
     estimate_pathway_length_cost,
-)
-from mb2fmu.validation.source_checks.source_kinematics import (
-    SCALE_BLEND_FRACTION,
-    SourceKinematics,
-    SourceMotion,
-    has_negative_eigenvalue,
 )
 from mb2fmu.validation.source_checks.source_objects import (
     SourceObjects,
@@ -46,7 +46,7 @@ from mb2fmu.validation.source_checks.source_outputs import (
     SourceOutputs,
     list_points_and_frames_of_outputs,
 )
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
+from mb2fmu.validation.source_checks.source_symbols import Floats, SourceEvaluationError, SourceSymbols
 
 INDEPENDENT_IMPORT = "independent import"
 """Method of a robot: its file, read again by others' code."""
@@ -232,7 +232,7 @@ class _SourceSampler:
         self._gaps = (
             self.symbols.compile_function([c.gap for c in definition.contacts]) if _has_switched_loads(parts) else None
         )
-        self.methods: list[SourceEquations | SourceKinematics] = []
+        self.methods: list[SourceEquations | NumericKaneEquations] = []
         if work > MAX_PATHWAY_WORK:
             reason = f"the lengths of its pathways have about {work:.1e} operations, more than {MAX_PATHWAY_WORK:.1e}"
             self.missing = {"equations": reason, "kinematics": reason}
@@ -247,7 +247,7 @@ class _SourceSampler:
             return
         try:
             constraints = self._constraints = SourceConstraints(parts, self.symbols, complex_step=False)
-        except NotFormedError as reason:
+        except SourceEvaluationError as reason:
             self.methods = []
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
             return
@@ -266,18 +266,18 @@ class _SourceSampler:
             return None
         try:
             return SourceEquations(self._definition.mechanics, self._parts, self.symbols)
-        except NotFormedError as reason:
+        except SourceEvaluationError as reason:
             self.missing["equations"] = str(reason)
         return None
 
-    def _form_kinematics(self) -> SourceKinematics | None:
+    def _form_kinematics(self) -> NumericKaneEquations | None:
         """Form Kane's equations from SymPy's own frames and points; None where a Lagrangian gives the forces."""
         if self._parts.lagrangian:
             self.missing["kinematics"] = "forces come from a Lagrangian"
             return None
         try:
-            return SourceKinematics(self._parts, self.symbols, *list_points_and_frames_of_outputs(self._definition))
-        except NotFormedError as reason:
+            return NumericKaneEquations(self._parts, self.symbols, *list_points_and_frames_of_outputs(self._definition))
+        except SourceEvaluationError as reason:
             self.missing["kinematics"] = str(reason)
         return None
 

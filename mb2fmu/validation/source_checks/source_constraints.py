@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
+from mb2fmu.validation.source_checks.source_symbols import Floats, SourceEvaluationError, SourceSymbols
 
 IndexArray = npt.NDArray[np.intp]
 RealOrComplexArray = npt.NDArray[Any]
@@ -35,7 +35,7 @@ class SourceConstraints:
         complex_step: True: everything is to be differentiated by a complex step.
 
     Raises:
-        NotFormedError: If that cannot be done, or the kinematic equations do not determine q'.
+        SourceEvaluationError: If that cannot be done, or the kinematic equations do not determine q'.
     """
 
     def __init__(self, parts: SourceObjects, symbols: SourceSymbols, *, complex_step: bool) -> None:
@@ -46,7 +46,7 @@ class SourceConstraints:
         self.speeds = [symbols.slot[ui] for ui in symbols.u]
         self._free = [i for i, k in enumerate(self.rates) if k not in self.speeds]
         if len(self._free) != len(kinematic):
-            raise NotFormedError(f"{len(kinematic)} kinematic equations for {len(self._free)} coordinates")
+            raise SourceEvaluationError(f"{len(kinematic)} kinematic equations for {len(self._free)} coordinates")
         self._evaluate = symbols.compile_array_function([*kinematic, *parts.velocity], complex_step=complex_step)
         self._holonomic = symbols.compile_function(parts.holonomic) if parts.holonomic else None
 

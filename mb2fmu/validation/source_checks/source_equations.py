@@ -20,10 +20,15 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts
+from mb2fmu.validation.source_checks.numeric_kane_equations import add_floor_to_scales
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
-from mb2fmu.validation.source_checks.source_kinematics import add_floor_to_scales
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol
+from mb2fmu.validation.source_checks.source_symbols import (
+    Floats,
+    SourceEvaluationError,
+    SourceSymbols,
+    make_unused_symbol,
+)
 
 MAX_FORMING_WORK = 20_000
 """Operations of composed direction cosines up to which SymPy forms the equations, see
@@ -48,7 +53,7 @@ class SourceEquations:
         symbols: Slots of their symbols.
 
     Raises:
-        NotFormedError: If SymPy cannot form them.
+        SourceEvaluationError: If SymPy cannot form them.
     """
 
     def __init__(self, mechanics: Mechanics, parts: SourceObjects, symbols: SourceSymbols) -> None:
@@ -59,7 +64,7 @@ class SourceEquations:
             try:
                 method = self._form_method(mechanics, parts)
             except (ValueError, TypeError, AttributeError, NotImplementedError, IndexError) as error:
-                raise NotFormedError(f"SymPy does not form them: {' '.join(str(error).split())}") from error
+                raise SourceEvaluationError(f"SymPy does not form them: {' '.join(str(error).split())}") from error
             M, f = method.mass_matrix_full, method.forcing_full
         is_kane = isinstance(method, KanesMethod)
         self.q, self.u = tuple(method.q), tuple(method.u) if is_kane else tuple(method._qdots)

@@ -16,8 +16,17 @@ import sympy as sm
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output
-from mb2fmu.validation.source_checks.source_kinematics import RequestedMotion, SourceKinematics, SourceMotion
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol
+from mb2fmu.validation.source_checks.numeric_kane_equations import (
+    NumericKaneEquations,
+    PointAndFrameMotion,
+    SourceMotion,
+)
+from mb2fmu.validation.source_checks.source_symbols import (
+    Floats,
+    SourceEvaluationError,
+    SourceSymbols,
+    make_unused_symbol,
+)
 
 _AXIS_SUFFIXES = (".x", ".y", ".z")
 _MOTION_OUTPUT_KINDS = {"position", "velocity", "distance", "angular_velocity", "orientation", "kinetic_energy"}
@@ -49,7 +58,7 @@ class SourceOutputs:
     """
 
     def __init__(
-        self, definition: ModelDefinition, symbols: SourceSymbols, kinematics: SourceKinematics | None
+        self, definition: ModelDefinition, symbols: SourceSymbols, kinematics: NumericKaneEquations | None
     ) -> None:
         self._symbols, self._kinematics = symbols, kinematics
         self._speed_rate_symbols = {u: make_unused_symbol(k, "dot") for k, u in enumerate(symbols.u)}
@@ -84,7 +93,7 @@ class SourceOutputs:
         expression = sm.sympify(item.expression)
         if unknown and expression.has(*unknown):
             return
-        with suppress(NotFormedError):
+        with suppress(SourceEvaluationError):
             self._expressions[item.name] = self._symbols.compile_function([expression], self._rate_symbols)
 
     def evaluate_outputs(
@@ -138,7 +147,7 @@ def _evaluate_request(request: OutputRequest, motion: SourceMotion) -> NamedOutp
     return {request.name + axis: (float(part), size) for axis, part in zip(_AXIS_SUFFIXES, value, strict=True)}
 
 
-def _evaluate_orientation(request: OutputRequest, requested: RequestedMotion) -> NamedOutputValues:
+def _evaluate_orientation(request: OutputRequest, requested: PointAndFrameMotion) -> NamedOutputValues:
     """Return a frame's orientation as a quaternion with w ≥ 0, or as angles; nothing where its sign, or one, jumps."""
     rotations = requested.rotations
     frames = [request.subject[0], *([] if request.relative_to is None else [request.relative_to])]
@@ -177,7 +186,7 @@ def _compute_body_angles(request: OutputRequest, rotation: Floats) -> NamedOutpu
     return {f"{request.name}[{k}]": (float(angle), 1.0) for k, angle in enumerate(angles, 1)}
 
 
-def _evaluate_vector(request: OutputRequest, requested: RequestedMotion) -> tuple[Floats, float] | None:
+def _evaluate_vector(request: OutputRequest, requested: PointAndFrameMotion) -> tuple[Floats, float] | None:
     """Return components in the inertial frame, and the magnitudes of their terms."""
     vectors: Mapping[Any, tuple[Floats, float]]
     match request.kind:

@@ -16,8 +16,8 @@ from sympy.printing.numpy import NumPyPrinter
 from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.supported_functions import TableValue
-from mb2fmu.validation.evaluation_plans.scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
-from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_parts
+from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
+from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_subexpressions
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ _NO_COMPLEX_STEP = (
 )  # fmt: skip
 
 
-class NotFormedError(Exception):
+class SourceEvaluationError(Exception):
     """The user's objects do not give numbers in this way; the text says why."""
 
 
@@ -88,7 +88,7 @@ class SourceSymbols:
         for z, rate in given.items():
             try:
                 self._replacements[z.diff(self.t, 2)] = self._translate(rate.diff(self.t))
-            except NotFormedError:
+            except SourceEvaluationError:
                 continue  # q'' would be needed: if it stands in the mechanics, the error is raised there
         self.z_dot = self.compile_function(list(given.values()))
 
@@ -112,14 +112,14 @@ class SourceSymbols:
         """Return a function of the slots' values on arrays, complex ones too for derivatives by a ``complex_step``.
 
         Raises:
-            NotFormedError: If something in the expressions has no derivative by a complex step.
+            SourceEvaluationError: If something in the expressions has no derivative by a complex step.
         """
         translated = [self._translate(expression) for expression in expressions]
         functions = set().union(*(e.atoms(sm.Function, sm.Piecewise) for e in translated))
         not_differentiable = {type(f).__name__ for f in functions if complex_step and isinstance(f, _NO_COMPLEX_STEP)}
         not_differentiable |= {type(f).__name__ for f in functions if isinstance(f, TableValue)}
         if not_differentiable:
-            raise NotFormedError(
+            raise SourceEvaluationError(
                 f"the kinematics have {', '.join(sorted(not_differentiable))} in them, which has no complex derivative"
             )
         printer = NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
@@ -143,11 +143,13 @@ class SourceSymbols:
         """Return an expression in the slots' stand-ins; undeclared symbols get fixed arbitrary numbers."""
         expression = sm.sympify(expression)
         plain = replace_symbols(expression, self._replacements)
-        if any(isinstance(part, sm.Derivative) for part in iterate_distinct_parts([plain])):
+        if any(isinstance(part, sm.Derivative) for part in iterate_distinct_subexpressions([plain])):
             plain = replace_symbols(expression.doit(), self._replacements)
-        left = [part for part in iterate_distinct_parts([plain]) if isinstance(part, AppliedUndef | sm.Derivative)]
+        left = [
+            part for part in iterate_distinct_subexpressions([plain]) if isinstance(part, AppliedUndef | sm.Derivative)
+        ]
         if left:
-            raise NotFormedError(f"{', '.join(sorted(map(str, left)))} has no number")
+            raise SourceEvaluationError(f"{', '.join(sorted(map(str, left)))} has no number")
         unknown = sorted(_free_symbols(plain) - self._known_symbols, key=str)
         for symbol in unknown:
             self._replacements.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._replacements) % 41)))
@@ -156,7 +158,7 @@ class SourceSymbols:
 
 def _free_symbols(expression: sm.Basic) -> set[sm.Symbol]:
     """Return the free symbols; of expressions that bind symbols (an integral, a sum) by their own property."""
-    parts = list(iterate_distinct_parts([expression]))
+    parts = list(iterate_distinct_subexpressions([expression]))
     if any(getattr(part, "bound_symbols", ()) for part in parts):
         return set(expression.free_symbols)
     return {part for part in parts if isinstance(part, sm.Symbol)}

@@ -30,8 +30,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.model.model import Experiment, Parts
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Parameter, Speed
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
-from mb2fmu.validation.reference.reference_run import BalanceQuantity, ComparedVariable, ReferenceRun
+from mb2fmu.validation.reference.experiment_values import ExperimentValues
+from mb2fmu.validation.reference.reference_run import BalanceResidual, ComparedVariable, ReferenceRun
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
@@ -210,7 +210,7 @@ def _reference(
 ) -> ReferenceRun:
     """The motion that the FMU is compared with: cosines, known to 1e-13."""
     uncertainty = np.full_like(truth, 1e-13)
-    run = ExperimentNumbers(
+    run = ExperimentValues(
         time=time,
         inputs=np.sin(time[:-1, None]),
         input_names=("torque",),
@@ -230,7 +230,7 @@ def _reference(
         typical=np.ones(len(variables)),
         natural_energy=1.0,
         work=np.zeros_like(time),
-        balances=(BalanceQuantity("energy", "|T − T(0) − W|", np.full_like(time, 3e-14), 12.0, "J"),),
+        balances=(BalanceResidual("energy", "|T − T(0) − W|", np.full_like(time, 3e-14), 12.0, "J"),),
         numeric=NumericEquations(equations),
         experiment=run,
     )

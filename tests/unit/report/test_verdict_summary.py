@@ -15,7 +15,7 @@ from mb2fmu.report.console_verdict import format_verdict_line
 from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause, format_tolerance_share, list_failures
 from mb2fmu.report.verdict_summary import SummaryLine, limit_lines, summarize_validation, wrap_summary_lines
 from mb2fmu.validation import InterfaceTypeResult, PerturbedExperimentResult
-from mb2fmu.validation.validation_result import ExercisedResult, ValidationResult
+from mb2fmu.validation.validation_result import ExercisedQuantityResult, ValidationResult
 
 
 def summary(result: ValidationResult, width: int = 100, encoding: str = "utf-8") -> list[str]:
@@ -47,7 +47,9 @@ def test_a_pass_is_short_and_as_wide_as_the_terminal(pendulum, width):
 def unexercised(result: ValidationResult) -> ValidationResult:
     """Return a right result for which no perturbed experiment could be made."""
     lacking = PerturbedExperimentResult(kinds=(), reference=None, perturbations=(), part=0.0, text="None: a reason")
-    item = ExercisedResult(name="g", role="parameter", ratio=0.0, most="", reason="there is no perturbed experiment")
+    item = ExercisedQuantityResult(
+        name="g", role="parameter", ratio=0.0, most="", reason="there is no perturbed experiment"
+    )
     return replace(result, perturbed_experiment=lacking, exercised_quantities=(item,))
 
 

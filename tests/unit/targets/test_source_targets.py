@@ -74,7 +74,7 @@ def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path)
 
     build, path = pipeline.build(derivation, fmi="3"), tmp_path / "unit.fmu"
     write_archive(build.core, path)
-    run = validation.form_experiment_numbers(derivation.definition)
+    run = validation.form_experiment_values(derivation.definition)
     interface = build.interface
     states = [v.name for v in sorted(interface.variables_from_sources("state"), key=lambda v: v.index)]
     assert names[1 : len(states) + 1] == states
@@ -182,7 +182,7 @@ def test_matlab_experiment_moves_as_the_unit_does(tmp_path: Path) -> None:
     text = octave(tmp_path, f"[t, x, y] = {name}_experiment(); printf('%.17g\\n', x');")
     names = [v.name for v in sorted(build.interface.variables_from_sources("state"), key=lambda v: v.index)]
     unit = validation.simulate_fmu(
-        path, validation.form_experiment_numbers(derivation.definition), names, kind="CoSimulation"
+        path, validation.form_experiment_values(derivation.definition), names, kind="CoSimulation"
     )
     states = np.array(text.split(), dtype=float).reshape(unit.values.shape)
     np.testing.assert_allclose(states, unit.values, atol=2e-4)

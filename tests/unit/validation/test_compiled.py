@@ -26,7 +26,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 )
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.model.supported_functions import LookupTable
-from mb2fmu.validation import form_experiment_numbers, make_reference
+from mb2fmu.validation import form_experiment_values, make_reference
 from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, integrate_smooth
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
@@ -271,7 +271,7 @@ def test_without_a_compiler_the_reference_is_the_same(cases, monkeypatch):
     assert plain.numeric.compiled_equations is None
     uncertainty = fast.trajectory.uncertainty + plain.trajectory.uncertainty
     assert np.all(np.abs(fast.trajectory.values - plain.trajectory.values) <= uncertainty)
-    assert form_experiment_numbers(case.definition).inputs.std() > 0
+    assert form_experiment_values(case.definition).inputs.std() > 0
 
 
 def test_the_sources_have_no_warnings(tmp_path):

@@ -11,7 +11,7 @@ from mb2fmu import derive
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
-from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
+from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import (
     compute_start_state,
     drop_diagnostic_outputs,
@@ -27,7 +27,7 @@ GRIPS = "impact of floor, grip closes"
 def done():
     """Names of the states, and what happened."""
     derivation = derive(load(MODEL))
-    run = form_experiment_numbers(derivation.definition)
+    run = form_experiment_values(derivation.definition)
     equations = drop_diagnostic_outputs(formulations.formulate(derivation.mechanism, "kane"))
     numeric = make_numeric_equations(equations, derivation.definition)
     numeric.compile()

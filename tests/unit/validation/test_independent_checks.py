@@ -45,15 +45,15 @@ from mb2fmu.validation.independent_checks import (
     run_independent_checks,
 )
 from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations
 from mb2fmu.validation.source_checks.source_accelerations import (
     RANDOM_POINT_COUNT,
     SourceAccelerations,
     sample_source_accelerations,
 )
 from mb2fmu.validation.source_checks.source_equations import MAX_PATHWAY_WORK, estimate_pathway_length_cost
-from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics
 from mb2fmu.validation.source_checks.source_objects import extract_source_objects, keep_mechanics_untouched
-from mb2fmu.validation.source_checks.source_symbols import NotFormedError, SourceSymbols
+from mb2fmu.validation.source_checks.source_symbols import SourceEvaluationError, SourceSymbols
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 
@@ -405,7 +405,7 @@ def test_an_expression_without_a_number_leaves_nothing_behind():
         symbols, more = SourceSymbols(d, extract_source_objects(d.mechanics)), [sm.Symbol("mb2fmu_own_dot_0")]
     values = [float(k) for k in range(len(symbols.slot))]
     for _ in range(2):
-        with pytest.raises(NotFormedError):
+        with pytest.raises(SourceEvaluationError):
             symbols.compile_function([sm.Function("force")(symbols.t)], more)
     assert symbols.compile_function([symbols.q[0] + more[0]], more)([*values, 0.5]) == [1.5]
 
@@ -416,7 +416,9 @@ def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
     with keep_mechanics_untouched(d.mechanics):
         parts = extract_source_objects(d.mechanics)
         symbols = SourceSymbols(d, parts)
-        motion = SourceKinematics(parts, symbols).evaluate_motion(symbols.complete_values([0.3] * len(symbols.slot)))
+        motion = NumericKaneEquations(parts, symbols).evaluate_motion(
+            symbols.complete_values([0.3] * len(symbols.slot))
+        )
     assert np.all(np.isfinite(motion.u_dot))
     assert np.all(motion.scale >= np.abs(motion.u_dot))
 

@@ -20,12 +20,12 @@ from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
 from mb2fmu.model import Model, ModelDefinition, check_model
 from mb2fmu.model import load as load_model
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
+from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun, LawsOfMotionCheck
+from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations
 from mb2fmu.validation.source_checks.random_admissible_points import RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
-from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics
 from mb2fmu.validation.source_checks.source_objects import extract_source_objects, keep_mechanics_untouched
 from mb2fmu.validation.source_checks.source_symbols import SourceSymbols
 
@@ -61,7 +61,7 @@ def laws(name: str) -> LawsOfMotionCheck:
         symbols = SourceSymbols(definition, parts)
         rows = SourceConstraints(parts, symbols, complex_step=False)
         points = RandomPointGenerator(definition, parts, symbols, rows)
-        kinematics = None if parts.lagrangian else SourceKinematics(parts, symbols)
+        kinematics = None if parts.lagrangian else NumericKaneEquations(parts, symbols)
         return LawsOfMotionCheck(definition, symbols, rows, kinematics, (points.q_scale, points.u_scale))
 
 
@@ -115,7 +115,7 @@ def run_of(mechanism: Mechanism) -> ExperimentRun:
         strict=True,
     ):
         columns |= dict(zip(names, np.array(values).T, strict=True))
-    run = ExperimentNumbers(
+    run = ExperimentValues(
         time=time,
         inputs=np.tile(r, (STEPS, 1)),
         input_names=tuple(each.name for each in d.inputs),

@@ -9,7 +9,7 @@ import sympy.physics.mechanics as me
 from event_models import reference_of
 
 from mb2fmu import Brake, Clutch, Model, OneWayClutch
-from mb2fmu.validation.modes.shared_holding_forces import solve_shared_holding_forces
+from mb2fmu.validation.modes.coupled_holding_forces import solve_coupled_holding_forces
 
 
 def drive_line() -> Model:
@@ -50,6 +50,6 @@ def test_the_braked_shaft_goes_through_the_speed_of_an_engine_that_nothing_coupl
 @pytest.mark.parametrize("small", [0.0, 1e-13, 3e-10])
 def test_what_next_to_nothing_presses_has_no_part_in_holding(small):
     B = np.array([[-small, 125.0], [0.8 * small, -132.8125]])
-    found = solve_shared_holding_forces(B, np.array([125.0, -125.773]), np.array([1.25, 1.0]))
+    found = solve_coupled_holding_forces(B, np.array([125.0, -125.773]), np.array([1.25, 1.0]))
     assert found[0] == 0.0
     assert found[1] == pytest.approx(125.773 / 132.8125, rel=1e-12)

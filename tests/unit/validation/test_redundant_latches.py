@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
+from mb2fmu.validation.modes.coupled_holding_forces import solve_coupled_holding_forces
 from mb2fmu.validation.modes.latch_closure import solve_closing_impulses
-from mb2fmu.validation.modes.shared_holding_forces import solve_shared_holding_forces
 
 
 @pytest.mark.parametrize("size", [2.0, 1e-3, 1e6])
 def test_two_latches_bear_half_each_whatever_the_unit_of_a_row(size):
     row = np.array([[1.0], [size]])  # x and a multiple of x, of a mass of 1 kg
     W, pull = row @ row.T, row[:, 0] * 9.81
-    np.testing.assert_allclose(solve_shared_holding_forces(W, pull, np.zeros(0)) * row[:, 0], [4.905, 4.905], rtol=1e-9)
+    np.testing.assert_allclose(
+        solve_coupled_holding_forces(W, pull, np.zeros(0)) * row[:, 0], [4.905, 4.905], rtol=1e-9
+    )
     np.testing.assert_allclose(solve_closing_impulses(W, -pull) * row[:, 0], [4.905, 4.905], rtol=1e-9)
 
 

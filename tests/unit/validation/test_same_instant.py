@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mb2fmu import CoulombFriction, Impact, Latch, derive, export, pre, sticking_sign
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.events import freeze_switches, list_switches
-from mb2fmu.validation.modes.shared_holding_forces import solve_shared_holding_forces
+from mb2fmu.validation.modes.coupled_holding_forces import solve_coupled_holding_forces
 
 t = lines.t
 KINDS = ["CoSimulation", "ModelExchange"]
@@ -82,7 +82,7 @@ def test_any_two_share_in_proportion_to_what_they_hold(first, second, one, other
         assert factor == pytest.approx(pull * parts[name] / whole, rel=1e-8, abs=1e-14)
     assert make_evaluator(frozen, "rhs")(0.0, [0.0, 0.0], (), p, m)[1] == pytest.approx(0.0, abs=1e-14 * whole)
     B = -np.array([[first, second], [2 * first, 2 * second]])
-    own = solve_shared_holding_forces(B, -pull * np.array([1.0, 2.0]), np.array([one, other]))
+    own = solve_coupled_holding_forces(B, -pull * np.array([1.0, 2.0]), np.array([one, other]))
     assert own == pytest.approx([pull * parts["v"] / whole, pull * parts["2*v"] / whole], rel=1e-8, abs=1e-14)
 
 
@@ -106,15 +106,15 @@ def test_three_that_hold_two_motions_leave_nothing_to_chance():
     G = np.array([[1.0, -1.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     B = -G @ np.diag([2.0, 0.5]) @ G.T @ np.diag([4.0, 2.0, 5.0, 1e-10])
     right = -G @ np.array([3.0, -1.0])
-    found = solve_shared_holding_forces(B, right, np.ones(4))
+    found = solve_coupled_holding_forces(B, right, np.ones(4))
     assert B @ found == pytest.approx(right, abs=1e-12)
-    assert solve_shared_holding_forces(B[:2, :2], right[:2], np.ones(2)) == pytest.approx(
+    assert solve_coupled_holding_forces(B[:2, :2], right[:2], np.ones(2)) == pytest.approx(
         np.linalg.solve(B[:2, :2], right[:2])
     )
     equal = -G @ np.diag([2.0, 0.5]) @ G.T @ np.diag([4.0, 2.0, 5.0, 1.0])
-    assert equal @ solve_shared_holding_forces(equal, right, np.ones(4)) == pytest.approx(right, abs=1e-12)
+    assert equal @ solve_coupled_holding_forces(equal, right, np.ones(4)) == pytest.approx(right, abs=1e-12)
     with pytest.raises(np.linalg.LinAlgError, match="holds what is driven"):
-        solve_shared_holding_forces(equal, right + np.array([0.0, 1.0, 0.0, 0.0]), np.ones(4))
+        solve_coupled_holding_forces(equal, right + np.array([0.0, 1.0, 0.0, 0.0]), np.ones(4))
 
 
 # --- events of the model's own at the instant of an impact -----------------------------------------------------------

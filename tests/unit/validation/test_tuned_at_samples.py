@@ -16,8 +16,8 @@ from mb2fmu.fmu.package import read_archive
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, choose_call_scenario, plan_api_calls
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
-from mb2fmu.validation.experiment.perturbed_experiment import form_experiment_to_set, list_settable_names
-from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
+from mb2fmu.validation.experiment.perturbed_experiment import form_experiment_with_overrides, list_settable_names
+from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, run_fmu_process
 from mb2fmu.validation.validate import make_reference_data
@@ -48,8 +48,8 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     moved = made.perturbed
     unit = export(sampled(), tmp_path, fmi=fmi).path
     description = read_fmu_description(read_archive(unit))
-    run = form_experiment_numbers(definition)
-    told = form_experiment_to_set(moved.reference.experiment, run, definition, list_settable_names(description))
+    run = form_experiment_values(definition)
+    told = form_experiment_with_overrides(moved.reference.experiment, run, definition, list_settable_names(description))
     chance = choose_call_scenario(definition, made.reference, moved.reference, told, description, moved.limits)
     k, d = chance.changed_parameters
     assert chance.row in moved.limits.sides_near_events

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mb2fmu.validation.modes.contact_friction_modes import FrictionContacts, solve_frictional_contact_events
-from mb2fmu.validation.modes.impact_impulses import ContactRows, solve_impact_impulses
+from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant, solve_impact_impulses
 
 
 def contacts(order: str, *, rough: bool = False) -> SimpleNamespace:
@@ -17,10 +17,10 @@ def contacts(order: str, *, rough: bool = False) -> SimpleNamespace:
     return SimpleNamespace(order=order, each=each)
 
 
-def touch(rate: float, meeting: float) -> ContactRows:
+def touch(rate: float, meeting: float) -> ContactsAtInstant:
     """One closed contact whose rate is round-off, and one that is far."""
     pair = np.array
-    return ContactRows(
+    return ContactsAtInstant(
         accelerations=pair([-9.81, 0.0]),
         rates=pair([rate, 3.0]),
         restitution=pair([0.3, 0.3]),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from mb2fmu.audit.behaviour.process.trial_budget import TrialBudget
+from mb2fmu.audit.behaviour.process.trial_time_budget import TrialBudget
 from mb2fmu.audit.description.description_records import DescribedModel
 
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
@@ -136,7 +136,7 @@ class FmuMemoryFunctions:
         _allocator_library().free(address)
 
 
-def find_c_function(name: str) -> Any:
+def find_libc_function(name: str) -> Any:
     """Return a function of this system's C library; None if it has none of that name (Windows, musl, macOS)."""
     try:
         return getattr(_open_c_library(), name)
@@ -160,7 +160,7 @@ def _allocator_library() -> c.CDLL:
 
 
 @dataclass
-class ProcessState:
+class ProcessInstantiationState:
     """State of this process that all users of a library share.
 
     Attributes:
@@ -194,7 +194,7 @@ class FmuLibrary:
     violations: dict[str, str] = field(default_factory=dict, compare=False)
     trial_budget: TrialBudget = field(default_factory=TrialBudget, compare=False)
     path: Path = Path()
-    process_state: ProcessState = field(default_factory=ProcessState, compare=False)
+    process_state: ProcessInstantiationState = field(default_factory=ProcessInstantiationState, compare=False)
     _status_functions: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -273,7 +273,7 @@ class GuardedArray:
         return {index for index in range(self.size) if content[index * width : (index + 1) * width] == unwritten}
 
 
-class BooleanOutputs:
+class BooleanOutputArguments:
     """Boolean output arguments of a call; unwritten ones are recognized.
 
     Args:

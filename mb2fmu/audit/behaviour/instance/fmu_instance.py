@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     OK,
     WARNING,
     AllocateCallback,
-    BooleanOutputs,
+    BooleanOutputArguments,
     Callbacks2,
     DiscreteStateUpdate,
     EventInfo2,
@@ -30,7 +30,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     StepResult,
     Value,
 )
-from mb2fmu.audit.behaviour.instance.grouped_reads import (
+from mb2fmu.audit.behaviour.instance.grouped_variable_reads import (
     MIN_PLANNED_VARIABLES,
     GroupedReadPlan,
     VariableGroup,
@@ -220,7 +220,9 @@ class FmuInstance:
                 self.library.violations[f"fmi{self.version}{name} {violation}"] = "life.writes"
         return blocks[-1].values()
 
-    def _read_flags(self, name: str, flags: BooleanOutputs, required_names: Sequence[str] | None = None) -> list[bool]:
+    def _read_flags(
+        self, name: str, flags: BooleanOutputArguments, required_names: Sequence[str] | None = None
+    ) -> list[bool]:
         """Return Booleans written by a call that returned OK; record unwritten ones."""
         unwritten = [
             flag_name for flag_name in flags.unwritten_names() if required_names is None or flag_name in required_names
@@ -297,7 +299,7 @@ class FmuInstance:
             "terminateSimulation", "nominalsOfContinuousStatesChanged", "valuesOfContinuousStatesChanged",
             "nextEventTimeDefined",
         )  # fmt: skip
-        flags, time = BooleanOutputs(self.version, *names), c.c_double()
+        flags, time = BooleanOutputArguments(self.version, *names), c.c_double()
         if self.version == 2:
             info = EventInfo2()
             c.memset(c.byref(info), FILL_BYTE, c.sizeof(info))
@@ -352,7 +354,7 @@ class FmuInstance:
     def complete_step(self) -> tuple[bool, bool]:
         """Complete an accepted step; return whether the FMU wants Event Mode, and whether it wants to end."""
         flag_type = c.c_int if self.version == 2 else c.c_bool
-        flags = BooleanOutputs(self.version, "enterEventMode", "terminateSimulation")
+        flags = BooleanOutputArguments(self.version, "enterEventMode", "terminateSimulation")
         self.must_call("CompletedIntegratorStep", flag_type(1), *flags.pointers)
         enters_event_mode, wants_to_terminate = self._read_flags("CompletedIntegratorStep", flags)
         return enters_event_mode, wants_to_terminate
@@ -373,7 +375,7 @@ class FmuInstance:
                 "DoStep", c.c_double(begin_time), c.c_double(step_size), c.c_int(self.no_set_state_before)
             )
             return StepResult(status, terminate=status == DISCARD and self._wants_to_terminate())
-        flags = BooleanOutputs(self.version, "eventHandlingNeeded", "terminateSimulation", "earlyReturn")
+        flags = BooleanOutputArguments(self.version, "eventHandlingNeeded", "terminateSimulation", "earlyReturn")
         last_time = c.c_double(float("nan"))
         arguments = c.c_double(begin_time), c.c_double(step_size), c.c_bool(self.no_set_state_before)
         status = self.call("DoStep", *arguments, *flags.pointers, c.byref(last_time))

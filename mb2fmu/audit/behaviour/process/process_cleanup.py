@@ -69,7 +69,7 @@ def _reap_orphans(excluded: int) -> None:
                     os.waitpid(int(entry.name), os.WNOHANG)
 
 
-def list_marked_processes(token: str) -> list[int]:
+def list_processes_with_token(token: str) -> list[int]:
     """Return processes with a token in their environment: those of a trial, also without its guard."""
     processes = []
     for entry in Path("/proc").iterdir() if Path("/proc/self/environ").exists() else ():

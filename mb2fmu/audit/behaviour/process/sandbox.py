@@ -212,7 +212,7 @@ def _build_call_filter(name: str, process: int) -> list[bytes]:
     return [notify]
 
 
-def monitor_system_calls(connection: socket.socket | None, *, is_remote: bool) -> str:
+def install_seccomp_filter(connection: socket.socket | None, *, is_remote: bool) -> str:
     """Send system calls of this process to the one at the other end of a socket.
 
     Args:

@@ -197,7 +197,7 @@ def _read_string(process: int, address: int) -> str:
     return data.partition(b"\0")[0].decode("utf-8", "replace")
 
 
-def receive_listener(connection: socket.socket) -> int | None:
+def receive_seccomp_descriptor(connection: socket.socket) -> int | None:
     """Return the descriptor of notifications that the running process hands over; None if it has none."""
     connection.settimeout(10.0)
     try:

@@ -21,8 +21,8 @@ from typing import Any
 from mb2fmu.audit.behaviour.fixture.trial_folders import UNPACK_FOLDER
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, RemoteHost
-from mb2fmu.audit.behaviour.process.process_cleanup import list_marked_processes
-from mb2fmu.audit.behaviour.process.trial_budget import BUDGET_SPENT
+from mb2fmu.audit.behaviour.process.process_cleanup import list_processes_with_token
+from mb2fmu.audit.behaviour.process.trial_time_budget import BUDGET_SPENT
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_records import DescribedModel
 from mb2fmu.audit.findings import RuleViolation
@@ -77,7 +77,7 @@ class _Supervisors:
 
 @dataclass
 class SupervisedRunResult:
-    """Results of running the FMU.
+    """Observations of all trials of an FMU, the rules judged, and what was skipped.
 
     Attributes:
         observations: Observations of the trials.
@@ -111,7 +111,7 @@ class SupervisedRunResult:
 
 
 @dataclass(frozen=True, slots=True)
-class SupervisedRunLimits:
+class SupervisedRunOptions:
     """Limits of a trial, and the data that it is compared with.
 
     Attributes:
@@ -165,7 +165,7 @@ def find_loadable_libraries(
 
 
 def run_all_trials(
-    archive: FmuArchive, description: DescribedModel, rules: Collection[str], limits: SupervisedRunLimits
+    archive: FmuArchive, description: DescribedModel, rules: Collection[str], limits: SupervisedRunOptions
 ) -> SupervisedRunResult:
     """Unpack an FMU and try it.
 
@@ -394,7 +394,7 @@ def _run_supervisor(
                 if stream:
                     with suppress(OSError):
                         stream.close()
-            for process_id in list_marked_processes(token):
+            for process_id in list_processes_with_token(token):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(process_id, getattr(signal, "SIGKILL", signal.SIGTERM))
     if timed_out.is_set() and not complete:

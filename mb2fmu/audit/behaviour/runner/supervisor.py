@@ -33,8 +33,8 @@ from mb2fmu.audit.behaviour.process.process_cleanup import (
     remove_shared_memory,
 )
 from mb2fmu.audit.behaviour.process.sandbox import adopt_orphans
-from mb2fmu.audit.behaviour.process.shared_memory import SharedMemoryChannel
-from mb2fmu.audit.behaviour.process.syscall_monitor import SystemCallMonitor, receive_listener
+from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
+from mb2fmu.audit.behaviour.process.syscall_monitor import SystemCallMonitor, receive_seccomp_descriptor
 
 POLL_INTERVAL = 0.01
 START_TIME_LIMIT = 60.0
@@ -106,7 +106,7 @@ class Supervisor:
         own_end, worker_end = socket.socketpair()
         process = _start_worker(self.request, self.channel, self.tried, self.ended_interfaces, own_end, worker_end)
         worker_end.close()
-        listener = receive_listener(own_end) if hasattr(os, "fork") else None
+        listener = receive_seccomp_descriptor(own_end) if hasattr(os, "fork") else None
         folder, needs_tool = Path(self.request["root"]), bool(self.request["tool"])
         monitor = (
             SystemCallMonitor(listener, process.process_id, folder, needs_tool=needs_tool, report=self.report_action)

@@ -20,8 +20,8 @@ from typing import Any
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     EndlessEventsError,
     IntegratorBudgetError,
-    SimulationEndedError,
     SingleInstanceError,
+    TerminateSimulationError,
     TrialFixture,
 )
 from mb2fmu.audit.behaviour.fixture.trial_folders import WORK, work_folder_environment
@@ -35,15 +35,15 @@ from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import (
     load_remote_library,
     windows_path,
 )
-from mb2fmu.audit.behaviour.process.process_settings import describe_exhausted_resources
+from mb2fmu.audit.behaviour.process.process_global_settings import describe_exhausted_resources
 from mb2fmu.audit.behaviour.process.sandbox import (
     confine_writes,
     end_with_parent,
+    install_seccomp_filter,
     limit_resources,
-    monitor_system_calls,
 )
-from mb2fmu.audit.behaviour.process.shared_memory import SharedMemoryChannel
-from mb2fmu.audit.behaviour.process.trial_budget import BUDGET_SPENT, SkippedTrialError, TrialBudget
+from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
+from mb2fmu.audit.behaviour.process.trial_time_budget import BUDGET_SPENT, SkippedTrialError, TrialBudget
 from mb2fmu.audit.behaviour.trials import (
     array_size_trials,
     call_order_trials,
@@ -54,6 +54,7 @@ from mb2fmu.audit.behaviour.trials import (
     event_trials,
     get_and_set_trials,
     host_environment_trials,
+    input_and_output_derivative_trials,
     input_timing_trials,
     intermediate_update_trials,
     life_cycle_trials,
@@ -65,7 +66,6 @@ from mb2fmu.audit.behaviour.trials import (
     recorded_run_trials,
     saved_state_trials,
     stale_value_trials,
-    time_derivative_trials,
     unusual_use_trials,
     valgrind_trials,
     value_persistence_trials,
@@ -77,7 +77,7 @@ from mb2fmu.audit.recorded_reference import RecordedReference
 # In this order: first what all others need, last what may leave the process in disorder.
 TRIAL_MODULES = (
     life_cycle_trials, naming_and_logging_trials, declared_value_trials, model_exchange_trials,
-    communication_step_trials, recorded_run_trials, time_derivative_trials, input_timing_trials,
+    communication_step_trials, recorded_run_trials, input_and_output_derivative_trials, input_timing_trials,
     intermediate_update_trials,
     event_trials, saved_state_trials, dependency_trials, partial_derivative_trials, stale_value_trials,
     get_and_set_trials, parallel_instance_trials,
@@ -96,7 +96,7 @@ TRIAL_TIME_SHARE = 0.15
 
 
 def order_trials_by_risk() -> list[Trial]:
-    """Return all trials in the order in which they are tried."""
+    """Return all trials in order, those that may disturb the process last."""
     module_order = {module.__name__: index for index, module in enumerate(TRIAL_MODULES)}
     return sorted(TRIALS, key=lambda trial: (trial.runs_last, module_order[trial.function.__module__]))
 
@@ -112,7 +112,7 @@ def run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
                 reports_leak = reports_leak or observation.rule == LEAK_RULE
                 write({"found": [observation.rule, observation.message, observation.where]})
             judged = True
-        except (SimulationEndedError, IntegratorBudgetError) as error:
+        except (TerminateSimulationError, IntegratorBudgetError) as error:
             judged, retry = _handle_early_end(trial, fixture, error, write)
             if retry:
                 continue
@@ -143,7 +143,7 @@ def _report_side_effects(fixture: TrialFixture, write: Any, *, reports_leak: boo
 
 
 def _handle_early_end(
-    trial: Trial, fixture: TrialFixture, error: SimulationEndedError | IntegratorBudgetError, write: Any
+    trial: Trial, fixture: TrialFixture, error: TerminateSimulationError | IntegratorBudgetError, write: Any
 ) -> tuple[bool, bool]:
     """Return, for an interrupted run, whether that is a verdict, and whether to retry with shorter runs."""
     if isinstance(error, IntegratorBudgetError):
@@ -255,7 +255,7 @@ def read_cached_description(folder: str) -> DescribedModel:
 def run_requested_trials(request: dict[str, Any], channel: SharedMemoryChannel) -> None:
     """Try all requested trials that were not tried yet."""
     description = read_cached_description(request["folder"])
-    host_environment_trials.note_process_settings()
+    host_environment_trials.record_initial_process_settings()
     trial_budget = TrialBudget(channel, request["deadline"])
     for interface, library in request["libraries"].items():
         if interface not in request["ended"] and not _run_interface_trials(
@@ -392,7 +392,7 @@ def run_trials_in_sandbox(
         lacking = [
             *limit_resources(None if remote_host else request["memory"]),
             confine_writes(root),
-            monitor_system_calls(connection, is_remote=bool(remote_host)),
+            install_seccomp_filter(connection, is_remote=bool(remote_host)),
         ]
         connection.close()
         channel.write({"lacking": [bound for bound in lacking if bound]})
@@ -423,7 +423,7 @@ def main() -> None:
     channel = SharedMemoryChannel(root.parent / f"{root.name}.channel")
     os.environ.update(work_folder_environment(root))
     os.chdir(root / WORK)
-    lacking = [*limit_resources(request["memory"]), confine_writes(root), monitor_system_calls(None, is_remote=False)]
+    lacking = [*limit_resources(request["memory"]), confine_writes(root), install_seccomp_filter(None, is_remote=False)]
     channel.write({"lacking": [bound for bound in lacking if bound]})
     # The deadline is by the clock of the watching process.
     request["deadline"] = time.monotonic() + request["left"]

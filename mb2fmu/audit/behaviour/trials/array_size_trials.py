@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     Values,
     choose_changed_value,
     list_inputs,
-    list_settable_variables,
+    list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import SharedTrialResults
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
@@ -19,7 +19,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable, parse_number
 from mb2fmu.audit.findings import RuleViolation
 
@@ -255,7 +255,7 @@ def _resize(fixture: TrialFixture, parameter: DescribedVariable, size: int) -> _
     library = replace(fixture.library, description=replace(resized_description, variables=variables))
     resized_fixture = replace(fixture, library=library, shared=SharedTrialResults())
     element_values: Values = {}
-    for variable in dict.fromkeys([*list_settable_variables(resized_fixture), *list_inputs(resized_fixture)]):
+    for variable in dict.fromkeys([*list_parameters_and_exact_starts(resized_fixture), *list_inputs(resized_fixture)]):
         value = (
             choose_changed_value(resized_fixture, variable, "size", _RELATIVE_SPREAD)
             if variable.dimensions and _sizes_array(resized_fixture, variable, resized_parameter)

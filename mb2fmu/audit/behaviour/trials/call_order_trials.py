@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_changed_value,
     choose_moving_inputs,
-    list_settable_variables,
+    list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_difference, run_interface_type
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import DISCARD, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
@@ -95,7 +95,7 @@ def _set_start_value(sequence: RandomCallSequence) -> None:
     """Set one start value, parameter or input, or none, before the end of the initialization."""
     variables = [
         candidate
-        for candidate in list_settable_variables(sequence.fixture)
+        for candidate in list_parameters_and_exact_starts(sequence.fixture)
         if not candidate.get("min") and not candidate.get("max")
     ]
     variables = [candidate for candidate in variables if candidate.type not in {"String", "Binary"}]
@@ -382,7 +382,7 @@ def try_random_call_sequences(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     instance.free_state(sequence.saved_state[0])  # type: ignore[arg-type]
             instance.reset()
             run = run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
-        difference = find_first_difference(fixture.variables_to_try, expected, run)
+        difference = find_first_run_difference(fixture.variables_to_try, expected, run)
         if difference:
             message = f'"{difference[0].name}" differs after a reset; {sequence.describe_last_calls()}'
             yield RuleViolation("life.order", message, fixture.interface)

@@ -15,7 +15,7 @@ from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     MEASURED_STEPS,
     NoInstanceError,
-    SimulationEndedError,
+    TerminateSimulationError,
     TrialFixture,
     have_same_bits,
 )
@@ -27,7 +27,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, OK, WARNING, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
 
@@ -153,7 +153,7 @@ def choose_excited_inputs(fixture: TrialFixture) -> dict[DescribedVariable, Valu
 
 
 @register_trial("steps of other sizes", "steps.variable", "steps.parts", interfaces=CO_SIMULATION)
-def try_partial_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_variable_step_sizes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check one step against several, of equal and different sizes, over the same time."""
     if not fixture.flag("canHandleVariableCommunicationStepSize"):
         return
@@ -244,7 +244,7 @@ def _compare_parameter_set(
     with fixture.open_instance() as instance:
         try:
             own_run = run_with_excitation(fixture, instance, recorded_variables, number=set_number)
-        except (TrialBudgetError, SimulationEndedError):
+        except (TrialBudgetError, TerminateSimulationError):
             raise
         except (RefusedCallError, SkippedTrialError):
             return  # inputs and parameters that do not go together

@@ -11,15 +11,15 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_changed_value,
     choose_parameters_and_starts,
     list_inputs,
-    list_settable_variables,
+    list_parameters_and_exact_starts,
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
-    SimulationEndedError,
+    TerminateSimulationError,
     TrialFixture,
+    abbreviate_name_list,
     are_all_finite,
-    format_first_names,
     have_same_bits,
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
@@ -30,7 +30,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
 
@@ -95,7 +95,7 @@ def try_start_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
 @register_trial("setting start values", "value.set")
 def try_setting_and_reading(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set in Initialization Mode are read back: all types, one by one, then all at once."""
-    variables = [*list_settable_variables(fixture), *list_inputs(fixture)]
+    variables = [*list_parameters_and_exact_starts(fixture), *list_inputs(fixture)]
     if not variables:
         fixture.mark_inapplicable("value.set", "it has nothing that can be set")
         return
@@ -207,7 +207,7 @@ def try_setting_unsettable_variables(fixture: TrialFixture) -> Iterator[RuleViol
                 accepted.append(variable)
     if accepted:
         yield RuleViolation(
-            "value.unsettable", f"{format_first_names(accepted)} can be set, and must not", fixture.interface
+            "value.unsettable", f"{abbreviate_name_list(accepted)} can be set, and must not", fixture.interface
         )
 
 
@@ -285,7 +285,7 @@ def _check_excited_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     ]
     if not constants or not choose_parameters_and_starts(fixture, 1):
         return
-    with suppress(RefusedCallError, SimulationEndedError), fixture.open_instance() as instance:
+    with suppress(RefusedCallError, TerminateSimulationError), fixture.open_instance() as instance:
         run = run_with_excitation(fixture, instance, constants, number=1, steps=fixture.affordable_step_count)
         fixture.shared.excited_events[1] = run.recorded_events
         yield from _find_changed_constants(fixture, constants, run)
@@ -374,7 +374,7 @@ def try_extreme_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 non_finite = _list_non_finite_after_setting(fixture, instance, variable, value, watched)
             if non_finite:
                 message = (
-                    f"{value} is taken with OK, and {format_first_names(non_finite, 3)} are no finite "
+                    f"{value} is taken with OK, and {abbreviate_name_list(non_finite, 3)} are no finite "
                     "numbers then, with OK too"
                 )
                 yield RuleViolation(rule, message, fixture.format_finding_location(variable))
@@ -424,7 +424,7 @@ def try_later_start_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 def _check_start_after_stop(fixture: TrialFixture, start_time: float) -> Iterator[RuleViolation]:
     """Check a run that begins after its experiment: the next event lies after its beginning."""
-    with fixture.open_instance() as instance, suppress(RefusedCallError, SimulationEndedError):
+    with fixture.open_instance() as instance, suppress(RefusedCallError, TerminateSimulationError):
         instance.enter_initialization(start_time, None, fixture.tolerance)
         instance.exit_initialization()
         next_event_time = fixture.settle_events(instance, after_initialization=True).next_time

@@ -25,7 +25,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     EvaluationPoint,
     choose_random_point,
@@ -493,7 +493,7 @@ def _list_declared_unknowns(fixture: TrialFixture, *list_names: str) -> list[Des
 
 
 @register_trial("changing what is no single number at initialization", "dependencies.missing")
-def try_initial_typed_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_initial_dependencies_all_types(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check the dependencies of initial unknowns on parameters, inputs and start values of all types."""
     entries = _list_declared_unknowns(fixture, "InitialUnknowns")
     knowns = [variable for variable in fixture.variables_to_try if can_be_set_at_start(variable)]
@@ -507,7 +507,7 @@ def try_initial_typed_dependencies(fixture: TrialFixture) -> Iterator[RuleViolat
 @register_trial(
     "changing what is no single number in Event Mode", "dependencies.missing", interfaces=("ModelExchange",)
 )
-def try_typed_dependencies_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_event_dependencies_all_types(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check the dependencies of outputs and derivatives on inputs of all types, in FMI 3 also on tunable parameters.
 
     Between two updates of discrete states: what follows at once depends on what was set, and not on what that made of a

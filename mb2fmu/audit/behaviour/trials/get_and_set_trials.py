@@ -7,13 +7,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_changed_value,
+    list_inputs,
+    list_parameters_and_exact_starts,
+)
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, format_first_names, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, abbreviate_name_list, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
-    find_first_difference,
+    find_first_run_difference,
     run_co_simulation,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
@@ -24,7 +28,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     Value,
     status_name,
 )
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
 
@@ -97,7 +101,7 @@ def try_setting_inputs_again(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that setting inputs to their own values at each step changes nothing."""
     variables = [
         candidate
-        for candidate in (*list_settable_variables(fixture), *list_inputs(fixture))
+        for candidate in (*list_parameters_and_exact_starts(fixture), *list_inputs(fixture))
         if not candidate.dimensions
     ][:MAX_SINGLE_READS]
     for after_initialization in (False, True):
@@ -132,7 +136,7 @@ def try_setting_all_at_once(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that all variables of one type can be set by one call, the last one first."""
     with fixture.open_instance() as instance:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
-        for group in _group_by_type([*list_settable_variables(fixture), *list_inputs(fixture)]):
+        for group in _group_by_type([*list_parameters_and_exact_starts(fixture), *list_inputs(fixture)]):
             values = {
                 candidate: value
                 for candidate in group[::-1]
@@ -167,7 +171,7 @@ def try_setting_fixed_parameters(fixture: TrialFixture) -> Iterator[RuleViolatio
     for variable in [
         parameter
         for parameter in fixture.select_scalars("parameter", variability="fixed")
-        if parameter in list_settable_variables(fixture)
+        if parameter in list_parameters_and_exact_starts(fixture)
     ][:5]:
         value = choose_changed_value(fixture, variable, "set", 0.1)
         if value is None:
@@ -183,7 +187,7 @@ def try_setting_fixed_parameters(fixture: TrialFixture) -> Iterator[RuleViolatio
             if instance.try_set(variable, value) in {OK, WARNING}:
                 accepted.append(variable)
     if accepted:
-        message = f"{format_first_names(accepted)} can be set after the initialization, though variability is fixed"
+        message = f"{abbreviate_name_list(accepted)} can be set after the initialization, though variability is fixed"
         yield RuleViolation("value.unsettable", message, fixture.interface)
 
 
@@ -193,7 +197,7 @@ def try_tuning_parameters(fixture: TrialFixture) -> Iterator[RuleViolation]:
     parameters = [
         parameter
         for parameter in fixture.select_scalars("parameter", variability="tunable")
-        if parameter in list_settable_variables(fixture)
+        if parameter in list_parameters_and_exact_starts(fixture)
     ]
     if not parameters:
         fixture.mark_inapplicable("value.tunable", "it has no tunable parameters")
@@ -209,7 +213,7 @@ def try_tuning_parameters(fixture: TrialFixture) -> Iterator[RuleViolation]:
             if unchanged is None or set_initially is None or set_later is None:
                 continue
             other_variables = [parameter for parameter in fixture.variables_to_try if parameter is not variable]
-            if find_first_difference(other_variables, unchanged, set_initially) and not find_first_difference(
+            if find_first_run_difference(other_variables, unchanged, set_initially) and not find_first_run_difference(
                 other_variables, unchanged, set_later
             ):
                 message = f"set to {value!r} after the initialization, it is read so, and nothing moves in another way"

@@ -15,13 +15,13 @@ from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
-    find_first_difference,
+    find_first_run_difference,
     run_co_simulation,
     run_interface_type,
     run_model_exchange,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
-from mb2fmu.audit.behaviour.process.process_settings import (
+from mb2fmu.audit.behaviour.process.process_global_settings import (
     PROCESSOR_SET,
     ProcessSettings,
     allow_all_processors,
@@ -30,7 +30,7 @@ from mb2fmu.audit.behaviour.process.process_settings import (
     restore_broken_pipe_signal,
     set_rounding_to_nearest,
 )
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
@@ -175,7 +175,7 @@ def try_decimal_comma_locale(fixture: TrialFixture) -> Iterator[RuleViolation]:
     finally:
         locale.setlocale(locale.LC_NUMERIC, old_locale)
         os.environ.pop("LOCPATH", None)
-    difference = find_first_difference(variables, expected_run, comma_run)
+    difference = find_first_run_difference(variables, expected_run, comma_run)
     if difference:
         yield RuleViolation(
             "host.locale", f'"{difference[0].name}" differs in a locale with a decimal comma', fixture.interface
@@ -187,7 +187,7 @@ def try_decimal_comma_locale(fixture: TrialFixture) -> Iterator[RuleViolation]:
 _initial_settings: list[ProcessSettings] = []
 
 
-def note_process_settings() -> None:
+def record_initial_process_settings() -> None:
     """Note the settings before the library is loaded: loading may change them, too."""
     allow_all_processors()
     restore_broken_pipe_signal()

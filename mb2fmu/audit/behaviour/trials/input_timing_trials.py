@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     start_integration,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import (
     CO_SIMULATION,
     list_continuous_variables,

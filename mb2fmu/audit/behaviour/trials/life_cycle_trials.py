@@ -12,14 +12,14 @@ from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, REINSTANTIATION_TITLE, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
-    find_first_difference,
+    find_first_run_difference,
     record_ordinary_run,
     run_interface_type,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, FATAL, OK, WARNING, RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.description.binary_rules import list_required_exports
 from mb2fmu.audit.findings import RuleViolation
 
@@ -164,7 +164,7 @@ def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[RuleViolation]
         else:
             with fixture.open_instance() as second_instance:
                 second = run_interface_type(fixture, second_instance, variables, steps=SHORT_RUN_STEPS)
-        difference = second and find_first_difference(variables, first, second)
+        difference = second and find_first_run_difference(variables, first, second)
         if difference:
             yield RuleViolation(
                 "life.repeat",
@@ -180,7 +180,7 @@ def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[RuleViolation]
             except RefusedCallError as error:
                 yield RuleViolation("life.reset", str(error), fixture.interface)
                 return
-            reset_difference = find_first_difference(variables, first, repeated_run)
+            reset_difference = find_first_run_difference(variables, first, repeated_run)
             if reset_difference:
                 message = f'"{reset_difference[0].name}" differs at point {reset_difference[1]} of a run after a reset'
                 yield RuleViolation("life.reset", message, fixture.interface)
@@ -196,7 +196,7 @@ def _check_whole_run_after_reset(fixture: TrialFixture, instance: FmuInstance) -
         _change_values_and_run(fixture, instance, whole_run=False)
     instance.reset()
     run_after_reset = run_interface_type(fixture, instance, fixture.variables_to_try)
-    difference = find_first_difference(fixture.variables_to_try, record_ordinary_run(fixture), run_after_reset)
+    difference = find_first_run_difference(fixture.variables_to_try, record_ordinary_run(fixture), run_after_reset)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} of a whole run after a reset'
         yield RuleViolation("life.reset", message, fixture.interface)
@@ -237,7 +237,7 @@ def try_neighbouring_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
         with suppress(RefusedCallError, SkippedTrialError):  # other values may be impossible ones
             run_interface_type(fixture, neighbour, [], initial_values=initial_values, steps=1)
         run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
-    difference = find_first_difference(variables, expected, run)
+    difference = find_first_run_difference(variables, expected, run)
     if difference:
         yield RuleViolation(
             "life.several", f'"{difference[0].name}" differs when a second instance runs beside it', fixture.interface
@@ -275,7 +275,7 @@ def try_parallel_instances(fixture: TrialFixture) -> Iterator[RuleViolation]:
             )  # refused here as well: it is not the threads
         yield RuleViolation("life.threads", refusals[0], fixture.interface)
     elif runs[0] and runs[1]:
-        difference = find_first_difference(variables, runs[0], runs[1])
+        difference = find_first_run_difference(variables, runs[0], runs[1])
         if difference:
             yield RuleViolation(
                 "life.threads", f'"{difference[0].name}" differs between two threads', fixture.interface

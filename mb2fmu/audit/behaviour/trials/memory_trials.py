@@ -19,17 +19,17 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
-    find_first_difference,
+    find_first_run_difference,
     run_interface_type,
 )
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, find_c_function
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, find_libc_function
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.process_settings import (
+from mb2fmu.audit.behaviour.process.process_global_settings import (
     MAX_OPEN_DESCRIPTORS,
     count_open_descriptors,
     count_own_threads,
 )
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.description.binary_rules import read_executable_images
 from mb2fmu.audit.findings import RuleViolation
 
@@ -58,7 +58,7 @@ class _Mallinfo(c.Structure):
 
 def _read_allocated_bytes() -> int | None:
     """Return the bytes that the C library has allocated; None where it cannot tell."""
-    mallinfo = find_c_function("mallinfo2")
+    mallinfo = find_libc_function("mallinfo2")
     if mallinfo is None:
         return None
     mallinfo.restype = _Mallinfo
@@ -310,7 +310,7 @@ PLAIN_RUN_STEPS = 5
 )
 def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that no value depends on uninitialized memory, filled with one pattern and then another."""
-    mallopt = find_c_function("mallopt")
+    mallopt = find_libc_function("mallopt")
     if mallopt is None:
         fixture.mark_inapplicable("life.uninitialized", "the C library of this machine cannot fill memory")
         return
@@ -358,7 +358,7 @@ def _describe_run_difference(
             return ""
         refusal = first_outcome if isinstance(first_outcome, str) else second_outcome
         return f"with other contents of new memory it does not run: {refusal}"
-    difference = find_first_difference(fixture.variables_to_try, first_outcome, second_outcome)
+    difference = find_first_run_difference(fixture.variables_to_try, first_outcome, second_outcome)
     return (
         f'"{difference[0].name}" differs at point {difference[1]} with what new memory held before'
         if difference

@@ -16,7 +16,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
 
@@ -170,7 +170,7 @@ def _integrate_motion(fixture: TrialFixture) -> list[list[float]]:
 
 @register_trial("asking before the start and after the end", "exchange.modes", interfaces=MODEL_EXCHANGE)
 def try_reading_outside_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
-    """Check states, derivatives, nominal values and indicators in modes in which no run reads them."""
+    """Check states, derivatives, nominals and indicators in Initialization Mode and after termination."""
     vector_sizes = {
         "GetContinuousStates": fixture.n_states,
         "GetNominalsOfContinuousStates": fixture.n_states,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_difference, run_interface_type
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
@@ -46,7 +46,7 @@ def try_renamed_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     for name in (b"audited", b"another name"):
         with fixture.open_instance(name=name) as instance:
             runs.append(run_interface_type(fixture, instance, fixture.variables_to_try))
-    difference = find_first_difference(fixture.variables_to_try, *runs)
+    difference = find_first_run_difference(fixture.variables_to_try, *runs)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} of a run if the instance has another name'
         yield RuleViolation("life.name", message, fixture.interface)
@@ -121,7 +121,7 @@ def _collect_refusal_messages(fixture: TrialFixture, instance: FmuInstance) -> l
     """Return the messages of entering Initialization Mode and asking for a variable that is not there."""
     message_count = len(instance.messages)
     instance.enter_initialization(fixture.start, None, fixture.tolerance)
-    reference_arguments = (c.c_uint * 1)(find_unused_reference(fixture)), c.c_size_t(1)
+    reference_arguments = (c.c_uint * 1)(find_unused_value_reference(fixture)), c.c_size_t(1)
     buffer = (c.c_double * 4)()
     size_arguments = () if fixture.description.version == 2 else (c.c_size_t(1),)
     name = "GetReal" if fixture.description.version == 2 else "GetFloat64"
@@ -129,7 +129,7 @@ def _collect_refusal_messages(fixture: TrialFixture, instance: FmuInstance) -> l
     return instance.messages[message_count:]
 
 
-def find_unused_reference(fixture: TrialFixture) -> int:
+def find_unused_value_reference(fixture: TrialFixture) -> int:
     """Return a value reference that no variable has."""
     return next(
         reference

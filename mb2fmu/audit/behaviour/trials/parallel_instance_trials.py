@@ -14,9 +14,9 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
-from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_difference
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.findings import RuleViolation
 
 THREAD_ROUNDS = 3
@@ -77,7 +77,7 @@ def try_interleaved_instances(fixture: TrialFixture) -> Iterator[RuleViolation]:
             yield RuleViolation("life.several", f"{error}, which alone it does not", fixture.interface)
             return
     for number, run in zip(set_numbers, runs, strict=True):
-        difference = find_first_difference(fixture.variables_to_try, expected[number], run)
+        difference = find_first_run_difference(fixture.variables_to_try, expected[number], run)
         if difference:
             message = (
                 f'"{difference[0].name}" differs at point {difference[1]} when instances with other parameters run'
@@ -101,7 +101,7 @@ def try_instances_in_threads(fixture: TrialFixture) -> Iterator[RuleViolation]:
             yield RuleViolation("life.threads", f"{refusals[0]}, which alone it does not", fixture.interface)
             return
         for number, run in zip(set_numbers, runs, strict=True):
-            difference = find_first_difference(fixture.variables_to_try, expected[number], run) if run else None
+            difference = find_first_run_difference(fixture.variables_to_try, expected[number], run) if run else None
             if difference:
                 message = f'"{difference[0].name}" differs at point {difference[1]} between threads'
                 yield RuleViolation("life.threads", message, fixture.interface)
@@ -125,7 +125,7 @@ def try_instance_across_threads(fixture: TrialFixture) -> Iterator[RuleViolation
                 "life.threads", f"{error}, which it does not where one thread calls it", fixture.interface
             )
             return
-    difference = find_first_difference(fixture.variables_to_try, expected, run)
+    difference = find_first_run_difference(fixture.variables_to_try, expected, run)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} when steps are made in other threads'
         yield RuleViolation("life.threads", message, fixture.interface)

@@ -10,10 +10,10 @@ from functools import partial
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_parameters_and_starts
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.typical_magnitudes import relative_weight, scale_largest_magnitude
+from mb2fmu.audit.behaviour.fixture.typical_magnitudes import compute_magnitude_weight, scale_largest_to_magnitudes
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     EvaluationPoint,
     choose_random_point,
@@ -56,7 +56,7 @@ def _difference_column(
     # The unknowns of one linear solve share their round-off.
     noise_levels = [
         1e-13 * magnitude / change
-        for magnitude in scale_largest_magnitude(
+        for magnitude in scale_largest_to_magnitudes(
             [max(_iterate_finite_magnitudes(end), default=0.0) for end in end_values], unit_magnitudes
         )
     ]
@@ -137,13 +137,13 @@ def _find_differing_entry(
     )
     # Derivatives by knowns of small magnitudes are large.
     columns = [[abs(entry[0]) if entry else 0.0 for entry in column] for column in zip(*matrix, strict=True)]
-    column_magnitudes = [scale_largest_magnitude(column, [1.0 / scale for scale in scales]) for column in columns]
+    column_magnitudes = [scale_largest_to_magnitudes(column, [1.0 / scale for scale in scales]) for column in columns]
     for name, rows in answers:
         for known_index, known in enumerate(knowns):
             for unknown_index, unknown in enumerate(unknowns):
                 smallest_scale = max(
                     1e-2 * column_magnitudes[unknown_index][known_index],
-                    1e-7 * relative_weight(unit_magnitudes[unknown_index], scales[known_index]),
+                    1e-7 * compute_magnitude_weight(unit_magnitudes[unknown_index], scales[known_index]),
                 )
                 entry = matrix[known_index][unknown_index]
                 if entry is None:
@@ -229,7 +229,7 @@ def _find_deviations(
     magnitudes = [sum(map(abs, variable_terms)) for variable_terms in full_terms]
     noise_levels = [
         1e-11 * item
-        for item in scale_largest_magnitude(
+        for item in scale_largest_to_magnitudes(
             [size if math.isfinite(size) else 0.0 for size in magnitudes], answer_scales
         )
     ]

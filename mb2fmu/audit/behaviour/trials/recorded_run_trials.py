@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, format_first_names
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, abbreviate_name_list
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
@@ -55,7 +55,7 @@ def try_recorded_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     if non_inputs:
         yield RuleViolation(
             REFERENCE_RULE,
-            f"values are given for what is no input: {format_first_names(non_inputs)}",
+            f"values are given for what is no input: {abbreviate_name_list(non_inputs)}",
             fixture.interface,
         )
     if missing or non_inputs:

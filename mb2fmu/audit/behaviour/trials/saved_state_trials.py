@@ -17,12 +17,12 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
-    find_first_difference,
+    find_first_run_difference,
     run_co_simulation,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.findings import RuleViolation
 
 MAX_STEPS_PER_RUN = 120
@@ -99,7 +99,7 @@ def _compare_runs(
 ) -> Iterator[RuleViolation]:
     """Yield the first difference: an error if it is visible, a warning if only last digits differ."""
     first, second = runs
-    difference = find_first_difference(fixture.variables_to_try, first, second)
+    difference = find_first_run_difference(fixture.variables_to_try, first, second)
     if not difference:
         return
     tolerance = max(1e3 * (fixture.tolerance or 1e-4), 1e-5)
@@ -165,7 +165,7 @@ def try_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("getting a state into the memory of an earlier one", "state.roundtrip")
-def try_refilled_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_overwriting_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that saving into an existing copy replaces it, as importers do at each step."""
     if not _state_capabilities(fixture)[0]:
         return
@@ -179,7 +179,9 @@ def try_refilled_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
         instance.set_state(state)
         values = instance.get(fixture.variables_to_try)
         instance.free_state(state)
-    difference = find_first_difference(fixture.variables_to_try, TrialRun([0.0], [expected]), TrialRun([0.0], [values]))
+    difference = find_first_run_difference(
+        fixture.variables_to_try, TrialRun([0.0], [expected]), TrialRun([0.0], [values])
+    )
     if difference:
         message = (
             f'"{difference[0].name}" differs after a state was set that had been got into the memory of an earlier one'

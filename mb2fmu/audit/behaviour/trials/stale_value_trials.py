@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_changed_value,
+    list_inputs,
+    list_parameters_and_exact_starts,
+)
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_budget import TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import TrialBudgetError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import EvaluationPoint, choose_random_point, move_to_point
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
@@ -118,7 +122,7 @@ def _read_from_new_instance(fixture: TrialFixture, point: EvaluationPoint) -> li
 @register_trial("reading after setting in Initialization Mode", "value.stale")
 def try_values_after_single_changes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check values after each single change against a new instance in which all was set before reading."""
-    knowns = [*list_settable_variables(fixture), *list_inputs(fixture)]
+    knowns = [*list_parameters_and_exact_starts(fixture), *list_inputs(fixture)]
     unknowns = [
         entry.variable for entry in fixture.description.model_structure_entries("InitialUnknowns")
         if entry.variable is not None and entry.variable in fixture.variables_to_try

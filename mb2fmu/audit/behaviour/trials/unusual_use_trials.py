@@ -12,14 +12,14 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import iterate_excited_run
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_difference, run_interface_type
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION, make_model_exchange_fixture
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
-from mb2fmu.audit.behaviour.trials.naming_and_logging_trials import find_unused_reference
+from mb2fmu.audit.behaviour.trials.naming_and_logging_trials import find_unused_value_reference
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
 
@@ -29,7 +29,7 @@ UNUSUAL_BYTES = (b"", b"\0", b"a\0b", b"\xff\0\x80", b"\x07", bytes(range(256)),
 
 
 @register_trial("texts and bytes with unusual contents", "value.set", crash_rule="value.set")
-def try_unusual_contents(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_unusual_strings_and_bytes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check texts and bytes of unusual contents: empty, short after long, of other letters; refusals are allowed."""
     variables = fixture.settable_texts
     if not variables:
@@ -111,7 +111,7 @@ def try_without_logger(fixture: TrialFixture) -> Iterator[RuleViolation]:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
         buffer = (c.c_double * 1)()
         instance.call(
-            "GetFloat64", (c.c_uint * 1)(find_unused_reference(fixture)), c.c_size_t(1), buffer, c.c_size_t(1)
+            "GetFloat64", (c.c_uint * 1)(find_unused_value_reference(fixture)), c.c_size_t(1), buffer, c.c_size_t(1)
         )
     yield from ()
 
@@ -157,7 +157,7 @@ def try_both_interface_types(fixture: TrialFixture) -> Iterator[RuleViolation]:
         model_exchange.initialize(other_instance)
     run_beside = _run_beside(fixture, model_exchange)
     difference = (
-        find_first_difference(fixture.variables_to_try, run_alone, run_beside) if run_alone and run_beside else None
+        find_first_run_difference(fixture.variables_to_try, run_alone, run_beside) if run_alone and run_beside else None
     )
     if difference:
         message = (
@@ -220,7 +220,7 @@ def _compare_two_instances(
                 runs.append(run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS))
             except (RefusedCallError, SkippedTrialError):
                 return
-    difference = find_first_difference(fixture.variables_to_try, *runs)
+    difference = find_first_run_difference(fixture.variables_to_try, *runs)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} where {situation}'
         yield RuleViolation("life.repeat", message, fixture.interface)

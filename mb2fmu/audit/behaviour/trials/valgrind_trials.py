@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, read_valgrind_errors
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.findings import RuleViolation
 
 MAX_VALGRIND_STEPS = 10

@@ -6,13 +6,17 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_changed_value,
+    list_inputs,
+    list_parameters_and_exact_starts,
+)
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.behaviour.trials.array_size_trials import list_size_parameters
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
@@ -90,7 +94,7 @@ def try_values_after_configuration(fixture: TrialFixture) -> Iterator[RuleViolat
     """Check that values set before Configuration Mode are there behind it, where no size was changed in it."""
     if fixture.description.version != 3 or not list_size_parameters(fixture):
         return
-    candidates = dict.fromkeys([*list_settable_variables(fixture), *list_inputs(fixture)])
+    candidates = dict.fromkeys([*list_parameters_and_exact_starts(fixture), *list_inputs(fixture)])
     values = {
         candidate: value
         for candidate in candidates

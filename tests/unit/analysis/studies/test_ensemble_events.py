@@ -30,7 +30,7 @@ def alone(model: Path, ensemble: Ensemble, folder: Path, name: str, values: np.n
     unit = pipeline.export(model, folder, fmi="3", solver=solver)
     definition = unit.build.derivation.definition
     read = (*ensemble.states, *ensemble.output_names)
-    runs = [validation.form_experiment_numbers(definition, {name: value}) for value in values]
+    runs = [validation.form_experiment_values(definition, {name: value}) for value in values]
     return np.array([validation.simulate_fmu(unit.path, run, read, kind="CoSimulation").values for run in runs])
 
 
@@ -59,7 +59,7 @@ def test_inputs_that_change_and_a_memory_of_loops_have_the_bits_of_the_unit(tmp_
     values = np.array([9.81, 5.0])
     runs = ensemble.simulate(2, {"g": values}, trajectories=True)
     for k, g in enumerate(values):
-        run = validation.form_experiment_numbers(unit.build.derivation.definition, {"g": float(g)})
+        run = validation.form_experiment_values(unit.build.derivation.definition, {"g": float(g)})
         theirs = validation.simulate_fmu(unit.path, run, ("q1", "q2", "u3"), kind="CoSimulation")
         for i, name in enumerate(("q1", "q2", "u3")):
             np.testing.assert_array_equal(runs[name][k], theirs.values[:, i])
@@ -117,7 +117,7 @@ def test_kinks_are_met_as_the_unit_meets_them(tmp_path: Path) -> None:
     ensemble = compile_ensemble(kinked())
     unit = pipeline.export(kinked(), tmp_path, fmi="3", solver="explicit")
     for k in (4.0, 5.0):
-        run = validation.form_experiment_numbers(unit.build.derivation.definition, {"k": k})
+        run = validation.form_experiment_values(unit.build.derivation.definition, {"k": k})
         theirs = validation.simulate_fmu(unit.path, run, ensemble.states, kind="CoSimulation")
         runs = ensemble.simulate(1, {"k": k}, trajectories=True)
         np.testing.assert_array_equal(runs.states[0], theirs.values)

@@ -42,7 +42,7 @@ def bits_of_the_unit(
     assert not any(runs.messages)
     for k in range(n):
         parameters = {key: values[k] for key, values in varied.items()}
-        run = validation.form_experiment_numbers(unit.build.derivation.definition, parameters)
+        run = validation.form_experiment_values(unit.build.derivation.definition, parameters)
         wanted = validation.simulate_fmu(unit.path, run, runs.state_names, kind="CoSimulation")
         np.testing.assert_array_equal(runs.states[k], wanted.values)
 

@@ -24,7 +24,7 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.report import ReportProvenance, render_description_page, render_validation_page
 from mb2fmu.report.console_verdict import format_verdict_blocks, format_verdict_line
 from mb2fmu.validation import IndependentCheck, IndependentChecks
-from mb2fmu.validation.validation_result import ExercisedResult
+from mb2fmu.validation.validation_result import ExercisedQuantityResult
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
 ROOT = Path(__file__).parents[4]
@@ -157,7 +157,7 @@ def test_the_verdict_and_the_variables_that_failed_are_said_first(pendulum):
 
 def test_the_default_experiment_alone_has_a_colour_of_its_own(pendulum):
     case = pendulum()
-    item = ExercisedResult(name="g", role="parameter", ratio=0.0, most="", reason="nothing was moved")
+    item = ExercisedQuantityResult(name="g", role="parameter", ratio=0.0, most="", reason="nothing was moved")
     result = replace(case.result, exercised_quantities=(item,))
     page = page_of(replace(case, result=result))
     verdict = parse(page).find(".//h2[@id='verdict']")

@@ -13,7 +13,7 @@ from mb2fmu.report import render_validation_page
 from mb2fmu.report.console_verdict import format_verdict_blocks, format_verdict_line
 from mb2fmu.validation import (
     ApiCheckResult,
-    ExercisedResult,
+    ExercisedQuantityResult,
     InterfaceTypeResult,
     Perturbation,
     PerturbedExperimentResult,
@@ -37,9 +37,9 @@ def exercised(result, *, calls=(), failing=False):
         Perturbation(name="torque", role="input", unit="N.m", default=0.0, moved=2.5),
     )
     influences = (
-        ExercisedResult(name="m", role="parameter", ratio=1234.5, most="hinge.angle"),
-        ExercisedResult(name="g<", role="parameter", ratio=0.0, most="", reason="its bounds leave no room"),
-        ExercisedResult(name="torque", role="input", ratio=77.0, most="hinge.speed"),
+        ExercisedQuantityResult(name="m", role="parameter", ratio=1234.5, most="hinge.angle"),
+        ExercisedQuantityResult(name="g<", role="parameter", ratio=0.0, most="", reason="its bounds leave no room"),
+        ExercisedQuantityResult(name="torque", role="input", ratio=77.0, most="hinge.speed"),
     )
     variables = result.variables
     if failing:

@@ -18,7 +18,7 @@ from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equat
 from mb2fmu.validation import (
     FmuSimulationResult,
     ReferenceRun,
-    form_experiment_numbers,
+    form_experiment_values,
     make_reference,
     measure_sensitivity,
 )
@@ -134,7 +134,7 @@ def test_one_error_passes_below_its_bound_and_fails_above(prepared, name, column
 def test_a_wrong_parameter_is_caught(prepared, name, size, sign):
     p = prepared[name]
     record = p.case.definition.parameters[0]
-    run = form_experiment_numbers(p.case.definition, {record.name: record.value * (1 + sign * size)})
+    run = form_experiment_values(p.case.definition, {record.name: record.value * (1 + sign * size)})
     found = simulation(p.reference, integrated(p.reference, 1e-8, run=run))
     assert "failed" in {v.verdict for v in compare_variables(p.reference, p.limits, found)}
 
@@ -204,7 +204,7 @@ def test_chaos_is_respected(chaotic):
 def test_what_goes_wrong_beyond_the_horizon_is_caught_by_the_invariants(chaotic):
     p = chaotic
     row = int(np.max(p.limits.predictable_points)) + 10
-    run = form_experiment_numbers(p.case.definition, {"g": 9.81 * 1.01})
+    run = form_experiment_values(p.case.definition, {"g": 9.81 * 1.01})
     run = replace(run, time=run.time[: len(run.time) - row], inputs=run.inputs[row:])
     values = p.reference.trajectory.values.copy()
     start = p.reference.states[row]

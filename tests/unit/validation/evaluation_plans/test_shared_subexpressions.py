@@ -8,12 +8,12 @@ import pytest
 import sympy as sm
 
 from mb2fmu.model.supported_functions import LookupTable
-from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
+from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import (
     MAX_CSE_OCCURRENCES,
-    count_occurrences,
-    extract_repeated_parts,
-    iterate_distinct_parts,
+    count_all_subexpressions,
+    extract_repeated_subexpressions,
+    iterate_distinct_subexpressions,
 )
 
 x, y = sm.symbols("x y")
@@ -34,17 +34,19 @@ def folded_number(value: float, other: float, times: int) -> float:
 
 def test_parts_are_visited_once_and_counted_everywhere():
     small = sm.Add(sm.sin(x), sm.Mul(x, sm.sin(x), evaluate=False), evaluate=False)
-    assert sorted(map(str, iterate_distinct_parts([small]))) == sorted(map(str, {small, *small.args, x, sm.sin(x)}))
-    assert count_occurrences([small]) == sum(1 for _ in sm.preorder_traversal(small))
-    assert count_occurrences([folded(x, 100)]) > 2**100
-    assert len(list(iterate_distinct_parts([folded(x, 100)]))) < 500
+    assert sorted(map(str, iterate_distinct_subexpressions([small]))) == sorted(
+        map(str, {small, *small.args, x, sm.sin(x)})
+    )
+    assert count_all_subexpressions([small]) == sum(1 for _ in sm.preorder_traversal(small))
+    assert count_all_subexpressions([folded(x, 100)]) > 2**100
+    assert len(list(iterate_distinct_subexpressions([folded(x, 100)]))) < 500
 
 
 @pytest.mark.parametrize("times", [3, 60])
 def test_values_are_those_of_the_expression(times):
     """57 million occurrences of a thousand parts took 195 s; 2**60 of them had come to no end."""
     results = [folded(x, times), sm.Piecewise((folded(x, times), x > 0), (y, True)), x]
-    assert (count_occurrences(results) > MAX_CSE_OCCURRENCES) is (times > 10)
+    assert (count_all_subexpressions(results) > MAX_CSE_OCCURRENCES) is (times > 10)
     number = folded_number(0.3, 0.7, times)
     assert compile_scalar_function([x, y], results)(0.3, 0.7) == pytest.approx([number, number, 0.3], rel=1e-13)
     assert compile_scalar_function([x, y], results)(-0.3, 0.7)[1] == 0.7
@@ -57,4 +59,4 @@ def test_tables_and_functions_with_numbers_of_their_own():
         folded_number(known, 0.4, 30)
     )
     twice = sm.Function("twice")
-    assert len(extract_repeated_parts([twice(x) + twice(x) ** 2])[0]) == 1
+    assert len(extract_repeated_subexpressions([twice(x) + twice(x) ** 2])[0]) == 1

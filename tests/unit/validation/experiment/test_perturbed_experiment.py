@@ -27,16 +27,16 @@ from mb2fmu.model.model import Experiment
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
-from mb2fmu.validation import form_experiment_numbers, make_reference, make_reference_data
+from mb2fmu.validation import form_experiment_values, make_reference, make_reference_data
 from mb2fmu.validation.bounds.perturbation_sizes import (
     LARGEST_PERTURBATION_FRACTION,
     SMALLEST_PERTURBATION_FRACTION,
-    keep_within_bounds,
+    mirror_target_into_bounds,
     perturbation_fraction,
 )
 from mb2fmu.validation.experiment.perturbed_experiment import (
     find_dependent_speeds,
-    form_experiment_to_set,
+    form_experiment_with_overrides,
     form_perturbed_experiment,
 )
 
@@ -62,7 +62,9 @@ def test_parts_are_generic(index):
 )
 def test_moves_stay_within_bounds(value, target, low, high):
     value = max(value if low is None else low, min(value, 9.0 if high is None else high))
-    moved = keep_within_bounds(Parameter(name="p", symbol=l1, value=value, minimum=low, maximum=high), value, target)
+    moved = mirror_target_into_bounds(
+        Parameter(name="p", symbol=l1, value=value, minimum=low, maximum=high), value, target
+    )
     assert (low is None or moved >= low) and (high is None or moved <= high)  # noqa: PT018  one law
     if (low is None or low <= target) and (high is None or target <= high):
         assert moved == target
@@ -96,7 +98,7 @@ def test_everything_is_moved_and_told(cases):
     assert run is not None
     assert len(np.unique(run.inputs)) == len(run.inputs)
     assert np.max(np.abs(np.diff(run.inputs[:, 0]))) > 0.3 * np.max(np.abs(run.inputs))  # the step
-    told = form_experiment_to_set(run, form_experiment_numbers(definition), definition, {"w", "q", "z"})
+    told = form_experiment_with_overrides(run, form_experiment_values(definition), definition, {"w", "q", "z"})
     assert dict(told.overridden_values) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
     kept = form_perturbed_experiment(definition, reference, settable={"w", "q", "z"})
     assert {move.name: move.reason for move in kept.perturbations if move.role != "input"} == {
@@ -215,7 +217,7 @@ def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
     assert moved.reference is not None
     assert moved.limits is not None
     run = moved.reference.experiment
-    default = form_experiment_numbers(case.definition).parameters
+    default = form_experiment_values(case.definition).parameters
     for k, record in enumerate(case.definition.parameters):
         parameters = list(run.parameters)
         parameters[k] = default[k]

@@ -33,7 +33,7 @@ def test_they_read_back_to_the_same_bits(tmp_path_factory, data, rows, columns):
     assert again.values.tobytes() == trajectory.values.tobytes()
     assert again.time.tobytes() == trajectory.time.tobytes()
     assert again.uncertainty.tobytes() == trajectory.uncertainty.tobytes()
-    assert reference_files.find_outdated_parts(again, trajectory) == ()
+    assert reference_files.explain_outdated_reference(again, trajectory) == ()
 
 
 def test_an_excerpt_is_small_and_ends_where_knowledge_does(cases):
@@ -54,20 +54,23 @@ def made(cases):
 
 def test_what_is_no_longer_true_is_named(made):
     other = replace(made, values=made.values + np.array([0, 1e-10, 0]))
-    (text,) = reference_files.find_outdated_parts(made, other)
+    (text,) = reference_files.explain_outdated_reference(made, other)
     assert text.startswith("u differs by 1e-10")
-    assert "names" not in reference_files.find_outdated_parts(
+    assert "names" not in reference_files.explain_outdated_reference(
         made, replace(made, provenance={**made.provenance, "versions": {}})
     )
     assert (
-        reference_files.find_outdated_parts(made, replace(made, provenance={**made.provenance, "versions": {}})) == ()
+        reference_files.explain_outdated_reference(made, replace(made, provenance={**made.provenance, "versions": {}}))
+        == ()
     )
-    (text,) = reference_files.find_outdated_parts(
+    (text,) = reference_files.explain_outdated_reference(
         made, replace(made, provenance={**made.provenance, "formulation": "tmt"})
     )
     assert text == "formulation: 'kane' instead of 'tmt'"
-    assert reference_files.find_outdated_parts(made, replace(made, time=made.time * 1.01)) == ("other points in time",)
-    assert reference_files.find_outdated_parts(made, replace(made, names=("q", "v", "w")))[0].startswith(
+    assert reference_files.explain_outdated_reference(made, replace(made, time=made.time * 1.01)) == (
+        "other points in time",
+    )
+    assert reference_files.explain_outdated_reference(made, replace(made, names=("q", "v", "w")))[0].startswith(
         "variables q, u, acceleration"
     )
 

@@ -19,7 +19,7 @@ from mb2fmu import Model
 from mb2fmu.errors import ValidationError
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.validation import form_experiment_numbers, make_reference
+from mb2fmu.validation import form_experiment_values, make_reference
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
     integrate_explicit_euler,
@@ -119,19 +119,19 @@ def test_motion_that_ends_in_a_singularity_is_named(cases):
 def test_bad_signals_are_all_named(cases):
     case = cases["oscillator"](signal=sm.Symbol("nobody") + 1)
     with pytest.raises(ValidationError, match="nobody"):
-        form_experiment_numbers(case.definition)
+        form_experiment_values(case.definition)
     case = cases["oscillator"](signal=1 / dynamicsymbols._t)
     with pytest.raises(ValidationError, match="tau"):
-        form_experiment_numbers(case.definition)
+        form_experiment_values(case.definition)
 
 
 def test_parameters_are_overridden_by_name(cases):
     case = cases["pendulum"](stop=1.0)
-    run = form_experiment_numbers(case.definition, {"g": 5.0})
+    run = form_experiment_values(case.definition, {"g": 5.0})
     angle = make_reference(case.definition, case.equations, experiment=run).trajectory["q"][-1]
     assert angle == pytest.approx(pendulum_angle(1.0, 2.0, 5.0), abs=1e-12)
     with pytest.raises(ValidationError, match="gravity is no free parameter"):
-        form_experiment_numbers(case.definition, {"gravity": 5.0})
+        form_experiment_values(case.definition, {"gravity": 5.0})
 
 
 @settings(max_examples=50, deadline=None)
@@ -139,7 +139,7 @@ def test_parameters_are_overridden_by_name(cases):
 def test_the_last_step_is_not_lost_to_round_off(cases, steps, step):
     case = cases["pendulum"]()
     experiment = replace(case.definition.experiment, stop=step * steps, step=step)
-    assert len(form_experiment_numbers(replace(case.definition, experiment=experiment)).time) == steps + 1
+    assert len(form_experiment_values(replace(case.definition, experiment=experiment)).time) == steps + 1
 
 
 def test_round_off_of_slopes_does_not_make_steps_short():

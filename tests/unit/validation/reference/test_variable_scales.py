@@ -20,7 +20,7 @@ from mb2fmu.units import BASE_UNITS, parse_unit
 from mb2fmu.validation import (
     FmuSimulationResult,
     ReferenceRun,
-    form_experiment_numbers,
+    form_experiment_values,
     make_reference,
     measure_sensitivity,
 )
@@ -110,7 +110,7 @@ def reference_of(model: Model) -> ReferenceRun:
 
 def integrated(reference: ReferenceRun, parameters: dict[str, float], definition) -> np.ndarray:
     """What an FMU with other parameters shows, one that integrates well."""
-    numeric, run = reference.numeric, form_experiment_numbers(definition, parameters)
+    numeric, run = reference.numeric, form_experiment_values(definition, parameters)
     slope = make_slope_with_held_inputs(numeric, run)(0)
     answer = solve_ivp(
         lambda t, x: slope(t, np.append(x, 0.0))[:-1],

@@ -131,7 +131,11 @@ def test_attitudes_are_those_of_the_formulations(sequence):
     """Two ways to write the angles of a matrix, near the ends of their ranges too."""
     rng = np.random.default_rng(3)
     R = sm.Matrix(3, 3, sm.symbols("r0:9"))
-    own = observables.unit_quaternion(R) if sequence == "quaternion" else observables.euler_angles(R, sequence)
+    own = (
+        observables.convert_rotation_to_quaternion(R)
+        if sequence == "quaternion"
+        else observables.euler_angles(R, sequence)
+    )
     theirs = (
         output_expressions.quaternion_from_matrix(sm.ImmutableMatrix(R))
         if sequence == "quaternion"

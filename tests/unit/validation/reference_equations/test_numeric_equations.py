@@ -18,7 +18,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     VelocityConstraints,
 )
 from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS, LookupTable
-from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
+from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 

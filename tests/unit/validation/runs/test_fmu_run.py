@@ -11,7 +11,7 @@ import pytest
 
 from mb2fmu.errors import PackageError, ToolError, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.validation import ExperimentNumbers, check_conformance, simulate_fmu, validate
+from mb2fmu.validation import ExperimentValues, run_external_checkers, simulate_fmu, validate
 from mb2fmu.validation.runs.fmu_description import find_platform_folder, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
 from mb2fmu.validation.validation_result import PerturbedExperimentResult
@@ -19,8 +19,8 @@ from mb2fmu.validation.validation_result import PerturbedExperimentResult
 OUTPUTS = ("q", "u", "acceleration")
 
 
-def experiment(steps: int = 100, step: float = 0.01, torque: float = 0.0, **overridden: float) -> ExperimentNumbers:
-    return ExperimentNumbers(
+def experiment(steps: int = 100, step: float = 0.01, torque: float = 0.0, **overridden: float) -> ExperimentValues:
+    return ExperimentValues(
         time=np.arange(steps + 1) * step,
         inputs=np.full((steps, 1), torque),
         input_names=("tau",),
@@ -199,13 +199,13 @@ def test_an_fmi3_description_is_read():
 def test_checkers_have_nothing_to_say_of_no_fmu_but_that(tmp_path):
     path = tmp_path / "letter.fmu"
     path.write_bytes(b"Dear reader,")
-    errors = {f.checker.split()[0] for f in check_conformance(path) if f.severity == "error"}
+    errors = {f.checker.split()[0] for f in run_external_checkers(path) if f.severity == "error"}
     assert errors == {"fmpy", "fmutool"}
 
 
 def test_fmutools_findings_are_read(pendulum_fmu, tmp_path):
     wrong = changed(pendulum_fmu, tmp_path, one=('causality="output"', 'causality="exit"'))
-    found = [f for f in check_conformance(wrong) if f.severity == "error"]
+    found = [f for f in run_external_checkers(wrong) if f.severity == "error"]
     assert {f.checker.split()[0] for f in found} == {"fmpy", "fmutool"}
     assert any("exit" in f.message for f in found)
     assert not any(str(tmp_path) in f.message for f in found)
@@ -213,4 +213,4 @@ def test_fmutools_findings_are_read(pendulum_fmu, tmp_path):
 
 def test_a_checker_that_hangs_is_given_up(pendulum_fmu):
     with pytest.raises(ToolError, match="not finish within"):
-        check_conformance(pendulum_fmu, time_limit=0.01)
+        run_external_checkers(pendulum_fmu, time_limit=0.01)

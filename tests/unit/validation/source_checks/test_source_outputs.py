@@ -7,8 +7,8 @@ import sympy as sm
 from scipy.spatial.transform import Rotation
 
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
-from mb2fmu.validation.reference_equations.observables import euler_angles, unit_quaternion
-from mb2fmu.validation.source_checks.source_kinematics import RequestedMotion
+from mb2fmu.validation.reference_equations.observables import convert_rotation_to_quaternion, euler_angles
+from mb2fmu.validation.source_checks.numeric_kane_equations import PointAndFrameMotion
 from mb2fmu.validation.source_checks.source_outputs import _evaluate_orientation
 
 
@@ -18,7 +18,7 @@ def test_attitudes_are_those_of_the_reference(representation, relative):
     compared = 0
     for seed in range(12):
         frame, base = (Rotation.random(random_state=2 * seed + k).as_matrix() for k in (0, 1))
-        asked = RequestedMotion({}, {}, {}, {"B": frame, "A": base})
+        asked = PointAndFrameMotion({}, {}, {}, {"B": frame, "A": base})
         request = OutputRequest(
             name="a", kind="orientation", subject=("B",), representation=representation,
             relative_to="A" if relative else None,
@@ -26,7 +26,7 @@ def test_attitudes_are_those_of_the_reference(representation, relative):
         found = _evaluate_orientation(request, asked)
         turned = sm.Matrix(base.T @ frame if relative else frame)
         quaternion = representation == "quaternion"
-        wanted = unit_quaternion(turned) if quaternion else euler_angles(turned, representation)
+        wanted = convert_rotation_to_quaternion(turned) if quaternion else euler_angles(turned, representation)
         names = [f"a.{part}" for part in "wxyz"] if quaternion else [f"a[{k}]" for k in (1, 2, 3)]
         if found:
             assert list(found) == names
@@ -39,4 +39,4 @@ def test_nothing_is_said_where_numbers_jump():
     half = Rotation.from_euler("z", 180.0, degrees=True).as_matrix()
     for representation in ("quaternion", "zxy"):
         request = OutputRequest(name="a", kind="orientation", subject=("B",), representation=representation)
-        assert _evaluate_orientation(request, RequestedMotion({}, {}, {}, {"B": half})) == {}
+        assert _evaluate_orientation(request, PointAndFrameMotion({}, {}, {}, {"B": half})) == {}

@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import (
     CO_SIMULATION,
     choose_excited_inputs,
@@ -249,7 +249,7 @@ MAX_INPUTS = 6
 
 
 @register_trial("inputs that are set between steps", "steps.exchange", interfaces=CO_SIMULATION)
-def try_inputs_in_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_undelayed_input_effect(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that an input on which derivatives depend directly moves its states in the very next step."""
     model_exchange = make_model_exchange_fixture(fixture)
     if model_exchange is None or not fixture.states or not fixture.inputs:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mb2fmu.validation.api_checks.derivative_consistency import compare_derivatives, plan_single_seed_calls
+from mb2fmu.validation.api_checks.directional_derivative_consistency import compare_derivatives, plan_single_seed_calls
 
 JACOBIAN = np.array([[2.0, -300.0, 0.0], [0.5, 4.0, 1e-9]])
 """Two unknowns by three knowns."""

@@ -154,7 +154,7 @@ def compare_data(fmu: Path, table: DataTable, settings: DataRunSettings | None =
 
 
 def compare_points(fmu: Path, table: DataTable, settings: DataRunSettings | None = None) -> tuple[TableComparison, ...]:
-    """Set an FMU to each row of a table and compare derivatives and outputs; arguments as of :func:`compare_data`.
+    """Set an FMU to each row of a table of published states and inputs, and compare derivatives and outputs there.
 
     Columns of states, inputs, parameters and ``time`` are set; all others are compared.
     """

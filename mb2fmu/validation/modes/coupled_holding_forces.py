@@ -32,7 +32,7 @@ _REGULAR_DETERMINANT = 1e-3
 """Of the sum of squares: two rows with a larger determinant have a condition below a thousand."""
 
 
-def solve_shared_holding_forces(
+def solve_coupled_holding_forces(
     B: Floats, right_side: Floats, limits: Floats, negligible_rate: float | None = None
 ) -> Floats:
     """Return holding values: of signs, then of contacts and latches.

@@ -13,9 +13,9 @@ from sympy.printing.pycode import PythonCodePrinter
 from mb2fmu.model.supported_functions import TableValue
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import (
     MAX_CSE_OCCURRENCES,
-    count_occurrences,
-    extract_repeated_parts,
-    iterate_distinct_parts,
+    count_all_subexpressions,
+    extract_repeated_subexpressions,
+    iterate_distinct_subexpressions,
 )
 
 
@@ -101,10 +101,12 @@ def compile_scalar_function(
     """Return ``lambdify`` for floats: a function of ``arguments`` that returns the list of ``results``."""
     if (
         cse is True
-        and count_occurrences(results) > MAX_CSE_OCCURRENCES
-        and not any(hasattr(part, "_imp_") for part in iterate_distinct_parts(results))
+        and count_all_subexpressions(results) > MAX_CSE_OCCURRENCES
+        and not any(hasattr(part, "_imp_") for part in iterate_distinct_subexpressions(results))
     ):
-        named, results = extract_repeated_parts(results)  # before lambdify, which looks for _imp_ at every occurrence
+        named, results = extract_repeated_subexpressions(
+            results
+        )  # before lambdify, which looks for _imp_ at every occurrence
 
         def cse(reduced: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], Sequence[sm.Expr]]:
             """Return what is named already."""

@@ -18,7 +18,7 @@ _INITIAL_DEPENDENCY_KINDS = frozenset({"dependent", "constant"})
 
 
 def check_structure(description: DescribedModel) -> Iterator[RuleViolation]:
-    """Yield all rules of this file."""
+    """Yield violations of the rules about the model structure and its dependencies."""
     for unknown in description.unknowns:
         if unknown.variable is None:
             yield RuleViolation(

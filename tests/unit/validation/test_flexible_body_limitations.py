@@ -11,7 +11,7 @@ from mechanisms import mechanism_of
 from mb2fmu import BeamSection, FlexibleBody
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import check_model
-from mb2fmu.validation.flexible_body_notes import STABLE_STEP, find_largest_spin, list_flexible_body_notes
+from mb2fmu.validation.flexible_body_limitations import STABLE_STEP, find_largest_spin, list_flexible_body_limitations
 from mb2fmu.validation.reference.reference_run import make_reference
 
 LOWEST = 1.8751040687119611**2 * np.sqrt(20.0 / 0.5) / 2.0**2
@@ -31,7 +31,7 @@ def notes_of(*, spin: float = 0.1, foreshortening: bool = False, count: int = 1,
     model.experiment(**{"stop": 0.02, "step": 0.01, **experiment})
     definition, mechanism = check_model(model), mechanism_of(model)
     reference = make_reference(definition, formulations.formulate(mechanism, "kane"))
-    found = list_flexible_body_notes(definition, mechanism, reference)
+    found = list_flexible_body_limitations(definition, mechanism, reference)
     return found, float(beam.data.frequencies()[-1]), find_largest_spin(mechanism, beam, reference)
 
 

@@ -8,17 +8,21 @@ import numpy as np
 import pytest
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.validation.reference.smooth_integration import StandstillError, integrate_smooth, make_standstill_error
-from mb2fmu.validation.reference.standstill_diagnosis import diagnose_standstill
+from mb2fmu.validation.reference.integration_standstill import diagnose_integration_standstill
+from mb2fmu.validation.reference.smooth_integration import (
+    IntegrationStandstillError,
+    integrate_smooth,
+    make_integration_standstill_error,
+)
 
 TIME = np.linspace(0.0, 2.0, 21)
 
 
-def standstill(slope, start, budget: int) -> tuple[StandstillError, object]:
+def standstill(slope, start, budget: int) -> tuple[IntegrationStandstillError, object]:
     """The error of an integration."""
-    with pytest.raises(StandstillError) as caught:
+    with pytest.raises(IntegrationStandstillError) as caught:
         integrate_smooth(lambda _: slope, TIME, np.array(start), 1e-10, np.ones(len(start)), budget)
-    return caught.value, diagnose_standstill(caught.value, slope, ["angle", "speed"][: len(start)])
+    return caught.value, diagnose_integration_standstill(caught.value, slope, ["angle", "speed"][: len(start)])
 
 
 def test_a_state_that_runs_away_is_named_with_its_numbers():
@@ -39,8 +43,8 @@ def test_stiff_equations_are_not_said_to_have_no_value():
 
 def test_where_there_is_no_value_is_said():
     """At the point, or a little further on: then no other cause is guessed."""
-    error = make_standstill_error(0.5, "the step size vanishes", np.ones((3, 2)))
-    found = diagnose_standstill(error, lambda *_: np.array([1.0, np.nan]), ["angle", "speed"])
+    error = make_integration_standstill_error(0.5, "the step size vanishes", np.ones((3, 2)))
+    found = diagnose_integration_standstill(error, lambda *_: np.array([1.0, np.nan]), ["angle", "speed"])
     assert "x' has no value at angle = 1, speed = 1" in str(found)
     assert "stiff" not in str(found)
     _, found = standstill(lambda _, y: np.array([y[1], math.sqrt(1.0 - y[0])]), [0.0, 1.0], 20_000)
@@ -49,6 +53,6 @@ def test_where_there_is_no_value_is_said():
 
 
 def test_nothing_is_added_where_nothing_is_known():
-    unknown = make_standstill_error(0.5, "the step size vanishes")
+    unknown = make_integration_standstill_error(0.5, "the step size vanishes")
     assert isinstance(unknown, ValidationError)
-    assert diagnose_standstill(unknown, lambda _, y: y, ["angle"]) is unknown
+    assert diagnose_integration_standstill(unknown, lambda _, y: y, ["angle"]) is unknown

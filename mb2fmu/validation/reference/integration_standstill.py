@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.reference.smooth_integration import (
+    IntegrationStandstillError,
     SlopeFunction,
-    StandstillError,
     return_nan_outside_domain,
 )
 
@@ -24,7 +24,9 @@ _PROBED_PARTS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 """Of a state's size, or of 1 where it is smaller, by which the point to look at lies further on."""
 
 
-def diagnose_standstill(error: StandstillError, slope: SlopeFunction, names: Sequence[str]) -> ValidationError:
+def diagnose_integration_standstill(
+    error: IntegrationStandstillError, slope: SlopeFunction, names: Sequence[str]
+) -> ValidationError:
     """Return the error with what the states and their derivatives show where the integration ended.
 
     Args:

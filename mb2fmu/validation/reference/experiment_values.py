@@ -15,13 +15,13 @@ from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
+from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class ExperimentNumbers:
+class ExperimentValues:
     """Numbers of an experiment, the same for the FMU and for its reference.
 
     Attributes:
@@ -74,7 +74,7 @@ class ExperimentNumbers:
 
     def select_points(
         self, point_count: int, further_points: npt.ArrayLike = ()
-    ) -> tuple[ExperimentNumbers, npt.NDArray[np.int64]]:
+    ) -> tuple[ExperimentValues, npt.NDArray[np.int64]]:
         """Return the experiment at about ``point_count`` points and ``further_points``, and their indices.
 
         Where an input changes all points are kept.
@@ -85,9 +85,7 @@ class ExperimentNumbers:
         return replace(self, time=self.time[rows], inputs=self.inputs[rows[:-1]]), rows
 
 
-def form_experiment_numbers(
-    definition: Declarations, parameters: Mapping[str, float] | None = None
-) -> ExperimentNumbers:
+def form_experiment_values(definition: Declarations, parameters: Mapping[str, float] | None = None) -> ExperimentValues:
     """Return the default experiment of a model, as numbers.
 
     Args:
@@ -113,7 +111,7 @@ def form_experiment_numbers(
         faults += [fault] if fault else []
     if faults:
         raise ValidationError("the experiment cannot be run:", faults)
-    return ExperimentNumbers(
+    return ExperimentValues(
         time=time,
         inputs=inputs,
         input_names=tuple(record.name for record in definition.inputs),

@@ -9,7 +9,7 @@ import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 
 from mb2fmu import Impact
-from mb2fmu.validation.bounds.grazing_events import compute_grazing_uncertainty
+from mb2fmu.validation.bounds.grazing_event_uncertainty import compute_grazing_uncertainty
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity

@@ -29,7 +29,7 @@ MAX_INTERNAL_STEPS = 10.0
 _MAX_INSTANTS = 200
 
 
-def list_flexible_body_notes(
+def list_flexible_body_limitations(
     definition: ModelDefinition, mechanism: Mechanism, reference: ReferenceRun
 ) -> tuple[str, ...]:
     """Return notes on a model's flexible bodies; none where spin and modes are slow enough.

@@ -8,7 +8,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, model
 from mb2fmu.mechanics import mechanism
-from mb2fmu.validation.source_checks.solution_accuracy import FEW_DIGITS, find_least_accurate_derivative
+from mb2fmu.validation.source_checks.mass_matrix_solve_accuracy import FEW_DIGITS, find_least_accurate_derivative
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 

@@ -25,7 +25,7 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.validation.source_checks.source_constraints import RealOrComplexArray, SourceConstraints
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
+from mb2fmu.validation.source_checks.source_symbols import Floats, SourceEvaluationError, SourceSymbols
 
 _COMPLEX_STEP = 1e-30
 _RANK_TOLERANCE = 1e-10
@@ -64,7 +64,7 @@ class SourceMotion:
     kinetic: float
     forces: Floats
     force_scale: Floats
-    requested_motion: RequestedMotion
+    requested_motion: PointAndFrameMotion
     masses: Floats
     centres: Floats | None
     partials: tuple[Floats, Floats, Floats]
@@ -72,7 +72,7 @@ class SourceMotion:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestedMotion:
+class PointAndFrameMotion:
     """Points and frames that outputs need; vectors in the inertial frame's components.
 
     Attributes:
@@ -119,7 +119,7 @@ class _VelocityStep:
     arms: _VectorTerms
 
 
-class SourceKinematics:
+class NumericKaneEquations:
     """Evaluates the user's objects. Call it within ``keep_mechanics_untouched``.
 
     Args:
@@ -129,14 +129,14 @@ class SourceKinematics:
         frames: Likewise; what has no angular velocity is left out.
 
     Raises:
-        NotFormedError: If the objects do not give velocities, or not in this way.
+        SourceEvaluationError: If the objects do not give velocities, or not in this way.
     """
 
     def __init__(
         self, parts: SourceObjects, symbols: SourceSymbols, points: Sequence[Any] = (), frames: Sequence[Any] = ()
     ) -> None:
         if parts.frame is None or not parts.bodies:
-            raise NotFormedError("there are no bodies")
+            raise SourceEvaluationError("there are no bodies")
         self._parts, self._symbols = parts, symbols
         self._expressions: list[sm.Expr] = []
         slot = symbols.slot
@@ -204,7 +204,7 @@ class SourceKinematics:
         """Add angular velocities on the path from the inertial frame."""
         while frame not in self._omegas:
             if frame not in self._turning:
-                raise NotFormedError(f"the angular velocity of frame {frame.name} is not known")
+                raise SourceEvaluationError(f"the angular velocity of frame {frame.name} is not known")
             parent = self._turning[frame]
             self._omegas[frame] = [] if parent is None else self._add_terms(frame._ang_vel_dict[parent])
             if parent is None:
@@ -215,7 +215,7 @@ class SourceKinematics:
         """Return the number of the step that ends at a point; the way there is shared with other points.
 
         Raises:
-            NotFormedError: If no velocity of any point near by is set.
+            SourceEvaluationError: If no velocity of any point near by is set.
         """
         N = self._parts.frame
         parents: dict[Any, Any] = {point: None}
@@ -232,7 +232,7 @@ class SourceKinematics:
                 if neighbour not in parents:
                     parents[neighbour] = node
                     queue.append(neighbour)
-        raise NotFormedError(f"the velocity of point {point.name} is not known")
+        raise SourceEvaluationError(f"the velocity of point {point.name} is not known")
 
     def _add_step(self, before: int, point: Any) -> int:
         """Return the number of the step from the point of the step before to a point; -1: its velocity is given."""
@@ -265,7 +265,7 @@ class SourceKinematics:
                 node = parents[node]
         return found
 
-    def _evaluate_requested(self, values: RealOrComplexArray, moving: _SourceVelocities) -> RequestedMotion:
+    def _evaluate_requested(self, values: RealOrComplexArray, moving: _SourceVelocities) -> PointAndFrameMotion:
         """Return velocities of points and frames at a state a complex step along the motion."""
         positions, velocities = {}, {}
         for point, terms in self._places.items():
@@ -275,7 +275,9 @@ class SourceKinematics:
             velocities[point] = total.imag / _COMPLEX_STEP
         first = len(self._spinning) - len(self._requested_frames)
         omegas = {f: moving.angular_velocities[first + k, :, 0].real for k, f in enumerate(self._requested_frames)}
-        return RequestedMotion(positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()})
+        return PointAndFrameMotion(
+            positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()}
+        )
 
     # ------------------------------------------------------------------ numbers
 

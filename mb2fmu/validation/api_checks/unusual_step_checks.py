@@ -44,7 +44,7 @@ _INTEGRATION_FACTOR = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class StepScenario:
+class StepCheckScenario:
     """Where the steps begin, and what the reference says of their ends.
 
     Attributes:
@@ -96,7 +96,7 @@ class StepScenario:
 
 def choose_step_scenario(
     definition: Declarations, reference: ReferenceRun, row: int, limits: ErrorBounds, settable: frozenset[str]
-) -> StepScenario | None:
+) -> StepCheckScenario | None:
     """Choose where steps begin: long before the point of the API checks; None with events, or without settable states.
 
     Args:
@@ -121,7 +121,7 @@ def choose_step_scenario(
         return None
     if not np.all(np.isfinite(ends)):
         return None
-    scenario = StepScenario(
+    scenario = StepCheckScenario(
         reference=reference,
         row=first,
         last_row=row,
@@ -135,7 +135,7 @@ def choose_step_scenario(
     return replace(scenario, ramp_end=_find_ramp_end(scenario)) if len(ramps) else scenario
 
 
-def _find_ramp_end(scenario: StepScenario) -> Floats | None:
+def _find_ramp_end(scenario: StepCheckScenario) -> Floats | None:
     """Return the states behind the ramps, extrapolated; None where they do not converge to within their bounds."""
     coarse: Floats | None = None
     for parts in _RAMP_PARTS:
@@ -172,7 +172,7 @@ def _follow(reference: ReferenceRun, times: Sequence[float], inputs: Floats, sta
     return np.asarray(motion[:, :-1])
 
 
-def _follow_ramp(scenario: StepScenario, parts: int) -> Floats:
+def _follow_ramp(scenario: StepCheckScenario, parts: int) -> Floats:
     """Return the states behind the ramps, which are followed in equal parts with the inputs of their middles."""
     run = scenario.reference.experiment
     shares = np.arange(parts + 1) / parts * scenario.ramp_time
@@ -183,7 +183,7 @@ def _follow_ramp(scenario: StepScenario, parts: int) -> Floats:
 
 
 def plan_step_calls(
-    scenario: StepScenario,
+    scenario: StepCheckScenario,
     definition: Declarations,
     description: FmuDescription,
     settable: frozenset[str],
@@ -196,7 +196,7 @@ def plan_step_calls(
     plans = {STEPS: planner.plan_steps()}
     if kind == "ModelExchange":
         return plans
-    choice = find_solver_choice(description)
+    choice = find_solver_selection_parameter(description)
     if choice is not None:
         plans[SOLVERS] = planner.plan_solvers(choice)
     can_ramp = description.version == 2 and description.model.flag(kind, "canInterpolateInputs")
@@ -209,7 +209,11 @@ class _SessionPlanner:
     """Forms the calls."""
 
     def __init__(
-        self, scenario: StepScenario, definition: Declarations, description: FmuDescription, settable: frozenset[str]
+        self,
+        scenario: StepCheckScenario,
+        definition: Declarations,
+        description: FmuDescription,
+        settable: frozenset[str],
     ) -> None:
         self._scenario, run = scenario, scenario.reference.experiment
         self._references = {name: variable.reference for name, variable in description.variables.items()}
@@ -247,7 +251,7 @@ class _SessionPlanner:
         follow = self._follow(times, [0, *range(len(tiny), len(times))])
         return ApiCallSequence().with_operation(*self._open()).with_operation(*follow, label=STEPS)
 
-    def plan_solvers(self, choice: SolverChoice) -> ApiCallSequence:
+    def plan_solvers(self, choice: SolverSelectionParameter) -> ApiCallSequence:
         """Return a step by each solver, with fixed steps of two sizes; any may be refused."""
         calls = ApiCallSequence()
         for number, name in zip(choice.numbers, choice.names, strict=True):
@@ -278,7 +282,7 @@ class _SessionPlanner:
 
 
 @dataclass(frozen=True, slots=True)
-class SolverChoice:
+class SolverSelectionParameter:
     """The parameter by which an FMU that was made here chooses its solver.
 
     Attributes:
@@ -296,7 +300,7 @@ class SolverChoice:
     step_name: str
 
 
-def find_solver_choice(description: FmuDescription) -> SolverChoice | None:
+def find_solver_selection_parameter(description: FmuDescription) -> SolverSelectionParameter | None:
     """Return the choice of solvers; None where an FMU offers none."""
     found = [v for v in description.model.variables if v.type == "Enumeration" and v.name.rstrip("_") == "solver"]
     steps = [name for name, v in description.variables.items() if v.is_double and name.rstrip("_") == "solver_step"]
@@ -306,13 +310,13 @@ def find_solver_choice(description: FmuDescription) -> SolverChoice | None:
     items = next((t.items for t in description.model.types if t.name == declared_type), ())
     numbers = tuple(int(item.get("value", "0")) for item in items)
     names = tuple(item.get("name", "") for item in items)
-    return SolverChoice("Enumeration", found[-1].reference, numbers, names, steps[-1])
+    return SolverSelectionParameter("Enumeration", found[-1].reference, numbers, names, steps[-1])
 
 
 class StepComparison:
     """Compares recorded states with the reference's."""
 
-    def __init__(self, scenario: StepScenario, error_table: BoundedDifferences) -> None:
+    def __init__(self, scenario: StepCheckScenario, error_table: BoundedDifferences) -> None:
         self._scenario, self._table = scenario, error_table
 
     def compare_steps(self, recorded: Sequence[Sequence[float]]) -> None:
