@@ -264,8 +264,8 @@ class _SymbolFaultCollector:
                 return  # the rate of a row that was handed over as one of another level
             what = f"{name} is beyond accelerations, and a mechanism knows its motion no further"
             self._add(what, name, occurrence, "use q, q', q'', u, u' only")
-        elif (order > 1 or not is_coordinate) and occurrence.role in {"load", "energy", "lagrangian", "potential"}:
-            what = f"the acceleration {name} stands in a load or energy"
+        elif (order > 1 or not is_coordinate) and occurrence.role in {"energy", "lagrangian", "potential"}:
+            what = f"the acceleration {name} stands in an energy"
             remedy = "what is proportional to acceleration is inertia: give it as a body; outputs may use accelerations"
             self._add(what, name, occurrence, remedy)
 

@@ -67,6 +67,8 @@ class SourceEquations:
                 raise SourceEvaluationError(f"SymPy does not form them: {' '.join(str(error).split())}") from error
             M, f = method.mass_matrix_full, method.forcing_full
         is_kane = isinstance(method, KanesMethod)
+        if is_kane:
+            M, f = self._move_accelerations(method, M, f)
         self.q, self.u = tuple(method.q), tuple(method.u) if is_kane else tuple(method._qdots)
         self._by_lagrange = not is_kane
         rates = dict(method._qdot_u_map or {}) if is_kane else {}
@@ -119,6 +121,18 @@ class SourceEquations:
         unknowns = [make_unused_symbol(first + k, "ratio") for k in range(right.rows * right.cols)]
         self._solves.append((unknowns, sm.Matrix(matrix), sm.Matrix(right)))
         return sm.Matrix(right.rows, right.cols, unknowns)
+
+    def _move_accelerations(self, method: Any, M: sm.Matrix, f: sm.Matrix) -> tuple[sm.Matrix, sm.Matrix]:
+        """Return M and f without u' in f: SymPy leaves there what loads are proportional to."""
+        rates = {u.diff(self._symbols.t): make_unused_symbol(k, "rate") for k, u in enumerate(method.u)}
+        if not f.has(*rates):
+            return M, f
+        plain = f.xreplace(rates)
+        slopes = plain.jacobian(list(rates.values()))
+        first = M.cols - len(rates)
+        moved = sm.Matrix(M)
+        moved[:, first:] = moved[:, first:] - slopes
+        return moved, plain.xreplace(dict.fromkeys(rates.values(), sm.S.Zero))
 
     def mass_matrix(self, values: list[float]) -> Floats:
         """Return M of the object over its speeds, not reduced by constraints of a Lagrangian, shape (n_u, n_u)."""

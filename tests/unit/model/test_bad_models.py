@@ -318,13 +318,6 @@ def test_the_rate_of_an_input_in_a_load(pendulum, faults_of):
     assert "model.input(torque.diff(), " in fault.remedy
 
 
-def test_accelerations_in_loads(pendulum, faults_of):
-    pendulum.load = pendulum.u.diff() + pendulum.q.diff(TIME, 2)
-    whats = [fault.what for fault in faults_of(pendulum.model())]
-    assert any("the acceleration u_dot stands in a load" in what for what in whats)
-    assert any("the acceleration q_ddot stands in a load" in what for what in whats)
-
-
 def test_a_lagrangian_with_speeds_that_are_no_derivatives(pendulum, faults_of):
     parts = pendulum.parts()
     energy = me.Lagrangian(parts.frame, pendulum.bob)

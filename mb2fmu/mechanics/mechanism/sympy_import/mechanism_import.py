@@ -36,6 +36,11 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     normalize_quaternions,
     stabilize_unit_length,
 )
+from mb2fmu.mechanics.mechanism.symbolic.acceleration_loads import (
+    add_load_inertias,
+    load_kinetic_energy,
+    split_acceleration_loads,
+)
 from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import list_appearance_points, read_appearance
 from mb2fmu.mechanics.mechanism.sympy_import.body_import import list_needed_frames, list_needed_points, read_bodies
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
@@ -296,12 +301,12 @@ class _MechanismReader:
             joints=numbers.joint_records(),
             appearance=read_appearance(self.definition, trees, load_of, self._list_moving_symbols()),
         )
-        draft = remove_redundant_rows(draft)
+        draft, accelerations = split_acceleration_loads(remove_redundant_rows(draft))
         unnamed_origins = self._find_unnamed_origins(trees, pivot)
         checked = check_kinematics(draft, trees.read_given_velocities(), origins_found=unnamed_origins)
         self.to_plain |= zip(self.q_user, self.q, strict=True)
         self._translate_rates(self.kinematics)
-        return self._add_observables(checked, numbers)
+        return self._add_observables(add_load_inertias(checked, accelerations), numbers)
 
     def _find_unnamed_origins(self, trees: KinematicTree, pivot: Point | None) -> frozenset[int]:
         """Return the numbers of an unnamed origin and of the pivot in it (see :func:`choose_point_velocities`)."""
@@ -415,11 +420,16 @@ class _MechanismReader:
         )
 
     def _read_lagrangian(self, method: LagrangesMethod) -> Lagrangian:
-        """Return L, and the generalized forces: those of a method with the same loads and no Lagrangian."""
+        """Return L, and the generalized forces: those of a method with the same loads and no Lagrangian.
+
+        Its mass matrix is what loads have of q'': with the kinetic energy of that, L says the same.
+        """
         loads_only = LagrangesMethod(0, list(method.q), method.forcelist or None, None, method.inertial)
         loads_only.form_lagranges_equations()
         forces = tuple(self.plain(force) for force in loads_only.forcing)
-        return Lagrangian(self.plain(method._L[0]), forces)
+        inertia = sm.ImmutableMatrix(len(self.u), len(self.u), [self.plain(e) for e in loads_only.mass_matrix])
+        energy = load_kinetic_energy(inertia, self.u, self._list_moving_symbols())
+        return Lagrangian(self.plain(method._L[0]) + energy, forces)
 
     def _read_constraints(self) -> ImportedConstraints:
         """Read all constraints; rates of holonomic ones come first. Lengths of quaternions are left out."""
