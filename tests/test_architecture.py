@@ -49,6 +49,8 @@ WORLDLY = (
     "analysis/studies/trajectory_files.py",
     "pipeline/study_runs/study_run.py",
     "cli/study_command.py",
+    "cli/watch_command.py",
+    "pipeline/live_view",
     "systems/fmu_component.py",
     "systems/system_simulation.py",
     "systems/exports/foreign_masters.py",

@@ -109,7 +109,7 @@ def audit(
         Mb2FmuError: If no rule has an id of ``only``.
         ToolError: If a package is missing (extra ``audit``), or wine where it is needed.
     """
-    require_packages("the audit", "lief", *(("fmu_manipulation_toolbox",) if run_checkers else ()))
+    require_audit_packages(run_checkers=run_checkers)
     rule_ids = _select_rules(only, (*skip, *policy.skip))
     fmu_archive = archive.read_archive(path)
     windows = windows and run and sys.platform != "win32"
@@ -136,6 +136,18 @@ def audit(
         collected = _collect_findings(fmu_archive, rule_ids, limits, run=run)
         checker_findings = _await_checkers(checker_run, path, deadline)
     return policy.apply_to(_form_result(path, collected, rule_ids, checker_findings, run=run, start_time=start_time))
+
+
+def require_audit_packages(*, run_checkers: bool) -> None:
+    """Say at once what the audit needs and is not installed.
+
+    Args:
+        run_checkers: fmpy and fmutool are to be run too.
+
+    Raises:
+        ToolError: If a package is missing (extra ``audit``).
+    """
+    require_packages("the audit", "lief", *(("fmu_manipulation_toolbox",) if run_checkers else ()))
 
 
 def _prepare_wine_host(fmu: archive.FmuArchive) -> RemoteHost | None:

@@ -132,18 +132,25 @@ def audit(
       mb2fmu audit theirs.fmu --baseline audit.json --sarif audit.sarif --junit audit.xml
     """
     from mb2fmu.audit import audit as judge
-    from mb2fmu.audit import find_beside_or_carried_reference, read_policy, read_recorded_reference
+    from mb2fmu.audit import (
+        find_beside_or_carried_reference,
+        read_policy,
+        read_recorded_reference,
+        require_audit_packages,
+    )
     from mb2fmu.report.pages.audit_page import format_audit_for_terminal, summarize_audit
     from mb2fmu.report.verdict_summary import SummaryLine
 
     if reference is None and (input_file or options):
         raise click.UsageError("--input and --options belong to a recorded run: give --reference too")
+    run_checkers = not no_checkers and not only
+    require_audit_packages(run_checkers=run_checkers)
     rules = read_policy(policy, baseline)
     recorded = (
         read_recorded_reference(reference, input_file, options) if reference else find_beside_or_carried_reference(fmu)
     )
     result = judge(
-        fmu, only=only or ("*",), skip=skip, run=not no_run, run_checkers=not no_checkers and not only, budget=budget,
+        fmu, only=only or ("*",), skip=skip, run=not no_run, run_checkers=run_checkers, budget=budget,
         time_limit=time_limit, memory_limit=None if memory_limit is None else int(memory_limit * 1024**3), jobs=jobs,
         policy=rules, recorded=recorded, windows=platform == "win64", valgrind=valgrind,
     )  # fmt: skip

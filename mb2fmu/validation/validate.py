@@ -321,9 +321,7 @@ def validate(
         perturbed_experiment=judgement.perturbed_experiment,
         api_checks=judgement.api_checks,
         exercised_quantities=plan.add_tried_ranges(definition, fmu_results),
-        not_tried=describe_untried_conditions(plan.call_scenario, plan.call_plans, fmu_results)
-        if data.perturbed
-        else (),
+        not_tried=plan.describe_untried(fmu_results),
         known_digits=known_digits,
     )
 
@@ -513,6 +511,12 @@ class _RunPlan:
             return ()
         references = [data.reference, *([perturbed.reference] if perturbed.reference is not None else [])]
         return add_tried_ranges(perturbed.exercised_quantities, definition, references, self.call_scenario, fmu_results)
+
+    def describe_untried(self, fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
+        """Return what the calls of the FMU's other functions did not try; none without the perturbed experiment."""
+        if not self.reference_data.perturbed:
+            return ()
+        return describe_untried_conditions(self.call_scenario, self.call_plans, fmu_results)
 
     def list_unwatched_event_notes(self) -> Iterator[str]:
         """Yield remarks on events that are not judged one by one, in each experiment."""
