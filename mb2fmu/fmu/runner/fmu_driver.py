@@ -1,6 +1,6 @@
 """Run one FMU in a process of its own (``python fmu_driver.py request.json``): a crash ends only this process.
 
-The request (written by ``validation.simulate``) names everything. Written into its ``folder``: ``log.jsonl`` (one
+The request (written by ``validation.runs.fmu_run``) names everything. Written into its ``folder``: ``log.jsonl`` (one
 [status, category, message] a line, as they come), ``values-i.npy`` (n + 1, n_variables) of experiment i, and
 ``outcome.json``.
 """
@@ -59,9 +59,9 @@ def run_experiment(request: dict[str, Any], experiment: dict[str, Any], log: Mes
     return outcome
 
 
-def main() -> None:
-    """Read the request, run experiments until one fails, then the sessions; write the outcome."""
-    request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+def run_request(request_file: Path) -> None:
+    """Read a request, run its experiments until one fails, then its sessions; write the outcome."""
+    request = json.loads(request_file.read_text(encoding="utf-8"))
     folder = Path(request["folder"])
     outcome: dict[str, Any] = {"experiments": [], "sessions": {}}
     with (folder / "log.jsonl").open("w", encoding="utf-8") as stream:
@@ -77,4 +77,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_request(Path(sys.argv[1]))

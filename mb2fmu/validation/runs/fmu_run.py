@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, ValidationError
-from mb2fmu.fmu import runner
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.temporary_files import make_work_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
+from mb2fmu.validation.runs.driver_process import REQUEST_FILE, run_driver_process
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 
 Floats = npt.NDArray[np.float64]
@@ -156,7 +154,7 @@ def run_fmu_process(
             ],
             "sessions": {name: list(map(list, operations)) for name, operations in sessions.items()},
         }
-        (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        (folder / REQUEST_FILE).write_text(json.dumps(request), encoding="utf-8")
         total_time_limit = time_limit * (len(experiments) + bool(sessions))
         return _run_driver(
             fmu, folder, experiments, tuple(variables), interface_type, total_time_limit, keep_partial=keep_partial
@@ -229,28 +227,18 @@ def _run_driver(
     keep_partial: bool,
 ) -> FmuProcessResult:
     """Run the driver and read its results; every failure becomes a ToolError with the FMU's messages."""
-    command = [
-        sys.executable,
-        "-P",
-        str(Path(runner.__file__).with_name("fmu_driver.py")),
-        str(folder / "request.json"),
-    ]
     headline = f"running {fmu.name} in fmpy failed:"
     try:
-        done = subprocess.run(  # noqa: S603  our own interpreter and driver
-            command, capture_output=True, timeout=time_limit, check=False, cwd=folder, text=True, errors="replace"
-        )
-    except subprocess.TimeoutExpired as error:
+        end = run_driver_process(folder, time_limit)
+    except TimeoutError as error:
         timeout_fault = Fault(
             f"it did not finish within {time_limit:g} s", fmu.name, "give it more time or a shorter experiment"
         )
         raise ToolError(headline, [timeout_fault, *_collect_messages(folder, "", "")]) from error
-    messages = _collect_messages(folder, done.stdout, done.stderr)
-    if done.returncode != 0:
+    messages = _collect_messages(folder, end.stdout, end.stderr)
+    if end.code != 0:
         end_fault = (
-            _describe_late_end(done.returncode)
-            if (folder / "outcome.json").exists()
-            else _describe_process_end(done.returncode)
+            _describe_late_end(end.code) if (folder / "outcome.json").exists() else _describe_process_end(end.code)
         )
         raise ToolError(headline, [replace(end_fault, where=fmu.name), *messages])
     outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))

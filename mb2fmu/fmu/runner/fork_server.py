@@ -1,0 +1,128 @@
+"""Fork a process for each run from one that has imported fmpy: ``python fork_server.py`` (Linux).
+
+Importing fmpy and NumPy takes longer than most runs. Each line of standard input is JSON, one of
+
+- ``{"run": number, "request": file, "folder": folder, "environment": {…}}``: a process is forked that works in
+  ``folder`` as ``fmu_driver`` does with the request; its output goes to ``stdout.txt`` and ``stderr.txt`` there;
+- ``{"stop": number}``: its process is killed.
+
+As each process ends, standard output gets ``{"run": number, "code": …}``: its exit code, or minus the signal that ended
+it. When standard input closes, all processes are killed and the server ends; it also ends by itself after a while
+without any request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from mb2fmu.fmu.runner.fmu_driver import run_request
+
+IDLE_TIME_S = 120.0
+"""Time without requests and processes after which the server ends, in s."""
+
+
+class ForkServer:
+    """Forks processes for requests until standard input closes."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._unread = b""
+        self._wake_reader, self._wake_writer = os.pipe()
+        os.set_blocking(self._wake_writer, False)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the client decides
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wake_writer)
+
+    def serve(self) -> dict[str, Any] | None:
+        """Serve requests; return one in each forked process, and None in the server at its end."""
+        while True:
+            limit = None if self._numbers else IDLE_TIME_S
+            ready = select.select([0, self._wake_reader], [], [], limit)[0]
+            if self._wake_reader in ready:
+                os.read(self._wake_reader, 4096)
+                self._report_ended_processes()
+            if 0 in ready:
+                for request in self._read_requests():
+                    if request is None:
+                        self._kill(*self._numbers.values())
+                        return None
+                    if "stop" in request:
+                        self._kill(request["stop"])
+                    elif self._is_forked(request):
+                        return request
+            if not ready:
+                return None
+
+    def _read_requests(self) -> Iterator[dict[str, Any] | None]:
+        """Yield what standard input holds, and None if it is closed."""
+        block = os.read(0, 1 << 16)
+        *lines, self._unread = (self._unread + block).split(b"\n")
+        yield from map(json.loads, lines)
+        if not block:
+            yield None
+
+    def _is_forked(self, request: dict[str, Any]) -> bool:
+        """Fork a process for a request; return whether this is it."""
+        process_id = os.fork()
+        if process_id:
+            self._numbers[process_id] = request["run"]
+            return False
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.close(self._wake_reader)
+        os.close(self._wake_writer)
+        return True
+
+    def _report_ended_processes(self) -> None:
+        """Write a line for each process that has ended."""
+        with suppress(ChildProcessError):
+            while True:
+                process_id, status = os.waitpid(-1, os.WNOHANG)
+                if not process_id:
+                    return
+                code = os.waitstatus_to_exitcode(status)
+                sys.stdout.write(json.dumps({"run": self._numbers.pop(process_id), "code": code}) + "\n")
+                sys.stdout.flush()
+
+    def _kill(self, *numbers: int) -> None:
+        """Kill the processes of some requests, if they still run."""
+        for process_id, number in self._numbers.items():
+            if number in numbers:
+                os.kill(process_id, signal.SIGKILL)
+
+
+def enter_work_folder(request: dict[str, Any]) -> None:
+    """Take the request's environment and folder, and write output into files there."""
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    for descriptor, name, flags in (
+        (0, os.devnull, os.O_RDONLY),
+        (1, "stdout.txt", os.O_WRONLY | os.O_CREAT),
+        (2, "stderr.txt", os.O_WRONLY | os.O_CREAT),
+    ):
+        file = os.open(name, flags, 0o600)
+        os.dup2(file, descriptor)
+        os.close(file)
+
+
+def main() -> None:
+    """Serve; a forked process works on its request and ends as any process does, with all that runs at an exit."""
+    request = ForkServer().serve()
+    if request is not None:
+        enter_work_folder(request)
+        run_request(Path(request["request"]))
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

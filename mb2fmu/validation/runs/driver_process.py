@@ -1,0 +1,172 @@
+"""Start the processes that run FMUs by fmpy: forks of a server that has imported it, or new ones.
+
+The server (:mod:`mb2fmu.fmu.runner.fork_server`, on Linux) is started with the first run and ends with this process. A
+run whose server is not there, or has just ended, has a new process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mb2fmu.fmu import runner
+
+CAN_FORK = sys.platform == "linux"
+"""Elsewhere libraries do not promise to work in a forked process."""
+
+REQUEST_FILE = "request.json"
+_END_TIME_LIMIT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class DriverEnd:
+    """How a process ended that ran an FMU.
+
+    Attributes:
+        code: Exit code, or minus the number of the signal that killed it.
+        stdout: What it wrote.
+        stderr: Likewise.
+    """
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+class _ServerEndedError(Exception):
+    """The server ended before the process of a run did."""
+
+
+class _ForkServerClient:
+    """A server's process, and the runs that it was asked for."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-P", _script("fork_server")]
+        self._process = subprocess.Popen(  # noqa: S603  our own interpreter and server
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._codes: dict[int, Future[int]] = {}
+        self._count = 0
+        threading.Thread(target=self._read_ends, daemon=True).start()
+        atexit.register(self.end)
+
+    def is_alive(self) -> bool:
+        """Return whether it takes requests of this process (a fork of this process needs a server of its own)."""
+        return self._owner == os.getpid() and self._process.poll() is None
+
+    def run(self, folder: Path, time_limit: float) -> int:
+        """Run the request of a folder; return the exit code of its process.
+
+        Raises:
+            TimeoutError: If it takes longer than the limit, in s.
+            _ServerEndedError: If the server ends.
+        """
+        with self._lock:
+            self._count += 1
+            number, code = self._count, Future[int]()
+            self._codes[number] = code
+        request = {"run": number, "request": str(folder / REQUEST_FILE), "folder": str(folder)}
+        try:
+            self._send({**request, "environment": dict(os.environ)})
+            return code.result(time_limit)
+        except BaseException:
+            with suppress(_ServerEndedError):
+                self._send({"stop": number})
+            raise
+
+    def _send(self, request: dict[str, object]) -> None:
+        """Write a request to the server."""
+        assert self._process.stdin is not None
+        try:
+            with self._lock:
+                self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                self._process.stdin.flush()
+        except (OSError, ValueError) as error:
+            raise _ServerEndedError from error
+
+    def _read_ends(self) -> None:
+        """Hand on the exit codes as they come; when the server ends, tell all that wait."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            end = json.loads(line)
+            self._codes.pop(end["run"]).set_result(end["code"])
+        with self._lock:
+            for code in self._codes.values():
+                code.set_exception(_ServerEndedError())
+            self._codes.clear()
+
+    def end(self) -> None:
+        """End the server and all that it runs."""
+        if self._owner != os.getpid():
+            return
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_END_TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+_start_lock = threading.Lock()
+
+
+@functools.cache
+def _server_slot() -> list[_ForkServerClient]:
+    """Return the list that holds the server, if there is one."""
+    return []
+
+
+def _find_server() -> _ForkServerClient:
+    """Return the server of this process; start one if there is none."""
+    with _start_lock:
+        slot = _server_slot()
+        if not slot or not slot[0].is_alive():
+            slot[:] = [_ForkServerClient()]
+        return slot[0]
+
+
+def run_driver_process(folder: Path, time_limit: float) -> DriverEnd:
+    """Run the request of a folder in a process of its own.
+
+    Args:
+        folder: Holds ``request.json``; the process works in it.
+        time_limit: In s.
+
+    Raises:
+        TimeoutError: If it takes longer.
+    """
+    if CAN_FORK:
+        with suppress(_ServerEndedError):
+            code = _find_server().run(folder, time_limit)
+            return DriverEnd(code, _read_output(folder / "stdout.txt"), _read_output(folder / "stderr.txt"))
+    command = [sys.executable, "-P", _script("fmu_driver"), str(folder / REQUEST_FILE)]
+    try:
+        done = subprocess.run(  # noqa: S603  our own interpreter and driver
+            command, capture_output=True, timeout=time_limit, check=False, cwd=folder, text=True, errors="replace"
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
+    return DriverEnd(done.returncode, done.stdout, done.stderr)
+
+
+def _script(name: str) -> str:
+    """Return the path of a script of the runner."""
+    return str(Path(runner.__file__).with_name(f"{name}.py"))
+
+
+def _read_output(path: Path) -> str:
+    """Return what a process wrote; empty if it did not come to that."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""

@@ -1,0 +1,131 @@
+"""Processes that run FMUs: forks of one server, or new ones; none outlives the process that started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mb2fmu.validation.runs import driver_process
+from mb2fmu.validation.runs.fmu_run import simulate_fmu
+
+from .test_fmu_run import OUTPUTS, experiment
+
+pytestmark = pytest.mark.skipif(not driver_process.CAN_FORK, reason="no process is forked on this system")
+
+
+def list_children(process_id: int) -> list[int]:
+    """The processes that a process has started and that still run."""
+    found = Path(f"/proc/{process_id}/task/{process_id}/children")
+    return [int(word) for word in found.read_text().split()] if found.exists() else []
+
+
+def server_processes(client: int | None = None) -> list[int]:
+    """The servers that a process has started."""
+    children = list_children(os.getpid() if client is None else client)
+    return [child for child in children if "fork_server.py" in Path(f"/proc/{child}/cmdline").read_text()]
+
+
+def is_running(process_id: int) -> bool:
+    """Whether a process is there and has not ended."""
+    status = Path(f"/proc/{process_id}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_for(condition: Callable[[], object]) -> bool:
+    end = time.monotonic() + 30.0
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return bool(condition())
+
+
+def test_both_ways_give_the_same_bits(pendulum_fmu, monkeypatch) -> None:
+    forked = simulate_fmu(pendulum_fmu, experiment(), OUTPUTS)
+    assert len(server_processes()) == 1
+    monkeypatch.setattr(driver_process, "CAN_FORK", False)
+    monkeypatch.setattr(driver_process, "_find_server", lambda: pytest.fail("the server was asked"))
+    assert np.array_equal(forked.values, simulate_fmu(pendulum_fmu, experiment(), OUTPUTS).values)
+
+
+def test_one_server_runs_all_and_a_killed_one_is_replaced(pendulum_fmu) -> None:
+    simulate_fmu(pendulum_fmu, experiment(), OUTPUTS)
+    (server,) = server_processes()
+    simulate_fmu(pendulum_fmu, experiment(), OUTPUTS)
+    assert server_processes() == [server]
+    os.kill(server, signal.SIGKILL)
+    assert wait_for(lambda: driver_process._find_server().is_alive() and server not in server_processes())
+    assert np.isfinite(simulate_fmu(pendulum_fmu, experiment(), OUTPUTS).values).all()
+
+
+def test_a_run_whose_server_ends_has_a_process_of_its_own(pendulum_fmu, monkeypatch) -> None:
+    def send_to_none(_client: object, _request: object) -> None:
+        raise driver_process._ServerEndedError
+
+    monkeypatch.setattr(driver_process._ForkServerClient, "_send", send_to_none)
+    assert np.isfinite(simulate_fmu(pendulum_fmu, experiment(), OUTPUTS).values).all()
+
+
+def test_a_run_is_told_when_its_server_is_killed_in_the_middle(tmp_path) -> None:
+    client = driver_process._ForkServerClient()
+    (tmp_path / driver_process.REQUEST_FILE).write_text("{}", encoding="utf-8")
+    os.kill(client._process.pid, signal.SIGKILL)
+    with pytest.raises(driver_process._ServerEndedError):
+        client.run(tmp_path, 30.0)
+    client.end()
+
+
+def test_output_and_environment_are_those_of_the_run(tmp_path, monkeypatch) -> None:
+    """A request that cannot be read ends its process with Python's own words, in its folder."""
+    driver_process._find_server()
+    monkeypatch.setenv("PYTHONWARNINGS", "ignore")
+    (tmp_path / driver_process.REQUEST_FILE).write_text("{", encoding="utf-8")
+    end = driver_process.run_driver_process(tmp_path, 30.0)
+    assert end.code == 1
+    assert "JSONDecodeError" in end.stderr
+    assert end.stdout == ""
+
+
+def test_a_process_that_hangs_is_killed(tmp_path) -> None:
+    os.mkfifo(tmp_path / driver_process.REQUEST_FILE)  # nobody writes: reading it never ends
+    with pytest.raises(TimeoutError):
+        driver_process.run_driver_process(tmp_path, 0.5)
+    (server,) = server_processes()
+    assert wait_for(lambda: not list_children(server))
+
+
+@pytest.mark.parametrize("how", ["ends", "is killed"])
+def test_nothing_outlives_its_client(how, tmp_path) -> None:
+    os.mkfifo(tmp_path / driver_process.REQUEST_FILE)
+    code = (
+        "import sys, threading\nfrom pathlib import Path\nfrom mb2fmu.validation.runs import driver_process\n"
+        "client = driver_process._find_server()\n"
+        "threading.Thread(target=client.run, args=(Path(sys.argv[1]), 100.0), daemon=True).start()\n"
+        "sys.stdin.read()"
+    )
+    client = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE)
+    assert wait_for(lambda: [child for server in server_processes(client.pid) for child in list_children(server)])
+    (server,) = server_processes(client.pid)
+    started = [server, *list_children(server)]
+    if how == "is killed":
+        client.kill()
+    client.communicate(timeout=30.0)  # which closes its standard input
+    assert wait_for(lambda: not any(map(is_running, started)))
+
+
+def test_a_fork_of_the_client_has_a_server_of_its_own(pendulum_fmu) -> None:
+    simulate_fmu(pendulum_fmu, experiment(), OUTPUTS)
+    (server,) = server_processes()
+    child = os.fork()
+    if not child:
+        found = driver_process._find_server()
+        found.end()
+        os._exit(0 if found._process.pid != server else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert server_processes() == [server]
