@@ -363,3 +363,78 @@ def light_mass_that_trembles_on_a_heavy_one() -> Model:
         model.speed(u, 0.0, "m/s")
     model.experiment(stop=0.2, step=0.005, tolerance=1e-9)
     return model
+
+
+@right
+def stiff_coupling_that_starts_away_from_rest() -> Model:
+    """The coupling's vibration has died out at the first communication point, which shows a ten-thousandth of it."""
+    (x, y, v, w), (m, k, K, c) = me.dynamicsymbols("x y v w"), sm.symbols("m k K c")
+    N, O = _ground()
+    P, Q = O.locatenew("P", x * N.x), O.locatenew("Q", (x + y) * N.x)
+    P.set_vel(N, v * N.x)
+    Q.set_vel(N, (v + w) * N.x)
+    pair = K * y + c * w
+    loads = [(P, (-k * x + pair) * N.x), (Q, -pair * N.x)]
+    bodies = [me.Particle("heavy", P, m), me.Particle("light", Q, m / 1000)]
+    kane = me.KanesMethod(N, [x, y], [v, w], [x.diff() - v, y.diff() - w], bodies=bodies, forcelist=loads)
+    model = Model("StiffCoupling", kane)
+    model.parameter(m, 1.0, "kg", min=0.1)
+    model.parameter(k, 10.0, "N/m")
+    model.parameter(K, 1e6, "N/m")
+    model.parameter(c, 10.0, "N.s/m")
+    model.coordinate(x, 1.0, "m")
+    model.coordinate(y, 0.0, "m")
+    model.speed(v, 0.0, "m/s")
+    model.speed(w, 0.0, "m/s")
+    model.experiment(stop=1.0, step=0.01, stiff=True)
+    return model
+
+
+@right
+def mount_that_moves_by_micrometres() -> Model:
+    """Typical magnitudes of its mass and stiffness are metres and kilometres a second: nominals are a millionth."""
+    (x, v, f), (m, k, c) = me.dynamicsymbols("x v f"), sm.symbols("m k c")
+    N, O = _ground()
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    loads = [(P, (f - k * x - c * v) * N.x)]
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("b", P, m)], forcelist=loads)
+    model = Model("Mount", kane)
+    model.parameter(m, 1.0, "kg", min=0.1)
+    model.parameter(k, 1e8, "N/m", min=1e6)
+    model.parameter(c, 2e3, "N.s/m", min=100.0)
+    model.input(f, unit="N", start=0.0)
+    model.coordinate(x, 0.0, "m")
+    model.speed(v, 0.0, "m/s")
+    model.output("mount.force", k * x, "N")
+    t = me.dynamicsymbols._t
+    model.experiment(stop=0.3, step=0.01, signals={f: 100 * sm.sin(20 * t)})
+    return model
+
+
+@right
+def double_pendulum_near_the_top() -> Model:
+    """Chaotic: the perturbed experiment can be predicted for two communication points only."""
+    (a, b, w, z), (m, l, g) = me.dynamicsymbols("a b w z"), sm.symbols("m l g")
+    N, O = _ground()
+    A, B = me.ReferenceFrame("A"), me.ReferenceFrame("B")
+    A.orient_axis(N, a, N.z)
+    B.orient_axis(N, b, N.z)
+    A.set_ang_vel(N, w * N.z)
+    B.set_ang_vel(N, z * N.z)
+    P = O.locatenew("P", -l * A.y)
+    Q = P.locatenew("Q", -l * B.y)
+    P.v2pt_theory(O, N, A)
+    Q.v2pt_theory(P, N, B)
+    bodies, loads = [me.Particle("p", P, m), me.Particle("q", Q, m)], [(S, -m * g * N.y) for S in (P, Q)]
+    kane = me.KanesMethod(N, [a, b], [w, z], [a.diff() - w, b.diff() - z], bodies=bodies, forcelist=loads)
+    model = Model("Chaotic", kane)
+    model.parameter(m, 1.0, "kg", min=0.1)
+    model.parameter(l, 1.0, "m", min=0.1)
+    model.parameter(g, 9.81, "m/s2")
+    model.coordinate(a, 3.0, "rad")
+    model.coordinate(b, 3.1, "rad")
+    model.speed(w, 0.0, "rad/s")
+    model.speed(z, 0.0, "rad/s")
+    model.experiment(stop=60.0, step=0.02)
+    return model

@@ -3,8 +3,9 @@
 An FMU's integrator, and that of an importer of Model Exchange, keep the error of a state near zero below a part of its
 nominal. FMI's default is 1 of whatever the unit is, which is nothing to a mechanism of micrometres: a state of 1e-6 m
 would be off by as much as it moves. So the experiment is followed roughly, and the nominal is the largest magnitude
-that the state has on the way, as a power of ten. A state that stays below a ten-thousandth of its typical magnitude
-(see ``model.scales.characteristic_units``) is at rest, and that is its nominal.
+that the state has on the way, as a power of ten. Of a state that stays below a ten-thousandth of its typical magnitude
+(see ``model.scales.characteristic_units``) this may be error alone: the experiment is followed again, with errors kept
+below a part of what was seen. What stays below 1e-9 of its typical magnitude is at rest, and that is its nominal.
 An input's is its largest magnitude in the experiment, or typical if it is zero.
 """
 
@@ -42,8 +43,11 @@ _ERROR_WEIGHT = 100.0  # of a nominal, so that the solver, which takes a hundred
 _SIGNAL_SAMPLES = 50  # at which inputs are looked at
 AT_REST_RATIO = 1e-4
 """Part of the typical magnitude below which what is seen of a state may be error alone."""
-UNFINISHED_RATIO = 1e-3
-"""Part of the typical magnitude that a nominal is at least where the experiment was not followed to its end."""
+RESOLVED_RATIO = 1e-9
+"""Part of the typical magnitude below which a state is at rest: an integrator that resolves less follows round-off."""
+UNFINISHED_RATIO, UNFINISHED_GROWTH = 1e-3, 10.0
+"""Where the experiment was not followed to its end a nominal is at least the smaller of this part of the typical
+magnitude and this multiple of what was seen."""
 
 
 def add_nominal_values(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Declarations:
@@ -63,9 +67,7 @@ def add_nominal_values(definition: Declarations, equations: EquationsOfMotion, p
     typical = np.array([natural.typical(item) for item in states])
     if not states:
         return d
-    largest, finished = _largest_magnitudes(definition, equations, program, typical)
-    sizes = np.where(largest > AT_REST_RATIO * typical, largest, typical)
-    sizes = sizes if finished else np.maximum(sizes, UNFINISHED_RATIO * typical)
+    sizes = _estimate_sizes(definition, equations, program, typical)
     found: dict[str, float] = {}
     for item, size in zip(states, sizes.tolist(), strict=True):
         exponent = round(math.log10(size))
@@ -89,17 +91,39 @@ def add_nominal_values(definition: Declarations, equations: EquationsOfMotion, p
     )
 
 
-def _largest_magnitudes(
+def _estimate_sizes(
     definition: Declarations, equations: EquationsOfMotion, program: Program, typical: Floats
+) -> Floats:
+    """Return the size of each state in the experiment, the typical one where it is at rest, shape (n_x,)."""
+    largest, finished = _find_largest_magnitudes(definition, equations, program, typical)
+    is_known = largest > AT_REST_RATIO * typical
+    is_small = ~is_known & (largest > RESOLVED_RATIO * typical)
+    if is_small.any():
+        seen = np.where(is_small, largest, typical)
+        largest, finished = _find_largest_magnitudes(definition, equations, program, seen)
+        is_known |= is_small & (largest > np.maximum(AT_REST_RATIO * seen, RESOLVED_RATIO * typical))
+    sizes = np.where(is_known, largest, typical)
+    return sizes if finished else np.maximum(sizes, np.minimum(UNFINISHED_RATIO * typical, UNFINISHED_GROWTH * sizes))
+
+
+def _find_largest_magnitudes(
+    definition: Declarations, equations: EquationsOfMotion, program: Program, weights: Floats
 ) -> tuple[Floats, bool]:
-    """Return each state's largest magnitude, as far as the experiment could be followed, and whether it ended."""
+    """Return each state's largest magnitude, as far as the experiment could be followed, and whether it ended.
+
+    Args:
+        definition: The checked model.
+        equations: Which coordinates and speeds are states.
+        program: The lowered equations.
+        weights: What the error of each state is a part of, shape (n_x,).
+    """
     start = set_operating_point_start(definition, equations, {})
     largest = np.abs(start.x)
     evaluations = min(MAX_EVALUATIONS, MAX_OPERATIONS // max(1, count_operations(program, "rhs").total()))
     if evaluations < MIN_EVALUATIONS:
         return largest, False
     f, signals = make_evaluator(program, "rhs"), make_input_signals(definition, start)
-    first = np.where(largest > AT_REST_RATIO * typical, np.minimum(largest, typical), typical)
+    first = np.where(largest > AT_REST_RATIO * weights, np.minimum(largest, weights), weights)
     recorder = _MagnitudeRecorder(lambda t, x: f(t, x, signals(t), start.p), evaluations, largest)
     solver = DormandPrince(Tolerance(INTEGRATION_TOLERANCE, tuple((_ERROR_WEIGHT * first).tolist())))
     # Where x' has no value, or grows without bounds, what was seen before counts.

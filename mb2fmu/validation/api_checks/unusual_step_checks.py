@@ -41,6 +41,8 @@ _RAMP_STEPS = 3
 _FLOW_TOLERANCE = 1e-11
 _START_AGREEMENT = 1e-9
 _INTEGRATION_FACTOR = 3.0
+_MIN_ROWS = 3
+"""Communication points up to which the motion must be predictable: the long step is longer than one of the run's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def choose_step_scenario(
     """
     columns = list(reference.state_columns)
     names = [reference.trajectory.names[c] for c in columns]
-    if isinstance(reference.numeric, HybridEquations) or row < 2 or not names or not settable.issuperset(names):
+    if isinstance(reference.numeric, HybridEquations) or row < _MIN_ROWS or not names or not settable.issuperset(names):
         return None
     run, first = reference.experiment, max(1, row // 4)
     start, begin = reference.states[first], float(run.time[first])

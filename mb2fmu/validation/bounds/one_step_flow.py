@@ -37,7 +37,7 @@ from mb2fmu.validation.reference.event_sides import (
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent, assume_start_events_done
 from mb2fmu.validation.reference.perturbed_contact_starts import find_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
+from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem, list_crowded_instants
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 _FLOW_TOLERANCE = 1e-11
-_EVEN_PARTS, _HALVINGS = 16, 30  # of a step, for the energy exchanged within it
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,20 +141,29 @@ class OneStepFlow:
     def compute_exchanged_energy(self, step: CommunicationStep, x: Floats) -> float:
         """Return ∫|P| dt over a step in J, P the power of all loads: what goes to and fro within it, too.
 
-        The sum of |ΔW| between instants that crowd at the step's beginning, where inputs jump and fast motions die out.
+        The sum of |ΔW| between the instants of :meth:`_follow_within`.
         """
+        return float(np.sum(np.abs(np.diff(self._follow_within(step, x)[:, -1]))))
+
+    def compute_excursions(self, step: CommunicationStep, x: Floats) -> Floats:
+        """Return how far each state moves from its value at the beginning of a step, within it, shape (n_x,).
+
+        What dies out before the step's end may have moved much farther than communication points show.
+        """
+        flow = self._follow_within(step, x)[:, :-1]
+        return np.asarray(np.max(np.abs(flow - flow[0]), axis=0))
+
+    def _follow_within(self, step: CommunicationStep, x: Floats) -> Floats:
+        """Return states and work at :func:`list_crowded_instants` of a step, shape (n, n_x + 1)."""
         run = self._reference.experiment
-        begin, end = run.time[step.k : step.k + 2].tolist()
-        fractions = np.unique([0.0, *np.linspace(0.0, 1.0, _EVEN_PARTS + 1), *2.0 ** -np.arange(_HALVINGS)])
-        time = begin + (end - begin) * fractions
+        time = list_crowded_instants(*run.time[step.k : step.k + 2].tolist())
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
         integration = IntegrationProblem(self._numeric, time, inputs, self._prepared, stiff=run.stiff)
         modes, x = self._apply_input_jumps(step, x)
         with self._begin_flow(modes, 0.0):
-            flow = integration.integrate_trajectory(
+            return integration.integrate_trajectory(
                 np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, event_log=IntegrationEventLog()
             )
-        return float(np.sum(np.abs(np.diff(flow[:, -1]))))
 
     def _apply_input_jumps(self, step: CommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
         """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -36,6 +36,7 @@ from mb2fmu.validation.reference.trajectory_integration import (
     EVALUATION_BUDGET,
     MIN_EVALUATIONS_PER_STEP,
     IntegrationProblem,
+    list_crowded_instants,
 )
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference.variable_scales import (
@@ -58,6 +59,7 @@ ComparedVariableKind = Literal["coordinate", "speed", "state", "output"]
 
 COARSE_TOLERANCE = 1e-12
 COARSE_STRIDE = 4
+_TRANSIENT_TOLERANCE = 1e-8
 ROUGH_RUN_TOLERANCE = 1e-6
 ROUGH_RUN_POINTS = 200
 ENERGY_SAMPLES = 40
@@ -118,6 +120,7 @@ class ReferenceRun:
         event_uncertainty: How far the instants of events of two runs are from each other, at most, s.
         diagnostic_outputs: Names of outputs about an FMU's own constraints, each with its symbol of
             ``DIAGNOSTIC_SYMBOLS``.
+        transient_values: All variables at instants within steps in which fast motions may die out, shape (n_i, n).
     """
 
     trajectory: Trajectory
@@ -135,6 +138,13 @@ class ReferenceRun:
     modes: tuple[SwitchModes, ...] = ()
     event_uncertainty: float = 0.0
     diagnostic_outputs: tuple[tuple[str, sm.Symbol], ...] = ()
+    transient_values: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def visited_values(self) -> Floats:
+        """All variables at the communication points and at the instants between them, shape (n, n_v)."""
+        values = self.trajectory.values
+        return np.vstack([values, self.transient_values.reshape(-1, values.shape[1])])
 
     @property
     def state_scales(self) -> Floats:
@@ -233,8 +243,11 @@ def make_reference(
     typical = np.array([units.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
     energy = units.magnitude("J")
     integrated = _integrate_twice(numeric, run, typical[list(columns)], energy)
+    transient = _observe_transients(numeric, run, integrated, typical[list(columns)], energy)
     scales = compute_motion_scales(
-        integrated.values, find_moving_variables(integrated.values, integrated.uncertainty, typical), typical
+        np.vstack([integrated.values, transient]),
+        find_moving_variables(integrated.values, integrated.uncertainty, typical),
+        typical,
     )
     return ReferenceRun(
         trajectory=Trajectory(
@@ -261,6 +274,7 @@ def make_reference(
         modes=tuple(integrated.event_log.modes),
         event_uncertainty=integrated.time_uncertainty,
         diagnostic_outputs=diagnostic_outputs,
+        transient_values=transient,
     )
 
 
@@ -319,6 +333,54 @@ def _integrate_twice(
         event_log,
     )
     return _IntegratedExperiment(motion, values, kinetic, residual, uncertainty, time_uncertainty, event_log)
+
+
+def _observe_transients(
+    numeric: NumericEquations,
+    run: ExperimentValues,
+    integrated: _IntegratedExperiment,
+    typical: Floats,
+    energy: float,
+) -> Floats:
+    """Return all compared variables at instants within the first step and within those where inputs jump most.
+
+    A stiff spring that does not begin where it rests vibrates, and has come to rest by the next communication point:
+    its variables move much farther than all communication points show, and errors are relative to what they move by.
+    Where events are in the first step there are no such instants.
+
+    Args:
+        numeric: The equations.
+        run: The experiment.
+        integrated: The experiment's motion.
+        typical: Sizes of x, shape (n_x,).
+        energy: Natural one, J.
+
+    Returns:
+        Shape (n_i, n).
+    """
+    prepared, work = numeric.prepare(run.parameters), integrated.motion[:, -1]
+    largest = np.append(
+        np.max(np.abs(integrated.motion[:, :-1]), axis=0), compute_energy_scale(integrated.kinetic, work, energy)
+    )
+    scales = compute_tolerance_scales(largest, np.append(typical, 0.0), _TRANSIENT_TOLERANCE)
+    jumps = np.abs(np.diff(run.inputs, axis=0))
+    steps = {0} if isinstance(numeric, HybridEquations) or not jumps.any() else {0, *(np.argmax(jumps, axis=0) + 1)}
+    found = []
+    for k in sorted(int(step) for step in steps):
+        time = list_crowded_instants(*run.time[k : k + 2].tolist())
+        inputs = np.repeat(run.inputs[k : k + 1], len(time) - 1, axis=0)
+        event_log = IntegrationEventLog()
+        problem = IntegrationProblem(numeric, time, inputs, prepared, stiff=run.stiff)
+        motion = problem.integrate_trajectory(
+            integrated.motion[k], _TRANSIENT_TOLERANCE, scales, projected=numeric.has_state_constraints,
+            event_log=event_log,
+        )  # fmt: skip
+        if event_log.events:
+            continue
+        for t, x in zip(time.tolist(), motion[:, :-1], strict=True):
+            instant = observe_instant(numeric, t, x, run.inputs[k].tolist(), prepared, None)
+            found.append(list_compared_values(numeric, x, instant))
+    return np.array(found).reshape(-1, integrated.values.shape[1])
 
 
 def make_numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
