@@ -8,6 +8,7 @@ the tests it is given, brings their lines up to date.
 from __future__ import annotations
 
 import gc
+import os
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain
@@ -16,11 +17,16 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from mb2fmu.fmu.user_cache import cache_folder
+
 # The machine that runs the tests may be busy: time says nothing about a property. The same examples every time, so that
 # a change that breaks something is the one that shows it.
 settings.register_profile("project", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("project")
 
+
+# Tests that call zig themselves take what FMUs are built with: for Windows alone zig builds a minute and more.
+os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_folder() / "zig"))
 
 SLOW = Path(__file__).with_name("slow_tests.txt")
 LIMIT = 0.5

@@ -37,7 +37,19 @@ def for_windows(version: int, folder: Path, old: str = "", new: str = "") -> Pat
     for name in ("ball.h", f"ball{version}.c"):
         text = (ball.HERE / "foreign" / name).read_text(encoding="utf-8")
         (folder / name).write_text(text.replace(old, new) if old else text, encoding="utf-8")
-    command = [sys.executable, "-I", "-m", "ziglang", "cc", "-target", "x86_64-windows-gnu", "-shared", "-O1", "-w"]
+    command = [
+        sys.executable,
+        "-I",
+        "-m",
+        "ziglang",
+        "cc",
+        "-target",
+        "x86_64-windows-gnu",
+        "-shared",
+        "-s",
+        "-O1",
+        "-w",
+    ]
     command += [f"-I{ball.HEADERS}", f"ball{version}.c", "-o", "ball.dll"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
     members = ball.contents(version)

@@ -91,13 +91,13 @@ def _read_tool_version(launcher: str) -> str:
     return process.stdout.strip().splitlines()[0] if process.stdout.strip() else ""
 
 
-def _make_cache_folder() -> Path:
-    """Return the folder for the auditor's wine prefix, made if absent."""
+def _make_cache_folder(name: str) -> Path:
+    """Return a folder below the user's cache folder, made if absent."""
     import platformdirs
 
     configured = os.environ.get("MB2FMU_CACHE_DIR")
     path = Path(configured).absolute() if configured else platformdirs.user_cache_path("mb2fmu", appauthor=False)
-    path = path / "audit"
+    path = path / name
     path.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -118,16 +118,21 @@ def _build_host_program(target: str) -> Path:
     from mb2fmu.temporary_files import make_work_folder
 
     # "native" alone means this very processor, whose newest instructions valgrind does not know.
-    flags = ("-target", target, "-mcpu=baseline", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-sanitize=all")
+    # Stripped, a program for Windows begins with the same code as FMUs do, which zig builds in a minute or two, once.
+    debug = "-s" if "windows" in target else "-g"
+    flags = ("-target", target, "-mcpu=baseline", "-std=c11", "-D_GNU_SOURCE", "-O1", debug, "-fno-sanitize=all")
     program = (
-        _make_cache_folder() / f"remote_host-{_hash_content(HOST_SOURCE.read_bytes() + ' '.join(flags).encode())}.exe"
+        _make_cache_folder("audit")
+        / f"remote_host-{_hash_content(HOST_SOURCE.read_bytes() + ' '.join(flags).encode())}.exe"
     )
     if not program.exists():
         with make_work_folder("compile the host of the FMU", program.parent) as folder:
             built = folder / program.name
             command = [sys.executable, "-I", "-m", "ziglang", "cc", *flags, str(HOST_SOURCE), "-o", str(built)]
             _run_setup_command(
-                [*command, *(() if "windows" in target else ("-ldl",))], {}, "the host of the FMU is not compiled"
+                [*command, *(() if "windows" in target else ("-ldl",))],
+                {"ZIG_GLOBAL_CACHE_DIR": str(_make_cache_folder("zig"))},
+                "the host of the FMU is not compiled",
             )
             built.replace(program)
     return program
@@ -141,7 +146,7 @@ def _make_wine_prefix(launcher: str, version: str) -> Path:
     """
     from mb2fmu.temporary_files import make_work_folder
 
-    template = _make_cache_folder() / f"wine-{_hash_content(version.encode())}"
+    template = _make_cache_folder("audit") / f"wine-{_hash_content(version.encode())}"
     if not template.exists():
         with make_work_folder("set wine up", template.parent) as folder:
             prefix = folder / "prefix"
