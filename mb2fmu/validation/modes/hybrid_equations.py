@@ -277,13 +277,15 @@ class HybridEquations(ModeEquations):
     ) -> Floats:
         """Change the mode of a switch at its event and return the state; a sign is first tried at rest."""
         kind, mode = self.frozen.switches[i].kind, modes.values[i]
-        motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
-        rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
         if kind == "truth":
             modes.values[i] = 1.0 - mode
-        elif kind == "integer":
+            return x
+        motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+        if kind == "integer":
             modes.values[i] = mode + 1.0 if motion.surfaces[i] > mode + 0.5 else mode - 1.0
-        elif mode == 0.0:
+            return x
+        rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
+        if mode == 0.0:
             modes.values[i] = np.sign(self._compute_driven_holding_values(motion, values, rest_limits)[i])
         else:
             for j in self.signs:  # what rests with it is held by all that could

@@ -269,10 +269,13 @@ class ModeEquations(NumericEquations):
 
         It is more than 0 where contacts that rest or latches that are closed hold its motion: they bear what drives it.
         """
-        limits, modes_at_rest = np.zeros(self._switch_count), modes.copy()
+        limits = np.zeros(self._switch_count)
+        if not self.signs:
+            return limits
+        modes_at_rest = modes.copy()
         modes_at_rest.values[self.signs] = 0.0
         holding_inputs = self._list_holding_inputs(x, modes_at_rest)
-        if self.signs and len(holding_inputs) > len(self.signs):
+        if len(holding_inputs) > len(self.signs):
             base = self.evaluate_in_modes(t, x, r, prepared, modes_at_rest.values)
             B, _ = self._measure_force_effects(t, x, r, prepared, base, modes_at_rest, holding_inputs)
             limits[self.signs] = np.where(

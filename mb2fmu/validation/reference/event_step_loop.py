@@ -382,10 +382,11 @@ class _EventStepLoop:
             )
         self._check_event_accumulation(t, due_switches)
         before_modes, x = self.modes.copy(), y[:-1]
-        before = self.numeric.kinetic_energy_at(t, x, r, self.prepared)
         after, name = self.numeric.settle_modes(t, x, r, self.prepared, self.modes, due_switches)
-        jumped = not np.array_equal(after, x)
-        work = self.numeric.kinetic_energy_at(t, after, r, self.prepared) - before if jumped else 0.0
+        work = 0.0
+        if not np.array_equal(after, x):
+            before, behind = (self.numeric.kinetic_energy_at(t, each, r, self.prepared) for each in (x, after))
+            work = behind - before
         state_after = np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))
         if self._event_log is not None:
             self._record_event(
