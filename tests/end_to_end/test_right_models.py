@@ -9,8 +9,18 @@ from right_models import RIGHT
 
 import mb2fmu
 
+REPEATED = {
+    "power_of_an_absolute_value",
+    "power_that_a_step_guards",
+    "root_of_a_maximum",
+    "half_circle_that_a_piecewise_guards",
+}
+"""Of kinds that others stand for by day."""
 
-@pytest.mark.parametrize("name", RIGHT)
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.repeats if name in REPEATED else ()) for name in RIGHT]
+)
 def test_a_right_model_passes(name: str, tmp_path: Path) -> None:
     result = mb2fmu.run(RIGHT[name](), tmp_path).validated.result
     failed = [each.name for each in (*result.variables, *result.invariants) if each.verdict != "passed"]

@@ -29,17 +29,17 @@ from mb2fmu.model.scalar_operation_table import Op
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "models"
 
-# A chain whose functions are cut into parts; loops by projection and by remembered coordinates; quaternions with
-# several inputs; Kane's method with dependent speeds.
+# A chain whose functions are cut into parts; a loop by remembered coordinates; Kane's method with dependent speeds.
 FEW = [
     ("models/chain.py", {}),
-    ("models/four_bar.py", {"constraints": "attractor"}),
     ("models/four_bar.py", {"constraints": "partition"}),
-    ("models/quadrotor_slung_load.py", {}),
     ("models/rolling_disc.py", {"method": "kane"}),
 ]
-# Explicit time; curves and auxiliary states; a parallel robot; robots without and with closed loops from files.
+# A loop by projection; quaternions with several inputs; explicit time; curves and auxiliary states; a parallel robot;
+# robots without and with closed loops from files.
 MANY = [
+    ("models/four_bar.py", {"constraints": "attractor"}),
+    ("models/quadrotor_slung_load.py", {}),
     ("models/turntable_ball.py", {}),
     ("models/muscle_arm.py", {}),
     ("models/hexapod.py", {}),
