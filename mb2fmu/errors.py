@@ -6,6 +6,7 @@ The command line prints ``str(error)`` on stderr and exits with ``error.exit_cod
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -98,3 +99,15 @@ class PlatformError(ToolError):
     """No FMU can be built for the requested platform."""
 
     exit_code = 2
+
+
+def describe_process_end(code: int) -> str:
+    """Return how a process ended, in words.
+
+    Args:
+        code: Its exit code, or minus the number of the signal that killed it.
+    """
+    if code >= 0:
+        return f"exit code {code}"
+    names = {member.value: member.name for member in signal.Signals}
+    return f"killed by {names.get(-code, f'signal {-code}')}"

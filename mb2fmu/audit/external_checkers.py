@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from mb2fmu.deferred_imports import require_packages
-from mb2fmu.errors import Fault, ToolError
+from mb2fmu.errors import Fault, ToolError, describe_process_end
 
 DEFAULT_TIME_LIMIT = 120.0
 Severity = Literal["error", "warning", "note"]
@@ -107,14 +107,15 @@ def _run_checker(checker: str, command: list[str], time_limit: float) -> subproc
             command, capture_output=True, timeout=time_limit, check=False, text=True, errors="replace"
         )
     except subprocess.TimeoutExpired as error:
-        raise ToolError(f"{checker} did not finish within {time_limit:g} s") from error
+        fault = Fault(f"it did not finish within {time_limit:g} s", remedy="run it again when the machine is less busy")
+        raise ToolError(f"{checker} gave no verdict:", [fault]) from error
 
 
 def _form_verdict_error(checker: str, process: subprocess.CompletedProcess[str]) -> ToolError:
     """Return the error of a checker without a verdict, with its last lines."""
     last_lines = [line for line in (process.stdout + process.stderr).splitlines() if line.strip()][-10:]
     return ToolError(
-        f"{checker} gave no verdict (exit code {process.returncode}):", [Fault(line) for line in last_lines]
+        f"{checker} gave no verdict ({describe_process_end(process.returncode)}):", [Fault(line) for line in last_lines]
     )
 
 

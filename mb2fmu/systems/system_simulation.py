@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import pickle
-import signal
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.errors import Fault, ToolError
+from mb2fmu.errors import Fault, ToolError, describe_process_end
 from mb2fmu.systems.fmu_component import FmuComponent
 from mb2fmu.systems.master.master_process import ComponentRequest, SystemRequest
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
@@ -244,13 +243,10 @@ def _crash_error(
         else 0
     )
     crashed_name = wired_system.components[component_number - 1].name if component_number else wired_system.system.name
-    signal_names = {member.value: member.name for member in signal.Signals}
-    exit_description = (
-        signal_names.get(-exit_code, f"signal {-exit_code}") if exit_code < 0 else f"exit code {exit_code}"
-    )
     output_faults = [Fault(line, "output") for line in output.splitlines()[-_MAX_MESSAGES:]]
     fault = Fault(
-        f"the process ended with {exit_description}; {_describe_last_point(motion)}",
+        f"its process {'was' if exit_code < 0 else 'ended with'} {describe_process_end(exit_code)}; "
+        f"{_describe_last_point(motion)}",
         crashed_name,
         "run the FMU alone: mb2fmu audit",
     )

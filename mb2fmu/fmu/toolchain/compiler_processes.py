@@ -11,12 +11,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mb2fmu.errors import Fault, ToolError
+from mb2fmu.errors import Fault, ToolError, describe_process_end
 
 COMPILER_TIME_LIMIT_S = 1800.0
 """In s, for one call; the first time for Windows takes minutes, any other time less than ten seconds."""
 _DISK_FULL_MESSAGES = ("No space left on device", "NoSpaceLeft", "DiskQuota", "Disk quota exceeded", "not enough space")
 """What compilers say when there is no room for their files."""
+_OUT_OF_MEMORY_MESSAGES = ("OutOfMemory", "out of memory", "Cannot allocate memory", "killed by SIGKILL")
+"""What they say, and how they end, when the machine has no memory left."""
 
 
 class CompilerProcesses:
@@ -58,7 +60,7 @@ class CompilerProcesses:
             self._ended(process)
         output = said.decode(errors="replace").strip()
         if process.returncode != 0:
-            raise command_failure_error(what, command, f"exit code {process.returncode}", output)
+            raise command_failure_error(what, command, describe_process_end(process.returncode), output)
         return output
 
     def stop(self) -> None:
@@ -108,6 +110,11 @@ def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
 def command_failure_error(what: str, command: Sequence[str], how: str, output: str) -> ToolError:
     """Return the error of a failed command: platform, command, and its output."""
     text = f"{how} from {shlex.join(command)}"
-    full = any(words in output for words in _DISK_FULL_MESSAGES)
-    remedy = "free some space, or name other folders by the variables TMPDIR and MB2FMU_CACHE_DIR" if full else ""
+    remedy = ""
+    if any(words in output for words in _DISK_FULL_MESSAGES):
+        remedy = "free some space, or name other folders by the variables TMPDIR and MB2FMU_CACHE_DIR"
+    elif any(words in f"{text}\n{output}" for words in _OUT_OF_MEMORY_MESSAGES):
+        remedy = "the machine has no memory left, probably: end other programs and run it again"
+    elif " error: " in output:
+        remedy = "the sources are those of mb2fmu: try the other compiler (--compiler), and report it"
     return ToolError(f"{what}:", [Fault(f"{text}\n{output}" if output else text, what, remedy)])

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mb2fmu.errors import Fault, ToolError
+from mb2fmu.errors import Fault, ToolError, describe_process_end
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.temporary_files import make_work_folder
 
@@ -66,12 +66,16 @@ def run_pythonfmu_builder(sources: FileTree, script: str) -> bytes:
                 command, cwd=folder, capture_output=True, text=True, timeout=BUILDER_TIME_LIMIT_S, check=False
             )
         except subprocess.TimeoutExpired as late:
-            raise ToolError(f"pythonfmu did not finish within {BUILDER_TIME_LIMIT_S} s") from late
+            fault = Fault(
+                f"it did not finish within {BUILDER_TIME_LIMIT_S} s", "FmuBuilder.build_FMU",
+                "run it again when the machine is less busy, or take --backend native",
+            )  # fmt: skip
+            raise ToolError(f"pythonfmu {pythonfmu_version()} could not build the FMU:", [fault]) from late
         if done.returncode != 0 or not result.is_file():
             raise ToolError(
                 f"pythonfmu {pythonfmu_version()} could not build the FMU:",
                 [
-                    Fault(f"exit code {done.returncode}", "FmuBuilder.build_FMU"),
+                    Fault(describe_process_end(done.returncode), "FmuBuilder.build_FMU"),
                     *(Fault(text.strip(), stream) for stream, text in _nonempty_streams(done) if text.strip()),
                 ],
             )

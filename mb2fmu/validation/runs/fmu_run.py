@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.errors import Fault, ToolError, ValidationError
+from mb2fmu.errors import Fault, ToolError, ValidationError, describe_process_end
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.temporary_files import make_work_folder
@@ -238,7 +237,7 @@ def _run_driver(
     messages = _collect_messages(folder, end.stdout, end.stderr)
     if end.code != 0:
         end_fault = (
-            _describe_late_end(end.code) if (folder / "outcome.json").exists() else _describe_process_end(end.code)
+            _describe_late_end(end.code) if (folder / "outcome.json").exists() else _describe_driver_end(end.code)
         )
         raise ToolError(headline, [replace(end_fault, where=fmu.name), *messages])
     outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
@@ -264,24 +263,18 @@ def _run_driver(
     return FmuProcessResult(simulations, outcome["sessions"], refusal, events)
 
 
-def _describe_process_end(code: int) -> Fault:
+def _describe_driver_end(code: int) -> Fault:
     """Return how a driver process ended, in words: by exit code or by signal."""
     if code >= 0:
-        return Fault(f"the process that ran it ended with exit code {code}")
-    return Fault(f"the FMU crashed: its process was killed by {_signal_name(code)}")
+        return Fault(f"the process that ran it ended with {describe_process_end(code)}")
+    return Fault(f"the FMU crashed: its process was {describe_process_end(code)}")
 
 
 def _describe_late_end(code: int) -> Fault:
     """Return how a process ended after the FMU had finished and was freed, in words."""
-    end_description = f"was killed by {_signal_name(code)}" if code < 0 else f"ended with exit code {code}"
+    end_description = f"{'was' if code < 0 else 'ended with'} {describe_process_end(code)}"
     message = f"the FMU ran to its end, and then its process {end_description} as it ended; so may every host of it"
     return Fault(message, remedy="FMUs of pythonfmu 0.7.0 free a block twice there: build it with another version")
-
-
-def _signal_name(code: int) -> str:
-    """Return the name of the signal in a negative exit code."""
-    names = {member.value: member.name for member in signal.Signals}
-    return names.get(-code, f"signal {-code}")
 
 
 def _collect_messages(folder: Path, out: str, err: str) -> list[Fault]:

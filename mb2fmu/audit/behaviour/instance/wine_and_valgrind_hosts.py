@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
-from mb2fmu.errors import Fault, ToolError
+from mb2fmu.errors import Fault, ToolError, describe_process_end
 
 if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
@@ -175,9 +175,12 @@ def _run_setup_command(command: Sequence[str], variables: dict[str, str], failur
             stdin=subprocess.DEVNULL, timeout=_SETUP_TIME_LIMIT, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        raise ToolError(f"{failure}:", [Fault(f"{command[0]} is not back after {_SETUP_TIME_LIMIT:g} s")]) from error
+        remedy = "run it again when the machine is less busy"
+        fault = Fault(f"it did not finish within {_SETUP_TIME_LIMIT:g} s", command[0], remedy)
+        raise ToolError(f"{failure}:", [fault]) from error
     if process.returncode:
-        raise ToolError(f"{failure}:", [Fault(process.stderr.strip()[-1000:] or f"exit code {process.returncode}")])
+        what = process.stderr.strip()[-1000:] or describe_process_end(process.returncode)
+        raise ToolError(f"{failure}:", [Fault(what, command[0])])
 
 
 # --- in the process that tries the FMU

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mb2fmu.errors import ToolError
+from mb2fmu.errors import ToolError, describe_process_end
 from mb2fmu.fmu import user_cache
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.toolchain import BuildSpecification, FmuCompilation, compile_fmu_binaries, host_platform
+from mb2fmu.fmu.toolchain.compiler_processes import command_failure_error
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 
@@ -155,3 +156,20 @@ def test_sources_that_change_are_refused() -> None:
         compilation.begin(EARLY)
         with pytest.raises(ValueError, match=r"sources/unit\.c"):
             compilation.finish(FileTree({**WHOLE.files, "sources/unit.c": b"another"}), 2)
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "remedy"),
+    [
+        (1, "a.c:1: error: unknown type name", "report it"),
+        (1, "ld: write failed: No space left on device", "free some space"),
+        (1, "virtual memory exhausted: Cannot allocate memory", "no memory left"),
+        (-9, "", "no memory left"),
+        (-11, "", ""),
+    ],
+)
+def test_the_remedy_of_a_failed_compiler_is_of_what_it_said(code: int, output: str, remedy: str) -> None:
+    error = command_failure_error("linux64", ["cc", "-c", "a.c"], describe_process_end(code), output)
+    (fault,) = error.faults
+    assert remedy in fault.remedy if remedy else not fault.remedy
+    assert ("killed by SIGSEGV" in fault.what) == (code == -11)
