@@ -8,9 +8,9 @@ Kinetic energy, momenta and the work of gravity depend on the scalar functions f
 only through their Gram matrix G = ∫ f fᵀ dm. Any mass distribution with the same G has the same equations of motion,
 for every motion of frame and modes. G is taken apart in two steps:
 
-1. The fields (φ, S) come last in G = [[A, B], [Bᵀ, D]]. C = A - B D⁺ Bᵀ is positive semidefinite: a *rigid body*, on
-   which all fields vanish. With D = U Λ Uᵀ the rest is Lᵀ L of L = Λ^(-1/2) Uᵀ [Bᵀ, D]: as many rows as the fields
-   have independent components. It is done for φ, and then for what is left of S.
+1. G = Lᵀ L. The columns of the fields (φ, S) in L span rows that are taken out by orthogonal transformations (QR with
+   pivoting): as many as the fields have independent components. What remains is a *rigid body*, on which all fields
+   vanish. It is done for φ, and then for what is left of S.
 2. A Householder reflection from the left leaves Lᵀ L as it is and makes the column of "1" constant, √μ: each row is
    then a *particle* of mass μ with position and mode shapes L / √μ. Where the fields have too little of the mass (modes
    of a free body have no momentum: the column is zero), a point mass at the rigid body's mass centre is a further row.
@@ -25,17 +25,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 Array = npt.NDArray[np.float64]
 
 MINIMUM_PARTICLE_SHARE = 0.25
 """Least share of the mass in the particles: their positions grow with 1/√share, and with them rounding errors."""
 
-RANK_TOLERANCE = 1e-13
-"""Eigenvalues of the second-order fields' scaled Gram matrix below this are left out: each one more is a particle."""
+RANK_TOLERANCE = 1e-9
+"""Share of a second-order field's size below which its independent part is left out: each one more is a particle."""
 
-MODE_RANK_TOLERANCE = 1e-15
-"""The same of the mode shapes, whose coupling with rigid motions is of first order: only rounding errors go."""
+MODE_RANK_TOLERANCE = 1e-13
+"""The same of mode shapes: only rounding errors go."""
+
+_ROUND_OFF = 1e-15
+"""Diagonal entries of a Gram matrix with ones on its diagonal that are rounding errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,45 +94,66 @@ def second_moment_of_inertia(inertia: Array) -> Array:
     return np.asarray(0.5 * np.multiply.outer(trace, np.eye(3)) - inertia)
 
 
-def find_equivalent_particles(gram: Array, mode_count: int) -> EquivalentParticles:
+def factor_gram(gram: Array) -> Array:
+    """Return L, shape (n, n), with Lᵀ L = G, by Cholesky with the largest diagonal entry first.
+
+    L has half of the digits of what nearly depends on other fields; that of the fields themselves has all.
+    """
+    scale = np.sqrt(np.clip(np.diag(gram), 0.0, None))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    rest = gram / np.outer(scale, scale)
+    rows = []
+    for _ in range(len(gram)):
+        pivot = int(np.argmax(np.diag(rest)))
+        if not rest[pivot, pivot] > _ROUND_OFF:
+            break
+        row = rest[pivot] / np.sqrt(rest[pivot, pivot])
+        rest = rest - np.outer(row, row)
+        rest[pivot, :] = rest[:, pivot] = 0.0
+        rows.append(row * scale)
+    return np.array(rows).reshape(len(rows), len(gram))
+
+
+def find_equivalent_particles(factor: Array, mode_count: int) -> EquivalentParticles:
     """Return a rigid body and particles that have the inertia of a flexible body.
 
     Args:
-        gram: ∫ f fᵀ dm, shape (n, n), of f = (1, X, φ_1, …, φ_m, S_11, S_12, …, S_mm): n = 4 + 3 m + 3 m (m + 1) / 2;
-            the pairs k ≤ l of S in this order. Without second-order displacements n = 4 + 3 m.
+        factor: L, n columns, with Lᵀ L = ∫ f fᵀ dm of f = (1, X, φ_1, …, φ_m, S_11, S_12, …, S_mm):
+            n = 4 + 3 m + 3 m (m + 1) / 2; the pairs k ≤ l of S in this order. Without second-order displacements
+            n = 4 + 3 m.
         mode_count: m.
     """
-    scale = np.sqrt(np.diag(gram))
-    scale = np.where(scale > 0.0, scale, 1.0)
-    scaled = gram / np.outer(scale, scale)
     linear = 4 + 3 * mode_count
-    first = _factor_block(scaled, slice(4, linear), MODE_RANK_TOLERANCE)
-    rest = scaled - first.T @ first  # what the mode shapes leave of S
-    second = _factor_block(rest, slice(linear, None), RANK_TOLERANCE)
-    second[:, 4:linear] = 0.0
+    size = np.linalg.norm(factor, axis=0)
+    first, rest = _take_out(factor, slice(4, linear), MODE_RANK_TOLERANCE * size)
+    second, rest = _take_out(rest, slice(linear, None), RANK_TOLERANCE * size)
     rows = np.vstack([first, second])
-    rigid = (scaled[:4, :4] - rows[:, :4].T @ rows[:, :4]) * np.outer(scale[:4], scale[:4])
-    rows = rows * scale
-    missing = MINIMUM_PARTICLE_SHARE * gram[0, 0] - float(np.sum(rows[:, 0] ** 2))
+    rigid = rest[:, :4].T @ rest[:, :4]
+    mass = float(np.sum(factor[:, 0] ** 2))
+    missing = MINIMUM_PARTICLE_SHARE * mass - float(np.sum(rows[:, 0] ** 2))
     if missing > 0.0:
-        point_mass = np.zeros(len(gram))
+        point_mass = np.zeros(factor.shape[1])
         point_mass[:4] = np.sqrt(missing) * rigid[:4, 0] / rigid[0, 0]
         rigid = rigid - np.outer(point_mass[:4], point_mass[:4])
         rows = np.vstack([rows, point_mass])
     return _read_parts(rigid, _level_first_column(rows), mode_count)
 
 
-def _factor_block(gram: Array, block: slice, tolerance: float) -> Array:
-    """Return rows L of as many as a diagonal block has rank, with Lᵀ L equal to the Gram matrix in the block's columns.
+def _take_out(factor: Array, block: slice, negligible: Array) -> tuple[Array, Array]:
+    """Return rows that have all of a block of columns, and the rows that remain, where the block is zero.
 
     Args:
-        gram: Positive semidefinite, with a diagonal of 1 at most.
+        factor: L.
         block: Columns of the fields.
-        tolerance: Least eigenvalue of the block.
+        negligible: Size of each column that is none of its own.
     """
-    values, vectors = np.linalg.eigh(gram[block, block])
-    kept = values > tolerance
-    return np.asarray((vectors[:, kept].T @ gram[block]) / np.sqrt(values[kept])[:, None])
+    size = np.where(negligible[block] > 0.0, negligible[block], 1.0)
+    Q, R, _ = scipy.linalg.qr(factor[:, block] / size, pivoting=True)
+    rank = int(np.sum(np.abs(np.diag(R)) > 1.0))
+    turned = Q.T @ factor
+    rest = turned[rank:]
+    rest[:, block] = 0.0
+    return turned[:rank], rest
 
 
 def _level_first_column(rows: Array) -> Array:

@@ -298,7 +298,7 @@ class FlexibleBody:
         """
         if node is None:
             return self._origin
-        number = self._number(node)
+        number = self.find_node_number(node)
         if number not in self._points:
             second = None if self.data.second_order is None else self.data.second_order[:, :, number]
             place = self._displaced(self.data.nodes[number], self.data.modes[:, number], second)
@@ -320,7 +320,7 @@ class FlexibleBody:
         """
         if node is None:
             return self._frame
-        number = self._number(node)
+        number = self.find_node_number(node)
         if self.data.rotations is None or np.any(np.isnan(self.data.rotations[:, number])):
             what = f"how node {number} of {self.name} turns is not known"
             remedy = "give rotations=…, (m, n, 3); of finite elements an interface of nodes that do not lie on a line"
@@ -340,7 +340,7 @@ class FlexibleBody:
 
     def interface(self, node: int | str) -> RigidBody:
         """Return a massless rigid body at a node, as a parent of SymPy's joints."""
-        number = self._number(node)
+        number = self.find_node_number(node)
         if number not in self._interfaces:
             frame = self.frame(number)
             still = inertia(frame, 0, 0, 0)
@@ -445,6 +445,15 @@ class FlexibleBody:
         faults = [*self._faults(model)]
         if faults:
             return faults
+        self.declare_variables(model)
+        given = mechanics_source.loads(model.mechanics)  # a System keeps its own pairs
+        own = tuple(load for load in given if any(_is_same_load(load, pair) for pair in self.loads))
+        model.hide(*self.particles)
+        model.known_potentials.append((own, self.strain_energy))
+        return []
+
+    def declare_variables(self, model: Model) -> None:
+        """Declare modal coordinates, speeds, parameters and the strain energy, without a look at the mechanics."""
         model.named_elements["FlexibleBody", self.name] = self.where
         for k, (q, u) in enumerate(zip(self.q, self.u, strict=True)):
             index, mode = f"[{k + 1}]", f"of mode {k + 1}"
@@ -457,12 +466,7 @@ class FlexibleBody:
                     symbol, value, unit, name=f"{self.name}.{kind}{index}", min=0.0, description=f"modal {kind} {mode}"
                 )
         model.output(f"{self.name}.strain_energy", self.strain_energy, "J", description="of the deformation")
-        given = mechanics_source.loads(model.mechanics)  # a System keeps its own pairs
-        own = tuple(load for load in given if any(_is_same_load(load, pair) for pair in self.loads))
-        model.hide(*self.particles)
         model.flexible_bodies.append(self)
-        model.known_potentials.append((own, self.strain_energy))
-        return []
 
     def _faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of the name, and parts that the mechanics lack."""
@@ -503,7 +507,7 @@ class FlexibleBody:
         """Modal damping, likewise."""
         return _with_symbols(self.data.damping, self.damping_symbols)
 
-    def _number(self, node: int | str) -> int:
+    def find_node_number(self, node: int | str) -> int:
         """Return the number of a node, counted from the first.
 
         Raises:
@@ -539,7 +543,7 @@ class FlexibleBody:
 
     def _make_bodies(self) -> Iterator[RigidBody | Particle]:
         """Yield the rigid body, then the particles."""
-        parts = find_equivalent_particles(self.data.gram(), self.data.mode_count)
+        parts = find_equivalent_particles(self.data.gram_factor(), self.data.mode_count)
         B, origin, stem = self._frame, self._origin, self._stem
         size = float(np.max(np.abs(self.data.nodes), initial=0.0))
         rest = _drop_negligible(np.vstack([parts.rigid_centre, parts.positions]), size)

@@ -22,7 +22,11 @@ import scipy.linalg
 import scipy.sparse
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.flexible.equivalent_particles import inertia_of_second_moment, second_moment_of_inertia
+from mb2fmu.model.flexible.equivalent_particles import (
+    factor_gram,
+    inertia_of_second_moment,
+    second_moment_of_inertia,
+)
 from mb2fmu.units import parse_unit, to_modelica_notation
 
 Array = npt.NDArray[np.float64]
@@ -66,21 +70,53 @@ class ModalData:
         return len(self.modes)
 
     def gram(self) -> Array:
-        """Return the Gram matrix of (1, X, φ, S), as ``find_equivalent_particles`` takes it."""
+        """Return the Gram matrix ∫ f fᵀ dm of f = (1, X, φ, S), the pairs k ≤ l of S."""
+        return self._integrate(*self._fields())
+
+    def gram_factor(self) -> Array:
+        """Return L with Lᵀ L equal to the Gram matrix, as ``find_equivalent_particles`` takes it.
+
+        It is the triangular factor of the fields, weighted by the root of the mass matrix, with all digits of fields
+        that nearly depend on each other, as the shapes of a beam's two planes do, which differ by rotary inertia. Of a
+        sparse mass matrix that is not diagonal it is that of the Gram matrix.
+        """
+        F, slopes = self._fields()
+        sparse = scipy.sparse.issparse(self.mass)
+        masses = self.mass.diagonal()
+        diagonal = np.count_nonzero(masses) == (self.mass.count_nonzero() if sparse else np.count_nonzero(self.mass))
+        if sparse and not diagonal:
+            return factor_gram(self._integrate(F, slopes))
+        rows = [np.sqrt(np.clip(masses, 0.0, None))[:, None] * F if diagonal else _root(self.mass) @ F]
+        if slopes is not None:
+            roots = _root(second_moment_of_inertia(self.rotational_inertia))  # type: ignore[arg-type] - slopes need it
+            rows.append((roots @ slopes).reshape(-1, F.shape[1]))
+        weighted = np.vstack(rows)
+        size = np.linalg.norm(weighted, axis=0)
+        size = np.where(size > 0.0, size, 1.0)
+        return np.asarray(scipy.linalg.qr(weighted / size, mode="r")[0][: F.shape[1]] * size)
+
+    def _fields(self) -> tuple[Array, Array | None]:
+        """Return the fields f of the nodes, shape (n, N), and the slopes of their sections, (n, 3, N), if these count."""
         n, m = len(self.nodes), self.mode_count
         columns = [np.ones((n, 1)), self.nodes, self.modes.transpose(1, 0, 2).reshape(n, 3 * m)]
         if self.second_order is not None:
             columns += [self.second_order[k, l] for k in range(m) for l in range(k, m)]
         F = np.column_stack(columns)
+        if self.rotational_inertia is None or self.rotations is None:
+            return F, None
+        slopes = np.zeros((n, 3, F.shape[1]))
+        for i, axis in enumerate(np.eye(3)):
+            slopes[:, i, 1:4] = axis
+            turned = np.cross(self.rotations, axis)  # (m, n, 3)
+            slopes[:, i, 4 : 4 + 3 * m] = turned.transpose(1, 0, 2).reshape(n, 3 * m)
+        return F, slopes
+
+    def _integrate(self, F: Array, slopes: Array | None) -> Array:
+        """Return the Gram matrix of fields of the nodes and slopes of their sections."""
         gram = np.asarray(F.T @ (self.mass @ F))
-        if self.rotational_inertia is not None and self.rotations is not None:
-            slopes = np.zeros((n, 3, F.shape[1]))
-            for i, axis in enumerate(np.eye(3)):
-                slopes[:, i, 1:4] = axis
-                turned = np.cross(self.rotations, axis)  # (m, n, 3)
-                slopes[:, i, 4 : 4 + 3 * m] = turned.transpose(1, 0, 2).reshape(n, 3 * m)
-            moments = second_moment_of_inertia(self.rotational_inertia)
-            gram += np.einsum("nia,nij,njb->ab", slopes, moments, slopes, optimize=True)
+        if slopes is not None:
+            moments = second_moment_of_inertia(self.rotational_inertia)  # type: ignore[arg-type] - slopes need it
+            gram = gram + np.einsum("nia,nij,njb->ab", slopes, moments, slopes, optimize=True)
         return np.asarray((gram + gram.T) / 2.0)
 
     def modal_mass(self) -> Array:
@@ -113,6 +149,12 @@ class ModalData:
     def inertia(self) -> Array:
         """Inertia at rest about the origin of the body's frame, shape (3, 3), kg·m²."""
         return inertia_of_second_moment(self.gram()[1:4, 1:4])
+
+
+def _root(matrices: Array) -> Array:
+    """Return A with Aᵀ A equal to positive semidefinite matrices, shape (…, n, n)."""
+    values, vectors = np.linalg.eigh(matrices)
+    return np.asarray(np.sqrt(np.clip(values, 0.0, None))[..., None] * np.swapaxes(vectors, -1, -2))
 
 
 def make_modal_data(

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.flexible.equivalent_particles import (
+    factor_gram,
     find_equivalent_particles,
     second_moment_of_inertia,
 )
@@ -85,7 +86,7 @@ def _rotations(node: Mapping[str, SidTerm], m: int) -> Array:
 
 def _lump(gram: Array, m: int) -> tuple[Array, Array, Array]:
     """Return masses (n,), positions (n, 3) and mode shapes (m, n, 3) with a Gram matrix; a rigid body is six masses."""
-    parts = find_equivalent_particles(gram, m)
+    parts = find_equivalent_particles(factor_gram(gram), m)
     values, vectors = np.linalg.eigh(second_moment_of_inertia(parts.rigid_inertia))
     arms = np.sqrt(3.0 * np.clip(values, 0.0, None) / max(parts.rigid_mass, 1e-300))[:, None] * vectors.T
     masses = np.concatenate([np.full(6, parts.rigid_mass / 6.0), parts.masses])
