@@ -58,6 +58,7 @@ WORLDLY = (
     "systems/exports/fmpy_master.py",
     "systems/exports/libcosim_master.py",
     "systems/master/master_process.py",
+    "robots/flexible_links/flexible_link_files.py",
     "robots/robot_loading.py",
     "robots/file_formats/mesh_file_search.py",
 )

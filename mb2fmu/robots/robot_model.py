@@ -15,11 +15,18 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.flexible.flexible_body import FlexibleBody
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.ignored_features import describe_ignored_features
 from mb2fmu.robots.description.robot_description import LoopRecord, RobotDescription
+from mb2fmu.robots.flexible_links.flexible_link import (
+    FlexibleLink,
+    describe_stiff_modes,
+    make_flexible_links,
+    replace_link_inertias,
+)
 from mb2fmu.robots.joints.inverse_dynamics_setup import (
     excitation_rate,
     excite_joint_motions,
@@ -43,7 +50,7 @@ from mb2fmu.robots.robot_appearance import list_mesh_uses
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, SingleSpeedLinkTree, build_articulated_tree
 from mb2fmu.robots.tree.loop_list import list_loops
-from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics import JointVariables, RobotMechanics
 from mb2fmu.robots.tree.tree_inertia import (
     TreeInertia,
     check_singular_joints,
@@ -122,11 +129,16 @@ def make_robot_model(
     """
     if settings.role == "inverse-dynamics":
         settings = replace(settings, prescribed=select_prescribed_joints(description, settings), inputs=())
-    tree = build_articulated_tree(description, settings)
+    flexible = make_flexible_links(description, settings, _RESERVED_NAMES)
+    description = replace_link_inertias(description, flexible)
+    tree = build_articulated_tree(description, settings, flexible)
     check_singular_joints(tree, description.format_location())
-    robot = _declare_variables(description, settings, tree)
+    robot = _declare_variables(description, settings, tree, flexible)
     mechanics = _form_mechanics(robot, format_)
     model = _form_model(robot, mechanics, kind)
+    for link in flexible:
+        link.body.declare_variables(model)
+        link.draw(model)
     _request_outputs(model, robot, mechanics)
     if settings.arrays:
         declare_arrays(model)
@@ -137,6 +149,7 @@ def make_robot_model(
         model.add(make_hard_stops(each, inertia.joint_inertia(each.part_number)))
     stop = choose_experiment_length(settings, inertia.falling_rate, by_laws=bool(robot.actuation.controls))
     stiffness_notes = describe_stiff_dampers(settings, inertia.braking_rate)
+    stiffness_notes += tuple(describe_stiff_modes(flexible, settings.step))
     mechanics.notes += stiffness_notes
     signals = _excite_joints(robot, mechanics, inertia) | _excite_links(robot, mechanics, inertia)
     model.experiment(stop=stop, step=settings.step, signals=signals, stiff=bool(stiffness_notes))
@@ -161,6 +174,7 @@ class _RobotVariables:
         load_inputs: Their components.
         declared: Parameters, coordinates, speeds and inputs of all of these, in this order.
         notes: Ignored, assumed or renamed items, one sentence each.
+        flexible: Links that bend.
     """
 
     description: RobotDescription
@@ -176,6 +190,7 @@ class _RobotVariables:
     load_inputs: tuple[Input, ...]
     declared: tuple[Quantity, ...]
     notes: tuple[str, ...]
+    flexible: tuple[FlexibleLink, ...]
 
     @property
     def start_values(self) -> dict[sm.Expr, float]:
@@ -184,10 +199,14 @@ class _RobotVariables:
 
 
 def _declare_variables(
-    description: RobotDescription, settings: RobotSettings, tree: SingleSpeedLinkTree
+    description: RobotDescription,
+    settings: RobotSettings,
+    tree: SingleSpeedLinkTree,
+    flexible: tuple[FlexibleLink, ...],
 ) -> _RobotVariables:
     """Declare the variables of gravity, joints, actuators and loads; names and notes are made in this order."""
-    names = UniqueNames(set(_RESERVED_NAMES), [*description.notes, *tree.notes])
+    reserved = {*_RESERVED_NAMES, *(link.body.name for link in flexible)}
+    names = UniqueNames(reserved, [*description.notes, *tree.notes])
     if settings.arrays:
         names.taken_names |= ARRAY_NAMES
         names.notes.append("arrays are there in FMUs of FMI 3.0 (--fmi 3); FMUs of FMI 2.0 have the scalars")
@@ -213,6 +232,7 @@ def _declare_variables(
         load_inputs=load_inputs,
         declared=(*parameters, *joints.declared, *controls, *load_inputs),
         notes=tuple(notes),
+        flexible=flexible,
     )
 
 
@@ -263,8 +283,9 @@ def _form_mechanics(robot: _RobotVariables, format_: str) -> RobotMechanics:
     links = tuple(link.name for link in description.links)
     meshes, missing = list_mesh_uses(description, robot.tree, robot.settings.packages)
     ground = next(name for name in GROUND_NAMES if name not in links)
-    q = tuple(symbol for each in variables.values() for symbol in each.q)
-    u = tuple(symbol for each in variables.values() for symbol in each.u)
+    movers: list[JointVariables | FlexibleBody] = [*variables.values(), *(link.body for link in robot.flexible)]
+    q = tuple(symbol for each in movers for symbol in each.q)
+    u = tuple(symbol for each in movers for symbol in each.u)
     single = {
         robot.tree.parts[i].moving_joint.name: each for i, each in variables.items() if len(each.q) == len(each.u) == 1
     }
@@ -292,6 +313,7 @@ def _form_mechanics(robot: _RobotVariables, format_: str) -> RobotMechanics:
         meshes=meshes,
         missing_mesh_notes=missing,
         gravity=robot.gravity,
+        flexible=robot.flexible,
     )
     add_requested_loads(mechanics, robot.load_inputs)
     return mechanics

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.robots.description.robot_description import LoopConnection
+from mb2fmu.robots.flexible_links.flexible_link_settings import FlexibleLinkSetting, read_flexible_links
 
 BaseKind = Literal["fixed", "floating", "planar"]
 LimitHandling = Literal["stop", "ignore"]
@@ -112,6 +113,7 @@ class RobotSettings:
             ``jacobian:LINK``.
         loads: Forces and torques on links, whose components are inputs.
         loops: Links that are connected beside the tree.
+        flexible: Link that bends → its elastic data, in place of mass and inertia of the file.
         arrays: True: FMUs of FMI 3.0 have ``q``, ``v``, ``acceleration``, ``tau``, poses and the equations as arrays.
         energy: True: kinetic, potential and total energy are outputs.
         stop: Of the default experiment, s; None: 2, or less where the robot falls from its start.
@@ -138,6 +140,7 @@ class RobotSettings:
     quantities: tuple[str, ...] = ()
     loads: tuple[LoadSetting, ...] = ()
     loops: tuple[LoopSetting, ...] = ()
+    flexible: Mapping[str, FlexibleLinkSetting] = field(default_factory=dict)
     arrays: bool = False
     energy: bool = False
     stop: float | None = None
@@ -377,6 +380,7 @@ _SETTING_READERS: dict[str, Callable[[Any], Any]] = {
     "quantities": _read_quantities,
     "loads": _read_loads,
     "loops": _read_loops,
+    "flexible": read_flexible_links,
     "arrays": _read_boolean,
     "energy": _read_boolean,
     "stop": _read_positive_number,

@@ -65,6 +65,35 @@ def assert_proven(tmp_path: Path) -> None:
     assert 'name="j3"' in terminals
 
 
+BENDING = """
+start = { shoulder = 0.4, elbow = 0.3 }
+reactions = ["wrist"]
+energy = true
+stop = 0.2
+[flexible.forearm]
+length = 0.7
+E = 70e9
+rho = 2700
+section = { width = 0.02, height = 0.03 }
+modes = { bending_y = 1, bending_z = 1 }
+damping = 0.01
+scale = 10
+"""
+
+
+def test_a_robot_whose_forearm_bends_becomes_a_proven_unit(tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text((Path(__file__).parents[1] / "unit/robots/flexible_links/bending_arm.urdf").read_text())
+    (tmp_path / "arm.toml").write_text(BENDING)
+    with shorter_validations():
+        done = mb2fmu("run", path, "-o", tmp_path / "out", "--json", tmp_path / "verdict.json")
+    assert "link forearm bends: mass 1.2 kg and inertia of the file are replaced" in done.stderr
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    text = json.dumps(verdict)
+    for words in ("independent import", "full mass matrix of their nodes", "energy balance", "wrist.reaction.force.x"):
+        assert words in text
+
+
 def test_a_wrong_robot_file_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(ARM.replace('child link="l2"', 'child link="l9"'))

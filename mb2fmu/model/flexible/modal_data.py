@@ -87,8 +87,8 @@ class ModalData:
         if sparse and not diagonal:
             return factor_gram(self._integrate(F, slopes))
         rows = [np.sqrt(np.clip(masses, 0.0, None))[:, None] * F if diagonal else _root(self.mass) @ F]
-        if slopes is not None:
-            roots = _root(second_moment_of_inertia(self.rotational_inertia))  # type: ignore[arg-type] - slopes need it
+        if slopes is not None and self.rotational_inertia is not None:
+            roots = _root(second_moment_of_inertia(self.rotational_inertia))
             rows.append((roots @ slopes).reshape(-1, F.shape[1]))
         weighted = np.vstack(rows)
         size = np.linalg.norm(weighted, axis=0)
@@ -96,7 +96,7 @@ class ModalData:
         return np.asarray(scipy.linalg.qr(weighted / size, mode="r")[0][: F.shape[1]] * size)
 
     def _fields(self) -> tuple[Array, Array | None]:
-        """Return the fields f of the nodes, shape (n, N), and the slopes of their sections, (n, 3, N), if these count."""
+        """Return the fields f of the nodes, shape (n, N), and slopes of their sections, (n, 3, N), if these count."""
         n, m = len(self.nodes), self.mode_count
         columns = [np.ones((n, 1)), self.nodes, self.modes.transpose(1, 0, 2).reshape(n, 3 * m)]
         if self.second_order is not None:
@@ -114,8 +114,8 @@ class ModalData:
     def _integrate(self, F: Array, slopes: Array | None) -> Array:
         """Return the Gram matrix of fields of the nodes and slopes of their sections."""
         gram = np.asarray(F.T @ (self.mass @ F))
-        if slopes is not None:
-            moments = second_moment_of_inertia(self.rotational_inertia)  # type: ignore[arg-type] - slopes need it
+        if slopes is not None and self.rotational_inertia is not None:
+            moments = second_moment_of_inertia(self.rotational_inertia)
             gram = gram + np.einsum("nia,nij,njb->ab", slopes, moments, slopes, optimize=True)
         return np.asarray((gram + gram.T) / 2.0)
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-RobotJointKind = Literal["revolute", "prismatic", "fixed", "floating", "planar", "ball"]
+RobotJointKind = Literal["revolute", "prismatic", "fixed", "floating", "planar", "ball", "elastic"]
 LoopConnection = Literal["point", "hinge", "weld"]
 GeometryKind = Literal["box", "cylinder", "sphere", "capsule", "ellipsoid", "mesh"]
 
@@ -162,7 +162,8 @@ class JointRecord:
 
     Attributes:
         name: Of the joint.
-        kind: ``planar``: in the plane perpendicular to ``axis``.
+        kind: ``planar``: in the plane perpendicular to ``axis``. ``elastic``, which no file has: a node of a link that
+            bends moves in the link's frame.
         parent: Name of a link.
         child: Name of a link.
         origin: Joint frame in the parent link's frame; the child link's frame coincides with it at position 0.

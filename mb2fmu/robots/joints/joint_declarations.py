@@ -49,6 +49,8 @@ def declare_joints(
     joints = JointDeclarations(description, settings, tree, names)
     followers = []
     for i, part in enumerate(tree.parts[1:], 1):
+        if part.section:  # moved by the modes of a link that bends
+            continue
         if part.coordinate is None or part.coordinate[0] == i:
             joints.declare_joint(i, part)
         else:

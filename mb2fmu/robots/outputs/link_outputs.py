@@ -32,7 +32,7 @@ def reaction_faults(mechanics: RobotMechanics) -> Iterator[Fault]:
         elif mechanics.loops:
             what = f"the reaction of joint {name} is asked for, and loops are closed, which hold the links, too"
             yield Fault(what, "", "leave reactions out")
-        elif not _carried_bodies(mechanics.tree, joints[name]):
+        elif not _carried_bodies(mechanics, joints[name]):
             yield Fault(f"joint {name} carries no mass: it has no reaction", "", "leave it out of reactions")
 
 
@@ -48,7 +48,7 @@ def request_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[in
     for joint in mechanics.settings.reactions:
         i = joints[joint]
         at = RecordedPoint(mechanics.tree.parts[i].name)
-        model.output_reaction(f"{names[i]}.reaction", _carried_bodies(mechanics.tree, i), at=at)
+        model.output_reaction(f"{names[i]}.reaction", _carried_bodies(mechanics, i), at=at)
         for k, word in ((-2, "force"), (-1, "torque about its origin")):
             text = f"{word} of joint {joint} and its drive on what it carries, in the inertial frame"
             model.declared[k] = replace(model.declared[k], description=text)
@@ -56,13 +56,17 @@ def request_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[in
 
 def _moved_parts(tree: SingleSpeedLinkTree) -> dict[str, int]:
     """Return joint → number of the part that it moves."""
-    return {part.moving_joint.name: i for i, part in enumerate(tree.parts[1:], 1)}
+    return {part.moving_joint.name: i for i, part in enumerate(tree.parts[1:], 1) if not part.section}
 
 
-def _carried_bodies(tree: SingleSpeedLinkTree, first: int) -> tuple[RecordedBody, ...]:
-    """Return the bodies that a joint carries."""
+def _carried_bodies(mechanics: RobotMechanics, first: int) -> tuple[RecordedBody, ...]:
+    """Return the bodies that a joint carries; a link that bends is several."""
+    tree = mechanics.tree
     found = sorted(tree.list_carried_parts([first]))
-    return tuple(RecordedBody(tree.parts[i].name) for i in found if tree.parts[i].inertia is not None)
+    names = [tree.parts[i].name for i in found if tree.parts[i].body_inertia is not None]
+    for link in mechanics.flexible:
+        names += [body.name for body in link.body.bodies if tree.location_of_link[link.name][0] in found]
+    return tuple(map(RecordedBody, names))
 
 
 def request_frame_outputs(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:

@@ -6,7 +6,7 @@ the ground.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,6 +24,7 @@ from mb2fmu.robots.description.robot_description import (
     find_link_name_in_file,
     round_rotation_entries,
 )
+from mb2fmu.robots.flexible_links.flexible_link import FlexibleLink
 from mb2fmu.robots.robot_settings import RobotSettings
 
 _AXIS_TOLERANCE = 1e-14
@@ -50,8 +51,10 @@ class RigidLinkGroup:
         sign: 1 or -1: the joint's axis is that coordinate axis, or its opposite.
         coordinate: (number of the part whose joint position moves it, factor, offset); of an own one (itself, 1, 0);
             None where the joint has not one coordinate.
-        inertia: All its links together, about their mass centre, in its axes; None without mass.
+        inertia: All its links together at rest, about their mass centre, in its axes; None without mass.
         links: Names of all its links, with their poses in its axes.
+        body_inertia: The same of those links that do not bend.
+        section: Of a joint of kind ``elastic``: the link that bends, and the number of its node; else None.
     """
 
     name: str
@@ -63,6 +66,8 @@ class RigidLinkGroup:
     coordinate: tuple[int, float, float] | None
     inertia: LinkInertia | None
     links: tuple[tuple[str, Pose], ...]
+    body_inertia: LinkInertia | None
+    section: tuple[str, int] | None
 
     @property
     def moving_joint(self) -> JointRecord:
@@ -105,10 +110,18 @@ class _PartDraft:
     axis: int
     sign: float
     links: list[tuple[LinkRecord, Pose]] = field(default_factory=list)
+    section: tuple[str, int] | None = None
 
 
-def build_articulated_tree(description: RobotDescription, settings: RobotSettings) -> SingleSpeedLinkTree:
+def build_articulated_tree(
+    description: RobotDescription, settings: RobotSettings, flexible: Sequence[FlexibleLink] = ()
+) -> SingleSpeedLinkTree:
     """Return the parts of a robot.
+
+    Args:
+        description: Of the robot; links that bend have the inertia of their elastic data.
+        settings: What the file leaves open.
+        flexible: Links that bend: each node that joints hang on moves a part.
 
     Raises:
         ModelError: Naming every inertia that no body can have, every joint of the settings that there is not, and
@@ -118,15 +131,18 @@ def build_articulated_tree(description: RobotDescription, settings: RobotSetting
     notes: list[str] = []
     joints = _apply_settings(description, settings, where)
     links = _check_inertias(description, settings, where, notes)
-    drafts, place = _draft_parts(description, joints, links, settings)
+    bending = {link.name: link for link in flexible}
+    drafts, place = _draft_parts(description, joints, links, settings, bending)
     parts = []
     numbers = {draft.joint.name: i for i, draft in enumerate(drafts) if draft.joint}
     for i, draft in enumerate(drafts):
-        inertial = combine_inertias([(pose, link.inertial) for link, pose in draft.links if link.inertial])
+        inertials = [(link.name, pose, link.inertial) for link, pose in draft.links if link.inertial]
+        inertial = combine_inertias([(pose, own) for _, pose, own in inertials])
+        rigid = combine_inertias([(pose, own) for name, pose, own in inertials if name not in bending])
         coordinate = _moving_coordinate(i, draft.joint, drafts, numbers)
         placed = tuple((link.name, pose) for link, pose in draft.links)
         first = (draft.name, draft.parent, draft.joint, draft.before, draft.axis, draft.sign)
-        parts.append(RigidLinkGroup(*first, coordinate, inertial, placed))
+        parts.append(RigidLinkGroup(*first, coordinate, inertial, placed, rigid, draft.section))
     held = {joint.name: joint.start for joint in joints if joint.kind == "fixed"}
     tree = SingleSpeedLinkTree(tuple(parts), place, tuple(notes), held)
     _check_known_masses(drafts, where)
@@ -272,7 +288,11 @@ def _check_inertias(
 
 
 def _draft_parts(
-    description: RobotDescription, joints: list[JointRecord], links: Mapping[str, LinkRecord], settings: RobotSettings
+    description: RobotDescription,
+    joints: list[JointRecord],
+    links: Mapping[str, LinkRecord],
+    settings: RobotSettings,
+    bending: Mapping[str, FlexibleLink],
 ) -> tuple[list[_PartDraft], dict[str, tuple[int, Pose]]]:
     """Return the moving parts, and for each link its part and pose on it; links joined rigidly share a part."""
     drafts = [_PartDraft("ground", -1, None, Pose(), 2, 1.0)]
@@ -289,6 +309,8 @@ def _draft_parts(
     for joint in joints:
         parent, pose = place[joint.parent]
         at = pose @ joint.origin
+        if joint.parent in bending:
+            parent, at = _hang_on_section(joint, bending[joint.parent], place[joint.parent], drafts)
         if joint.kind == "fixed":
             place[joint.child] = (parent, at)
         else:
@@ -298,6 +320,20 @@ def _draft_parts(
         number, own = place[joint.child]
         drafts[number].links.append((links[joint.child], own))
     return drafts, place
+
+
+def _hang_on_section(
+    joint: JointRecord, link: FlexibleLink, place: tuple[int, Pose], drafts: list[_PartDraft]
+) -> tuple[int, Pose]:
+    """Return the part of the node that a joint hangs on, made at the first such joint, and the joint's pose in it."""
+    section = (link.name, link.nodes[joint.name])
+    number = next((i for i, draft in enumerate(drafts) if draft.section == section), len(drafts))
+    if number == len(drafts):
+        name, (parent, pose) = f"{link.name} at node {section[1]}", place
+        elastic = JointRecord(name=name, kind="elastic", parent=link.name, child=name, driven=False)
+        at = pose @ link.section_pose(section[1])
+        drafts.append(_PartDraft(name, parent, elastic, at, 2, 1.0, section=section))
+    return number, link.joint_pose(joint)
 
 
 def _align_axis(joint: JointRecord) -> tuple[int, float, Array]:
@@ -357,7 +393,7 @@ def _check_end_masses(tree: SingleSpeedLinkTree, where: str) -> None:
     moving = {part.coordinate[0] for i, part in enumerate(tree.parts) if i in massive and part.coordinate is not None}
     faults = []
     for i, part in enumerate(tree.parts):
-        if i == 0 or i in massive or i in moving:
+        if i == 0 or i in massive or i in moving or part.section:
             continue
         joint = part.moving_joint
         if part.coordinate is not None and part.coordinate[0] != i:

@@ -11,6 +11,7 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism.records.appearance_records import MeshPlacement
 from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
 from mb2fmu.robots.description.robot_description import LoopRecord, RobotDescription
+from mb2fmu.robots.flexible_links.flexible_link import FlexibleLink
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 
@@ -60,6 +61,7 @@ class RobotMechanics(RecordedMechanics):
         settings_file: What settings stand in; None where there is none.
         arguments: Names of settings that came as arguments.
         gravity: Acceleration, m/s², components in the ground.
+        flexible: Links that bend.
     """
 
     description: RobotDescription
@@ -80,6 +82,7 @@ class RobotMechanics(RecordedMechanics):
     meshes: tuple[MeshPlacement, ...]
     missing_mesh_notes: tuple[str, ...] = ()
     gravity: tuple[sm.Expr, sm.Expr, sm.Expr]
+    flexible: tuple[FlexibleLink, ...] = ()
 
     def is_fixed_in_ground(self, frame: str) -> bool:
         """Return whether a link is fixed in the ground."""

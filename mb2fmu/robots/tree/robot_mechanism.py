@@ -1,11 +1,8 @@
-"""From ``RobotMechanics`` straight to ``Mechanism`` records, without SymPy's frames and points.
-
-From forces on links, and from what expressions name of their motion, to records.
-"""
+"""From ``RobotMechanics`` straight to ``Mechanism`` records, without SymPy's frames and points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,8 +19,6 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     KinematicPoint,
     Load,
     Mechanism,
-    MotionVector,
-    TorqueLoad,
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, coordinate_rates, plain_symbols
@@ -41,8 +36,17 @@ from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources.recorded_mechanics import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
 from mb2fmu.robots.description.robot_description import Array, Pose
+from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecords
 from mb2fmu.robots.robot_appearance import FrameAndPointNumbers, form_robot_appearance
 from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup
+from mb2fmu.robots.tree.exact_components import (
+    axis_rotation,
+    axis_vector,
+    constant_components,
+    constant_rotation,
+    make_exact_sympy_number,
+)
+from mb2fmu.robots.tree.link_load_records import read_link_loads, read_motion_vectors
 from mb2fmu.robots.tree.loop_rows import (
     LoopConstraintRows,
     choose_independent_speeds,
@@ -51,73 +55,12 @@ from mb2fmu.robots.tree.loop_rows import (
 )
 from mb2fmu.robots.tree.robot_mechanics import JointVariables, RobotMechanics
 
-ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
-
-
-def read_link_loads(
-    robot: RobotMechanics, number_of: Callable[[object], int], plain: SymbolMap, body_of: Mapping[int, int]
-) -> list[Load]:
-    """Return the forces and torques that were added to links.
-
-    Args:
-        robot: Has them.
-        number_of: A point or frame → its number, made when it is asked for first.
-        plain: Translates the user's symbols.
-        body_of: Part → number of its body.
-    """
-    found: list[Load] = []
-    for k, load in enumerate(robot.loads, 1):
-        x, y, z = map(plain, load.components)
-        body = body_of.get(robot.tree.location_of_link[load.frame][0], -1)
-        name, terms = f"{load.load_kind} {k} on {load.frame}", ((number_of(RecordedFrame(load.axes)), (x, y, z)),)
-        kind = ForceLoad if isinstance(load.at, RecordedPoint) else TorqueLoad
-        found.append(kind(name, number_of(load.at), terms, body))
-    return found
-
-
-def read_motion_vectors(
-    robot: RobotMechanics, number_of: Callable[[object], int], plain: SymbolMap
-) -> tuple[MotionVector, ...]:
-    """Number what expressions name of the motion, and give it symbols that ``plain`` translates to.
-
-    Args:
-        robot: Says what it is.
-        number_of: As for :func:`read_link_loads`.
-        plain: Grows.
-    """
-    found, taken = [], {symbol.name for symbol in plain.to_plain.values() if symbol.is_Symbol}
-    for (what, at), components in robot.sensed.items():
-        x, y, z = plain_symbols(components, taken)
-        found.append(MotionVector(what, number_of(at), (x, y, z)))
-        plain.to_plain.update(zip(components, (x, y, z), strict=True))
-        plain.to_dynamic.update(zip((x, y, z), components, strict=True))
-    for symbol, rate in robot.motion_symbols.items():
-        if rate is not None:
-            plain.to_plain[differentiate_by_time(symbol)] = plain.to_plain[rate]
-    return tuple(found)
-
 
 def read_robot_mechanism(definition: ModelDefinition) -> Mechanism:
     """Return the mechanism of a checked model whose mechanics are a robot's."""
     mechanics = definition.mechanics
     assert isinstance(mechanics, RobotMechanics)
     return _RobotReader(definition, mechanics).read()
-
-
-def make_exact_sympy_number(value: float) -> sm.Expr:
-    """Return a double as a SymPy number: the same bits, and 0, ±1 as integers that products drop."""
-    return sm.Integer(int(value)) if value in (0.0, 1.0, -1.0) else sm.Float(value)
-
-
-def constant_components(vector: Iterable[float]) -> Components:
-    """Return three numbers."""
-    x, y, z = (make_exact_sympy_number(float(c)) for c in vector)
-    return (x, y, z)
-
-
-def constant_rotation(rotation: Array) -> sm.ImmutableMatrix:
-    """Return a constant rotation."""
-    return sm.ImmutableMatrix(3, 3, [make_exact_sympy_number(float(c)) for c in rotation.flat])
 
 
 @dataclass
@@ -133,6 +76,7 @@ class _RobotReader:
     point_of: dict[Any, int] = field(default_factory=dict)
     body_of: dict[int, int] = field(default_factory=dict)  # part → number of its body
     K: dict[tuple[int, int], sm.Expr] = field(default_factory=dict)
+    bending: FlexibleLinkRecords = field(init=False)
     inverse: bool = False  # the efforts along prescribed joints are asked for
 
     def __post_init__(self) -> None:
@@ -153,6 +97,11 @@ class _RobotReader:
         scenery = form_robot_appearance(
             self.robot,
             FrameAndPointNumbers(self._find_shape_frame, self.part_frame, self.part_origin, constant_components),
+        )
+        scenery = replace(
+            scenery,
+            bendings=tuple(self.bending.form_bendings(self.definition.looks)),
+            hidden_bodies=tuple(each.name for link in self.robot.flexible for each in link.body.particles),
         )
         d = self.definition
         records = replace(self._form_tree_records(kinematics, bodies, loads), motion_vectors=sensed, appearance=scenery)
@@ -188,6 +137,7 @@ class _RobotReader:
             loads=tuple(loads),
             given_potential=None if d.potential_energy is None else self.plain(d.potential_energy),
             spring_potential=self._form_spring_potential(),
+            known_potentials=tuple(self._list_strain_energies()),
             inputs_with_rates=self._list_inputs_with_rates(),
             prescribed=bool(self._list_inputs_with_rates()),
             potential_forces=tuple(self._form_generalized_forces()),
@@ -286,12 +236,30 @@ class _RobotReader:
         self.frames = [Frame(ground, -1, sm.ImmutableMatrix.eye(3), 0, ())]
         self.points = [KinematicPoint(ground, -1, None, (), located=True)]
         self.part_frame, self.part_origin = [0], [0]
+        self.bending = FlexibleLinkRecords(self.frames, self.points, self.plain)
+        self._place_flexible_links(0)
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
+            if part.section:
+                link = next(each for each in self.robot.flexible if each.name == part.section[0])
+                frame, origin = self.bending.add_section(link, part.section[1])
+                self.part_frame.append(frame)
+                self.part_origin.append(origin)
+                continue
             before = self._make_fixed_frame(
                 f"{part.name} before {part.moving_joint.name}", self.part_frame[part.parent], part.parent_rotation
             )
             start = self._add_fixed_point(part.moving_joint.name, part.parent, part.parent_rotation.position)
             self._read_joint(i, part, before, start)
+            self._place_flexible_links(i)
+
+    def _place_flexible_links(self, i: int) -> None:
+        """Place the frames of links of a part that bend."""
+        for link in self.robot.flexible:
+            part, pose = self.robot.tree.location_of_link[link.name]
+            if part == i:
+                at = pose @ link.pose
+                frame = self._make_fixed_frame(link.body.frame().name, self.part_frame[i], at)
+                self.bending.place_link(link, frame, self._add_fixed_point(link.name, i, at.position))
 
     def _make_fixed_frame(self, name: str, parent: int, pose: Pose) -> int:
         """Return a frame that never turns against its parent; the parent itself where it has the same axes."""
@@ -320,7 +288,7 @@ class _RobotReader:
                 position, _ = self._express_joint_motion(part)
                 self.part_frame.append(before)
                 self._add_displaced_point(
-                    part, before, start, _axis_vector(part.axis, position if part.sign > 0 else -position)
+                    part, before, start, axis_vector(part.axis, position if part.sign > 0 else -position)
                 )
             case "planar":
                 x, y, angle = map(self.plain, self.robot.variables[i].q)
@@ -350,8 +318,8 @@ class _RobotReader:
     def _add_hinge_frame(self, part: RigidLinkGroup, before: int, angle: sm.Expr, rate: sm.Expr) -> None:
         """Add a frame that turns about one coordinate axis, by an angle in rad."""
         c, s = sm.cos(angle), sm.sin(angle) if part.sign > 0 else -sm.sin(angle)
-        rotation = _axis_rotation(part.axis, c, s)
-        omega = _axis_vector(part.axis, rate if part.sign > 0 else -rate)
+        rotation = axis_rotation(part.axis, c, s)
+        omega = axis_vector(part.axis, rate if part.sign > 0 else -rate)
         number_ = len(self.frames)
         self.frames.append(Frame(part.name, before, rotation, before, ((number_, omega),)))
         self.part_frame.append(number_)
@@ -408,6 +376,9 @@ class _RobotReader:
                 row = self._of_q[self.to_plain[q]]
                 if len(variables.q) == len(variables.u):
                     self.K[row, self._of_u[self.to_plain[u]]] = sm.S.One
+        for body in (link.body for link in self.robot.flexible):
+            for q, u in zip(body.q, body.u, strict=True):
+                self.K[self._of_q[self.to_plain[q]], self._of_u[self.to_plain[u]]] = sm.S.One
         n_q, n_u = len(self.q), len(self.u)
         K = sm.ImmutableMatrix(sm.SparseMatrix(n_q, n_u, self.K))
         kinematics = KinematicEquations(K, sm.ImmutableMatrix.zeros(n_q, 1))
@@ -422,7 +393,7 @@ class _RobotReader:
         bodies: list[Body] = []
         loads: list[Load] = []
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
-            inertial = part.inertia
+            inertial = part.body_inertia
             if inertial is None:
                 if self.inverse:  # efforts are handed on from body to body
                     self.body_of[i] = len(bodies)
@@ -435,14 +406,26 @@ class _RobotReader:
             self.body_of[i] = len(bodies)
             bodies.append(Body(part.name, center, self.part_frame[i], mass, constant_rotation(inertial.inertia)))
             if any(g != 0 for g in self.robot.gravity):
-                x, y, z = (mass * g for g in self.robot.gravity)
-                loads.append(ForceLoad(f"weight of {part.name}", center, ((0, (x, y, z)),)))
+                loads.append(self._form_weight(bodies[-1]))
         if self.inverse:
             return bodies, loads
+        for link in self.robot.flexible:
+            own, first = list(self.bending.form_bodies(link)), len(bodies)
+            bodies += own
+            loads += [self._form_weight(body) for body in own if any(g != 0 for g in self.robot.gravity)]
+            loads += self.bending.form_loads(link, first)
+            for i, part in enumerate(self.robot.tree.parts):
+                if (part.section or ("", 0))[0] == link.name or link.name in dict(part.links):
+                    self.body_of.setdefault(i, first)
         bodies += [
             rotor for i in range(1, len(self.robot.tree.parts)) if (rotor := self._form_geared_rotor(i)) is not None
         ]
         return bodies, loads
+
+    def _form_weight(self, body: Body) -> ForceLoad:
+        """Return the weight of a body."""
+        x, y, z = (body.mass * g for g in self.robot.gravity)
+        return ForceLoad(f"weight of {body.name}", body.masscenter, ((0, (x, y, z)),))
 
     def _form_geared_rotor(self, i: int) -> Body | None:
         """Return a joint's rotor as felt at the joint: it turns about the ground's z axis with the joint's speed."""
@@ -456,9 +439,9 @@ class _RobotReader:
         if part.coordinate[0] in self.robot.variables and self.robot.variables[part.coordinate[0]].prescribed:
             return None
         position, rate = self._express_joint_motion(part)
-        rotation = _axis_rotation(2, sm.cos(position), sm.sin(position))
+        rotation = axis_rotation(2, sm.cos(position), sm.sin(position))
         frame = len(self.frames)
-        self.frames.append(Frame(f"rotor of {joint.name}", 0, rotation, 0, ((frame, _axis_vector(2, rate)),)))
+        self.frames.append(Frame(f"rotor of {joint.name}", 0, rotation, 0, ((frame, axis_vector(2, rate)),)))
         return Body(f"rotor of {joint.name}", 0, frame, sm.S.Zero, inertia)
 
     def _form_ball_rotors(self, i: int, inertia: sm.ImmutableMatrix) -> Body:
@@ -485,7 +468,7 @@ class _RobotReader:
             if i in self.robot.damping:
                 passive += self.robot.damping[i] * speed
             passive -= self.plain(self.robot.actuator_efforts.get(joint.name, sm.S.Zero))
-            axis = (self.part_frame[i], _axis_vector(part.axis, sm.Integer(1 if part.sign > 0 else -1)))
+            axis = (self.part_frame[i], axis_vector(part.axis, sm.Integer(1 if part.sign > 0 else -1)))
             turns = joint.kind == "revolute"
             at = (joint.name, part.parent - 1, i - 1, self.part_origin[i])
             found.append(Joint(*at, axis, turns, make_exact_sympy_number(factor), passive))
@@ -505,6 +488,8 @@ class _RobotReader:
         rows: list[list[sm.Expr]] = [[] for _ in self.u]
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             joint = part.moving_joint
+            if part.section:
+                continue
             if part.coordinate is None:
                 self._add_free_efforts(i, rows)
                 continue
@@ -552,6 +537,12 @@ class _RobotReader:
             energies += [make_exact_sympy_number(tendon.stiffness) * stretch**2 / 2 for stretch in stretches]
         return sm.Add(*energies)
 
+    def _list_strain_energies(self) -> Iterator[tuple[frozenset[str], sm.Expr]]:
+        """Yield names of the elastic loads of each link that bends, and its strain energy, J."""
+        for link in self.robot.flexible:
+            names = {load.name for load in self.bending.form_loads(link, -1)}
+            yield frozenset(names), self.plain(link.body.strain_energy)
+
     def _add_free_efforts(self, i: int, rows: Sequence[list[sm.Expr]]) -> None:
         """Add damping of joints with several speeds."""
         variables = self.robot.variables[i]
@@ -588,19 +579,3 @@ def _requested_bodies(definition: ModelDefinition, numbers: Mapping[str, int]) -
     """Return the id of each body that an output names → its number."""
     requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
     return {id(body): numbers[body.name] for r in requests for body in r.subject if isinstance(body, RecordedBody)}
-
-
-def _axis_vector(axis: int, value: sm.Expr) -> Components:
-    """Return a vector along one coordinate axis."""
-    found = list(ZERO)
-    found[axis] = value
-    return (found[0], found[1], found[2])
-
-
-def _axis_rotation(axis: int, c: sm.Expr, s: sm.Expr) -> sm.ImmutableMatrix:
-    """Return the rotation about a coordinate axis: components in the turned frame → those in the frame before."""
-    i, j = (axis + 1) % 3, (axis + 2) % 3
-    rotation = sm.eye(3)
-    rotation[i, i] = rotation[j, j] = c
-    rotation[i, j], rotation[j, i] = -s, s
-    return sm.ImmutableMatrix(rotation)

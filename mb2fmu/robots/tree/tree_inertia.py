@@ -1,4 +1,7 @@
-"""Inertia and weight of a moving tree at one position, in numbers: to size efforts and find singular joints."""
+"""Inertia and weight of a moving tree at one position, in numbers: to size efforts and find singular joints.
+
+Links that bend are rigid here, as they are at rest.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ class TreeInertia:
 
 def motion_directions(tree: SingleSpeedLinkTree) -> list[Dof]:
     """Return the directions in which the tree can move, parents first; followers have none."""
-    sizes = {"revolute": 1, "prismatic": 1, "planar": 3, "floating": 6, "ball": 3}
+    sizes = {"revolute": 1, "prismatic": 1, "planar": 3, "floating": 6, "ball": 3, "elastic": 0}
     own = [(i, part) for i, part in enumerate(tree.parts[1:], 1) if part.coordinate is None or part.coordinate[0] == i]
     return [(i, k) for i, part in own for k in range(sizes[part.moving_joint.kind])]
 
@@ -211,6 +214,8 @@ def _joint_twists(part: RigidLinkGroup, at: Pose) -> list[Array]:
             return [_translation_twist(axes[0]), _translation_twist(axes[1]), _rotation_twist(at, axes[2])]
         case "floating":
             return [*map(_translation_twist, axes), *(_rotation_twist(at, axis) for axis in axes)]
+        case "elastic":  # links that bend are as at rest
+            return []
     return [_rotation_twist(at, axis) for axis in axes]
 
 

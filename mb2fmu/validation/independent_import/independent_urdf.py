@@ -15,6 +15,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
@@ -25,6 +26,16 @@ Array = npt.NDArray[np.float64]
 Pose = tuple[Array, Array]
 """Rotation, position."""
 _SPEED_COUNTS = {"revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "planar": 3, "floating": 6, "fixed": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class ModalState:
+    """Modal coordinates of a link that bends, m, their speeds, and modal stiffness and damping, shapes (m,), (m, m)."""
+
+    eta: Array
+    rate: Array
+    stiffness: Array
+    damping: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,7 @@ class RobotEvaluationPoint:
         gravity: m/s², in the root's frame.
         control: Actuator → its control, where the file has laws for actuators.
         friction: Joint that moves by itself → factor on the dry friction that the file says of it and its followers.
+        modal: Link that bends → its modes.
     """
 
     q: Mapping[str, Sequence[float]]
@@ -50,6 +62,7 @@ class RobotEvaluationPoint:
     gravity: Array
     control: Mapping[str, float] = field(default_factory=dict)
     friction: Mapping[str, float] = field(default_factory=dict)
+    modal: Mapping[str, ModalState] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -113,6 +126,24 @@ class RobotTree:
     frames: Mapping[str, Pose] = field(default_factory=dict)
 
 
+class BendingLink(Protocol):
+    """A link that bends (``independent_flexible_links.NodalLink``)."""
+
+    @property
+    def mode_count(self) -> int:
+        """Number of modes."""
+
+    def move_section(
+        self, joint: TreeJoint, link: LinkMotion, modal: ModalState, first: int
+    ) -> tuple[LinkMotion, TreeJoint]:
+        """Return the motion of the section that a joint hangs on, and the joint with its place in it."""
+
+    def add_equations(
+        self, link: LinkMotion, modal: ModalState, first: int, gravity: Array, terms: tuple[Array, Array]
+    ) -> None:
+        """Add a link's share of M and f, in place."""
+
+
 @dataclass(slots=True)
 class IndependentImport:
     """The independent import of a robot's file.
@@ -124,6 +155,7 @@ class IndependentImport:
         locked: Joint → position at which it is held.
         free: True: joints that mimic others move by themselves.
         prescribed: Joints whose motion is given.
+        bending: Link that bends → its nodes, in place of its body in the file.
     """
 
     content: bytes
@@ -132,8 +164,10 @@ class IndependentImport:
     locked: Mapping[str, float] = field(default_factory=dict)
     free: bool = False
     prescribed: Sequence[str] = ()
+    bending: Mapping[str, BendingLink] = field(default_factory=dict)
     joints: list[TreeJoint] = field(default_factory=list)
     column: dict[str, int] = field(default_factory=dict)
+    modal_column: dict[str, int] = field(default_factory=dict)
     size: int = 0
     gravity: Array | None = None
     tree: RobotTree | None = None
@@ -159,14 +193,21 @@ class IndependentImport:
             if owns and _SPEED_COUNTS[joint.kind]:
                 self.column[joint.name] = self.size
                 self.size += _SPEED_COUNTS[joint.kind]
+        for name, link in self.bending.items():
+            self.modal_column[name] = self.size
+            self.size += link.mode_count
 
     def equations(self, state: RobotEvaluationPoint) -> tuple[Array, Array]:
-        """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
+        """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`, :attr:`modal_column`."""
         n = self.size
         M, f = np.zeros((n, n)), np.zeros(n)
         for joint in self.joints:
             self._add_efforts(joint, state, M, f)
         for name, motion in self.compute_motions(state).items():
+            if name in self.bending:
+                first = self.modal_column[name]
+                self.bending[name].add_equations(motion, state.modal[name], first, state.gravity, (M, f))
+                continue
             mass, center, inertia = self._bodies.get(name, (0.0, np.zeros(3), np.zeros((3, 3))))
             r, I = motion.R @ center, motion.R @ inertia @ motion.R.T
             Jv = motion.Jv + _cross_columns(motion.Jw, r)
@@ -186,7 +227,11 @@ class IndependentImport:
         ground_motion = LinkMotion(np.eye(3), zero, zero, zero, zero, zero, no_columns, no_columns)
         motions = {self._root if self.base == "fixed" else "": ground_motion}
         for joint in self.joints:
-            motions[joint.child] = self._move_child(joint, motions[joint.parent], state)
+            parent, at = motions[joint.parent], joint
+            if joint.parent in self.bending:
+                first = self.modal_column[joint.parent]
+                parent, at = self.bending[joint.parent].move_section(joint, parent, state.modal[joint.parent], first)
+            motions[joint.child] = self._move_child(at, parent, state)
         return motions
 
     def _resolve_mimic(self, joint: TreeJoint, state: RobotEvaluationPoint) -> tuple[float, float, float, str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +19,7 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
 from mb2fmu.model.sources.recorded_mechanics import RecordedFrame, RecordedPoint
 from mb2fmu.robots import MJCF, URDF
+from mb2fmu.validation.independent_import.independent_flexible_links import NodalLink
 from mb2fmu.validation.independent_import.independent_loads import (
     GROUND_POSE,
     AddedGeneralizedForces,
@@ -42,6 +43,7 @@ from mb2fmu.validation.independent_import.independent_urdf import (
     Array,
     IndependentImport,
     LinkMotion,
+    ModalState,
     Pose,
     RobotEvaluationPoint,
     read_urdf_tree,
@@ -58,7 +60,9 @@ from mb2fmu.validation.source_checks.source_accelerations import (
 )
 
 if TYPE_CHECKING:
+    from mb2fmu.model.flexible import FlexibleBody
     from mb2fmu.robots import RobotMechanics
+    from mb2fmu.robots.tree.robot_mechanics import JointVariables
 
 _LARGEST_TURN_RAD, _LARGEST_SLIDE_M = 0.6, 0.1
 _TRIES_PER_POINT = 20
@@ -104,7 +108,13 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
             return _no_samples(reason)
     else:
         read_tree = read_urdf_tree if robot.kind == URDF else read_sdf_tree
-        independent_import = IndependentImport(content, read_tree, s.base, s.locked, s.mimic == "free", prescribed)
+        links = {each.name: each for each in robot.flexible}
+        bending = {
+            name: NodalLink(each.body.data.arrays(), (each.pose.rotation, each.pose.position), each.nodes)
+            for name, each in links.items()
+        }
+        free = s.mimic == "free"
+        independent_import = IndependentImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
     try:
         added = _form_added_forces(definition, robot, independent_import)
     except ValueError as error:
@@ -237,6 +247,7 @@ def _explain_missing_import(definition: ModelDefinition, robot: RobotMechanics) 
         "joints have hard stops, of whose stiffness the file says nothing": robot.joints_with_stops,
         "states were added to what the file says": definition.auxiliary_states,
         "inertias were repaired: the FMU is not what the file says": is_repaired,
+        "MuJoCo has no links that bend as these do": robot.kind == MJCF and robot.flexible,
     }
     return next((reason for reason, applies in applies_by_reason.items() if applies), "")
 
@@ -352,15 +363,9 @@ class _RobotPointSampler:
             + added_force_sizes
         )
         rates, bounds = self._rates_of_coordinates(values)
-        for i, each in self._robot.variables.items():
-            column = self._import.column.get(self._robot.tree.parts[i].moving_joint.name)
-            for k, u in enumerate(each.u):
-                assert column is not None
-                name = self._name_of_symbol(u)
-                rates[name], bounds[name] = (
-                    float(u_dot[column + k]),
-                    ROUND_OFF_FACTOR * EPSILON * float(scale[column + k]),
-                )
+        for slot, column in self._iterate_speeds():
+            name = str(self._items[slot - 1].name)
+            rates[name], bounds[name] = float(u_dot[column]), ROUND_OFF_FACTOR * EPSILON * float(scale[column])
         return AccelerationSample(RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT: rates}, bounds, {}, {})
 
     def _sample_efforts(self, values: list[float]) -> AccelerationSample:
@@ -444,6 +449,10 @@ class _RobotPointSampler:
             for k, u in enumerate(each.u):
                 assert column is not None
                 yield self._slot_of_symbol[u], column + k
+        for link in self._robot.flexible:
+            assert isinstance(self._import, IndependentImport), "MuJoCo has none"
+            first = self._import.modal_column[link.name]
+            yield from ((self._slot_of_symbol[u], first + k) for k, u in enumerate(link.body.u))
 
     def _iterate_prescribed(self) -> Iterator[tuple[tuple[sm.Expr, sm.Expr, sm.Expr], int, str]]:
         """Yield symbols (position, speed, acceleration), column and name of joints whose efforts are computed."""
@@ -489,16 +498,13 @@ class _RobotPointSampler:
         zero_efforts = dict.fromkeys(state.effort, 0.0)
         zero_controls = dict.fromkeys(state.control, 0.0)
         zero_speeds = {name: [0.0] * len(u) for name, u in state.u.items()}
+        zero_rates = {name: replace(modal, rate=0.0 * modal.rate) for name, modal in state.modal.items()}
+        still = replace(state, u=zero_speeds, acceleration={}, modal=zero_rates)
+        idle = replace(state, effort=zero_efforts, control=zero_controls, friction={})
         parts = [
-            RobotEvaluationPoint(
-                state.q, zero_speeds, {}, zero_efforts, state.damping, state.gravity, zero_controls, {}
-            ),
-            RobotEvaluationPoint(
-                state.q, state.u, state.acceleration, zero_efforts, state.damping, np.zeros(3), zero_controls, {}
-            ),
-            RobotEvaluationPoint(
-                state.q, zero_speeds, {}, state.effort, state.damping, np.zeros(3), state.control, state.friction
-            ),
+            replace(idle, u=zero_speeds, acceleration={}, modal=zero_rates),
+            replace(idle, gravity=np.zeros(3)),
+            replace(still, gravity=np.zeros(3)),
         ]
         return np.asarray(sum(np.abs(self._import.equations(part)[1]) for part in parts))
 
@@ -531,12 +537,30 @@ class _RobotPointSampler:
             gravity = file_gravity * (values[self._slot["gravity"]] / size if size else 1.0)
         friction = {joint: values[self._slot[name]] / declared[name] for joint, name in self._robot.friction.items()}
         control = {name: values[self._slot_of_symbol[symbol]] for name, symbol in self._robot.controls.items()}
-        return RobotEvaluationPoint(q, u, acceleration, effort, damping, gravity, control, friction)
+        modal = {link.name: self._form_modal_state(link.body, values) for link in self._robot.flexible}
+        return RobotEvaluationPoint(q, u, acceleration, effort, damping, gravity, control, friction, modal)
+
+    def _form_modal_state(self, body: FlexibleBody, values: list[float]) -> ModalState:
+        """Return the modes of a link that bends, with the parameters' values on the diagonals of both matrices."""
+        matrices = []
+        for matrix, symbols in (
+            (body.data.stiffness, body.stiffness_symbols),
+            (body.data.damping, body.damping_symbols),
+        ):
+            changed = matrix.copy()
+            for k, symbol in enumerate(symbols):
+                if symbol in self._slot_of_symbol:
+                    changed[k, k] = values[self._slot_of_symbol[symbol]]
+            matrices.append(changed)
+        eta, rate = (np.array([values[self._slot_of_symbol[s]] for s in symbols]) for symbols in (body.q, body.u))
+        return ModalState(eta, rate, *matrices)
 
     def _rates_of_coordinates(self, values: list[float]) -> tuple[dict[str, float], dict[str, float]]:
         """Return q' by name: speeds; for floating parts and balls turned velocity and half the quaternion product."""
         rates: dict[str, float] = {}
-        for each in self._robot.variables.values():
+        movers: list[JointVariables | FlexibleBody] = [*self._robot.variables.values()]
+        movers += [link.body for link in self._robot.flexible]
+        for each in movers:
             if len(each.q) == len(each.u):
                 rates |= {
                     self._name_of_symbol(q): values[self._slot_of_symbol[u]]

@@ -42,7 +42,9 @@ def test_rigid_body_and_particles_have_the_gram_matrix_of_the_nodes(seed, n, m, 
     assert np.min(np.linalg.eigvalsh((rest / np.outer(scale, scale))[:4, :4])) >= -1e-12  # a rigid body's
 
 
-@pytest.mark.parametrize("modes", [{"bending_y": 2, "bending_z": 1}, {"bending_y": 3, "bending_z": 2}, {"bending_y": 4}])
+@pytest.mark.parametrize(
+    "modes", [{"bending_y": 2, "bending_z": 1}, {"bending_y": 3, "bending_z": 2}, {"bending_y": 4}]
+)
 def test_planes_with_nearly_the_same_shapes_keep_all_digits(modes):
     """Shapes of both planes differ by rotary inertia alone; what a Gram matrix has of that is lost in rounding."""
     section = BeamSection.rectangle(0.02, 0.03)
