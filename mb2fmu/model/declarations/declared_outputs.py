@@ -344,12 +344,16 @@ class OutputDeclarations:
 
         Args:
             name: FMU name.
-            of: A joint of the ``System``; or a body, or several, whose reactions are summed up.
+            of: A joint of the ``System``; or a body, or several, whose reactions are summed up; a ``FlexibleBody`` is
+                one of them.
             at: The point about which the torque is taken; of a joint its point on the child, unless given.
             expressed_in: The frame of the components; the inertial frame, unless given.
             torque: False: the force only, as of a point contact, which carries no torque.
         """
-        subject = tuple(of) if isinstance(of, list | tuple) else (of,)
+        given = tuple(of) if isinstance(of, list | tuple) else (of,)
+        subject = tuple(
+            part for item in given for part in getattr(item, "bodies", (item,))
+        )  # several are a flexible one
         self._request("reaction_force", f"{name}.force", subject, relative_to=at, expressed_in=expressed_in)
         if torque:
             self._request("reaction_torque", f"{name}.torque", subject, relative_to=at, expressed_in=expressed_in)

@@ -338,6 +338,17 @@ class FlexibleBody:
             self._frames[number] = frame
         return self._frames[number]
 
+    def places(self) -> Iterator[tuple[Point, ReferenceFrame | None]]:
+        """Yield the origin and the points that were asked for, with the frames there, and those of modal forces."""
+        yield self._origin, self._frame
+        for number, point in self._points.items():
+            yield point, self._frames.get(number)
+        yield from ((carrier, None) for carrier, _ in self.loads[::2])
+
+    def select_loads(self, loads: Iterable[Any]) -> tuple[Any, ...]:
+        """Return those of a mechanics' loads that are the body's stiffness and damping."""
+        return tuple(load for load in loads if any(_is_same_load(load, pair) for pair in self.loads))
+
     def interface(self, node: int | str) -> RigidBody:
         """Return a massless rigid body at a node, as a parent of SymPy's joints."""
         number = self.find_node_number(node)
@@ -446,8 +457,7 @@ class FlexibleBody:
         if faults:
             return faults
         self.declare_variables(model)
-        given = mechanics_source.loads(model.mechanics)  # a System keeps its own pairs
-        own = tuple(load for load in given if any(_is_same_load(load, pair) for pair in self.loads))
+        own = self.select_loads(mechanics_source.loads(model.mechanics))
         model.hide(*self.particles)
         model.known_potentials.append((own, self.strain_energy))
         return []

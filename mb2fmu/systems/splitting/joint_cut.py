@@ -295,7 +295,7 @@ class _JointCutBuilder:
             potential_forces=forces, velocity_constraints=self._widen_constraints(len(flange.u)),
             force_applications=tuple(tuple(self._renumber_application(inner, outer, application) for application in row)
                        for row in mechanism.force_applications),
-            outputs=(), loop_closed_forms=(), appearance=None,
+            outputs=(), loop_closed_forms=(), appearance=None, flexible_bodies=(),
         )  # fmt: skip
 
     def _list_frames(self, inner: RenumberedRecords, outer: RenumberedRecords) -> list[Frame]:

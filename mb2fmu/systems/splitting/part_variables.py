@@ -312,7 +312,8 @@ class PartVariables:
             frames=selection.renumbered_frames(), points=selection.renumbered_points(), bodies=body_records,
             loads=loads, joints=(), prescribed=mechanism.prescribed or bool(self._driven_rates),
             potential_forces=potential_forces, outputs=outputs, loop_closed_forms=(), given_potential=None,
-            declared_potential=sm.S.Zero, known_potentials=(), appearance=None, **self._select_constraints(selection),
+            declared_potential=sm.S.Zero, known_potentials=(), appearance=None, flexible_bodies=(),
+            **self._select_constraints(selection),
         )  # fmt: skip
 
     def _find_used_symbols(self, selection: RecordSelection, loads: Any, bodies: Any, outputs: Any) -> set[sm.Symbol]:

@@ -19,7 +19,13 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import append_auxiliary_speeds, draw_random_states
-from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    FlexibleBodyRecord,
+    ForceLoad,
+    PathwayLoad,
+    TorqueActuatorLoad,
+    TorqueLoad,
+)
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantities
 
@@ -70,16 +76,16 @@ class JointWrenches:
         joint_children = {joint.child for joint in self.mechanism.joints}
         bodies: set[int] = set()
         queue = [body]
+        carriers = {
+            other: self._body_finder.find_body_of_point(each.masscenter, among=sorted(joint_children))
+            for other, each in enumerate(self.mechanism.bodies)
+            if other not in joint_children
+        }
         while queue:
             number = queue.pop()
             bodies.add(number)
             queue += [joint.child for joint in self.mechanism.joints if joint.parent == number]
-        for other, each in enumerate(self.mechanism.bodies):
-            if (
-                other not in joint_children
-                and self._body_finder.find_body_of_point(each.masscenter, among=sorted(joint_children)) in bodies
-            ):
-                bodies.add(other)
+            queue += [other for other, carrier in carriers.items() if carrier == number]
         return bodies
 
     def _form_force(self, bodies: set[int]) -> sm.Matrix:
@@ -161,10 +167,14 @@ class JointWrenches:
 
 
 class _BodyOfPointFinder:
-    """Finds the body in which points and frames are fixed, by their motion at random states."""
+    """Finds the body in which points and frames are fixed, by their motion at random states.
+
+    What moves with a section of a flexible body belongs to a body with mass that is fixed there, else to the flexible
+    one.
+    """
 
     def __init__(self, mechanism: Mechanism) -> None:
-        self._bodies = mechanism.bodies
+        self._bodies, self._flexible = mechanism.bodies, mechanism.flexible_bodies
         numeric = NumericMechanism(mechanism)
         self._frames: list[Floats] = []
         self._points: list[tuple[Floats, Floats]] = []  # positions and partial velocities of all points
@@ -179,23 +189,52 @@ class _BodyOfPointFinder:
         partials = [W[frame] for W in self._frames]
         if all(_is_equal_to_round_off(W, 0 * W, W) for W in partials):
             return GROUND_BODY
-        for number in among:
-            body_frame = self._bodies[number].frame
-            if body_frame >= 0 and all(_is_equal_to_round_off(W[body_frame], W[frame], W[frame]) for W in self._frames):
-                return number
-        return GROUND_BODY
+        alike = [number for number in among if self._turn_alike(frame, self._bodies[number].frame)]
+        if not self._flexible:
+            return next(iter(alike), GROUND_BODY)
+        heavy = [number for number in alike if self._bodies[number].mass != 0]
+        sections = [
+            record.body
+            for record in self._flexible
+            if record.body in among and any(self._turn_alike(frame, section) for section in record.points.values())
+        ]
+        return next(iter((*heavy, *sections, *alike)), GROUND_BODY)
 
     def find_body_of_point(self, point: int, among: Sequence[int]) -> int:
         """Return the body that a point is a particle of, or the ground."""
-        for number in among:
-            if self._bodies[number].masscenter == point:
-                return number
+        here = [number for number in among if self._bodies[number].masscenter == point]
+        here = [number for number in here if self._bodies[number].mass != 0 or not self._flexible]
+        if here:
+            return here[0]
+        for record in self._flexible:
+            if record.body in among and self._belongs_to_flexible_body(record, point):
+                return record.body
         if all(not np.any(J[point]) for _, J in self._points):
             return GROUND_BODY
         for number in among:
             if self._moves_with(number, point):
                 return number
         return GROUND_BODY
+
+    def _belongs_to_flexible_body(self, record: FlexibleBodyRecord, point: int) -> bool:
+        """Return whether a point is one of a flexible body's, or moves with one of its sections."""
+        centres = {self._bodies[number].masscenter for number in record.particles}
+        if point in record.points or point in centres:
+            return True
+        sections = [(node, frame) for node, frame in record.points.items() if frame >= 0]
+        return any(self._is_fixed_to(node, frame, point) for node, frame in sections)
+
+    def _is_fixed_to(self, node: int, frame: int, point: int) -> bool:
+        """Return whether a point moves as a particle of a node's section does, and not as one of a rigid body."""
+        for W, (r, J) in zip(self._frames, self._points, strict=True):
+            rigid = J[node] + np.cross(W[frame], (r[point] - r[node])[:, None], axis=0)
+            if not _is_equal_to_round_off(rigid, J[point], J[point]):
+                return False
+        return True
+
+    def _turn_alike(self, frame: int, other: int) -> bool:
+        """Return whether two frames turn alike; a particle and a point without section have none (-1)."""
+        return other >= 0 and all(_is_equal_to_round_off(W[frame], W[other], W[frame]) for W in self._frames)
 
     def _moves_with(self, number: int, point: int) -> bool:
         """Return whether v_P = v_B + w_B x r_BP for every speed alone."""

@@ -15,7 +15,7 @@ Source: Newton and Euler; Featherstone, Rigid Body Dynamics Algorithms, 2008, se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy as sm
@@ -82,6 +82,13 @@ class ReactionWrenches:
         """Return the wrench of everything but loads on the bodies together; torque about point ``at``."""
         if at is None:
             raise _reaction_error("the torque of a reaction needs its point", "add at=point")
+        for record in self._m.flexible_bodies:
+            parts = {record.body, *record.particles}
+            if parts & {*numbers} and not parts <= {*numbers}:
+                name = self._m.bodies[record.body].name
+                raise _reaction_error(
+                    f"the reaction of a part of {name} is none", "name the FlexibleBody, not its bodies"
+                )
         total = _ZERO_WRENCH
         for number in numbers:
             moved = self._move_wrench(self._form_body_wrenches()[number], self._m.bodies[number].masscenter, at)
@@ -240,9 +247,14 @@ class _BodyLookup:
         self._m = m
         self._among = set(range(len(m.bodies))) if among is None else among
         self._rigid = self._find_rigid_frames()
+        self._flexible = [record for record in m.flexible_bodies if record.body in self._among]
         self._frame_body = {self._rigid[0]: -1}
+        for record in self._flexible:
+            self._frame_body |= {self._rigid[frame]: record.body for frame in record.points.values() if frame >= 0}
+        sections = {*self._frame_body} if self._flexible else set()
         for number, body in enumerate(m.bodies):
-            if body.frame >= 0 and number in self._among:
+            is_joint_end = body.frame >= 0 and body.mass == 0 and self._rigid[body.frame] in sections
+            if body.frame >= 0 and number in self._among and not is_joint_end:
                 self._frame_body[self._rigid[body.frame]] = number
         self._point_body = self._find_points_of_bodies()
 
@@ -265,10 +277,27 @@ class _BodyLookup:
 
     def _find_points_of_bodies(self) -> dict[int, int]:
         """Return the points fixed in each body: from its mass centre along constant positions, nearest first."""
-        m = self._m
-        constants = {*m.p, *(a.symbol for a in m.calculated_parameters)}
+        m, neighbours = self._m, self._find_rigid_neighbours()
+        found = {body.masscenter: number for number, body in enumerate(m.bodies) if number in self._among}
+        found.setdefault(0, -1)
+        carrying = {point: m.bodies[number].frame if number >= 0 else 0 for point, number in found.items()}
+        self._add_flexible_points(found, carrying, neighbours)
+        level = list(found)
+        while level:
+            after = []
+            for point in level:
+                for other in self._list_points_on(carrying[point], neighbours.get(point, ())):
+                    if other not in found:
+                        found[other], carrying[other] = found[point], carrying[point]
+                        after.append(other)
+            level = after
+        return found
+
+    def _find_rigid_neighbours(self) -> dict[int, list[tuple[int, set[int]]]]:
+        """Return the points at constant distances from each point, with the frames that these are written in."""
+        constants = {*self._m.p, *(a.symbol for a in self._m.calculated_parameters)}
         neighbours: dict[int, list[tuple[int, set[int]]]] = {}
-        for i, place in enumerate(m.points):
+        for i, place in enumerate(self._m.points):
             terms = place.position
             if terms is None or place.parent < 0:
                 continue
@@ -277,22 +306,26 @@ class _BodyLookup:
             frames = {self._rigid[k] for k, cs in terms if any(cs)}
             neighbours.setdefault(i, []).append((place.parent, frames))
             neighbours.setdefault(place.parent, []).append((i, frames))
-        found = {body.masscenter: number for number, body in enumerate(m.bodies) if number in self._among}
-        found.setdefault(0, -1)
-        level = list(found)
-        while level:
-            after = []
-            for point in level:
-                number = found[point]
-                own = self._rigid[0] if number < 0 else self._rigid[m.bodies[number].frame]
-                if number >= 0 and m.bodies[number].frame < 0:
-                    continue
-                for other, frames in neighbours.get(point, ()):
-                    if other not in found and frames <= {own}:
-                        found[other] = number
-                        after.append(other)
-            level = after
-        return found
+        return neighbours
+
+    def _list_points_on(self, frame: int, beside: Sequence[tuple[int, set[int]]]) -> list[int]:
+        """Return the neighbours of a point that are fixed in a frame; none where it is -1, as of a particle."""
+        return [other for other, frames in beside if frames <= {self._rigid[frame]}] if frame >= 0 else []
+
+    def _add_flexible_points(
+        self, found: dict[int, int], carrying: dict[int, int], neighbours: Mapping[int, Sequence[tuple[int, set[int]]]]
+    ) -> None:
+        """Add the points of flexible bodies, and those fixed in their sections, but where a body with mass is."""
+        bodies = self._m.bodies
+        for record in self._flexible:
+            own = {bodies[number].masscenter: -1 for number in record.particles} | {**record.points}
+            for point, frame in own.items():
+                number = found.get(point)
+                if number is None or (number >= 0 and bodies[number].mass == 0):
+                    found[point], carrying[point] = record.body, frame
+                for other in self._list_points_on(frame, neighbours.get(point, ())):
+                    if other not in found:
+                        found[other], carrying[other] = record.body, frame
 
 
 def _reaction_error(what: str, remedy: str) -> FormulationError:

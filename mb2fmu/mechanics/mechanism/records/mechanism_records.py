@@ -170,6 +170,22 @@ class ForceApplication:
 
 
 @dataclass(frozen=True, slots=True)
+class FlexibleBodyRecord:
+    """What belongs to one flexible body, which elastic forces hold together.
+
+    Attributes:
+        body: Number of its rigid body.
+        particles: Numbers of its particles.
+        points: Number of a point that moves with its material or carries its elastic forces → number of the frame of
+            the section there; -1: none.
+    """
+
+    body: int
+    particles: tuple[int, ...]
+    points: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Lagrangian:
     """A Lagrangian given by the user; the speeds are q'.
 
@@ -236,6 +252,7 @@ class MechanismBodies:
         events: Events that the model declares.
         contacts: Unilateral contacts; None where there are none.
         latches: Constraints that events close and release; None where there are none.
+        flexible_bodies: Which bodies, points and frames are those of flexible bodies.
     """
 
     kinematics: KinematicEquations
@@ -252,6 +269,7 @@ class MechanismBodies:
     events: tuple[EventRecord, ...] = ()
     contacts: Contacts | None = None
     latches: Latches | None = None
+    flexible_bodies: tuple[FlexibleBodyRecord, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

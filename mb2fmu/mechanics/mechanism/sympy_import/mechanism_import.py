@@ -297,8 +297,9 @@ class _MechanismReader:
             frames=frames,
             points=points,
             bodies=read_bodies(self.mechanics, trees, self.plain, self._list_moving_symbols()),
-            loads=loads,
+            loads=numbers.assign_elastic_loads(self.definition, loads),
             joints=numbers.joint_records(),
+            flexible_bodies=numbers.flexible_body_records(self.definition.flexible_bodies),
             appearance=read_appearance(self.definition, trees, load_of, self._list_moving_symbols()),
         )
         draft, accelerations = split_acceleration_loads(remove_redundant_rows(draft))

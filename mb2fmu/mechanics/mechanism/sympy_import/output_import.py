@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import sympy as sm
 from sympy.physics.mechanics.joint import Joint as SympyJoint
 
-from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import FlexibleBodyRecord, ForceLoad, Load, Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import normalize_quaternions
 from mb2fmu.mechanics.mechanism.records.requested_quantities import (
@@ -25,6 +25,7 @@ from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputKind,
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output, Quantity
+from mb2fmu.model.sources import mechanics_source
 
 _QUANTITY_FIELDS = tuple(item.name for item in fields(Quantity))
 
@@ -59,6 +60,31 @@ class RecordNumbers:
                 self.points[joint.child_point],
             )
             for joint in self.joints
+        )
+
+    def assign_elastic_loads(self, definition: ModelDefinition, loads: Sequence[Load]) -> tuple[Load, ...]:
+        """Return the loads; elastic forces act on their flexible body, whatever else is at their points."""
+        found = list(loads)
+        for body in definition.flexible_bodies:
+            for own in body.select_loads(mechanics_source.loads(definition.mechanics)):
+                load = found[self.loads[id(own)]]
+                assert isinstance(load, ForceLoad), "they are forces"
+                found[self.loads[id(own)]] = replace(load, body=self.bodies[id(body.body)])
+        return tuple(found)
+
+    def flexible_body_records(self, bodies: Iterable[Any]) -> tuple[FlexibleBodyRecord, ...]:
+        """Return what belongs to each ``FlexibleBody``, by numbers."""
+        return tuple(
+            FlexibleBodyRecord(
+                self.bodies[id(body.body)],
+                tuple(self.bodies[id(particle)] for particle in body.particles),
+                {
+                    self.points[point]: self.frames.get(frame, -1)
+                    for point, frame in body.places()
+                    if point in self.points
+                },
+            )
+            for body in bodies
         )
 
 
