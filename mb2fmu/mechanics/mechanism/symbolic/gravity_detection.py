@@ -14,6 +14,9 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Mechanism
 
+ROUND_OFF = 4 * 2.0**-52
+"""Relative: a mass in double precision times an acceleration, divided by that mass, is off by two units at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gravity:
@@ -45,7 +48,7 @@ def _common_acceleration(mechanism: Mechanism) -> tuple[Components | None, set[i
     for number, load in enumerate(mechanism.loads):
         if isinstance(load, ForceLoad) and [frame for frame, _ in load.force] == [0]:
             force_at_point.setdefault(load.point, (number, load.force[0][1]))
-    accelerations: set[Components] = set()
+    gravity: Components | None = None
     weights: set[int] = set()
     for body in mechanism.bodies:
         if body.mass == 0:  # a rotor: gravity does not pull at it
@@ -56,15 +59,31 @@ def _common_acceleration(mechanism: Mechanism) -> tuple[Components | None, set[i
         if number in weights:  # two bodies share a mass centre
             return no_gravity
         weights.add(number)
-        accelerations.add(_divide_force(force, body.mass))
-        if len(accelerations) > 1:
+        acceleration = _divide_force(force, body.mass)
+        if gravity is not None and not all(map(_is_equal_to_round_off, gravity, acceleration)):
             return no_gravity
-    gravity = next(iter(accelerations), None)
+        if gravity is None or len(_list_floats(acceleration)) < len(_list_floats(gravity)):
+            gravity = acceleration  # an exact quotient says it best
     if gravity is None or any(
         component.free_symbols - {*_parameter_symbols(mechanism), mechanism.t, *mechanism.r} for component in gravity
     ):
         return no_gravity
     return gravity, weights
+
+
+def _is_equal_to_round_off(first: sm.Expr, second: sm.Expr) -> bool:
+    """Return whether two expressions have the same terms, with coefficients that differ by round-off at most."""
+    if first == second:
+        return True
+    one, other = first.as_coefficients_dict(), second.as_coefficients_dict()
+    return one.keys() == other.keys() and all(
+        abs(float(one[term]) - float(other[term])) <= ROUND_OFF * abs(float(other[term])) for term in one
+    )
+
+
+def _list_floats(components: Components) -> set[sm.Float]:
+    """Return the floating-point numbers in components."""
+    return set().union(*(component.atoms(sm.Float) for component in components))
 
 
 def _constant_force_sum(mechanism: Mechanism) -> Components | None:
@@ -85,6 +104,19 @@ def _parameter_symbols(mechanism: Mechanism) -> set[sm.Symbol]:
 
 
 def _divide_force(force: Iterable[sm.Expr], mass: sm.Expr) -> Components:
-    """Return force over mass."""
-    x, y, z = (component / mass for component in force)
+    """Return force over mass, coefficients that are whole numbers but for round-off as these."""
+    x, y, z = (_with_whole_numbers(component / mass) for component in force)
     return (x, y, z)
+
+
+def _with_whole_numbers(quotient: sm.Expr) -> sm.Expr:
+    """Return a sum whose coefficients are whole numbers where they are so but for round-off."""
+    if not quotient.has(sm.Float):
+        return quotient
+    return sm.Add(*(_round_to_integer(factor) * term for term, factor in quotient.as_coefficients_dict().items()))
+
+
+def _round_to_integer(factor: sm.Expr) -> sm.Expr:
+    """Return a number, or the whole number that it is but for round-off."""
+    whole = round(float(factor)) if factor.is_Float else 0
+    return sm.Integer(whole) if whole and abs(float(factor) - whole) <= ROUND_OFF * abs(whole) else factor
