@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from end_to_end.test_pages_as_typed import Reader, blocks, typed
+from end_to_end.test_pages_as_typed import Reader, blocks, model_file, typed
 from unit.robots.robot_texts import ARM
 
 from mb2fmu import pipeline
@@ -57,7 +57,8 @@ def test_a_recipe_works(page: Path, crane: Path, tmp_path: Path, monkeypatch: py
     shutil.copytree(crane, folder)
     monkeypatch.chdir(folder)
     reader = Reader(proving=set())
-    for language, text in blocks(page):
+    shown = blocks(page)
+    for k, (language, text) in enumerate(shown):
         if language == "sh":
             for line in text.splitlines():
                 reader.type(line)
@@ -69,5 +70,7 @@ def test_a_recipe_works(page: Path, crane: Path, tmp_path: Path, monkeypatch: py
             Path("crane.py").write_text(model.replace(place, lines + place))
             before = len(pipeline.derive(crane / "crane.py").equations.outputs)
             assert len(pipeline.derive("crane.py").equations.outputs) >= before
+        elif language == "python" and "-> mb2fmu.Model" in text:
+            Path(model_file(shown[k:])).write_text(text)
         elif language == "python":
             reader.run(text)
