@@ -1,4 +1,4 @@
-"""What a reader must know of flexible bodies: spin that stiffens them, and fast modes that limit the step."""
+"""What a reader must know of flexible bodies: spin that stiffens them, large deflections, fast modes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ Ordinary Differential Equations II, Springer 1996, ch. IV.2: -2.785 on the real 
 MAX_INTERNAL_STEPS = 10.0
 """Internal steps per communication step, for stability alone, from which fast modes are told."""
 
+LARGE_DEFLECTION = 0.1
+"""Share of a body's size from which displacements are not small: slopes of 0.15 change a beam's curvature by 3 %."""
+
 _MAX_INSTANTS = 200
 
 
@@ -40,7 +43,13 @@ def list_flexible_body_limitations(
         reference: Its motion.
     """
     bodies = definition.flexible_bodies
-    return (*_spin_notes(bodies, mechanism, reference), *_step_notes(bodies, definition, reference)) if bodies else ()
+    if not bodies:
+        return ()
+    return (
+        *_spin_notes(bodies, mechanism, reference),
+        *_deflection_notes(bodies, definition, reference),
+        *_step_notes(bodies, definition, reference),
+    )
 
 
 def find_largest_spin(mechanism: Mechanism, body: FlexibleBody, reference: ReferenceRun) -> float:
@@ -75,6 +84,30 @@ def _spin_notes(bodies: tuple[FlexibleBody, ...], mechanism: Mechanism, referenc
                 f"{body.name} turns at up to {spin:.3g} rad/s, its lowest eigenfrequency is {lowest:.3g} rad/s, and it "
                 "has no second-order displacements: it is too soft, and diverges at speeds near that frequency; give "
                 "second_order=…, or foreshortening=True of a beam"
+            )
+
+
+def find_largest_deflection(definition: ModelDefinition, body: FlexibleBody, reference: ReferenceRun) -> float:
+    """Return the largest displacement of a node in its body's frame along a motion, of first order, m."""
+    coordinates = [item.symbol for item in definition.coordinates]
+    columns = [k for k, variable in enumerate(reference.variables) if variable.kind == "coordinate"]
+    own = [columns[coordinates.index(q)] for q in body.q]
+    rows = np.unique(np.linspace(0, len(reference.experiment.time) - 1, _MAX_INSTANTS).round().astype(int))
+    displacements = np.einsum("tk,knj->tnj", reference.trajectory.values[rows][:, own], body.data.modes)
+    return float(np.max(np.linalg.norm(displacements, axis=2)))
+
+
+def _deflection_notes(
+    bodies: tuple[FlexibleBody, ...], definition: ModelDefinition, reference: ReferenceRun
+) -> Iterator[str]:
+    """Yield bodies whose displacements are not small."""
+    for body in bodies:
+        deflection = find_largest_deflection(definition, body, reference)
+        size = float(np.linalg.norm(np.ptp(body.data.nodes, axis=0)))
+        if deflection > LARGE_DEFLECTION * size:
+            yield (
+                f"{body.name} is displaced by up to {deflection:.3g} m, {100.0 * deflection / size:.0f} % of its size: "
+                "modes are for small displacements; make it stiffer, or several bodies in a row"
             )
 
 

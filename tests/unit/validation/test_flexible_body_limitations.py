@@ -18,12 +18,12 @@ LOWEST = 1.8751040687119611**2 * np.sqrt(20.0 / 0.5) / 2.0**2
 """rad/s, of the beam below."""
 
 
-def notes_of(*, spin: float = 0.1, foreshortening: bool = False, count: int = 1, **experiment):
+def notes_of(*, spin: float = 0.1, foreshortening: bool = False, count: int = 1, start: float = 0.0, **experiment):
     """Notes on a cantilever that spins freely on its pin, its fastest frequency, and its largest spin."""
     section = BeamSection(area=1e-4, I_y=2.5e-9, I_z=1e-8)
     beam = FlexibleBody.beam(
         "beam", length=2.0, E=20.0 / 1e-8, rho=0.5 / 1e-4, section=section, modes={"bending_y": count},
-        rotary_inertia=False, foreshortening=foreshortening,
+        rotary_inertia=False, foreshortening=foreshortening, start=[start, *[0.0] * (count - 1)],
     )  # fmt: skip
     model = pinned_body(beam, gravity=0.0)
     model.speed(me.dynamicsymbols("omega"), spin, "rad/s", name="omega")
@@ -45,6 +45,14 @@ def test_a_body_that_spins_fast_without_foreshortening_is_told(share, expected):
 
 def test_a_body_with_foreshortening_may_spin():
     assert notes_of(spin=0.5 * LOWEST, foreshortening=True)[0] == ()
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.09, 0), (0.11, 1)])
+def test_displacements_that_are_not_small_are_told(share, expected):
+    """The modal coordinate is the displacement of the tip; at the start it is largest."""
+    notes = notes_of(start=share * 2.0, foreshortening=True)[0]
+    assert len(notes) == expected
+    assert all(f"displaced by up to {share * 2.0:.3g} m, 11 % of its size" in note for note in notes)
 
 
 def test_fast_modes_are_told_with_the_step_that_they_allow():
