@@ -199,6 +199,8 @@ class _MechanismReader:
             loop_closed_forms=loops,
             known_potentials=known_potentials,
             element_of_load=elements,
+            loads=numbers.assign_elastic_loads(self.definition, mechanism.loads),
+            flexible_bodies=numbers.flexible_body_records(self.definition.flexible_bodies),
         )
 
     def _read_ground_appearance(self) -> AppearanceRecords | None:
@@ -297,9 +299,8 @@ class _MechanismReader:
             frames=frames,
             points=points,
             bodies=read_bodies(self.mechanics, trees, self.plain, self._list_moving_symbols()),
-            loads=numbers.assign_elastic_loads(self.definition, loads),
+            loads=loads,
             joints=numbers.joint_records(),
-            flexible_bodies=numbers.flexible_body_records(self.definition.flexible_bodies),
             appearance=read_appearance(self.definition, trees, load_of, self._list_moving_symbols()),
         )
         draft, accelerations = split_acceleration_loads(remove_redundant_rows(draft))
