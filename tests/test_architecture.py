@@ -51,6 +51,8 @@ WORLDLY = (
     "cli/study_command.py",
     "cli/watch_command.py",
     "pipeline/live_view",
+    "pipeline/agent_server",
+    "cli/mcp_command.py",
     "systems/fmu_component.py",
     "systems/system_simulation.py",
     "systems/exports/foreign_masters.py",

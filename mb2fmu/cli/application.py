@@ -42,6 +42,7 @@ from mb2fmu.cli.command_options import (
 from mb2fmu.cli.equations_command import equations
 from mb2fmu.cli.fit_command import fit
 from mb2fmu.cli.linearize_command import linearize
+from mb2fmu.cli.mcp_command import mcp
 from mb2fmu.cli.new_and_list_commands import list_models, new
 from mb2fmu.cli.progress import StageProgress, record_start_time
 from mb2fmu.cli.robot_options import add_robot_options, print_robot_notes
@@ -400,6 +401,7 @@ commands.add_command(audit)
 commands.add_command(equations)
 commands.add_command(fit)
 commands.add_command(linearize)
+commands.add_command(mcp)
 commands.add_command(split)
 commands.add_command(study)
 commands.add_command(system)

@@ -26,8 +26,8 @@ from mb2fmu.cli import commands
 ROOT = Path(__file__).parents[2]
 NOT_RUN = {"pip", "scripts/demo", "scripts/test", "eval", "OMSimulator"}
 """First words of commands that are not run."""
-ENDLESS = {"watch"}
-"""Commands that go on until Ctrl-C; ``tests/unit/pipeline/live_view`` types them."""
+ENDLESS = {"watch", "mcp"}
+"""Commands that go on until somebody ends them; ``tests/unit/pipeline`` types them."""
 NOT_THERE = {"pyfmi"}
 """Packages of importers that the tests do not have."""
 

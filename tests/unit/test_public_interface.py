@@ -30,7 +30,7 @@ def test_each_command_has_a_function() -> None:
     from mb2fmu.cli import commands
 
     named = {"audit": "audit_fmu", "system": "couple", "equations": "quantities"}
-    named |= dict.fromkeys(["new", "list", "watch"], "")  # these are for a terminal
+    named |= dict.fromkeys(["new", "list", "watch", "mcp"], "")  # these are for a terminal or an agent
     for command in commands.commands:
         function = named.get(command, command)
         assert not function or function in FUNCTIONS
