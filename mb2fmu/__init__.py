@@ -146,6 +146,7 @@ __getattr__ = import_on_first_use(
         "systems": "CoupledSystem",
         "errors": "Mb2FmuError",
         "pipeline.adoption.script_adoption": "adopt",
+        "pipeline.run_and_report.notebook_magic": "load_ipython_extension",  # %load_ext mb2fmu
         "pipeline.command_functions": "audit_fmu couple fit split study",
         "pipeline": (
             "Model animate build derive export linearize load measure quantities "
