@@ -26,6 +26,7 @@ from mb2fmu.model.script_import.integrator_observation import (
     make_package_stand_ins,
     record_integrator_calls,
 )
+from mb2fmu.model.script_import.mechanics_makers import call_makers
 from mb2fmu.model.script_import.observed_script_values import (
     NotedValues,
     list_module_variables,
@@ -38,7 +39,6 @@ from mb2fmu.model.script_import.script_source import (
     ScriptPart,
     describe_line,
     instrument_functions,
-    list_functions_making_mechanics,
     read_script_parts,
 )
 from mb2fmu.model.script_import.stand_in_packages import stand_in_for_packages
@@ -58,6 +58,7 @@ class ScriptRun:
         error: What it raised after it had made mechanics; None if it ended or was ended.
         namespaces: Variables of its modules and functions; the script's own last.
         ended: Part and line at the script's top level where the wanted object was complete; None if it never was.
+        called: Which function was called, with which symbols, that the script does not call itself; empty if none.
     """
 
     path: Path
@@ -68,6 +69,7 @@ class ScriptRun:
     error: Fault | None
     namespaces: tuple[dict[str, Any], ...]
     ended: tuple[str, int] | None = None
+    called: str = ""
 
 
 def run_script(
@@ -97,6 +99,7 @@ def run_script(
     if until is not None:
         noted.on_completion = _end_at(noted, until, variables)
     error: Fault | None = None
+    called = ""
     ended: tuple[str, int] | None = None
     time_symbol = dynamicsymbols._t  # noqa: SLF001 - scripts replace it
     with ExitStack() as stack:
@@ -110,7 +113,7 @@ def run_script(
         stack.enter_context(record_integrator_calls(integration, values))
         try:
             with guard or nullcontext():
-                _run_parts(parts, variables, noted)
+                called = _run_parts(parts, variables, noted)
         except (ScriptEnd, SystemExit) as end:
             ended = _top_level_line(end.__traceback__, path)
         except (Exception, KeyboardInterrupt) as raised:
@@ -125,7 +128,7 @@ def run_script(
     if until is not None and noted.wanted is not None:
         labels[until] = noted.wanted
     complete = [label for made in noted.complete for label, other in labels.items() if other is made]
-    return ScriptRun(path, labels, tuple(complete), values, integration, error, tuple(values.namespaces), ended)
+    return ScriptRun(path, labels, tuple(complete), values, integration, error, tuple(values.namespaces), ended, called)
 
 
 def _top_level_line(step: TracebackType | None, path: Path) -> tuple[str, int] | None:
@@ -138,20 +141,11 @@ def _top_level_line(step: TracebackType | None, path: Path) -> tuple[str, int] |
     return None
 
 
-def _run_parts(parts: Sequence[ScriptPart], variables: dict[str, Any], noted: NotedMechanics) -> None:
-    """Run the script's code."""
+def _run_parts(parts: Sequence[ScriptPart], variables: dict[str, Any], noted: NotedMechanics) -> str:
+    """Run the script's code; return what was called that the script does not call itself."""
     for part in parts:
         exec(compile(instrument_functions(part.tree), part.name, "exec"), variables)  # noqa: S102 - the user's script
-    if not noted.objects:
-        _call_makers(parts, variables)
-
-
-def _call_makers(parts: Iterable[ScriptPart], variables: dict[str, Any]) -> None:
-    """Call the script's functions that make mechanics and need no arguments, where the script calls none itself."""
-    for name, needs_arguments in list_functions_making_mechanics(parts):
-        if not needs_arguments and callable(variables.get(name)):
-            variables[name]()
-            return
+    return "" if noted.objects else call_makers(parts, variables, noted)
 
 
 def has_known_mechanics(made: Any) -> bool:

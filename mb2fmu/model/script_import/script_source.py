@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,25 +65,6 @@ def instrument_functions(tree: ast.Module) -> ast.Module:
     """Return the statements with each function telling its local variables when it ends."""
     noting: ast.Module = _LocalsRecorder().visit(tree)
     return ast.fix_missing_locations(noting)
-
-
-def list_functions_making_mechanics(parts: Iterable[ScriptPart]) -> list[tuple[str, bool]]:
-    """Return (name, whether it needs arguments) of the functions and classes whose bodies make mechanics."""
-    found = []
-    for node in (node for part in parts for node in part.tree.body):
-        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
-            continue
-        called = {ast.unparse(each.func).rpartition(".")[2] for each in ast.walk(node) if isinstance(each, ast.Call)}
-        if called & {"KanesMethod", "LagrangesMethod", "JointsMethod", "from_newtonian"}:
-            function = _initializer(node) if isinstance(node, ast.ClassDef) else node
-            needed = len(function.args.args) - len(function.args.defaults) if function is not None else 0
-            found.append((node.name, needed > isinstance(node, ast.ClassDef)))
-    return found
-
-
-def _initializer(node: ast.ClassDef) -> ast.FunctionDef | None:
-    """Return the ``__init__`` of a class."""
-    return next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
 
 
 class _LocalsRecorder(ast.NodeTransformer):

@@ -17,15 +17,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
+from sympy.physics.mechanics import Particle, Point, RigidBody
+
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.mechanics.formulations.energies.energy_and_power import potential_energy
 from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
+from mb2fmu.model.script_import.mechanics_makers import list_mechanics_makers
 from mb2fmu.model.script_import.script_mechanics import ScriptMechanics, read_script
 from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
-from mb2fmu.model.script_import.script_source import list_functions_making_mechanics, read_script_parts
+from mb2fmu.model.script_import.script_source import read_script_parts
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file
@@ -133,15 +136,35 @@ def _choose(run: ScriptRun, label: str | None) -> str:
     usable = [name for name, made in run.mechanics.items() if has_known_mechanics(made)]
     if usable:
         return usable[-1]
-    what = "it makes no KanesMethod, LagrangesMethod, JointsMethod or System"
-    if run.mechanics:
-        what = f"{', '.join(run.mechanics)} has no bodies: kanes_equations was not called"
-    remedy = "mb2fmu reads mechanics, not equations: hand over those from which they were formed (mb2fmu.Parts)"
-    makers = [name for name, _ in list_functions_making_mechanics(read_script_parts(run.path))]
-    if makers and not run.mechanics:
-        what += " when it is run"
-        remedy = f"{', '.join(makers)} would, and nothing calls it: call it at the script's end"
+    what, remedy = _explain_missing_mechanics(run)
     raise ModelError(f"no mechanics are found in {run.path.name}:", [run.error or Fault(what, run.path.name, remedy)])
+
+
+def _explain_missing_mechanics(run: ScriptRun) -> tuple[str, str]:
+    """Return why a script has no mechanics that are complete, and what to do."""
+    what = "it makes no KanesMethod, LagrangesMethod, JointsMethod or System"
+    remedy = "mb2fmu reads mechanics, not equations: hand over those from which they were formed (mb2fmu.Parts)"
+    if run.mechanics:
+        return f"{', '.join(run.mechanics)} has no bodies: kanes_equations was not called", remedy
+    makers = [maker.name for maker in list_mechanics_makers(read_script_parts(run.path))]
+    if makers:
+        names = ", ".join(makers)
+        return f"{what} when it is run", f"{names} would, and nothing calls it: call it at the script's end"
+    bodies, points = _name_variables(run, Particle | RigidBody), _name_variables(run, Point)
+    line = "add a line at its end:  kane = KanesMethod(frame, q, u, kd_eqs=…, bodies=…, forcelist=…)"
+    if bodies:
+        return f"{what}: its bodies ({', '.join(bodies)}) are handed to nothing", line
+    if points:
+        what += f", and no body: it writes equations by hand for points {', '.join(points)}"
+        return what, f"make a Particle or RigidBody of each mass, and {line}"
+    return what, remedy
+
+
+def _name_variables(run: ScriptRun, kind: Any) -> list[str]:
+    """Return the names of a script's variables of a kind."""
+    return list(
+        dict.fromkeys(name for each in run.namespaces for name, value in each.items() if isinstance(value, kind))
+    )
 
 
 def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRecord:
@@ -160,7 +183,7 @@ def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRe
         contradictions=adopted.units.contradictions,
         integrator=run.integration.integrator,
         error="" if run.error is None else str(run.error),
-        notes=check.notes,
+        notes=(*check.notes, *filter(None, [run.called])),
         faults=(*check.faults, *_further_states(adopted), *_doubtful_values(run)),
         counts={
             kind: sum(each.kind == kind for each in adopted.quantities)

@@ -243,6 +243,32 @@ def test_mechanics_of_a_function_cannot_be_written_into_one_file(tmp_path: Path)
         adopt(script, tmp_path / "one.py", inline=True)
 
 
+BODY = "\n".join(f"    {line}" for line in FORMED.replace('m, g, l = sm.symbols("m g l")', "").splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (f"def derive(m, g, l=2.0):\n{BODY}\n    return kane\n",
+         "nothing calls derive: it was called with symbols for m, g"),
+        (f"import sympy as sm\nm, l = sm.symbols('m l')\ng = 9.8\ndef derive(m, g, *, l):\n{BODY}\n",
+         "nothing calls derive: it was called"),
+        ((f"class Pendulum:\n  def __init__(self, m):\n    self.m = m\n  def derive(self, g=9.8, l=2.0):\n"
+         f"    m = self.m\n{BODY}\n"), "nothing calls Pendulum: it was called with symbols for m"),
+        (f"def derive(n):\n    range(n)\n    KanesMethod()\ndef other(g, m, l):\n{BODY}\n",
+         "nothing calls other: it was called with symbols for g, m, l"),
+    ],
+    ids=["function", "variables of the script", "class", "the second one"],
+)  # fmt: skip
+def test_a_function_that_nothing_calls_is_called_with_symbols(tmp_path: Path, text: str, note: str) -> None:
+    path, record = adopt(written(tmp_path, text))
+    assert (record.label, record.notes) == ("kane", (note,))
+    path.write_text(path.read_text().replace("...", "1.5"))
+    model = check_model(load(path))
+    assert "m" in {item.name for item in model.parameters}
+    assert str(model.mechanics.bodies[0].mass) == "m"
+
+
 @pytest.mark.parametrize(
     "loop",
     [
@@ -266,6 +292,12 @@ def test_an_endless_loop_ends_at_its_line_and_leaves_nothing(tmp_path: Path, loo
         ("import sympy as sm\nx = sm.Symbol('x')\n", "no mechanics are found"),
         (MECHANICS, "kane has no bodies"),
         ("def derive(n):\n    return KanesMethod(n)\n", "derive would, and nothing calls it"),
+        (
+            f"def derive(q, u, m, g, l):\n{BODY.replace('q, u = me.dynamicsymbols', '_ = me.dynamicsymbols')}\n",
+            "derive would, and nothing calls it",
+        ),
+        (MECHANICS.partition("kane =")[0], r"its bodies \(bob\) are handed to nothing\n.*kane = KanesMethod"),
+        (MECHANICS.partition("bob =")[0], r"writes equations by hand for points O, P\n.*Particle or RigidBody"),
         ("import os\nos._exit(7)\n", "exit code 7"),
     ],
 )
