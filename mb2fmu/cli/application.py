@@ -345,6 +345,8 @@ def export(
     if derivation.treated:
         print_unless_quiet(f"Constraints: {derivation.treated}")
     print_unless_quiet(f"FMU: {exported.path}")
+    if options["backend"] == "python":
+        print_unless_quiet("Host: a Python program with NumPy, or one that loads libpython; see its documentation")
     for path in exported.sources:
         print_unless_quiet(f"Modelica: {path}")
 

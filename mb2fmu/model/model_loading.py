@@ -333,6 +333,7 @@ def _convert_arguments(path: Path, function: Callable[..., Any], arguments: Mapp
             near = difflib.get_close_matches(name, parameters, n=2)
             takes = ", ".join(parameters) or "no arguments"
             remedy = f"did you mean {' or '.join(near)}?" if near else f"it takes {takes}"
+            remedy = _ROBOT_OPTION_REMEDIES.get(name, remedy)
             faults.append(Fault(f"{function.__name__} has no parameter {name}", where, remedy))
         elif (default := parameters[name].default) is not inspect.Parameter.empty:
             try:
@@ -344,6 +345,10 @@ def _convert_arguments(path: Path, function: Callable[..., Any], arguments: Mapp
     return keywords
 
 
+_ROBOT_OPTION_REMEDIES: Mapping[str, str] = {
+    "arrays": "--arrays is for robots; a model declares arrays by itself:  model.array(NAME, [first, second, …])",
+}
+"""Setting of a robot → what to do instead in a model that has no such argument."""
 _TRUTH_WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 

@@ -284,7 +284,7 @@ def _read_fmi3_description(root: Element) -> DescribedModel:
                 ),
                 aliases=tuple(_attributes(definition) for definition in _children(element, "Alias")),
                 annotations={
-                    annotation.get("type", ""): annotation.text or ""
+                    annotation.get("type", ""): _read_annotation(annotation)
                     for annotation in _children(element.find("Annotations"), "Annotation")
                 },
                 line=_line_number(element),
@@ -295,6 +295,13 @@ def _read_fmi3_description(root: Element) -> DescribedModel:
         for element in _children(root.find("ModelStructure"), *STRUCTURE_LISTS_FMI3)
     ]
     return _assemble_model(root, 3, types, tuple(variables), entries, frozenset(STRUCTURE_LISTS_FMI3.values()))
+
+
+def _read_annotation(annotation: Element) -> str:
+    """Return the text of an annotation of FMI 3, or what its children call names."""
+    return (annotation.text or "").strip() or " ".join(
+        child.get("names", "") for child in _children(annotation)
+    ).strip()
 
 
 def _read_fmi3_start(element: Element, type_name: str) -> tuple[str, ...] | None:

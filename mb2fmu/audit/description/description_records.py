@@ -44,7 +44,7 @@ class DescribedVariable:
         declared: Attributes of the declared type: defaults of ``unit``, ``min`` and so on.
         dimensions: Of an FMI 3 array.
         aliases: Other names, with their attributes (FMI 3).
-        annotations: Type of an annotation → its text (FMI 3).
+        annotations: Type of an annotation → its text, or what its children call names (FMI 3).
         line: In the file.
     """
 

@@ -199,6 +199,7 @@ def test_a_parameter_without_default(written):
     [
         ({"stifness": "1"}, "did you mean stiffness"),
         ({"zzz": "1"}, "it takes stiffness, count"),
+        ({"arrays": "true"}, r"a model declares arrays by itself:  model.array"),
         ({"stiffness": "soft"}, "argument stiffness=soft: it must be a number"),
         ({"count": "2.5"}, "argument count=2.5: it must be a whole number"),
         ({"stiff": "perhaps"}, "it must be true or false"),

@@ -121,8 +121,8 @@ def told_by_the_model(description: bytes, derivation) -> list[str]:
 
 
 def renamed(root: etree._Element) -> None:
-    (note,) = root.xpath("//Float64[@name='tip']/Annotations/Annotation[@type='mb2fmu.model.elements']")
-    note.text = " ".join(reversed(note.text.split()))
+    (note,) = root.xpath("//Float64[@name='tip']/Annotations/Annotation[@type='mb2fmu.model.elements']/Elements")
+    note.set("names", " ".join(reversed(note.get("names").split())))
 
 
 @pytest.mark.parametrize(
