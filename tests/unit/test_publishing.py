@@ -7,6 +7,8 @@ import runpy
 import tomllib
 from pathlib import Path
 
+import yaml
+
 import mb2fmu
 
 ROOT = Path(__file__).parents[2]
@@ -52,3 +54,19 @@ def test_the_wheel_takes_the_models_along():
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
     assert build["wheel"]["force-include"] == {"models": "mb2fmu/shipped_models"}
     assert all(pattern.startswith("/") for pattern in build["sdist"]["include"])
+
+
+CONDA_NAMES = {"lief": "py-lief", "matplotlib": "matplotlib-base"}
+
+
+def test_the_recipe_for_conda_needs_what_the_package_needs() -> None:
+    recipe = yaml.safe_load((ROOT / "scripts" / "conda" / "recipe.yaml").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert recipe["context"]["version"] == project["version"]
+    assert f">={recipe['context']['python_min']}" == project["requires-python"]
+    wanted = {re.sub(r"(?=[>=])", " ", text, count=1) for text in project["dependencies"]}
+    renamed = {" ".join([CONDA_NAMES.get(text.split()[0], text.split()[0]), text.split()[1]]) for text in wanted}
+    assert set(recipe["requirements"]["run"][1:]) == renamed
+    assert recipe["about"]["license"] == project["license"]
+    assert recipe["about"]["license_file"] == project["license-files"]
+    assert all((ROOT / path).is_file() for path in project["license-files"])
