@@ -63,7 +63,7 @@ async def answer_by_command(
     select_facts: Callable[[dict[str, Any]], dict[str, Any]],
     time_limit: float,
 ) -> ToolAnswer:
-    """Run ``mb2fmu arguments --json FILE`` and return what it says; a cancelled call ends the command.
+    """Run ``mb2fmu COMMAND --json FILE …`` and return what it says; a cancelled call ends the command.
 
     Args:
         folder: Where it runs.
@@ -74,7 +74,7 @@ async def answer_by_command(
     """
     with make_work_folder("answer a tool call") as scratch:
         place, log = scratch / "facts.json", scratch / "text"
-        command = [sys.executable, "-P", "-m", "mb2fmu", *arguments, "--json", str(place)]
+        command = [sys.executable, "-P", "-m", "mb2fmu", arguments[0], "--json", str(place), *arguments[1:]]
         code = await _run_process(command, folder, log, time_limit)
         text = log.read_text(encoding="utf-8", errors="replace").strip().replace(f"{folder}{os.sep}", "")
         facts: dict[str, Any] = {}

@@ -60,7 +60,7 @@ class MechanismTools:
             write_file_atomically(path, text.encode())
             place = path.relative_to(self._folder.path).as_posix()
             return ToolAnswer(written[0], f"{place}: run it next", is_good=True, facts={"model": place})
-        arguments = ["new", path.stem, "-o", str(path.parent)]
+        arguments = ["new", "-o", str(path.parent), "--", path.stem]
         return await answer_by_command(
             self._folder.path, arguments, written, self._make_relative(select_model_facts), 60.0
         )

@@ -225,6 +225,15 @@ def test_values_are_no_files(tmp_path: Path) -> None:
             asyncio.run(MechanismTools(tmp_path).simulate("simple_pendulum", **values))
 
 
+def test_a_name_is_no_option(tmp_path: Path) -> None:
+    from mb2fmu.pipeline.agent_server.tool_server import MechanismTools
+
+    answer = asyncio.run(MechanismTools(tmp_path).new("--help"))
+    assert answer.verdict == "refused"
+    assert "cannot name a model" in answer.text
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_command_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deferred_imports, "find_spec", lambda _module: None)
     result = CliRunner().invoke(commands, ["mcp"])
