@@ -32,8 +32,10 @@ Array = npt.NDArray[np.float64]
 MINIMUM_PARTICLE_SHARE = 0.25
 """Least share of the mass in the particles: their positions grow with 1/√share, and with them rounding errors."""
 
-RANK_TOLERANCE = 1e-9
-"""Share of a second-order field's size below which its independent part is left out: each one more is a particle."""
+RANK_TOLERANCE = 5e-8
+"""Share of a second-order field's size below which its independent part is left out: each one more is a particle.
+
+The Gram matrix then is off by 2e-9 of its entries at most, below what the check against the nodes sees."""
 
 MODE_RANK_TOLERANCE = 1e-13
 """The same of mode shapes: only rounding errors go."""
