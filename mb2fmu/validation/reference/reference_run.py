@@ -244,11 +244,8 @@ def make_reference(
     energy = units.magnitude("J")
     integrated = _integrate_twice(numeric, run, typical[list(columns)], energy)
     transient = _observe_transients(numeric, run, integrated, typical[list(columns)], energy)
-    scales = compute_motion_scales(
-        np.vstack([integrated.values, transient]),
-        find_moving_variables(integrated.values, integrated.uncertainty, typical),
-        typical,
-    )
+    is_moving = find_moving_variables(integrated.values, integrated.uncertainty, typical)
+    scales = compute_motion_scales(np.vstack([integrated.values, transient]), is_moving, typical)
     return ReferenceRun(
         trajectory=Trajectory(
             names=tuple(v.name for v in variables),
