@@ -2,7 +2,7 @@
 
     Path → Model → Declarations → Mechanism → EquationsOfMotion → Program            derive      model_derivation
          → Linearization, Sensitivities                                                 linearize   linear_analyses
-                            → NamedQuantities, graph                                    quantities  theory_display
+                            → FormulationQuantities, graph                                    quantities  theory_display
          → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build       fmu_assembly
          → .fmu                                                                         export      publication_rules
          → ValidationResult                                                             validate    validation_run

@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import (
     MeshPlacement,
     ShapeKind,
 )
-from mb2fmu.mechanics.mechanism.records.kinematic_records import Components
+from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components
 from mb2fmu.robots.description.robot_description import Array, LinkGeometry, LinkRecord, Pose, RobotDescription
 from mb2fmu.robots.file_formats.mesh_file_search import MeshNotFoundError, find_mesh_file
 from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree

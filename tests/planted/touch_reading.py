@@ -9,11 +9,11 @@ from typing import Any
 import sympy as sm
 from planted.fault import Mutant, Subject
 
-from mb2fmu.mechanics.equations.contact_records import UnilateralContact
+from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import EventRecord
-from mb2fmu.mechanics.equations.latch_records import LatchedRow, LatchRecord
+from mb2fmu.mechanics.equations.latch_equations import LatchedRow, LatchRecord
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput
+from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput
 
 SLIGHTLY = sm.Float("1.03")
 

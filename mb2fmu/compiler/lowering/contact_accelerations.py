@@ -20,7 +20,7 @@ from mb2fmu.compiler.numerics.unilateral_impulses import (
 )
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.mechanics.equations.contact_records import REIMPACT_SPEED_RATIO
+from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.link_recursion import RecursiveDynamics
 

@@ -8,7 +8,7 @@ import sympy as sm
 
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.mechanics.equations.contact_records import Contacts
+from mb2fmu.mechanics.equations.contact_equations import Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 NodeMatrix = list[list[int]]

@@ -21,9 +21,9 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations import notebook_display_registry
-from mb2fmu.mechanics.equations.contact_records import Contacts
-from mb2fmu.mechanics.equations.event_records import EventRecord, contact_and_latch_events
-from mb2fmu.mechanics.equations.latch_records import Latches
+from mb2fmu.mechanics.equations.contact_equations import Contacts
+from mb2fmu.mechanics.equations.event_equations import EventRecord, contact_and_latch_events
+from mb2fmu.mechanics.equations.latch_equations import Latches
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics
 from mb2fmu.mechanics.equations.observable_quantities import (
     DIAGNOSTIC_SYMBOLS,

@@ -105,7 +105,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkAttachment:
+class LinkFixedPoint:
     """A point fixed in a link: constant displacements from the link's origin."""
 
     link: int
@@ -125,7 +125,7 @@ class LinkBody:
     """
 
     name: str
-    masscenter: LinkAttachment
+    masscenter: LinkFixedPoint
     frame: int
     mass: sm.Expr
     inertia: sm.ImmutableMatrix | None
@@ -135,7 +135,7 @@ class LinkBody:
 class LinkForce:
     """A force (N) at a point: terms (frame, components)."""
 
-    at: LinkAttachment
+    at: LinkFixedPoint
     force: tuple[tuple[int, Components], ...]
 
 
@@ -204,7 +204,7 @@ class LinkRecursion:
 
     frames: tuple[FrameRelation, ...]
     links: tuple[Link, ...]
-    points: tuple[LinkAttachment, ...]
+    points: tuple[LinkFixedPoint, ...]
     bodies: tuple[LinkBody, ...]
     loads: tuple[LinkLoad, ...]
     gravity: Components | None = None

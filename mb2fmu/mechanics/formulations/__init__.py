@@ -13,15 +13,15 @@ from typing import Any, Literal
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
 from mb2fmu.mechanics.formulation_table import FORMULATIONS
-from mb2fmu.mechanics.formulations.applicability import Applicability
 from mb2fmu.mechanics.formulations.constraint_treatment import (
     ConstraintTreatmentPlan,
     TreatmentOption,
     add_stabilization_rate,
+    apply_constraint_treatment,
     plan_constraint_treatment,
-    treat_constraints,
 )
-from mb2fmu.mechanics.formulations.tmt import formulate_given_acceleration
+from mb2fmu.mechanics.formulations.formulation_applicability import Applicability
+from mb2fmu.mechanics.formulations.tmt import form_equations_without_dynamics
 from mb2fmu.mechanics.mechanism import Mechanism
 
 __all__ = [
@@ -29,12 +29,12 @@ __all__ = [
     "ConstraintTreatmentPlan",
     "TreatmentOption",
     "add_stabilization_rate",
+    "apply_constraint_treatment",
     "check_all_formulations",
     "choose_formulation",
+    "form_equations_without_dynamics",
     "formulate",
-    "formulate_given_acceleration",
     "plan_constraint_treatment",
-    "treat_constraints",
 ]
 
 

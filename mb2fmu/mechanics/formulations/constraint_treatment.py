@@ -1,4 +1,4 @@
-"""``treat_constraints``: choose how the equations of an FMU treat holonomic constraints (closed loops).
+"""``apply_constraint_treatment``: choose how the equations of an FMU treat holonomic constraints (closed loops).
 
 - **attractor**: all q and u are states; x' = f(P(x)) − rate (x − P(x)), P the projection onto the constraints. Nothing
   is chosen that may become wrong on the way: no independent coordinates, no branch, no memory.
@@ -29,13 +29,13 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     Treatment,
     VelocityConstraints,
 )
-from mb2fmu.mechanics.formulations.loops import ExplicitLoops, TransmissionLoop, recognise_loops
+from mb2fmu.mechanics.formulations.loops import ClosedFormLoops, TransmissionLoop, find_closed_form_loops
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import (
+    compute_row_norm_divisors,
     find_redundant_constraints,
-    row_normalization_lengths,
     typical_row_lengths,
 )
 from mb2fmu.model.quantity_declarations import Parameter
@@ -72,8 +72,8 @@ def add_stabilization_rate(
 
     Args:
         mechanism: As read, its loops closed.
-        asked: As for :func:`treat_constraints`.
-        baumgarte: As for :func:`treat_constraints`; the parameter's value.
+        asked: As for :func:`apply_constraint_treatment`.
+        baumgarte: As for :func:`apply_constraint_treatment`; the parameter's value.
     """
     attracted = choose_attractor_rate(mechanism.declared)
     rates = {"multipliers": baumgarte, "auto": attracted, "attractor": attracted}
@@ -122,7 +122,7 @@ class ConstraintTreatmentPlan:
     reason: str = ""
     baumgarte: float | None = None
     redundant: tuple[str, ...] = ()
-    loops: ExplicitLoops | None = None
+    loops: ClosedFormLoops | None = None
     parts: CoordinatePartition | None = None
     row_lengths: tuple[float, ...] = ()
 
@@ -185,7 +185,11 @@ def plan_constraint_treatment(
     _check_redundancy(rows.redundant_rows, asked)
     dependent = _dependent_coordinates(mechanism, independent)
     if asked in ("auto", "explicit"):
-        loops = recognise_loops(mechanism, dependent=dependent) if asked == "explicit" else _solve_couplings(mechanism)
+        loops = (
+            find_closed_form_loops(mechanism, dependent=dependent)
+            if asked == "explicit"
+            else _solve_couplings(mechanism)
+        )
         if loops is not None:
             kinds = "; ".join(form.name for form in loops.closed_forms)
             return ConstraintTreatmentPlan(
@@ -255,16 +259,16 @@ def _check_redundancy(rows: Sequence[str], asked: TreatmentOption) -> None:
     raise FormulationError(_TREATMENT_HEADLINE, [Fault(what, remedy=remedy)])
 
 
-def _solve_couplings(mechanism: Mechanism) -> ExplicitLoops | None:
+def _solve_couplings(mechanism: Mechanism) -> ClosedFormLoops | None:
     """Return the closed forms if all constraints are couplings (gears, belts), which have no singular position."""
     try:
-        found = recognise_loops(mechanism, (TransmissionLoop(),))
+        found = find_closed_form_loops(mechanism, (TransmissionLoop(),))
     except FormulationError:
         return None
     return found if all(form.kind == TransmissionLoop.name for form in found.closed_forms) else None
 
 
-def treat_constraints(
+def apply_constraint_treatment(
     equations: EquationsOfMotion, mechanism: Mechanism, asked: TreatmentOption = "auto", baumgarte: float | None = None
 ) -> tuple[EquationsOfMotion, str]:
     """Return equations with holonomic constraints treated, and the reason; see :func:`plan_constraint_treatment`."""
@@ -364,7 +368,7 @@ def _choose_dependent_columns(
     """Return the dependent columns, as many as rows; named ones if complete; ``lengths``: typical, of rows."""
     import scipy.linalg
 
-    rows = rows / row_normalization_lengths(rows, lengths)[:, None]
+    rows = rows / compute_row_norm_divisors(rows, lengths)[:, None]
     if len(named) == len(rows):
         chosen = sorted(named)
     else:

@@ -19,7 +19,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 )
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics
 from mb2fmu.mechanics.formulations.energies.energy_and_power import form_energy_balance
-from mb2fmu.mechanics.formulations.outputs.output_expressions import form_outputs
+from mb2fmu.mechanics.formulations.outputs.output_expressions import form_output_expressions
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.scales.characteristic_units import DEFAULT_ATTRACTOR_RATE
@@ -47,7 +47,7 @@ def assemble_equations(
     m = kinematics.mechanism
     before = len(kinematics.assignments)
     _name_pathways(kinematics)
-    outputs = form_outputs(kinematics)
+    outputs = form_output_expressions(kinematics)
     energy = form_energy_balance(kinematics)
     bodies = _record_body_motions(kinematics)
     assignments: list[Intermediate] = [*kinematics.assignments[:before], *extra, *kinematics.assignments[before:]]

@@ -9,8 +9,12 @@ import sympy as sm
 from sympy.simplify.fu import TR8, TR10i
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
-from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity, QuantitySection
-from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols, replace_symbols_in_matrix
+from mb2fmu.mechanics.equations.formulation_quantities import (
+    FormulationQuantities,
+    FormulationQuantity,
+    FormulationQuantitySection,
+)
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols, replace_symbols_in_matrix
 
 MAX_INLINE_OPERATIONS = 12
 """Operations up to which an intermediate is written where it is used."""
@@ -20,21 +24,21 @@ MAX_WRITTEN_OUT_OPERATIONS = 250
 """Operations up to which a scalar is multiplied out with nothing named, to see whether that is shorter."""
 
 
-def inline_short_intermediates(
+def substitute_short_intermediates(
     name: str,
-    sections: Sequence[QuantitySection],
+    sections: Sequence[FormulationQuantitySection],
     items: Sequence[Assignment | LinearSolve],
     rates: Mapping[sm.Symbol, tuple[sm.Symbol, int]],
     *,
     contracted: bool = True,
-) -> NamedQuantities:
+) -> FormulationQuantities:
     """Substitute short intermediates, and drop those that nothing uses.
 
     Args:
         name: Of the model.
         sections: In terms of ``items``.
         items: In order of evaluation.
-        rates: See :class:`NamedQuantities`.
+        rates: See :class:`FormulationQuantities`.
         contracted: Multiply out and contract what is short; False: names are put in place, nothing else, in no time.
     """
     shorter = _contract_angles if contracted else _identity
@@ -59,7 +63,7 @@ def inline_short_intermediates(
             kept.append(Assignment(item.symbol, expression))
     long = {item.symbol: _count_operations(item.expression) for item in kept if isinstance(item, Assignment)}
 
-    def placed(q: NamedQuantity) -> NamedQuantity:
+    def placed(q: FormulationQuantity) -> FormulationQuantity:
         """Return an expression with short names written out."""
         return _substitute_in_quantity(q, short, whole, long) if contracted else _write_out(q, short)
 
@@ -76,15 +80,15 @@ def inline_short_intermediates(
         elif item.symbol in needed:
             used.append(item)
             needed |= item.expression.free_symbols
-    return NamedQuantities(name, shown, tuple(reversed(used)), dict(rates))
+    return FormulationQuantities(name, shown, tuple(reversed(used)), dict(rates))
 
 
 def _substitute_in_quantity(
-    quantity: NamedQuantity,
+    quantity: FormulationQuantity,
     short: Mapping[sm.Basic, sm.Expr],
     whole: Mapping[sm.Basic, sm.Expr],
     long: Mapping[sm.Symbol, int],
-) -> NamedQuantity:
+) -> FormulationQuantity:
     """Return the quantity with short intermediates substituted; with all of them where that is shorter in total."""
     value = quantity.value
     if isinstance(value, sm.MatrixBase):
@@ -111,7 +115,7 @@ def _identity(expression: sm.Expr) -> sm.Expr:
     return expression
 
 
-def _write_out(quantity: NamedQuantity, short: Mapping[sm.Basic, sm.Expr]) -> NamedQuantity:
+def _write_out(quantity: FormulationQuantity, short: Mapping[sm.Basic, sm.Expr]) -> FormulationQuantity:
     """Return the quantity with short intermediates written out."""
     value = quantity.value
     matrix = isinstance(value, sm.MatrixBase)

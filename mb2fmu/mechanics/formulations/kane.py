@@ -20,11 +20,15 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.mechanics.formulations.applicability import Applicability, declare_inapplicable, projection_applicability
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
-from mb2fmu.mechanics.formulations.sympy_bodies import build_sympy_bodies
+from mb2fmu.mechanics.formulations.formulation_applicability import (
+    Applicability,
+    declare_inapplicable,
+    projection_applicability,
+)
+from mb2fmu.mechanics.formulations.sympy_mechanism_copy import build_sympy_bodies
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols_in_matrix
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols_in_matrix
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 
 LinearSolver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]

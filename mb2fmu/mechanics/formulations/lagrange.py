@@ -25,13 +25,21 @@ import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, MassMatrixDynamics
-from mb2fmu.mechanics.formulations.applicability import Applicability, declare_applicable, declare_inapplicable
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
-from mb2fmu.mechanics.formulations.sympy_bodies import SympyBodies, build_sympy_bodies
+from mb2fmu.mechanics.formulations.formulation_applicability import (
+    Applicability,
+    declare_applicable,
+    declare_inapplicable,
+)
+from mb2fmu.mechanics.formulations.sympy_mechanism_copy import SympyMechanismCopy, build_sympy_bodies
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
+    invert_blocks,
+    replace_symbols,
+    replace_symbols_in_matrix,
+)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks, replace_symbols, replace_symbols_in_matrix
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import find_nonintegrable_velocities
+from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import find_nonintegrable_velocities
 
 
 def check_applicability(mechanism: Mechanism) -> Applicability:
@@ -97,7 +105,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     return assemble_equations("lagrange", kinematics, dynamics)
 
 
-def _kinetic_energy(m: Mechanism, model: SympyBodies) -> sm.Expr:
+def _kinetic_energy(m: Mechanism, model: SympyMechanismCopy) -> sm.Expr:
     """Return T in q and q'."""
     N = model.frames[0]
     total = sm.S.Zero

@@ -26,15 +26,15 @@ from mb2fmu.mechanics.equations.link_recursion import (
     LinkTorque,
     RecursiveDynamics,
 )
-from mb2fmu.mechanics.formulations.applicability import (
+from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
+from mb2fmu.mechanics.formulations.formulation_applicability import (
     Applicability,
     declare_applicable,
     declare_inapplicable,
     projection_applicability,
 )
-from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinematics
-from mb2fmu.mechanics.formulations.rigid_links import LinkTree, LocalDerivatives, build_link_tree
+from mb2fmu.mechanics.formulations.rigid_links import LinkTree, LocalTimeDerivatives, build_link_tree
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     Mechanism,
@@ -119,7 +119,7 @@ def _build_kinematics(mechanism: Mechanism) -> tuple[RecursiveKinematics, LinkRe
     for load in mechanism.loads:
         if isinstance(load, PathwayLoad):
             kinematics.assign_pathway(load)
-    tree = build_link_tree(mechanism, LocalDerivatives(mechanism, kinematics.q_dot_names()))
+    tree = build_link_tree(mechanism, LocalTimeDerivatives(mechanism, kinematics.q_dot_names()))
     return kinematics, _build_recursion(mechanism, tree)
 
 

@@ -19,7 +19,12 @@ from mb2fmu.mechanics.equations.link_recursion import (
     FrameRelation,
     LinearVector,
     Link,
-    LinkAttachment,
+    LinkFixedPoint,
+)
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
+    partial_derivative,
+    time_derivative,
+    total_time_derivative,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
@@ -28,10 +33,9 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import partial_derivative, time_derivative, total_time_derivative
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
-PossibleAttachments = dict[int, LinkAttachment]
+PossibleAttachments = dict[int, LinkFixedPoint]
 """Axes → where a point is fixed in a link with these axes; the first is the one it came by."""
 
 
@@ -49,12 +53,12 @@ class LinkTree:
 
     frames: tuple[FrameRelation, ...]
     links: tuple[Link, ...]
-    points: tuple[LinkAttachment, ...]
-    bodies: tuple[LinkAttachment, ...]
+    points: tuple[LinkFixedPoint, ...]
+    bodies: tuple[LinkFixedPoint, ...]
     link_of_axes: Mapping[int, int]
 
 
-class LocalDerivatives:
+class LocalTimeDerivatives:
     """Time derivatives of local expressions.
 
     Args:
@@ -123,7 +127,7 @@ class LocalDerivatives:
         return time_derivative(c, [*q, *driven], [*(self._q_dot[s] for s in q), *driven.values()], self._m.t)
 
 
-def build_link_tree(mechanism: Mechanism, rates: LocalDerivatives) -> LinkTree:
+def build_link_tree(mechanism: Mechanism, rates: LocalTimeDerivatives) -> LinkTree:
     """Return the links of a mechanism."""
     return _LinkTreeBuilder(mechanism, rates).build()
 
@@ -133,7 +137,7 @@ class _LinkTreeBuilder:
     """Makes the links of a mechanism from its frames and points."""
 
     m: Mechanism
-    rates: LocalDerivatives
+    rates: LocalTimeDerivatives
     frames: list[FrameRelation] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     attachments_of_point: list[PossibleAttachments] = field(default_factory=list)
@@ -162,7 +166,7 @@ class _LinkTreeBuilder:
         points = [next(iter(homes.values())) for homes in self.attachments_of_point]
         return self._merge_massless_links(points, bodies, of_axes)
 
-    def _attach_body(self, body: Body) -> LinkAttachment:
+    def _attach_body(self, body: Body) -> LinkFixedPoint:
         """Return the attachment of a body's mass centre to a link; a particle takes any link that its point has."""
         homes = self.attachments_of_point[body.masscenter]
         return self._find_link(homes, self.frames[body.frame].axes) if body.frame >= 0 else next(iter(homes.values()))
@@ -205,7 +209,7 @@ class _LinkTreeBuilder:
         """Find where point ``i`` is attached: by its given velocity, or by its place against its parent."""
         place = self.m.points[i]
         if i == 0:
-            return {0: LinkAttachment(0)}
+            return {0: LinkFixedPoint(0)}
         if place.velocity is not None and (not place.located or self._prefers_given_velocity(i)):
             return self._make_link_with_given_velocity(i)
         assert place.position is not None
@@ -228,7 +232,7 @@ class _LinkTreeBuilder:
             home = self._find_link(current, self.frames[frame].axes)
             displacement = Displacement(frame, components, self.rates.differentiate_position(frame, components))
             axes = self.frames[frame].axes
-            current = {axes: LinkAttachment(self._add_link(name, home.link, axes, (*home.offset, displacement)))}
+            current = {axes: LinkFixedPoint(self._add_link(name, home.link, axes, (*home.offset, displacement)))}
         for frame, components in (term for term in still if term not in known[:1]):
             current = self._attach_fixed_point(current, frame, components)
         return current
@@ -239,20 +243,20 @@ class _LinkTreeBuilder:
         """Return where a point that is fixed in a frame is: on that frame's link, one displacement further."""
         axes = self.frames[frame].axes
         home = self._find_link(current, axes)
-        return {axes: LinkAttachment(home.link, (*home.offset, Displacement(frame, components)))}
+        return {axes: LinkFixedPoint(home.link, (*home.offset, Displacement(frame, components)))}
 
-    def _find_link(self, homes: PossibleAttachments, axes: int) -> LinkAttachment:
+    def _find_link(self, homes: PossibleAttachments, axes: int) -> LinkFixedPoint:
         """Return where a point is fixed on a link with these axes; a new link if there is none."""
         if axes in homes:
             return homes[axes]
         home = next(iter(homes.values()))
         for between in self._find_intermediate_axes(axes, self.links[home.link].frame, homes):
             if between not in homes:
-                homes[between] = LinkAttachment(
+                homes[between] = LinkFixedPoint(
                     self._add_link(self.frames[between].name, home.link, between, home.offset)
                 )
             home = homes[between]
-        homes[axes] = LinkAttachment(self._add_link(self.frames[axes].name, home.link, axes, home.offset))
+        homes[axes] = LinkFixedPoint(self._add_link(self.frames[axes].name, home.link, axes, home.offset))
         return homes[axes]
 
     def _find_intermediate_axes(self, axes: int, goal: int, homes: PossibleAttachments) -> list[int]:
@@ -304,20 +308,20 @@ class _LinkTreeBuilder:
         place = self.m.points[i]
         assert place.velocity is not None
         velocity = tuple(self.rates.linearize_velocity(frame, c) for frame, c in place.velocity)
-        home = LinkAttachment(0)
+        home = LinkFixedPoint(0)
         offset: tuple[Displacement, ...] = ()
         if place.located:
             home = next(iter(self.attachments_of_point[place.parent].values()))
             offset = tuple(Displacement(frame, c) for frame, c in place.position or ())
         axes = self.links[home.link].frame
-        return {axes: LinkAttachment(self._add_link(place.name, home.link, axes, (*home.offset, *offset), velocity))}
+        return {axes: LinkFixedPoint(self._add_link(place.name, home.link, axes, (*home.offset, *offset), velocity))}
 
     def _make_massless_link(self, axes: int, of_axes: dict[int, int]) -> int:
         """Return a massless link for a frame that nothing but torques act on."""
         current = axes
         while current not in of_axes:
             current = self.frames[self.frames[current].reference].axes
-        return self._find_link({self.links[of_axes[current]].frame: LinkAttachment(of_axes[current])}, axes).link
+        return self._find_link({self.links[of_axes[current]].frame: LinkFixedPoint(of_axes[current])}, axes).link
 
     def _add_link(
         self,
@@ -334,7 +338,7 @@ class _LinkTreeBuilder:
     # --- merging -----------------------------------------------------------------------------------------------------
 
     def _merge_massless_links(
-        self, points: list[LinkAttachment], bodies: list[LinkAttachment], of_axes: dict[int, int]
+        self, points: list[LinkFixedPoint], bodies: list[LinkFixedPoint], of_axes: dict[int, int]
     ) -> LinkTree:
         """Merge a massless prismatic link into the revolute link that carries it: a free body, a screw."""
         needed = {place.link for place in (*points, *bodies) if place.offset} | {place.link for place in bodies}
@@ -374,7 +378,7 @@ class _LinkTreeBuilder:
         return len(sliding) == 3 or bool(sliding and sliding <= turning)
 
     def _find_loaded_links(
-        self, links: list[Link], points: list[LinkAttachment], bodies: list[LinkAttachment], of_axes: dict[int, int]
+        self, links: list[Link], points: list[LinkFixedPoint], bodies: list[LinkFixedPoint], of_axes: dict[int, int]
     ) -> set[int]:
         """Return the links with mass or loads on them or after them."""
         massive = {place.link for place in bodies} | {of_axes[axes] for axes in self.needed_points}

@@ -20,9 +20,9 @@ from __future__ import annotations
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.mechanics.formulations.applicability import Applicability, projection_applicability
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
-from mb2fmu.mechanics.formulations.projected_loads import list_applied_loads
+from mb2fmu.mechanics.formulations.formulation_applicability import Applicability, projection_applicability
+from mb2fmu.mechanics.formulations.generalized_force_projection import list_applied_loads
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
@@ -61,7 +61,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     return assemble_equations("tmt", kinematics, dynamics, constraint_forces=forces)
 
 
-def formulate_given_acceleration(mechanism: Mechanism) -> EquationsOfMotion:
+def form_equations_without_dynamics(mechanism: Mechanism) -> EquationsOfMotion:
     """Form everything but the dynamics, for a given u': motions, energies, outputs, unknown forces.
 
     M_d has n_u^2 entries, each a sum over bodies, which for a long chain are most of the work.

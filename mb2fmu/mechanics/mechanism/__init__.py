@@ -5,9 +5,9 @@ kept as written; the kinematics have been checked numerically. Must not: compose
 about formulations or FMI.
 """
 
-from mb2fmu.mechanics.mechanism.assembly.discontinuities import has_events, report_discontinuities
+from mb2fmu.mechanics.mechanism.assembly.discontinuous_force_diagnosis import add_discontinuity_note, has_events
 from mb2fmu.mechanics.mechanism.assembly.loop_closure import close_loops
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.mechanism_import import read_mechanism
 
-__all__ = ["Mechanism", "close_loops", "has_events", "read_mechanism", "report_discontinuities"]
+__all__ = ["Mechanism", "add_discontinuity_note", "close_loops", "has_events", "read_mechanism"]

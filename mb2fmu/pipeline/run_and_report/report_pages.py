@@ -61,7 +61,7 @@ def form_theory_content(mechanism: Mechanism, *, limited: bool) -> TheoryContent
         mechanism: As read.
         limited: The page has to be small: long expressions and long lists are counted only.
     """
-    from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
+    from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS
     from mb2fmu.report.equation_display.graph_picture import draw_mechanism_graph
@@ -79,7 +79,7 @@ def form_theory_content(mechanism: Mechanism, *, limited: bool) -> TheoryContent
     most = min(MAX_PARTIAL_VELOCITIES, MAX_PARTIAL_VELOCITIES_IN_FMU) if limited else MAX_PARTIAL_VELOCITIES
     if len(mechanism.bodies) * len(mechanism.u) > most:
         return TheoryContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
-    quantities = form_named_quantities(mechanism, KANE_QUANTITY_KINDS, contracted=False)
+    quantities = form_formulation_quantities(mechanism, KANE_QUANTITY_KINDS, contracted=False)
     blocks = form_quantity_blocks(
         quantities, 0 if limited else MAX_FOLDED_CHARACTERS, MAX_QUANTITY_LINES_IN_FMU if limited else None
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
-from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
+from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
+from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, import_model
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
@@ -34,7 +34,7 @@ def draw_model_graph(
 
 def quantities(
     model: AnyModel, *kinds: str, arguments: Mapping[str, Any] | None = None, observer: StageObserver | None = None
-) -> NamedQuantities:
+) -> FormulationQuantities:
     """Return Kane's partial velocities and generalized forces, the parts of TMT, Lagrange's energies and terms.
 
     Args:
@@ -62,4 +62,4 @@ def quantities(
     stage = Stopwatch(observer)
     _, read = import_model(model, arguments, stage)
     with stage("form quantities"):
-        return form_named_quantities(read, kinds)
+        return form_formulation_quantities(read, kinds)

@@ -46,7 +46,7 @@ def choose_reference_equations(read: Mechanism, used: Method | None) -> Referenc
     from mb2fmu import validation
 
     if validation.newton_euler_applies(read) and not mechanism.has_events(read):
-        return ReferenceEquations(formulations.formulate_given_acceleration(read), read)
+        return ReferenceEquations(formulations.form_equations_without_dynamics(read), read)
     applying = [
         method for method, applies in formulations.check_all_formulations(read).items() if applies.is_applicable
     ]
@@ -112,7 +112,7 @@ def validate_fmu(
     definition = read.declared
     with stage("formulate the reference"):
         reference = choose_reference_equations(read, used)
-    with stage("validate"), mechanism.report_discontinuities(read):
+    with stage("validate"), mechanism.add_discontinuity_note(read):
         result = validation.validate(
             fmu, definition, reference.equations, method=used, mechanism=reference.mechanism, integrals_of=read,
             report_activity=stage.activity_reporter("validate"),

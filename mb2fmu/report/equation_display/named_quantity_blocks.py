@@ -9,7 +9,11 @@ from markupsafe import Markup, escape
 
 from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity, QuantitySection
+from mb2fmu.mechanics.equations.formulation_quantities import (
+    FormulationQuantities,
+    FormulationQuantity,
+    FormulationQuantitySection,
+)
 from mb2fmu.report.equation_display.equation_lists import (
     MAX_FOLDED_CHARACTERS,
     MAX_WRITTEN_OPERATIONS,
@@ -33,7 +37,7 @@ _LETTER_MATHML = {
 
 
 def form_quantity_blocks(
-    quantities: NamedQuantities, room: int = MAX_FOLDED_CHARACTERS, most: int | None = None
+    quantities: FormulationQuantities, room: int = MAX_FOLDED_CHARACTERS, most: int | None = None
 ) -> list[EquationBlock]:
     """Return one block per kind, and one for named intermediates.
 
@@ -46,7 +50,7 @@ def form_quantity_blocks(
 
 
 class _QuantityBlockWriter(FormulaLinePrinter):
-    def __init__(self, quantities: NamedQuantities, room: int, most: int | None) -> None:
+    def __init__(self, quantities: FormulationQuantities, room: int, most: int | None) -> None:
         names = {
             rate: format_mathml_identifier(str(of.name), dots=times) for rate, (of, times) in quantities.rates.items()
         }
@@ -60,7 +64,7 @@ class _QuantityBlockWriter(FormulaLinePrinter):
         lines = [line for item in items for line in self._intermediate(item)]
         return [*blocks, self._cut("With", lines, "")] if lines else blocks
 
-    def _section(self, section: QuantitySection) -> EquationBlock:
+    def _section(self, section: FormulationQuantitySection) -> EquationBlock:
         """Return the block of one kind of quantity; long expressions are folded."""
         return self._cut(section.title, [self._quantity(q) for q in section.quantities], section.note)
 
@@ -78,7 +82,7 @@ class _QuantityBlockWriter(FormulaLinePrinter):
         else:
             yield self.format_solved_unknowns(item)  # type: ignore[arg-type]
 
-    def _quantity(self, q: NamedQuantity) -> Markup:
+    def _quantity(self, q: FormulationQuantity) -> Markup:
         """Return ``letter(of)_index = value``; a vector as a column."""
         of = f"<mtext>{escape(q.of)}</mtext>" if q.of else ""
         index = "" if q.index is None else self.print.expression(q.index)
@@ -95,7 +99,7 @@ class _QuantityBlockWriter(FormulaLinePrinter):
 
 
 @notebook_display_registry.render_html.register
-def _render_quantities_html(quantities: NamedQuantities) -> str:
+def _render_quantities_html(quantities: FormulationQuantities) -> str:
     """Return a section per kind, to be unfolded; the first one is open."""
     parts = []
     for number, block in enumerate(form_quantity_blocks(quantities)):

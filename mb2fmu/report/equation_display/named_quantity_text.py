@@ -11,7 +11,7 @@ from sympy.printing.str import StrPrinter
 
 from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
-from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity
+from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities, FormulationQuantity
 
 _LATEX_LETTERS = {
     "v": r"{}^{N}\mathbf{v}", "omega": r"{}^{N}\boldsymbol{\omega}", "F": "F", "F*": r"F^{*}", "F~": r"\tilde{F}",
@@ -30,7 +30,7 @@ _PLAIN_LETTERS = {
 }
 
 
-def format_quantities(quantities: NamedQuantities, form: Literal["text", "latex"] = "text") -> str:
+def format_quantities(quantities: FormulationQuantities, form: Literal["text", "latex"] = "text") -> str:
     """Return all sections, named intermediates last; ends in a line break.
 
     Args:
@@ -40,7 +40,7 @@ def format_quantities(quantities: NamedQuantities, form: Literal["text", "latex"
     return _format_plain_text(quantities) if form == "text" else _format_latex(quantities)
 
 
-def format_quantity_sections(quantities: NamedQuantities) -> list[dict[str, Any]]:
+def format_quantity_sections(quantities: FormulationQuantities) -> list[dict[str, Any]]:
     """Return all sections: title, rows (both sides as text), note; then the names that occur in them."""
     dots = {rate: sm.Symbol(f"{of}{chr(39) * times}") for rate, (of, times) in quantities.rates.items()}
     printer = StrPrinter({"order": "none"})
@@ -70,7 +70,7 @@ def format_quantity_sections(quantities: NamedQuantities) -> list[dict[str, Any]
     return [*found, {"title": "With", "rows": rows, "note": ""}] if rows else found
 
 
-def _format_plain_text(quantities: NamedQuantities) -> str:
+def _format_plain_text(quantities: FormulationQuantities) -> str:
     """Print the quantities as plain text, section by section."""
     lines = [f"{quantities.name}: quantities of the theory"]
     for section in format_quantity_sections(quantities):
@@ -81,7 +81,7 @@ def _format_plain_text(quantities: NamedQuantities) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _plain_quantity_name(q: NamedQuantity) -> str:
+def _plain_quantity_name(q: FormulationQuantity) -> str:
     """Name a quantity in plain text: its letter, then in brackets the body or load, and the speed."""
     letter = _PLAIN_LETTERS.get(q.letter, q.letter)
     if q.letter in {"dL", "dT"}:
@@ -90,7 +90,7 @@ def _plain_quantity_name(q: NamedQuantity) -> str:
     return f"{letter}[{places}]" if places else letter
 
 
-def _format_latex(quantities: NamedQuantities) -> str:
+def _format_latex(quantities: FormulationQuantities) -> str:
     """Return all quantities as LaTeX, a paragraph for each kind."""
     lines = [f"% {quantities.name}: quantities of the theory"]
     for title, rows in _list_latex_sections(quantities):
@@ -98,7 +98,7 @@ def _format_latex(quantities: NamedQuantities) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _list_latex_sections(quantities: NamedQuantities) -> Iterator[tuple[str, list[str]]]:
+def _list_latex_sections(quantities: FormulationQuantities) -> Iterator[tuple[str, list[str]]]:
     """Yield the title and the aligned rows of each section, in LaTeX."""
     dots = {}
     for rate, (of, times) in quantities.rates.items():
@@ -119,7 +119,7 @@ def _list_latex_sections(quantities: NamedQuantities) -> Iterator[tuple[str, lis
         yield "With", rows
 
 
-def _latex_quantity_name(q: NamedQuantity) -> str:
+def _latex_quantity_name(q: FormulationQuantity) -> str:
     """Name a quantity in LaTeX: its letter, the body or load as superscript, the speed as subscript."""
     letter = _LATEX_LETTERS[q.letter]
     index = "" if q.index is None else sm.latex(q.index)
@@ -133,7 +133,7 @@ def _latex_quantity_name(q: NamedQuantity) -> str:
 
 
 @notebook_display_registry.render_latex.register
-def _format_notebook_formula(quantities: NamedQuantities) -> str:
+def _format_notebook_formula(quantities: FormulationQuantities) -> str:
     r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$`` for notebooks."""
     lines = []
     for title, rows in _list_latex_sections(quantities):

@@ -8,8 +8,8 @@ from functools import partial
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.contact_records import UnilateralContact
-from mb2fmu.mechanics.equations.latch_records import LatchRecord
+from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
+from mb2fmu.mechanics.equations.latch_equations import LatchRecord
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
 from mb2fmu.report.pages.report_content import DisplayedNumber, EventRow, EventTable, Figure, VerdictColour

@@ -14,9 +14,9 @@ from sympy.physics.vector import Point, ReferenceFrame, Vector
 
 from mb2fmu.mechanics.mechanism.records.appearance_records import DrawnBending
 from mb2fmu.mechanics.mechanism.records.dyadic_components import dyadic_components
-from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, VectorTerms
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
+from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, VectorTerms
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, ForceLoad, Frame, KinematicPoint
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.model.declarations.appearance_declarations import AppearanceItem, BendingShape
 from mb2fmu.robots.flexible_links.flexible_link import FlexibleLink
 
@@ -35,7 +35,7 @@ class FlexibleLinkRecords:
 
     frames: list[Frame]
     points: list[KinematicPoint]
-    plain: SymbolMap
+    plain: DynamicsymbolMap
     frame_of: dict[ReferenceFrame, int] = field(default_factory=dict)
     point_of: dict[Point, int] = field(default_factory=dict)
 

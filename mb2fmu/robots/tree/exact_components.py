@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.records.kinematic_records import Components
+from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components
 from mb2fmu.robots.description.robot_description import Array
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)

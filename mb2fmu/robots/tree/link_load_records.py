@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, MotionVector, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, plain_symbols
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap, plain_symbols
+from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, KinematicVectorSymbols, Load, TorqueLoad
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.sources.recorded_mechanics import RecordedFrame, RecordedPoint
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 
 def read_link_loads(
-    robot: RobotMechanics, number_of: Callable[[object], int], plain: SymbolMap, body_of: Mapping[int, int]
+    robot: RobotMechanics, number_of: Callable[[object], int], plain: DynamicsymbolMap, body_of: Mapping[int, int]
 ) -> list[Load]:
     """Return the forces and torques that were added to links.
 
@@ -33,8 +33,8 @@ def read_link_loads(
 
 
 def read_motion_vectors(
-    robot: RobotMechanics, number_of: Callable[[object], int], plain: SymbolMap
-) -> tuple[MotionVector, ...]:
+    robot: RobotMechanics, number_of: Callable[[object], int], plain: DynamicsymbolMap
+) -> tuple[KinematicVectorSymbols, ...]:
     """Number what expressions name of the motion, and give it symbols that ``plain`` translates to.
 
     Args:
@@ -45,7 +45,7 @@ def read_motion_vectors(
     found, taken = [], {symbol.name for symbol in plain.to_plain.values() if symbol.is_Symbol}
     for (what, at), components in robot.sensed.items():
         x, y, z = plain_symbols(components, taken)
-        found.append(MotionVector(what, number_of(at), (x, y, z)))
+        found.append(KinematicVectorSymbols(what, number_of(at), (x, y, z)))
         plain.to_plain.update(zip(components, (x, y, z), strict=True))
         plain.to_dynamic.update(zip((x, y, z), components, strict=True))
     for symbol, rate in robot.motion_symbols.items():

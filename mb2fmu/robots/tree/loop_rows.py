@@ -16,8 +16,8 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
-from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint
-from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates, directional_derivative
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, directional_derivative
+from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint
 from mb2fmu.model.numpy_functions import compile_numpy_function
 from mb2fmu.robots.description.robot_description import Array, LoopRecord, Pose
 from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree

@@ -11,6 +11,11 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
+    DynamicsymbolMap,
+    coordinate_rates,
+    plain_symbols,
+)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
     Components,
@@ -21,16 +26,15 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, coordinate_rates, plain_symbols
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
-    normalize_frames,
-    stabilize_unit_length,
+    normalize_quaternion_frames,
+    stabilize_quaternion_length,
 )
-from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynamicsRequest, Joint
+from mb2fmu.mechanics.mechanism.records.requested_outputs import InverseDynamicsRequest, Joint
+from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import read_contacts_and_latches
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
-from mb2fmu.mechanics.mechanism.sympy_import.output_import import RecordNumbers, read_outputs
-from mb2fmu.mechanics.mechanism.sympy_import.unilateral_import import read_unilateral_rows
+from mb2fmu.mechanics.mechanism.sympy_import.output_import import ObjectRecordNumbers, read_outputs
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
@@ -90,7 +94,7 @@ class _RobotReader:
         sensed = read_motion_vectors(self.robot, self.find_number, self.plain)
         self._translate_rates(kinematics)
         if self.quaternions:
-            self.frames = list(normalize_frames(self.frames, self.quaternions, self.q))
+            self.frames = list(normalize_quaternion_frames(self.frames, self.quaternions, self.q))
         bodies, loads = self._read_bodies()
         self._read_requests()
         loads += read_link_loads(self.robot, self.find_number, self.plain, self.body_of)
@@ -108,7 +112,7 @@ class _RobotReader:
         records = self._add_contacts(self._add_loop_rows(records))
         joints = [RecordedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
         asked = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
-        numbers = RecordNumbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
+        numbers = ObjectRecordNumbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
     def _form_tree_records(
@@ -176,7 +180,7 @@ class _RobotReader:
         for p in d.parameters:
             start[p.symbol] = float(sm.sympify(p.value).subs(start))
         taken = {str(symbol) for symbol in (*self.plain.to_plain.values(), *start)}
-        contacts, latches = read_unilateral_rows(d, self.plain, moving, m.u, taken, m.velocity_constraints, start)
+        contacts, latches = read_contacts_and_latches(d, self.plain, moving, m.u, taken, m.velocity_constraints, start)
         return replace(m, contacts=contacts, latches=latches)
 
     # --- symbols -----------------------------------------------------------------------------------------------------
@@ -200,7 +204,7 @@ class _RobotReader:
         forces = d.unilateral_forces
         self.to_plain.update(zip(forces, plain_symbols(forces, taken), strict=True))
         self.to_dynamic |= {self.to_plain[force]: force for force in forces}
-        self.plain = SymbolMap(self.to_plain, self.to_dynamic)
+        self.plain = DynamicsymbolMap(self.to_plain, self.to_dynamic)
         self._of_q = {q: k for k, q in enumerate(self.q)}
         self._of_u = {u: j for j, u in enumerate(self.u)}
 
@@ -384,7 +388,7 @@ class _RobotReader:
         kinematics = KinematicEquations(K, sm.ImmutableMatrix.zeros(n_q, 1))
         if not self.quaternions:
             return kinematics
-        return stabilize_unit_length(kinematics, self.quaternions, self.q, self.u)
+        return stabilize_quaternion_length(kinematics, self.quaternions, self.q, self.u)
 
     # --- bodies and loads --------------------------------------------------------------------------------------------
 

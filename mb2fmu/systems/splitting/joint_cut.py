@@ -24,7 +24,7 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
-    ForceApplication,
+    ConstraintForceApplication,
     ForceLoad,
     Frame,
     KinematicPoint,
@@ -34,10 +34,10 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
-    normalize_frames,
-    stabilize_unit_length,
+    normalize_quaternion_frames,
+    stabilize_quaternion_length,
 )
-from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput
+from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput
 from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.systems.splitting.exchanged_forces import AXES
 from mb2fmu.systems.splitting.joint_cut_records import (
@@ -273,7 +273,7 @@ class _JointCutBuilder:
         quaternions = (*mechanism.quaternions, group) if group else mechanism.quaternions
         kinematics = self._extend_kinematics(coordinates, speeds, group)
         if group:
-            frames[1] = normalize_frames([frames[1]], [group], coordinates)[0]
+            frames[1] = normalize_quaternion_frames([frames[1]], [group], coordinates)[0]
         added = (*coordinates[len(mechanism.q) :], *speeds[len(mechanism.u) :], *accelerations[len(mechanism.u) :])
         declarations = mechanism.declared
         declared = replace(
@@ -317,8 +317,8 @@ class _JointCutBuilder:
         return [points[0], flange_point, *renumbered]
 
     def _renumber_application(
-        self, inner: RenumberedRecords, outer: RenumberedRecords, application: ForceApplication
-    ) -> ForceApplication:
+        self, inner: RenumberedRecords, outer: RenumberedRecords, application: ConstraintForceApplication
+    ) -> ConstraintForceApplication:
         """Return a force application with new numbers: those of the side of the joint that it is on."""
         is_outer = application.point_or_frame in (
             self.joint.outer_frames if application.is_torque else self.joint.outer_points
@@ -352,7 +352,7 @@ class _JointCutBuilder:
         if projection is not None:
             projection = (*projection, *(speed for speed, _, _ in flange.q))
         kinematics = KinematicEquations(matrix, offset, projection)
-        return stabilize_unit_length(kinematics, [group], coordinates, all_speeds) if group else kinematics
+        return stabilize_quaternion_length(kinematics, [group], coordinates, all_speeds) if group else kinematics
 
     def _list_power_outputs(
         self, wrenches: tuple[list[sm.Expr], ...]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import sympy as sm
 
 from mb2fmu.errors import Fault
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
     ForceLoad,
@@ -16,7 +17,6 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueActuatorLoad,
     TorqueLoad,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates
 from mb2fmu.systems.splitting.cut_records import MechanismCut
 from mb2fmu.systems.splitting.exchanged_forces import ExchangedForce, find_parts_acted_on, replace_magnitude_by_input
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
-    ForceApplication,
+    ConstraintForceApplication,
     ForceLoad,
     Frame,
     KinematicPoint,
@@ -128,7 +128,7 @@ class RecordSelection:
                 new_frames = self._new_frame_numbers[load.frame], self._new_frame_numbers[load.reaction]
                 return replace(load, frame=new_frames[0], reaction=new_frames[1], axis=self.renumber_terms(load.axis))
 
-    def renumber_application(self, application: ForceApplication) -> ForceApplication:
+    def renumber_application(self, application: ConstraintForceApplication) -> ConstraintForceApplication:
         """Return the place where a constraint's force acts, without particles of bodies."""
         new_place = (
             self._new_frame_numbers[application.point_or_frame]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import sympy as sm
 
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
     ForceLoad,
@@ -17,7 +18,6 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
     list_load_magnitudes,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates
 
 Symbols = frozenset[sm.Symbol]
 NO_STATES: Symbols = frozenset()

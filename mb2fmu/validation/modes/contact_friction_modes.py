@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.mechanics.equations.contact_records import OPENING_STATE, REIMPACT_SPEED_RATIO, ZERO_SLIP_RATIO, Contacts
+from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, REIMPACT_SPEED_RATIO, ZERO_SLIP_RATIO, Contacts
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 
 Floats = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.mechanics.equations.contact_records import REIMPACT_SPEED_RATIO, Contacts
+from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO, Contacts
 
 Floats = npt.NDArray[np.float64]
 

@@ -20,7 +20,7 @@ import numpy as np
 import sympy as sm
 from sympy.core.relational import Relational
 
-from mb2fmu.mechanics.equations.contact_records import Contacts
+from mb2fmu.mechanics.equations.contact_equations import Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
@@ -29,9 +29,9 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
     OutputExpression,
 )
-from mb2fmu.mechanics.equations.event_records import mode_change_indicator
-from mb2fmu.mechanics.equations.latch_records import Latches
-from mb2fmu.mechanics.equations.unilateral_rows import UnilateralRow
+from mb2fmu.mechanics.equations.event_equations import mode_change_indicator
+from mb2fmu.mechanics.equations.latch_equations import Latches
+from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralRow
 from mb2fmu.model.supported_functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_subexpressions
 

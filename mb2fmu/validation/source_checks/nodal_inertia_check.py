@@ -23,7 +23,11 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import StateSample, draw_random_states, free_parameter_values
+from mb2fmu.mechanics.mechanism.numeric.random_states import (
+    RandomStateSample,
+    draw_random_states,
+    free_parameter_values,
+)
 from mb2fmu.model import ModelDefinition
 
 if TYPE_CHECKING:
@@ -132,7 +136,7 @@ class _FlexibleBodyIndices:
                 inertia += spin.T @ R @ central @ R.T @ spin
         return inertia, moment
 
-    def modal_forces(self, sample: StateSample) -> tuple[Floats, Floats]:
+    def modal_forces(self, sample: RandomStateSample) -> tuple[Floats, Floats]:
         """Return the generalized forces -(K η + C η') of all speeds, and the sizes of their terms."""
         eta, rate = sample.q[self.eta], sample.u[self.rates]
         forces, sizes = np.zeros(self.n_u), np.zeros(self.n_u)
@@ -146,7 +150,7 @@ def _turned(spin: Floats, arms: Floats) -> Floats:
     return np.asarray(np.cross(spin.T[None, :, :], arms[:, None, :]).transpose(0, 2, 1))
 
 
-def _set_state(numeric: NumericMechanism, sample: StateSample, parameters: Floats) -> None:
+def _set_state(numeric: NumericMechanism, sample: RandomStateSample, parameters: Floats) -> None:
     """Move a mechanism to a sample, with parameters as declared; auxiliary speeds are zero."""
     u = np.concatenate([sample.u, np.zeros(len(numeric.mechanism.u_auxiliary))])
     numeric.set_state(sample.t, sample.q, u, sample.z, sample.r, parameters)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import PotentialFunction, potential_rate
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import StateSample, draw_random_states
+from mb2fmu.mechanics.mechanism.numeric.random_states import RandomStateSample, draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Load
 from mb2fmu.model import ModelDefinition
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
@@ -178,7 +178,7 @@ class _ForcesAtRest:
             self._isolated[load.name] = NumericMechanism(mechanism)
         return self._isolated[load.name]
 
-    def _compute_forces(self, numeric: NumericMechanism, sample: StateSample, q: Floats) -> tuple[Floats, Floats]:
+    def _compute_forces(self, numeric: NumericMechanism, sample: RandomStateSample, q: Floats) -> tuple[Floats, Floats]:
         """Return the generalized forces of the speeds, and the sums of their terms' magnitudes."""
         m, n = self.m, len(self.m.u)
         numeric.set_state(sample.t, q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)

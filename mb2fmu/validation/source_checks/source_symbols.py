@@ -13,7 +13,7 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 from sympy.printing.numpy import NumPyPrinter
 
-from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.supported_functions import TableValue
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function

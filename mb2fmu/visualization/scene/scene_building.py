@@ -14,7 +14,10 @@ from mb2fmu.compiler.lowering import AuxiliaryProgramBuilder
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
-from mb2fmu.mechanics.formulations.projected_loads import decompose_load, express_in_inertial_frame
+from mb2fmu.mechanics.formulations.generalized_force_projection import (
+    express_in_inertial_frame,
+    split_load_into_vectors,
+)
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, DrawnBending, DrawnLoad
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
@@ -261,7 +264,7 @@ class _SceneBuilder:
             yield arrow.point, False, express_in_inertial_frame(arrow.vector, k)
             return
         centres = {body.frame: body.masscenter for body in self.mechanism.bodies}
-        for at, torque, vector in decompose_load(self.mechanism.loads[arrow.load], k):
+        for at, torque, vector in split_load_into_vectors(self.mechanism.loads[arrow.load], k):
             yield (centres.get(at, 0) if torque else at), torque, vector
 
     def _signals(self) -> list[tuple[str, sm.Expr]]:

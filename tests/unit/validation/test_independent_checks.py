@@ -33,7 +33,7 @@ from trees import AXES, DEGREES, KINDS, build
 from mb2fmu import CoulombFriction, pipeline
 from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput
+from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput
 from mb2fmu.model import Model, ModelDefinition, Parts, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.pipeline.derivation.model_derivation import import_model

@@ -12,8 +12,8 @@ from mechanisms import Evaluated, mechanism_of, random_states
 import mb2fmu
 from mb2fmu import Model, pipeline, validation
 from mb2fmu.errors import FormulationError
-from mb2fmu.mechanics.formulations import formulate_given_acceleration
-from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
+from mb2fmu.mechanics.formulations import form_equations_without_dynamics
+from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compute_error_bounds
 from mb2fmu.validation.reference.first_integrals_along_run import FirstIntegralsAlongRun, find_first_integrals
@@ -103,7 +103,7 @@ def found(mechanism: Mechanism) -> dict[str, str]:
     """Integral → unit."""
     return {
         kept.name: kept.unit
-        for kept in find_first_integrals(mechanism, formulate_given_acceleration(mechanism)).quantities
+        for kept in find_first_integrals(mechanism, form_equations_without_dynamics(mechanism)).quantities
     }
 
 
@@ -114,7 +114,7 @@ def found(mechanism: Mechanism) -> dict[str, str]:
 def test_numbers_find_what_symbols_show(model) -> None:
     """The kinds, in the same order; symbols differentiate, numbers look at places far from each other."""
     mechanism = mechanism_of(model())
-    shown = form_named_quantities(mechanism, ["integrals"])["integrals"].quantities
+    shown = form_formulation_quantities(mechanism, ["integrals"])["integrals"].quantities
     in_space = [q.of.rpartition(" (")[0] for q in shown if "all bodies" in q.of]
     others = [q.of.split(" ")[0] for q in shown if "all bodies" not in q.of]
     told = [*found(mechanism)]
@@ -133,7 +133,7 @@ def test_outputs_are_what_the_proof_judges() -> None:
     """p and h by formulas of two formulations, in numbers, and by hand."""
     mechanism = mechanism_of(bead())
     state = random_states(mechanism, 1, seed=2)[0]
-    conserved = find_first_integrals(mechanism, formulate_given_acceleration(mechanism))
+    conserved = find_first_integrals(mechanism, form_equations_without_dynamics(mechanism))
     (h,), (size,) = conserved.evaluate(state.t, state.x[:1], state.x[1:], np.zeros(0), np.zeros(0), np.array(state.p))
     m, g, r, w = (dict(zip([p.name for p in mechanism.p], state.p, strict=True))[name] for name in "mgrw")
     angle, rate = state.x[0], (state.x[1] - w) / 2
@@ -189,7 +189,7 @@ def test_momentum_of_nothing_is_refused() -> None:
 def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
     """The FMU has a force that does no work: no one-step error and no energy says anything of it."""
     mechanism = mechanism_of(cart())
-    equations = formulate_given_acceleration(mechanism)
+    equations = form_equations_without_dynamics(mechanism)
     stick = validation.make_reference_data(
         mechanism.declared, equations, mechanism=mechanism, integrals_of=mechanism, perturb=False
     )
@@ -217,7 +217,7 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
     reference = reference_of(ball())
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     mechanism = mechanism_of(ball())
-    conserved = find_first_integrals(mechanism, formulate_given_acceleration(mechanism))
+    conserved = find_first_integrals(mechanism, form_equations_without_dynamics(mechanism))
     kept = FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
     energy = [k.name for k in conserved.quantities].index("energy T + V")
     values = reference.trajectory.values
@@ -240,7 +240,7 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
 def test_a_right_chaotic_unit_is_asked_while_it_is_close_to_the_reference(tmp_path) -> None:
     """Half-way through this run nobody knows where the rods are: derivatives asked for there were called wrong."""
     mechanism = mechanism_of(cart(stop=10.0, tolerance=1e-6))
-    equations = formulate_given_acceleration(mechanism)
+    equations = form_equations_without_dynamics(mechanism)
     unit = pipeline.export(cart(stop=10.0, tolerance=1e-6), tmp_path).path
     result = validation.validate(unit, mechanism.declared, equations, mechanism=mechanism, conformance=False)
     assert "directional derivatives" in {call.name for call in result.api_checks}

@@ -11,7 +11,7 @@ from mb2fmu.compiler.lowering.recursion.spatial_algebra import SpatialVector
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Vector
 from mb2fmu.mechanics.equations.link_recursion import (
     Components,
-    LinkAttachment,
+    LinkFixedPoint,
     LinkForce,
     LinkLoad,
     LinkPathway,
@@ -107,7 +107,7 @@ class AppliedLinkForces:
             total = self._g.add(total, self._k.express_in_axes(frame, self._k.lower(components), axes))
         return total
 
-    def _push(self, forces: dict[int, SpatialVector], at: LinkAttachment, force: Vector) -> None:
+    def _push(self, forces: dict[int, SpatialVector], at: LinkFixedPoint, force: Vector) -> None:
         """Apply a force at a point of a link, with its moment about the link's origin; skip the ground."""
         if at.link > 0:
             self._add(forces, at.link, (self._g.cross(self._k.point_position_in_link(at), force), force))
@@ -118,14 +118,14 @@ class AppliedLinkForces:
         forces[link] = (self._g.add(old[0], force[0]), self._g.add(old[1], force[1]))
 
 
-def attachment_position(kinematics: LinkKinematics, at: LinkAttachment) -> Vector:
+def attachment_position(kinematics: LinkKinematics, at: LinkFixedPoint) -> Vector:
     """Return the position from O, m, in N."""
     g = kinematics.algebra
     arm = g.apply(kinematics.relative_rotation(0, kinematics.axes(at.link)), kinematics.point_position_in_link(at))
     return g.add(kinematics.position(at.link), arm)
 
 
-def attachment_velocity(kinematics: LinkKinematics, at: LinkAttachment) -> Vector:
+def attachment_velocity(kinematics: LinkKinematics, at: LinkFixedPoint) -> Vector:
     """Return the velocity in N, m/s, in N's components."""
     g, axes = kinematics.algebra, kinematics.axes(at.link)
     swing = g.cross(kinematics.omega(axes), kinematics.point_position_in_link(at))

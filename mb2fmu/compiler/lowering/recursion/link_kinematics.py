@@ -15,7 +15,7 @@ import sympy as sm
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, NodeVectorArithmetic, Vector
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.mechanics.equations.link_recursion import LinearVector, LinkAttachment, LinkRecursion
+from mb2fmu.mechanics.equations.link_recursion import LinearVector, LinkFixedPoint, LinkRecursion
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ class LinkKinematics:
             joint.rotation, g.sub(joint.position, shift), joint.columns, joint.inherits_rotation, joint.moves
         )
 
-    def point_position_in_link(self, attachment: LinkAttachment) -> Vector:
+    def point_position_in_link(self, attachment: LinkFixedPoint) -> Vector:
         """Return a point fixed in a link, from the link's origin, in its axes."""
         self.joint(attachment.link) if attachment.link else None
         total = self._shifts[attachment.link]

@@ -16,7 +16,7 @@ from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.link_recursion import (
-    LinkAttachment,
+    LinkFixedPoint,
     LinkRecursion,
     RecursionQuantity,
     RecursiveDynamics,
@@ -123,7 +123,7 @@ class RecursiveMotion:
             return self._mass().mass_matrix()
         return self._mass().against_gravity() if quantity.kind == "gravity effort" else self._mass().forcing()
 
-    def _acceleration(self, at: LinkAttachment) -> Vector:
+    def _acceleration(self, at: LinkFixedPoint) -> Vector:
         """Return a point's acceleration in N: that at u' = 0 without gravity, and what u' adds, m/s²."""
         k, g = self._k, self._g
         axes, place = k.axes(at.link), k.point_position_in_link(at)

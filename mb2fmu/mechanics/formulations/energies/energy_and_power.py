@@ -33,7 +33,7 @@ from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
     integrate_expression,
     is_conservative,
 )
-from mb2fmu.mechanics.formulations.projected_loads import express_in_inertial_frame, load_power
+from mb2fmu.mechanics.formulations.generalized_force_projection import express_in_inertial_frame, form_load_power
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
@@ -438,7 +438,7 @@ def form_energy_balance(kinematics: NamedKinematics) -> EnergyBalance:
     hidden = dict.fromkeys(m.constraint_forces, sm.S.Zero)
     powers = []
     for number, load in enumerate(m.loads):
-        delivered = load_power(number, kinematics)
+        delivered = form_load_power(number, kinematics)
         powers.append((load.name, delivered.xreplace(hidden) if hidden else delivered))
     if m.potential_forces:
         total = sm.Add(*(force * u for force, u in zip(m.potential_forces, m.u, strict=True)))

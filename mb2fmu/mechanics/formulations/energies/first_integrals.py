@@ -20,19 +20,19 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.equations.named_quantities import NamedQuantity
+from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantity
 from mb2fmu.mechanics.formulations.intermediate_substitution import expand_trigonometric_products
 from mb2fmu.mechanics.formulations.outputs.output_expressions import angular_momentum, linear_momentum
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     ZERO_TOLERANCE,
     ConservedQuantities,
-    constraints_do_work,
     find_coordinates_with_constraint_work,
+    has_working_constraints,
 )
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states, set_random_state
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.numpy_functions import compile_numpy_function
 
@@ -87,7 +87,7 @@ class FirstIntegralFinder:
         self._numeric = NumericMechanism(self._m)
         self._samples = draw_random_states(self._numeric)
 
-    def find_momentum_integrals(self) -> Iterator[NamedQuantity]:
+    def find_momentum_integrals(self) -> Iterator[FormulationQuantity]:
         """Yield the conserved momenta, each with the reason."""
         terms = self._terms
         if terms is None:
@@ -101,9 +101,9 @@ class FirstIntegralFinder:
         for r, q in enumerate(self._m.q):
             if zero[r] and not held[r]:
                 how = "shown in symbols" if self._vanishes_symbolically(sums[r]) else "found with numbers"
-                yield NamedQuantity("invariant", f"momentum of {q}, ignorable ({how})", None, terms.momenta[r])
+                yield FormulationQuantity("invariant", f"momentum of {q}, ignorable ({how})", None, terms.momenta[r])
 
-    def find_energy_integral(self) -> Iterator[NamedQuantity]:
+    def find_energy_integral(self) -> Iterator[FormulationQuantity]:
         """Energy, or Jacobi's integral."""
         terms, m = self._terms, self._m
         if terms is None or terms.potential is None or m.inputs_with_rates or self._constraints_do_work():
@@ -118,9 +118,9 @@ class FirstIntegralFinder:
         if kept:
             how = "shown in symbols" if self._vanishes_symbolically(work) else "found with numbers"
             name = f"energy T + V ({how})" if quadratic else f"Jacobi's integral T2 - T0 + V ({how})"
-            yield NamedQuantity("invariant", name, None, terms.kinetic + V if quadratic else h)
+            yield FormulationQuantity("invariant", name, None, terms.kinetic + V if quadratic else h)
 
-    def find_momentum_components(self) -> Iterator[NamedQuantity]:
+    def find_momentum_components(self) -> Iterator[FormulationQuantity]:
         """Yield components of momentum and angular momentum of all bodies in the inertial frame; non-zero ones."""
         if not self._m.bodies:
             return
@@ -171,7 +171,7 @@ class FirstIntegralFinder:
         """Return whether constraints do work."""
         for sample in self._samples:
             set_random_state(self._numeric, sample, on_constraints=True)
-            if constraints_do_work(self._numeric):
+            if has_working_constraints(self._numeric):
                 return True
         return False
 
@@ -185,8 +185,8 @@ class FirstIntegralFinder:
         return bool(expand_trigonometric_products(replace_symbols(sm.Add(*one.terms), whole)) == 0)
 
 
-def _select_conserved(names: Iterable[str], vector: Components, kept: Iterable[bool]) -> Iterator[NamedQuantity]:
+def _select_conserved(names: Iterable[str], vector: Components, kept: Iterable[bool]) -> Iterator[FormulationQuantity]:
     """Yield the components that keep their value."""
     for name, component, is_kept in zip(names, vector, kept, strict=True):
         if is_kept:
-            yield NamedQuantity("invariant", f"{name} (found with numbers)", None, component)
+            yield FormulationQuantity("invariant", f"{name} (found with numbers)", None, component)

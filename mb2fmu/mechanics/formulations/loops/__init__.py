@@ -1,6 +1,7 @@
 """Explicit loops: dependent coordinates of closed loops in closed form of the independent ones.
 
-Input: ``Mechanism``. Output: ``ExplicitLoops``: a closed form for each loop, in an order in which each uses coordinates
+Input: ``Mechanism``. Output: ``ClosedFormLoops``: a closed form for each loop, in an order in which each uses
+    coordinates
 that are known by then. A kind of loop is one file and one class (:class:`LoopConnection`); ``LOOP_KINDS`` lists them.
 
 Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresden: ``AddLoop.FourBar``,
@@ -8,23 +9,23 @@ Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresd
 1983 (characteristic pair of joints: a loop that is cut at them closes explicitly).
 """
 
-from mb2fmu.mechanics.formulations.loops.loop_kind import (
-    LoopEquations,
-    LoopKind,
+from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
+    KinematicLoopKind,
+    LoopClosureEquations,
     LoopMismatchError,
-    LoopStart,
-    make_closed_form,
+    LoopStartValues,
+    make_loop_closed_form,
 )
-from mb2fmu.mechanics.formulations.loops.loop_recognition import ExplicitLoops, recognise_loops
+from mb2fmu.mechanics.formulations.loops.kinematic_loop_recognition import ClosedFormLoops, find_closed_form_loops
 from mb2fmu.mechanics.formulations.loops.transmission_loop import TransmissionLoop
 
 __all__ = [
-    "ExplicitLoops",
-    "LoopEquations",
-    "LoopKind",
+    "ClosedFormLoops",
+    "KinematicLoopKind",
+    "LoopClosureEquations",
     "LoopMismatchError",
-    "LoopStart",
+    "LoopStartValues",
     "TransmissionLoop",
-    "make_closed_form",
-    "recognise_loops",
+    "find_closed_form_loops",
+    "make_loop_closed_form",
 ]

@@ -23,27 +23,27 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution
-from mb2fmu.mechanics.formulations.loops.loop_kind import (
+from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
     SINGULARITY_MARGIN,
-    LoopEquations,
+    LoopClosureEquations,
     LoopMismatchError,
-    LoopStart,
-    make_closed_form,
+    LoopStartValues,
+    make_loop_closed_form,
 )
 from mb2fmu.mechanics.formulations.loops.planar_phasors import (
     LoopPolygon,
     PhasorSum,
     PolarForm,
     decompose_harmonics,
-    form_polar,
-    form_polygon,
+    form_loop_polygon,
+    form_polar_coordinates,
 )
 
 
-def read_polygon(rows: LoopEquations, start: LoopStart) -> LoopPolygon:
+def read_loop_polygon(rows: LoopClosureEquations, start: LoopStartValues) -> LoopPolygon:
     """Return the rows as a polygon; raises :class:`LoopMismatchError` where they are none."""
     coordinates = {s for phi in rows.phi for s in phi.free_symbols & start.moving_symbols}
-    return form_polygon([decompose_harmonics(phi, coordinates) for phi in rows.phi], rows.unknowns)
+    return form_loop_polygon([decompose_harmonics(phi, coordinates) for phi in rows.phi], rows.unknowns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class _BranchRoot:
     is_flat: bool
 
 
-def _make_branch_root(discriminant: sm.Expr, size: sm.Expr, start: LoopStart, name: str) -> _BranchRoot:
+def _make_branch_root(discriminant: sm.Expr, size: sm.Expr, start: LoopStartValues, name: str) -> _BranchRoot:
     """Return the discriminant D, and its size where the two links are at right angles."""
     inside = start.define(f"{name}_inside", discriminant)
     condition = inside.symbol - SINGULARITY_MARGIN * size
@@ -76,7 +76,7 @@ _FLAT_LOOP_MESSAGE = "at the start it lies flat, where its two branches meet: st
 
 
 def solve_joint_angles(
-    found: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: LoopStart
+    found: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: LoopStartValues
 ) -> dict[sm.Symbol, sm.Expr]:
     """Return coordinates from angles that are sums of them, with the full turns of the start.
 
@@ -120,9 +120,9 @@ class FourBarLoop:
     name = "FourBar"
     size = 2
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
         """Solve by the triangle of the two arms and v; see :class:`LoopConnection`."""
-        shape = read_polygon(rows, start)
+        shape = read_loop_polygon(rows, start)
         if len(shape.arms) != 2 or shape.slides or shape.sliding_arm_terms:
             raise LoopMismatchError(f"not two arms with unknown angles, but {_describe_unknowns(shape)}")
         (angle1, w1), (angle2, w2) = shape.arms.items()
@@ -132,10 +132,10 @@ class FourBarLoop:
         if parallel is not None:
             solution = solve_joint_angles(parallel, rows.unknowns, start)
             relation = [angle - value for angle, value in solution.items()]
-            return make_closed_form(self, rows, (), solution, (), relation)
+            return make_loop_closed_form(self, rows, (), solution, (), relation)
         name = _solution_name(rows)
-        v = form_polar(-shape.known, start, name)
-        arm1, arm2 = form_polar(w1, start, f"{name}_1"), form_polar(w2, start, f"{name}_2")
+        v = form_polar_coordinates(-shape.known, start, name)
+        arm1, arm2 = form_polar_coordinates(w1, start, f"{name}_1"), form_polar_coordinates(w2, start, f"{name}_2")
         P, R1, R2 = v.square, arm1.square, arm2.square
         if w1.single_length is not None and w2.single_length is not None:
             discriminant = ((w1.single_length + w2.single_length) ** 2 - P) * (
@@ -153,10 +153,10 @@ class FourBarLoop:
         found = dict([_arm_angle(angle1, arm1, psi1, shape), _arm_angle(angle2, arm2, psi2, shape)])
         solution = solve_joint_angles(found, rows.unknowns, start)
         helpers = (*v.helpers, *arm1.helpers, *arm2.helpers, *branch.helpers)
-        return make_closed_form(self, rows, helpers, solution, (branch.condition,))
+        return make_loop_closed_form(self, rows, helpers, solution, (branch.condition,))
 
 
-def _solve_parallelogram(shape: LoopPolygon, start: LoopStart) -> dict[sm.Expr, sm.Expr] | None:
+def _solve_parallelogram(shape: LoopPolygon, start: LoopStartValues) -> dict[sm.Expr, sm.Expr] | None:
     """Return the angles of the arms of a parallelogram: equal opposite sides that start parallel stay parallel.
 
     Such a loop could leave the parallelogram where it lies flat, and the triangle that the rest of the loops are solved
@@ -170,9 +170,9 @@ def _solve_parallelogram(shape: LoopPolygon, start: LoopStart) -> dict[sm.Expr, 
     for angle, arm in shape.arms.items():
         if len(arm.terms) != 1:
             return None
-        own = form_polar(arm, start, "")
+        own = form_polar_coordinates(arm, start, "")
         for side in left:
-            opposite = form_polar(side, start, "")
+            opposite = form_polar_coordinates(side, start, "")
             value = shape.senses[angle] * (opposite.angle - own.angle)
             is_parallel = math.cos(start.evaluate(angle) - start.evaluate(value)) > 1 - _TURN_TOLERANCE**2
             if sm.expand(own.square - opposite.square) == 0 and is_parallel:
@@ -191,14 +191,17 @@ class CrankSliderLoop:
     name = "CrankSlider"
     size = 2
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
         """Solve by the height of the arm's end over the slide; see :class:`LoopConnection`."""
-        shape = read_polygon(rows, start)
+        shape = read_loop_polygon(rows, start)
         if len(shape.arms) != 1 or len(shape.slides) != 1 or shape.sliding_arm_terms:
             raise LoopMismatchError(f"not one arm and one slide, but {_describe_unknowns(shape)}")
         ((angle, w),), ((x, slide),) = shape.arms.items(), shape.slides.items()
         name = _solution_name(rows)
-        line, arm = form_polar(slide, start, f"{name}_slide"), form_polar(w, start, f"{name}_arm")
+        line, arm = (
+            form_polar_coordinates(slide, start, f"{name}_slide"),
+            form_polar_coordinates(w, start, f"{name}_arm"),
+        )
         length = sm.sqrt(line.square) if slide.single_length is None else sm.Abs(slide.single_length)
         parts = (-shape.known).components(line.angle) if shape.known.terms else (sm.S.Zero, sm.S.Zero)
         along, across = (
@@ -218,7 +221,7 @@ class CrankSliderLoop:
             dict([_arm_angle(angle, arm, psi, shape)]), [q for q in rows.unknowns if q != x], start
         )
         helpers = (*line.helpers, *arm.helpers, along, across, *branch.helpers)
-        return make_closed_form(self, rows, helpers, {x: place, **solution}, (branch.condition,))
+        return make_loop_closed_form(self, rows, helpers, {x: place, **solution}, (branch.condition,))
 
 
 class SlidingLinkLoop:
@@ -230,9 +233,9 @@ class SlidingLinkLoop:
     name = "FourBarTrans"
     size = 2
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
         """Solve by the right-angled triangle of slide, offset and v; see :class:`LoopConnection`."""
-        shape = read_polygon(rows, start)
+        shape = read_loop_polygon(rows, start)
         if len(shape.sliding_arm_terms) != 1 or len(shape.arms) > 1 or shape.slides:
             raise LoopMismatchError(f"not one link with a slide on it, but {_describe_unknowns(shape)}")
         ((x, angle), rail) = next(iter(shape.sliding_arm_terms.items()))
@@ -241,7 +244,10 @@ class SlidingLinkLoop:
         if not shape.known.terms:
             raise LoopMismatchError("nothing known is opposite to the slide")
         name = _solution_name(rows)
-        v, line = form_polar(-shape.known, start, name), form_polar(rail, start, f"{name}_slide")
+        v, line = (
+            form_polar_coordinates(-shape.known, start, name),
+            form_polar_coordinates(rail, start, f"{name}_slide"),
+        )
         a, b = _slide_offset(shape.arms.get(angle), line)
         length = line.square
         branch = _make_branch_root(v.square / length - b**2, v.square / length, start, name)
@@ -256,7 +262,7 @@ class SlidingLinkLoop:
             dict([_arm_angle(angle, line, psi, shape)]), [q for q in rows.unknowns if q != x], start
         )
         helpers = (*v.helpers, *line.helpers, *branch.helpers)
-        return make_closed_form(self, rows, helpers, {x: place, **solution}, (branch.condition,))
+        return make_loop_closed_form(self, rows, helpers, {x: place, **solution}, (branch.condition,))
 
 
 def _slide_offset(arm: PhasorSum | None, line: PolarForm) -> tuple[sm.Expr, sm.Expr]:
@@ -268,7 +274,7 @@ def _slide_offset(arm: PhasorSum | None, line: PolarForm) -> tuple[sm.Expr, sm.E
     return sm.simplify(a / length), sm.simplify(b / length)
 
 
-def _solution_name(rows: LoopEquations) -> str:
+def _solution_name(rows: LoopClosureEquations) -> str:
     """Return the name of a loop's solution: loop_ and its unknown coordinates."""
     return "loop_" + "_".join(map(str, rows.unknowns))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopMismatchError, LoopStart
+from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import LoopMismatchError, LoopStartValues
 
 Harmonic = tuple[sm.Expr, sm.Expr, bool]
 """Monomial in coordinates, angle, whether a sine (else a cosine)."""
@@ -156,7 +156,7 @@ class PolarForm:
     square: sm.Expr
 
 
-def form_polar(vector: PhasorSum, start: LoopStart, name: str) -> PolarForm:
+def form_polar_coordinates(vector: PhasorSum, start: LoopStartValues, name: str) -> PolarForm:
     """Return length and direction.
 
     The direction is counted from that of the longest phasor at the start, to the next quarter of a turn. Where that
@@ -213,7 +213,7 @@ class LoopPolygon:
     senses: Mapping[sm.Expr, int]
 
 
-def form_polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) -> LoopPolygon:
+def form_loop_polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) -> LoopPolygon:
     """Return two rows as one complex polygon equation.
 
     Args:

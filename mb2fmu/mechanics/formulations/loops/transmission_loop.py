@@ -5,7 +5,12 @@ from __future__ import annotations
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopMismatchError, LoopStart, make_closed_form
+from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
+    LoopClosureEquations,
+    LoopMismatchError,
+    LoopStartValues,
+    make_loop_closed_form,
+)
 
 
 class TransmissionLoop:
@@ -18,7 +23,7 @@ class TransmissionLoop:
     name = "Transmission"
     size = 1
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
         """x = −g / c; see :class:`LoopConnection`."""
         (phi,), (x,) = rows.phi, rows.unknowns
         factor = sm.diff(phi, x)
@@ -29,4 +34,4 @@ class TransmissionLoop:
         if start.evaluate(factor) == 0.0:
             raise LoopMismatchError(f"the factor of {x} in {rows.names[0]} is 0")
         rest = phi.xreplace({x: sm.S.Zero})
-        return make_closed_form(self, rows, (), {x: -rest / factor}, ())
+        return make_loop_closed_form(self, rows, (), {x: -rest / factor}, ())

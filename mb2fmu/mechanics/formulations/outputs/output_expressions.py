@@ -30,17 +30,17 @@ import sympy as sm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, OutputExpression
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, load_potential, potential_energy
-from mb2fmu.mechanics.formulations.outputs.reaction_wrenches import ReactionWrenches
-from mb2fmu.mechanics.formulations.projected_loads import (
+from mb2fmu.mechanics.formulations.generalized_force_projection import (
     express_in_inertial_frame,
+    form_actuator_magnitude,
+    form_load_power,
     list_applied_loads,
-    load_magnitude,
-    load_power,
 )
+from mb2fmu.mechanics.formulations.outputs.reaction_wrenches import ReactionWrenches
 from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinematics
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import invert_blocks
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, ForceLoad, Mechanism, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks
-from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput, UnavailableOutput
+from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput, UnavailableOutput
 from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
@@ -307,7 +307,7 @@ class JointSpaceQuantities:
         return tuple(efforts)
 
 
-def form_outputs(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
+def form_output_expressions(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
     """Return all outputs as scalars, in declared order.
 
     Raises:
@@ -461,12 +461,12 @@ def _load_output(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple
     number = request.subject[0]
     load = m.loads[number]
     if request.kind == "power":
-        yield request.name, load_power(number, k)
+        yield request.name, form_load_power(number, k)
     elif isinstance(load, (ForceLoad, TorqueLoad)):
         vector = express_in_inertial_frame(load.force if isinstance(load, ForceLoad) else load.torque, k)
         yield from zip((request.name + axis for axis in AXIS_SUFFIXES), vector, strict=True)
     else:
-        yield request.name, load_magnitude(load, k)
+        yield request.name, form_actuator_magnitude(load, k)
 
 
 def _diagnostic_output(request: RequestedOutput, m: Mechanism) -> Iterator[tuple[str, sm.Expr]]:

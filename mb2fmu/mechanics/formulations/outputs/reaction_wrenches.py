@@ -21,9 +21,12 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.mechanics.formulations.projected_loads import decompose_load, express_in_inertial_frame
+from mb2fmu.mechanics.formulations.generalized_force_projection import (
+    express_in_inertial_frame,
+    split_load_into_vectors,
+)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_quantities import Joint
+from mb2fmu.mechanics.mechanism.records.requested_outputs import Joint
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
@@ -225,7 +228,7 @@ class ReactionWrenches:
         """Yield (point or frame, whether a torque, vector in N, name, its body or -1): loads and constraint forces."""
         for load in self._m.loads:
             body = load.body if isinstance(load, (ForceLoad, TorqueLoad)) else -1
-            for at, torque, vector in decompose_load(load, self._k):
+            for at, torque, vector in split_load_into_vectors(load, self._k):
                 yield at, torque, vector, f"load {load.name}", body
         for name, symbol, acts in zip(
             self._constraint_names(), self._m.multipliers, self._m.force_applications, strict=True

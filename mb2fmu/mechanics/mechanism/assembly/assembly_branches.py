@@ -211,7 +211,7 @@ def find_other_branches(
     return branches[:3]
 
 
-def find_contradictory_rows(rows: LoopResidual, q: Floats) -> list[int]:
+def find_contradictory_constraints(rows: LoopResidual, q: Floats) -> list[int]:
     """Return the numbers of rows that depend on each other at all positions, but whose residuals contradict."""
     generator = np.random.default_rng(5)
     shifted_q = q + _RANK_SAMPLE_DISTANCE * rows.typical_magnitudes * generator.uniform(-1.0, 1.0, len(q))

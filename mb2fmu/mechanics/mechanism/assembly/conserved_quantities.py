@@ -22,14 +22,14 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
-    StateSample,
+    RandomStateSample,
     append_auxiliary_speeds,
     draw_random_states,
     free_parameter_values,
     set_random_state,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import find_nonintegrable_velocities
+from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import find_nonintegrable_velocities
 from mb2fmu.model.numpy_functions import compile_numpy_function
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
@@ -180,7 +180,7 @@ class ConservedQuantities:
             ConservedQuantity(n, u, i) for i, (n, u, k) in enumerate(zip(names, units, conserved, strict=True)) if k
         ]
 
-    def _find_conserved_components(self, samples: Sequence[StateSample]) -> list[bool]:
+    def _find_conserved_components(self, samples: Sequence[RandomStateSample]) -> list[bool]:
         """Return which of the 6 components of momentum and angular momentum are kept and not identically zero."""
         m = self.mechanism
         if not self._located or m.prescribed:
@@ -196,7 +196,7 @@ class ConservedQuantities:
             conserved[3:] = False
         return [bool(component) for component in conserved & is_nonzero]
 
-    def _evaluate_momentum_rates(self, sample: StateSample) -> tuple[Floats, Floats]:
+    def _evaluate_momentum_rates(self, sample: RandomStateSample) -> tuple[Floats, Floats]:
         """Return P' and H' with loads and constraint forces only, and the largest of their terms; shape (6,)."""
         m, numeric = self.mechanism, self._numeric
         set_random_state(numeric, sample, on_constraints=True)
@@ -220,7 +220,7 @@ class ConservedQuantities:
         largest = np.max(np.abs(stacked).reshape(-1, 2, 3), axis=(0, 2))
         return stacked.sum(axis=0), np.repeat(np.maximum(largest, np.finfo(float).tiny), 3)
 
-    def _find_conserved_momenta(self, samples: Sequence[StateSample]) -> list[bool]:
+    def _find_conserved_momenta(self, samples: Sequence[RandomStateSample]) -> list[bool]:
         """Return for each coordinate whether its momentum is kept: T ignores it, and no force works along it."""
         m, units = self.mechanism, estimate_characteristic_units(self.mechanism.declared)
         sizes = [units.typical(coordinate) for coordinate in m.declared.coordinates]
@@ -245,7 +245,7 @@ class ConservedQuantities:
         return inverse_transpose @ forces, np.abs(inverse_transpose) @ sizes
 
     def _has_same_kinetic_energy(
-        self, sample: StateSample, rates: Floats, other_points: Sequence[tuple[float, Floats]]
+        self, sample: RandomStateSample, rates: Floats, other_points: Sequence[tuple[float, Floats]]
     ) -> bool:
         """Return whether T is the same at other times and places for the same q'."""
         numeric, (T, *points) = self._numeric, [(sample.t, sample.q), *other_points]
@@ -265,7 +265,7 @@ class ConservedQuantities:
             energies.append(numeric.kinetic_energy())
         return bool(np.ptp(energies) <= ZERO_TOLERANCE * np.max(energies))
 
-    def _is_sum_of_energies(self, samples: Sequence[StateSample]) -> bool:
+    def _is_sum_of_energies(self, samples: Sequence[RandomStateSample]) -> bool:
         """Return whether h is T + V, at all samples."""
         for sample in samples:
             set_random_state(self._numeric, sample, on_constraints=True)
@@ -276,7 +276,7 @@ class ConservedQuantities:
                 return False
         return True
 
-    def _is_energy_conserved(self, samples: Sequence[StateSample]) -> bool:
+    def _is_energy_conserved(self, samples: Sequence[RandomStateSample]) -> bool:
         """Return whether h keeps its value."""
         m, V = self.mechanism, self._potential
         if V is None or m.inputs_with_rates:
@@ -285,7 +285,7 @@ class ConservedQuantities:
         for sample in samples:
             set_random_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematic_matrices()
-            if constraints_do_work(self._numeric):
+            if has_working_constraints(self._numeric):
                 return False
             rates = K @ sample.u_constrained + k0
             forces, terms = self._evaluate_coordinate_forces(K)
@@ -326,13 +326,13 @@ def find_coordinates_with_constraint_work(numeric: NumericMechanism, K: Floats) 
     return np.asarray(np.max(turned, axis=1) > ZERO_TOLERANCE * np.max(turned))
 
 
-def constraints_do_work(numeric: NumericMechanism) -> bool:
+def has_working_constraints(numeric: NumericMechanism) -> bool:
     """Return whether constraints do work: A u + b = 0 with b ≠ 0."""
     A, b, _ = numeric.velocity_constraint_terms()
     return bool(len(A) and np.any(np.abs(b) > ZERO_TOLERANCE * np.max(np.abs(A))))
 
 
-def potential_rate(V: PotentialFunction, sample: StateSample, rates: Floats, step: float) -> tuple[float, float]:
+def potential_rate(V: PotentialFunction, sample: RandomStateSample, rates: Floats, step: float) -> tuple[float, float]:
     """Return dV/dt along q' at a sample, and the magnitude of its round-off."""
     total, size = 0.0, 0.0
     for k, weight in _EIGHTH_ORDER_WEIGHTS:

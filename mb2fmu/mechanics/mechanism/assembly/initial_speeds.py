@@ -17,9 +17,9 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.assembly.assembly_branches import CLOSURE_TOLERANCE, RANK_TOLERANCE
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import (
-    row_normalization_lengths,
+    compute_row_norm_divisors,
     typical_row_lengths,
     typical_speeds,
 )
@@ -63,7 +63,7 @@ def solve_start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> 
     typical_lengths = typical_row_lengths(m, numeric, units)
     scaled = A * units
     if int(
-        np.linalg.matrix_rank(scaled / row_normalization_lengths(scaled, typical_lengths)[:, None], tol=RANK_TOLERANCE)
+        np.linalg.matrix_rank(scaled / compute_row_norm_divisors(scaled, typical_lengths)[:, None], tol=RANK_TOLERANCE)
     ) == len(m.u):
         names = velocity_constraints.names
         problem = f"the {len(names)} constraints leave the {len(m.u)} speeds nothing to move: {', '.join(names)}"
@@ -71,7 +71,7 @@ def solve_start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> 
     u = np.array([speed.start for speed in declared.speeds])
     free = [i for i, speed in enumerate(declared.speeds) if speed.kind == "guess"]
     if free:
-        length = row_normalization_lengths(scaled[:, free], typical_lengths)
+        length = compute_row_norm_divisors(scaled[:, free], typical_lengths)
         change = np.linalg.lstsq(scaled[:, free] / length[:, None], (A @ u + b) / length, rcond=_SINGULAR_TOLERANCE)[0]
         u[free] -= units[free] * change
     residual = A @ u + b
@@ -120,7 +120,7 @@ def _move_onto_branch(
     import scipy.linalg
 
     A = constraints(u)[0] * units
-    length = row_normalization_lengths(A, typical_lengths)
+    length = compute_row_norm_divisors(A, typical_lengths)
     left_null_space = scipy.linalg.null_space((A / length[:, None]).T, rcond=_SINGULAR_TOLERANCE)
     if not left_null_space.size:
         return u

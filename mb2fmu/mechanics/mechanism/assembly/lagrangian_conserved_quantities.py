@@ -17,13 +17,13 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     ZERO_TOLERANCE,
     ConservedQuantity,
-    constraints_do_work,
     find_coordinates_with_constraint_work,
+    has_working_constraints,
     momentum_unit,
 )
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
-    StateSample,
+    RandomStateSample,
     draw_random_states,
     free_parameter_values,
     set_random_state,
@@ -97,7 +97,7 @@ class LagrangianConservedQuantities:
             conserved &= np.abs(rates) <= ZERO_TOLERANCE * sizes
             set_random_state(self._numeric, sample, on_constraints=True)
             conserved[:-1] &= ~find_coordinates_with_constraint_work(self._numeric, np.eye(len(m.q)))
-            conserved[-1] &= not constraints_do_work(self._numeric)
+            conserved[-1] &= not has_working_constraints(self._numeric)
         names = [f"momentum of {coordinate.name}, which is ignorable" for coordinate in m.declared.coordinates]
         units = [momentum_unit(coordinate.unit) for coordinate in m.declared.coordinates]
         names.append("Jacobi's integral Σ q' ∂L/∂q' - L")
@@ -107,6 +107,6 @@ class LagrangianConservedQuantities:
             if k
         ]
 
-    def _make_arguments(self, sample: StateSample) -> list[float]:
+    def _make_arguments(self, sample: RandomStateSample) -> list[float]:
         """Return a sample as the arguments of the Lagrangian's functions: t, q, u, z, r, parameters."""
         return [sample.t, *sample.q, *sample.u_constrained, *sample.z, *sample.r, *sample.parameters]

@@ -13,7 +13,7 @@ from mb2fmu.mechanics.mechanism.assembly.assembly_branches import (
     CLOSURE_TOLERANCE,
     LoopResidual,
     NewtonPathEnd,
-    find_contradictory_rows,
+    find_contradictory_constraints,
     find_other_branches,
     follow_newton_path,
 )
@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.assembly.initial_speeds import solve_start_speed
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints, make_parameter_function
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternions
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values, start_speed_faults
+from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values, start_speed_faults
 
 Floats = npt.NDArray[np.float64]
 
@@ -79,7 +79,7 @@ def _solve_coordinates(m: Mechanism, parameters: Floats) -> Floats:
 
 def _contradiction_faults(rows: LoopResidual, end: NewtonPathEnd) -> list[Fault]:
     """Return rows that contradict each other for any start values."""
-    contradictory_rows = find_contradictory_rows(rows, end.q)
+    contradictory_rows = find_contradictory_constraints(rows, end.q)
     if not contradictory_rows:
         return []
     names = ", ".join(rows.names[i] for i in contradictory_rows)

@@ -12,7 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.evaluation_by_structure import EvaluationByStructure, evaluate_by_structure
+from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import (
+    GroupedExpressionEvaluator,
+    evaluate_by_structure,
+)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.model.numpy_functions import compile_numpy_function
 
@@ -84,7 +87,7 @@ class NumericConstraints:
         return self._bias_function(t, *q, *u, *z, *r, *self._calculate_parameters(p))
 
     @cached_property
-    def _bias_function(self) -> EvaluationByStructure:
+    def _bias_function(self) -> GroupedExpressionEvaluator:
         """Γ as a function of t, q, u and the rest, with auxiliary speeds zero."""
         m, constraints = self._mechanism, self._mechanism.velocity_constraints
         auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)

@@ -16,7 +16,7 @@ Indices = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class AppliedVectors:
+class AppliedForceVectors:
     """Forces on points, or torques on frames.
 
     Attributes:
@@ -59,13 +59,13 @@ class _LoadPieceTable:
         self._factors = np.array([piece.factor for piece in pieces], dtype=np.intp)
         self._signs = np.array([piece.sign for piece in pieces])
 
-    def evaluate(self, numbers: Array, rotations: Array) -> AppliedVectors:
+    def evaluate(self, numbers: Array, rotations: Array) -> AppliedForceVectors:
         """Return all applied vectors."""
         vectors = (rotations[self._frames] @ numbers[self._components][:, :, None])[:, :, 0]
-        return AppliedVectors(self._nodes, self._loads, (self._signs * numbers[self._factors])[:, None] * vectors)
+        return AppliedForceVectors(self._nodes, self._loads, (self._signs * numbers[self._factors])[:, None] * vectors)
 
 
-class LoadTables:
+class NumericLoadTables:
     """Positions of the numbers of all loads; the caller applies loads along pathways, which need the points' motion.
 
     Args:
@@ -110,7 +110,9 @@ class LoadTables:
                 self.pathway_magnitudes.append((load_number, start))
         self._force_pieces, self._torque_pieces = _LoadPieceTable(force_pieces), _LoadPieceTable(torque_pieces)
 
-    def evaluate(self, scalars: Array, values: Array, rotations: Array) -> tuple[AppliedVectors, AppliedVectors]:
+    def evaluate(
+        self, scalars: Array, values: Array, rotations: Array
+    ) -> tuple[AppliedForceVectors, AppliedForceVectors]:
         """Return forces on points and torques on frames, those along pathways left out.
 
         Args:

@@ -28,18 +28,18 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.evaluation_by_structure import evaluate_by_structure
+from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import evaluate_by_structure
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_function
-from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedVectors, LoadTables
+from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedForceVectors, NumericLoadTables
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
+    coordinate_rates,
+    directional_derivative,
+    partial_derivative,
+)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     PathwayLoad,
     VectorTerms,
-)
-from mb2fmu.mechanics.mechanism.records.plain_symbols import (
-    coordinate_rates,
-    directional_derivative,
-    partial_derivative,
 )
 
 Array = npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ Indices = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class TermLocation:
+class VectorTermLocation:
     """Place of the numbers of a vector that is written in a frame.
 
     Attributes:
@@ -62,7 +62,7 @@ class TermLocation:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpressedTerms:
+class InertialFrameTerms:
     """Terms in N's components: partials (n_terms, 3, n_u), vector, first and second rate (n_terms, 3)."""
 
     partials: Array
@@ -71,7 +71,7 @@ class ExpressedTerms:
     second_rate: Array
 
 
-class TermGroups:
+class VectorTermGroups:
     """Terms that are evaluated together, in groups of the same number of speeds.
 
     Args:
@@ -79,7 +79,7 @@ class TermGroups:
         n_u: Number of all speeds.
     """
 
-    def __init__(self, terms: Sequence[TermLocation], n_u: int) -> None:
+    def __init__(self, terms: Sequence[VectorTermLocation], n_u: int) -> None:
         self.frames = np.array([term.frame for term in terms], dtype=np.intp)
         self._n_u = n_u
         sizes = [len(term.columns) for term in terms]
@@ -95,7 +95,7 @@ class TermGroups:
             )
             self._groups.append((numbers, value_positions.reshape(-1, 3, size + 3), columns))
 
-    def express_in_inertial_frame(self, values: Array, rotations: Array) -> ExpressedTerms:
+    def express_in_inertial_frame(self, values: Array, rotations: Array) -> InertialFrameTerms:
         """Return the terms in N.
 
         Args:
@@ -108,12 +108,12 @@ class TermGroups:
             size = columns.shape[1]
             remaining_columns[numbers] = block[:, :, size:]
             partials[numbers[:, None], :, columns] = block[:, :, :size].transpose(0, 2, 1)
-        return ExpressedTerms(
+        return InertialFrameTerms(
             partials, remaining_columns[:, :, 0], remaining_columns[:, :, 1], remaining_columns[:, :, 2]
         )
 
 
-class PathSums:
+class KinematicPathSums:
     """A forest of nodes, each with terms on the path from its parent.
 
     Args:
@@ -151,7 +151,7 @@ def _parents_first_order(parents: Sequence[int]) -> list[int]:
     return sorted(range(len(parents)), key=depth.__getitem__)
 
 
-def cross_rows(a: Array, b: Array) -> Array:
+def cross_product_by_rows(a: Array, b: Array) -> Array:
     """Return a × b, row by row, shape (n, 3)."""
     (a1, a2, a3), (b1, b2, b3) = a.T, b.T
     return np.stack((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1), axis=1)
@@ -211,7 +211,7 @@ class NumericMechanism:
         self._set_up_frames()
         self._set_up_points()
         self._set_up_bodies()
-        self._load_tables = LoadTables(m.loads, self._register_expressions)
+        self._load_tables = NumericLoadTables(m.loads, self._register_expressions)
         self._set_up_relations()
         self._compile_functions()
         self.parameters = make_parameter_function(m)
@@ -222,7 +222,7 @@ class NumericMechanism:
         self._state_values = (t, *q, *u_all, *z, *r, *parameters)
         self._values = self._evaluate(*self._state_values)[self._value_gather]
         self._n_u = len(u_all)
-        self._known_forces: dict[tuple[float, ...], tuple[AppliedVectors, AppliedVectors]] = {}
+        self._known_forces: dict[tuple[float, ...], tuple[AppliedForceVectors, AppliedForceVectors]] = {}
         self._known_pathways: dict[tuple[int, ...], tuple[float, float, list[Array]]] = {}
         self._compute_frame_motion()
         for cached_name in ("frames", "points", "_point_arrays"):
@@ -253,7 +253,9 @@ class NumericMechanism:
         R, omega = self._rotation[self._rigid_frames], self._omega[self._rigid_frames]
         W, inertia = self._omega_partials[self._rigid_frames], R @ self._values[self._inertias] @ R.transpose(0, 2, 1)
         momentum = (inertia @ omega[:, :, None])[:, :, 0]
-        moment = (inertia @ self._alpha0[self._rigid_frames][:, :, None])[:, :, 0] + cross_rows(omega, momentum)
+        moment = (inertia @ self._alpha0[self._rigid_frames][:, :, None])[:, :, 0] + cross_product_by_rows(
+            omega, momentum
+        )
         J, W, mass_times_partials = J.reshape(-1, n), W.reshape(-1, n), (mass * J).reshape(-1, n)
         f -= mass_times_partials.T @ a0[self._masscenters].ravel() + W.T @ moment.ravel()
         return J.T @ mass_times_partials + W.T @ (inertia @ W.reshape(-1, 3, n)).reshape(-1, n), f
@@ -349,9 +351,11 @@ class NumericMechanism:
         starts = np.array([start for start, _ in self._rotations], dtype=np.intp)  # none of a Lagrangian alone
         self._rotation_positions = (starts[:, None] + np.arange(9)).reshape(-1, 3, 3)
         self._parents = [(i, frame.parent) for i, frame in enumerate(frames) if frame.parent >= 0]
-        self._frame_terms = TermGroups([term for frame_terms in terms for term in frame_terms], len(self._speed_column))
+        self._frame_terms = VectorTermGroups(
+            [term for frame_terms in terms for term in frame_terms], len(self._speed_column)
+        )
         reference_numbers = [-1, *(frame.reference for frame in frames[1:])]
-        self._frame_paths = PathSums(_number_terms(terms), reference_numbers)
+        self._frame_paths = KinematicPathSums(_number_terms(terms), reference_numbers)
 
     def _set_up_points(self) -> None:
         """Number the terms of all positions, then of all given velocities, from which velocity sums start."""
@@ -361,16 +365,16 @@ class NumericMechanism:
         terms = [term for point_terms in (*positions, *velocities) for term in point_terms]
         count = sum(map(len, positions))
         self._is_position_term = (np.arange(len(terms)) < count)[:, None]
-        self._point_terms = TermGroups(terms, len(self._speed_column))
+        self._point_terms = VectorTermGroups(terms, len(self._speed_column))
         term_numbers = _number_terms([*positions, *velocities])
         position_terms, velocity_terms = term_numbers[: len(points)], term_numbers[len(points) :]
         parent_numbers = [point.parent for point in points]
-        self._position_paths = PathSums(position_terms, parent_numbers)
+        self._position_paths = KinematicPathSums(position_terms, parent_numbers)
         own_terms = [
             velocity_terms[k] if point.velocity is not None else position_terms[k] for k, point in enumerate(points)
         ]
         parent_numbers = [point.parent if point.velocity is None else -1 for point in points]
-        self._velocity_paths = PathSums(own_terms, parent_numbers)
+        self._velocity_paths = KinematicPathSums(own_terms, parent_numbers)
 
     def _set_up_bodies(self) -> None:
         """Number the expressions of masses and inertias; particles have a mass only."""
@@ -428,7 +432,7 @@ class NumericMechanism:
                 derivatives[expression] = directional_derivative(expression, self._rates)
         return [derivatives[sm.sympify(expression)] for expression in expressions]
 
-    def _register_terms(self, terms: VectorTerms, *, is_position: bool = False) -> list[TermLocation]:
+    def _register_terms(self, terms: VectorTerms, *, is_position: bool = False) -> list[VectorTermLocation]:
         """Register each term's expressions; ``is_position``: components are positions, partials are of their rates."""
         result = []
         for frame, components in terms:
@@ -442,7 +446,9 @@ class NumericMechanism:
                 for i in range(3)
             ]
             columns = np.array([self._speed_column[speed] for speed in speeds], dtype=np.intp)
-            result.append(TermLocation(frame, columns, self._register_expressions([e for row in rows for e in row])))
+            result.append(
+                VectorTermLocation(frame, columns, self._register_expressions([e for row in rows for e in row]))
+            )
         return result
 
     # ------------------------------------------------------------------ evaluating
@@ -460,7 +466,7 @@ class NumericMechanism:
         terms = self._frame_terms.express_in_inertial_frame(self._values, local)
         self._omega = self._frame_paths.sum(terms.vector)
         self._omega_partials = self._frame_paths.sum(terms.partials)
-        rotated = cross_rows(self._omega[self._frame_terms.frames], terms.vector)
+        rotated = cross_product_by_rows(self._omega[self._frame_terms.frames], terms.vector)
         self._alpha0 = self._frame_paths.sum(terms.rate + rotated)
 
     @cached_property
@@ -488,12 +494,14 @@ class NumericMechanism:
         terms = self._point_terms.express_in_inertial_frame(self._values, self._rotation)
         frames, is_position = self._point_terms.frames, self._is_position_term
         omega, rho = self._omega[frames], terms.vector
-        transport_velocity = cross_rows(omega, rho)
+        transport_velocity = cross_product_by_rows(omega, rho)
         v = np.where(is_position, transport_velocity + terms.rate, rho)
         inner_velocity = transport_velocity + 2 * terms.rate
         a = np.where(
             is_position,
-            cross_rows(self._alpha0[frames], rho) + cross_rows(omega, inner_velocity) + terms.second_rate,
+            cross_product_by_rows(self._alpha0[frames], rho)
+            + cross_product_by_rows(omega, inner_velocity)
+            + terms.second_rate,
             terms.rate + transport_velocity,
         )
         J = terms.partials + cross_product_matrices(rho * is_position) @ self._omega_partials[frames]
@@ -540,14 +548,18 @@ class NumericMechanism:
                 values += (point.position if sensed.kind == "position" else point.velocity).tolist()
         return values
 
-    def _get_applied_vectors(self, constraint_forces: Sequence[float]) -> tuple[AppliedVectors, AppliedVectors]:
+    def _get_applied_vectors(
+        self, constraint_forces: Sequence[float]
+    ) -> tuple[AppliedForceVectors, AppliedForceVectors]:
         """Return all forces on points and torques on frames."""
         key = tuple(constraint_forces)
         if key not in self._known_forces:
             self._known_forces[key] = self._evaluate_applied_vectors(key)
         return self._known_forces[key]
 
-    def _evaluate_applied_vectors(self, constraint_forces: Sequence[float]) -> tuple[AppliedVectors, AppliedVectors]:
+    def _evaluate_applied_vectors(
+        self, constraint_forces: Sequence[float]
+    ) -> tuple[AppliedForceVectors, AppliedForceVectors]:
         """Evaluate all forces in N and torques in N m at the present state, forces along pathways included."""
         padded = [*constraint_forces, *[0.0] * (len(self.mechanism.constraint_forces) - len(constraint_forces))]
         scalars = self._evaluate_forces(*self._state_values, *self._list_pathway_values(), *padded)
@@ -560,7 +572,7 @@ class NumericMechanism:
         if not segment_forces:
             return forces, torques
         points, loads, vectors = zip(*segment_forces, strict=True)
-        all_forces = AppliedVectors(
+        all_forces = AppliedForceVectors(
             np.concatenate([forces.nodes, points]),
             np.concatenate([forces.loads, loads]),
             np.concatenate([forces.vectors, vectors]),
@@ -579,7 +591,7 @@ class NumericMechanism:
         return result
 
 
-def _number_terms(term_lists: Sequence[Sequence[TermLocation]]) -> list[list[int]]:
+def _number_terms(term_lists: Sequence[Sequence[VectorTermLocation]]) -> list[list[int]]:
     """Return the numbers of the terms of each part, counted through all."""
     ends = np.cumsum([0, *map(len, term_lists)]).tolist()
     return [list(range(start, end)) for start, end in itertools.pairwise(ends)]

@@ -27,7 +27,7 @@ _RANK_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class StateSample:
+class RandomStateSample:
     """One random state: any speeds (``u``), and speeds on the velocity constraints (``u_constrained``)."""
 
     t: float
@@ -46,7 +46,7 @@ def free_parameter_values(mechanism: Mechanism) -> list[float]:
 
 def draw_random_states(
     numeric: NumericMechanism, free_parameters: Sequence[float] | None = None, *, without_zeros: bool = False
-) -> list[StateSample]:
+) -> list[RandomStateSample]:
     """Return random states near the start, where everything is finite; scaled by the mechanism's magnitudes.
 
     Args:
@@ -69,7 +69,7 @@ def draw_random_states(
     z_start = np.array([state.start for state in m.declared.auxiliary_states])
     nominal = np.array(free_parameter_values(m) if free_parameters is None else free_parameters, dtype=float)
     nonzero = np.where(nominal == 0.0, _typical_parameters(m), nominal) if without_zeros else nominal
-    samples: list[StateSample] = []
+    samples: list[RandomStateSample] = []
     for attempt in range(MAX_ATTEMPTS):
         values = nonzero if 2 * attempt < MAX_ATTEMPTS else nominal
         free_values = values * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
@@ -91,7 +91,7 @@ def draw_random_states(
                 lengths = row_lengths(A * u_sizes)
                 inverse = np.linalg.pinv(A * u_sizes / lengths[:, None], rcond=_RANK_TOLERANCE)
                 u_constrained = u - u_sizes * (inverse @ ((A @ u + b) / lengths))
-            samples.append(StateSample(t, q, u, u_constrained, z, r, parameters))
+            samples.append(RandomStateSample(t, q, u, u_constrained, z, r, parameters))
         if len(samples) == SAMPLE_COUNT:
             return samples
     problem = "positions and velocities are not finite at any of the states tried near the start values"
@@ -116,7 +116,7 @@ def append_auxiliary_speeds(m: Mechanism, u: Array) -> Array:
     return np.concatenate([u, np.zeros(len(m.u_auxiliary))])
 
 
-def set_random_state(numeric: NumericMechanism, sample: StateSample, *, on_constraints: bool) -> None:
+def set_random_state(numeric: NumericMechanism, sample: RandomStateSample, *, on_constraints: bool) -> None:
     """Move the mechanism to a sample; its speeds are arbitrary or satisfy the velocity constraints."""
     u = sample.u_constrained if on_constraints else sample.u
     numeric.set_state(
@@ -145,7 +145,7 @@ def count_independent_rows(rows: Array) -> int:
     return int(np.linalg.matrix_rank(rows / row_lengths(rows)[:, None], tol=_RANK_TOLERANCE))
 
 
-def vectors_differ(a: Array, b: Array, largest_magnitude: float) -> bool:
+def differ_beyond_roundoff(a: Array, b: Array, largest_magnitude: float) -> bool:
     """Return whether two vectors differ by more than round-off.
 
     Args:

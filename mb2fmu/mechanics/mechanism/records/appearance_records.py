@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
+from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint, VectorTerms
 
 ShapeKind = Literal["cylinder", "box", "sphere", "ellipsoid", "mesh"]
 JointKind = Literal["pin", "slide", "other"]

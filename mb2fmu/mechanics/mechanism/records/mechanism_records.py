@@ -14,17 +14,17 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.equations.contact_records import Contacts
+from mb2fmu.mechanics.equations.contact_equations import Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EventRecord,
     KinematicEquations,
     VelocityConstraints,
 )
-from mb2fmu.mechanics.equations.latch_records import Latches
+from mb2fmu.mechanics.equations.latch_equations import Latches
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords
-from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint, VectorTerms
-from mb2fmu.mechanics.mechanism.records.requested_quantities import (
+from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint, VectorTerms
+from mb2fmu.mechanics.mechanism.records.requested_outputs import (
     InverseDynamicsRequest,
     Joint,
     LoopClosedForm,
@@ -34,8 +34,20 @@ from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.supported_functions import StickingSign
 
 __all__ = [
-    "Body", "Components", "ForceApplication", "ForceLoad", "Frame", "KinematicPoint", "Lagrangian", "Load",
-    "Mechanism", "MotionVector", "PathwayLoad", "TorqueActuatorLoad", "TorqueLoad", "VectorTerms",
+    "Body",
+    "Components",
+    "ConstraintForceApplication",
+    "ForceLoad",
+    "Frame",
+    "KinematicPoint",
+    "KinematicVectorSymbols",
+    "Lagrangian",
+    "Load",
+    "Mechanism",
+    "PathwayLoad",
+    "TorqueActuatorLoad",
+    "TorqueLoad",
+    "VectorTerms",
     "list_load_magnitudes",
 ]  # fmt: skip
 
@@ -138,7 +150,7 @@ MotionVectorKind = Literal["position", "velocity", "angular velocity"]
 
 
 @dataclass(frozen=True, slots=True)
-class MotionVector:
+class KinematicVectorSymbols:
     """A position, velocity or angular velocity, components in N, whose symbols expressions may contain.
 
     Attributes:
@@ -153,7 +165,7 @@ class MotionVector:
 
 
 @dataclass(frozen=True, slots=True)
-class ForceApplication:
+class ConstraintForceApplication:
     """Application of a constraint's force: applied force or torque = −λ · ``vector`` at this point or frame.
 
     Attributes:
@@ -261,7 +273,7 @@ class MechanismBodies:
     points: tuple[KinematicPoint, ...]
     bodies: tuple[Body, ...]
     loads: tuple[Load, ...]
-    motion_vectors: tuple[MotionVector, ...] = ()
+    motion_vectors: tuple[KinematicVectorSymbols, ...] = ()
     joints: tuple[Joint, ...] = ()
     prescribed: bool = False
     lagrangian: Lagrangian | None = None
@@ -301,7 +313,7 @@ class MechanismConstraints:
     kinematic_invariants: tuple[tuple[str, sm.Expr], ...] = ()
     auxiliary_rows: sm.ImmutableMatrix | None = None
     multipliers: tuple[sm.Symbol, ...] = ()
-    force_applications: tuple[tuple[ForceApplication, ...], ...] = ()
+    force_applications: tuple[tuple[ConstraintForceApplication, ...], ...] = ()
     redundant_constraints: tuple[str, ...] = ()
     points_using_constraints: tuple[str, ...] = ()
     contradicted_positions: tuple[str, ...] = ()

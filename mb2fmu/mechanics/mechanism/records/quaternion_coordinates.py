@@ -51,7 +51,7 @@ def find_quaternions(rotations: Iterable[sm.MatrixBase], q: Sequence[sm.Symbol])
     return tuple(groups)
 
 
-def stabilize_unit_length(
+def stabilize_quaternion_length(
     kinematics: KinematicEquations,
     groups: Iterable[QuaternionGroup],
     q: Sequence[sm.Symbol],
@@ -112,7 +112,9 @@ def _free_of_length(expression: sm.Expr, quaternion: Sequence[sm.Symbol]) -> sm.
     return expression.xreplace({component: component / length for component in quaternion})
 
 
-def vanishes_at_unit_length(expression: sm.Expr, groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]) -> bool:
+def vanishes_for_unit_quaternion(
+    expression: sm.Expr, groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]
+) -> bool:
     """Return whether an expression of a quaternion is zero at unit length: e·e − 1, or e·e' of a rotation."""
     symbols = [
         quaternion for group in groups if expression.free_symbols & set(quaternion := _quaternion_symbols(group, q))
@@ -120,7 +122,7 @@ def vanishes_at_unit_length(expression: sm.Expr, groups: Iterable[QuaternionGrou
     return bool(symbols) and abs(float(_evaluate_at_test_point([expression], symbols[0])[0])) < _ZERO_TOLERANCE
 
 
-def normalize_frames(
+def normalize_quaternion_frames(
     frames: Iterable[Frame], groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]
 ) -> tuple[Frame, ...]:
     """Return frames whose rotations are orthonormal for any length of the quaternions."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.records.kinematic_records import Components
+from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Mechanism
 
 ROUND_OFF = 4 * 2.0**-52

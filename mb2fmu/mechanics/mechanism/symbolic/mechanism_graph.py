@@ -16,7 +16,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
-    ForceApplication,
+    ConstraintForceApplication,
     ForceLoad,
     Mechanism,
     PathwayLoad,
@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
+from mb2fmu.mechanics.mechanism.records.requested_outputs import RequestedOutput
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 
 GROUND_NUMBER = -1
@@ -180,7 +180,7 @@ class _GraphBuilder:
                 ends = [GROUND_NUMBER, *ends] if ends[0] != GROUND_NUMBER else ends * 2
             yield from (GraphEdge("loop", name, a, b) for a, b in itertools.pairwise(ends))
 
-    def _find_application_body(self, application: ForceApplication) -> int:
+    def _find_application_body(self, application: ConstraintForceApplication) -> int:
         """Return the body on which a constraint's force acts."""
         if application.body >= 0:
             return application.body

@@ -19,8 +19,8 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import (
     JointKind,
     TracedPoint,
 )
-from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, VectorTerms
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
+from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, VectorTerms
 from mb2fmu.model.declarations.appearance_declarations import (
     AppearanceItem,
     BendingShape,
@@ -39,7 +39,7 @@ AppearanceKind = TypeVar("AppearanceKind", VisualShape, PointTrace, LoadArrow, B
 class AppearanceImportState(Protocol):
     """State of the import that appearances need."""
 
-    plain: SymbolMap
+    plain: DynamicsymbolMap
     frame_of: dict[Any, int]
     point_of: dict[Any, int]
 

@@ -11,12 +11,12 @@ from sympy.physics.mechanics.body_base import BodyBase
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.records.dyadic_components import dyadic_components, simplify_constant_matrix
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import list_appearance_points
-from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import list_application_places
+from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import list_constraint_force_locations
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
-from mb2fmu.mechanics.mechanism.sympy_import.load_import import list_wrapping_loads
+from mb2fmu.mechanics.mechanism.sympy_import.load_import import list_curved_pathway_loads
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources import mechanics_source
@@ -49,11 +49,11 @@ def list_needed_points(definition: ModelDefinition) -> list[Point]:
     points += [load_place.masscenter if isinstance(load_place, BodyBase) else load_place for load_place in load_places]
     for actuator in mechanics_source.actuators(mechanics):
         points += getattr(getattr(actuator, "pathway", None), "attachments", ())
-        points += [load[0] for load in list_wrapping_loads(actuator)]
+        points += [load[0] for load in list_curved_pathway_loads(actuator)]
     for request in definition.outputs:
         if isinstance(request, OutputRequest):
             points += [*request.subject, request.relative_to]
-    points += list_application_places(definition.constraints)
+    points += list_constraint_force_locations(definition.constraints)
     for joint in mechanics_source.joints(mechanics):
         points += [joint.parent_point, joint.child_point]
     points += list_appearance_points(definition)
@@ -61,7 +61,7 @@ def list_needed_points(definition: ModelDefinition) -> list[Point]:
 
 
 def read_bodies(
-    mechanics: Mechanics, trees: KinematicTree, plain: SymbolMap, moving: Collection[sm.Symbol]
+    mechanics: Mechanics, trees: KinematicTree, plain: DynamicsymbolMap, moving: Collection[sm.Symbol]
 ) -> tuple[Body, ...]:
     """Read mass, mass centre, frame and central inertia of each body; raise with the faults of all."""
     bodies, faults = [], []

@@ -15,12 +15,16 @@ from sympy.physics.mechanics.body_base import BodyBase
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
-from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceApplication
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, directional_derivative, time_derivative
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
+    DynamicsymbolMap,
+    directional_derivative,
+    time_derivative,
+)
+from mb2fmu.mechanics.mechanism.records.mechanism_records import ConstraintForceApplication
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
     normalize_quaternions,
-    vanishes_at_unit_length,
+    vanishes_for_unit_quaternion,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
 from mb2fmu.model.numpy_functions import compile_numpy_function
@@ -65,7 +69,7 @@ class ImportedConstraints:
 
 
 def read_constraints(
-    mechanics: Mechanics, plain: SymbolMap, motion: ConstraintSymbols, declarations: Sequence[Constraint]
+    mechanics: Mechanics, plain: DynamicsymbolMap, motion: ConstraintSymbols, declarations: Sequence[Constraint]
 ) -> ImportedConstraints:
     """Read all constraints.
 
@@ -128,9 +132,9 @@ def _auxiliary_jacobian(parts: Sequence[sm.Expr], motion: ConstraintSymbols) -> 
     return sm.ImmutableMatrix(len(parts), len(motion.auxiliary), derivatives)
 
 
-def read_force_applications(
+def read_constraint_force_locations(
     declarations: Sequence[Constraint | None], trees: KinematicTree, bodies: Sequence[Any]
-) -> tuple[tuple[ForceApplication, ...], ...]:
+) -> tuple[tuple[ConstraintForceApplication, ...], ...]:
     """Return the places where the force of each row acts; an empty tuple where none is given.
 
     Raises:
@@ -155,7 +159,7 @@ def read_force_applications(
                 problem = f"{particle_of[0]} is no moving body of the mechanics"
                 faults.append(Fault(problem, item.where if item else "", "give one that was handed over"))
             row_applications.append(
-                ForceApplication(numbers[node], not isinstance(node, Point), trees.read_vector(vector), body)
+                ConstraintForceApplication(numbers[node], not isinstance(node, Point), trees.read_vector(vector), body)
             )
         applications.append(tuple(row_applications))
     if faults:
@@ -192,7 +196,7 @@ def choose_dependent_speeds(
     return sorted(dependent_speeds)
 
 
-def determine_speeds(
+def constraints_determine_speeds(
     constraints: VelocityConstraints, start: Mapping[sm.Symbol, float], dependent: Sequence[int]
 ) -> bool:
     """Return whether the constraints determine these speeds, as many as rows, at the start; arguments as above."""
@@ -215,7 +219,7 @@ _MIN_PIVOT_RATIO = 1e-3
 """Least part of the largest entry of A with which a constraint determines a guessed speed."""
 
 
-def list_application_places(declarations: Iterable[Constraint]) -> list[object]:
+def list_constraint_force_locations(declarations: Iterable[Constraint]) -> list[object]:
     """Return the points and frames at which constraint forces act."""
     return [
         point_or_frame.masscenter if isinstance(point_or_frame, BodyBase) else point_or_frame
@@ -251,7 +255,7 @@ def _normalize_rows(
     groups, q = motion.quaternions, motion.q
     normalized = [normalize_quaternions(phi, groups, q) for phi in phis]
     normalized_phis = [
-        phi if vanishes_at_unit_length(normalized_phi, groups, q) else normalized_phi
+        phi if vanishes_for_unit_quaternion(normalized_phi, groups, q) else normalized_phi
         for phi, normalized_phi in zip(phis, normalized, strict=True)
     ]
     return normalized_phis, [normalize_quaternions(row, groups, q) for row in rows]
@@ -326,7 +330,7 @@ def _order_rate_rows(
 
 def _assign_declarations(
     declarations: Sequence[Constraint],
-    plain: SymbolMap,
+    plain: DynamicsymbolMap,
     phis: Sequence[sm.Expr],
     rows: Sequence[sm.Expr],
     motion: ConstraintSymbols,

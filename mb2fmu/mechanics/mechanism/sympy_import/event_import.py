@@ -8,12 +8,12 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import EventRecord
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.model.model_definition import ModelDefinition
 
 
 def read_declared_events(
-    definition: ModelDefinition, plain: SymbolMap, states: Collection[sm.Symbol]
+    definition: ModelDefinition, plain: DynamicsymbolMap, states: Collection[sm.Symbol]
 ) -> tuple[EventRecord, ...]:
     """Return the model's own events.
 

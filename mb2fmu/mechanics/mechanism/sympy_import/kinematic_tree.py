@@ -17,8 +17,8 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Frame, KinematicPoint, VectorTerms
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 
 Node = TypeVar("Node")
 _ParentMap = dict[Node, Node | None]
@@ -34,7 +34,7 @@ class KinematicTree:
             unused (all used frames were checked), and is left out.
     """
 
-    def __init__(self, inertial: ReferenceFrame, plain: SymbolMap, declared: Collection[sm.Basic]) -> None:
+    def __init__(self, inertial: ReferenceFrame, plain: DynamicsymbolMap, declared: Collection[sm.Basic]) -> None:
         self.N = inertial
         self.plain = plain
         self._declared = frozenset(declared)

@@ -31,6 +31,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     Load,
@@ -39,13 +40,12 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 
 
 class LoadImportState(Protocol):
     """State of the reading that loads need."""
 
-    plain: SymbolMap
+    plain: DynamicsymbolMap
     frame_of: dict[Any, int]
     point_of: dict[Any, int]
 
@@ -58,7 +58,7 @@ def is_straight_pathway(pathway: Any) -> bool:
     return isinstance(pathway, (LinearPathway, ObstacleSetPathway))
 
 
-def list_wrapping_loads(actuator: Any) -> Sequence[Any]:
+def list_curved_pathway_loads(actuator: Any) -> Sequence[Any]:
     """Return SymPy's loads of an actuator whose pathway is no chain of straight segments; else nothing."""
     pathway = getattr(actuator, "pathway", None)
     return () if pathway is None or is_straight_pathway(pathway) else tuple(actuator.to_loads())

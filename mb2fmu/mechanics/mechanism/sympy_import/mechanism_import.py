@@ -19,9 +19,8 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords
-from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceApplication, Frame, Lagrangian, Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import (
-    SymbolMap,
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
+    DynamicsymbolMap,
     coordinate_rates,
     make_unique_symbol,
     partial_derivative,
@@ -29,14 +28,20 @@ from mb2fmu.mechanics.mechanism.records.plain_symbols import (
     solve_kinematic_equations,
     time_derivative,
 )
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    ConstraintForceApplication,
+    Frame,
+    Lagrangian,
+    Mechanism,
+)
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
     find_quaternions,
-    normalize_frames,
+    normalize_quaternion_frames,
     normalize_quaternions,
-    stabilize_unit_length,
+    stabilize_quaternion_length,
 )
-from mb2fmu.mechanics.mechanism.symbolic.acceleration_loads import (
+from mb2fmu.mechanics.mechanism.symbolic.acceleration_dependent_loads import (
     add_load_inertias,
     load_kinetic_energy,
     split_acceleration_loads,
@@ -47,18 +52,21 @@ from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
     ConstraintSymbols,
     ImportedConstraints,
     choose_dependent_speeds,
-    determine_speeds,
+    constraints_determine_speeds,
+    read_constraint_force_locations,
     read_constraints,
-    read_force_applications,
 )
+from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import read_contacts_and_latches
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
+from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import (
+    check_given_velocities,
+    matches_lagrangian_kinetic_energy,
+)
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import check_kinematics, kinetic_energy_matches
 from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_loads
-from mb2fmu.mechanics.mechanism.sympy_import.output_import import RecordNumbers, read_closed_forms, read_outputs
+from mb2fmu.mechanics.mechanism.sympy_import.output_import import ObjectRecordNumbers, read_closed_forms, read_outputs
 from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast_prescribed_motion
-from mb2fmu.mechanics.mechanism.sympy_import.redundant_row_removal import remove_redundant_rows
-from mb2fmu.mechanics.mechanism.sympy_import.unilateral_import import read_unilateral_rows
+from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_removal import remove_redundant_rows
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.model import OutputRequest, Parts
@@ -98,7 +106,7 @@ class _MechanismReader:
         self.t = dynamicsymbols._t
         self._declare_symbols()
         self.kinematics = self._read_kinematics()
-        self.plain = SymbolMap(self.to_plain, self.to_dynamic)
+        self.plain = DynamicsymbolMap(self.to_plain, self.to_dynamic)
 
     def _declare_symbols(self) -> None:
         """Make a plain symbol for each of the user's functions of time, and the maps between both."""
@@ -171,7 +179,7 @@ class _MechanismReader:
             mechanism = self._read_with_bodies(
                 lagrangian=lagrangian, potential_forces=self._derive_potential_forces(lagrangian)
             )
-            if kinetic_energy_matches(mechanism):
+            if matches_lagrangian_kinetic_energy(mechanism):
                 return mechanism
         constraints = self._read_constraints()
         lagrangian_mechanism = self._make_bodiless_mechanism(
@@ -180,9 +188,9 @@ class _MechanismReader:
         lagrangian_mechanism = replace(
             lagrangian_mechanism, lagrangian=lagrangian, appearance=self._read_ground_appearance()
         )
-        return self._add_observables(lagrangian_mechanism, RecordNumbers())
+        return self._add_observables(lagrangian_mechanism, ObjectRecordNumbers())
 
-    def _add_observables(self, mechanism: Mechanism, numbers: RecordNumbers) -> Mechanism:
+    def _add_observables(self, mechanism: Mechanism, numbers: ObjectRecordNumbers) -> Mechanism:
         """Return outputs and closed forms; their rows and points are those of the finished mechanism."""
         outputs = read_outputs(self.definition, mechanism, self.plain, numbers)
         loops = tuple(read_closed_forms(self.definition, mechanism, self.plain))
@@ -229,10 +237,10 @@ class _MechanismReader:
         groups = self.quaternions = find_quaternions((frame.rotation for frame in frames), self.q)
         if not groups:
             return frames
-        self.unstabilized_kinematics = stabilize_unit_length(self.kinematics, groups, self.q, self.u, sm.S.Zero)
-        self.kinematics = stabilize_unit_length(self.kinematics, groups, self.q, self.u)
+        self.unstabilized_kinematics = stabilize_quaternion_length(self.kinematics, groups, self.q, self.u, sm.S.Zero)
+        self.kinematics = stabilize_quaternion_length(self.kinematics, groups, self.q, self.u)
         self._translate_rates(self.kinematics)
-        return normalize_frames(trees.read_frames(needed_frames), groups, self.q)
+        return normalize_quaternion_frames(trees.read_frames(needed_frames), groups, self.q)
 
     def _scale_quaternions(self) -> None:
         """Translate quaternions and their rates to those of unit length: what is read from here on has no other."""
@@ -282,9 +290,9 @@ class _MechanismReader:
             self.speeds.auxiliary,
         )
         bodiless = self._make_bodiless_mechanism(
-            constraints, read_force_applications(constraints.declarations, trees, bodies)
+            constraints, read_constraint_force_locations(constraints.declarations, trees, bodies)
         )
-        numbers = RecordNumbers(
+        numbers = ObjectRecordNumbers(
             frames=trees.frame_of,
             points=trees.point_of,
             loads=load_of,
@@ -305,7 +313,7 @@ class _MechanismReader:
         )
         draft, accelerations = split_acceleration_loads(remove_redundant_rows(draft))
         unnamed_origins = self._find_unnamed_origins(trees, pivot)
-        checked = check_kinematics(draft, trees.read_given_velocities(), origins_found=unnamed_origins)
+        checked = check_given_velocities(draft, trees.read_given_velocities(), origins_found=unnamed_origins)
         self.to_plain |= zip(self.q_user, self.q, strict=True)
         self._translate_rates(self.kinematics)
         return self._add_observables(add_load_inertias(checked, accelerations), numbers)
@@ -319,14 +327,14 @@ class _MechanismReader:
         return frozenset({0} if mechanics_source.origin(self.mechanics) is not None else ())
 
     def _make_bodiless_mechanism(
-        self, constraints: ImportedConstraints, force_applications: tuple[tuple[ForceApplication, ...], ...]
+        self, constraints: ImportedConstraints, force_applications: tuple[tuple[ConstraintForceApplication, ...], ...]
     ) -> Mechanism:
         """Return the mechanism without frames, points, bodies and loads: all that a Lagrangian alone has."""
         definition = self.definition
         declared, multipliers = self._make_declarations(), self._make_multipliers(constraints)
         rates, start = self._list_moving_rates(), self._collect_start_values()
         independent = self._list_independent_speeds(constraints)
-        contacts, latches = read_unilateral_rows(
+        contacts, latches = read_contacts_and_latches(
             definition, self.plain, rates, self.u, self.taken_names, constraints.velocity, start
         )
         body_potentials = map(mechanics_source.potential_energy, mechanics_source.bodies(self.mechanics))
@@ -383,7 +391,7 @@ class _MechanismReader:
             dependent = set(choose_dependent_speeds(rows, self._collect_start_values(), self._list_guessed_speeds()))
         elif rows and dependent and not constraints.holonomic:
             start = self._collect_start_values()
-            if not determine_speeds(rows, start, sorted(dependent)):
+            if not constraints_determine_speeds(rows, start, sorted(dependent)):
                 guesses = [i for i, speed in enumerate(self.definition.speeds) if speed.kind == "guess"]
                 dependent = set(choose_dependent_speeds(rows, start, guesses))
         return tuple(i for i in range(len(self.u)) if i not in dependent)
@@ -408,7 +416,7 @@ class _MechanismReader:
         return definition.declarations(dependent, mechanics_source.describe_mechanics_kind(self.mechanics))
 
     def _needs_multipliers(
-        self, constraints: ImportedConstraints, acts: tuple[tuple[ForceApplication, ...], ...]
+        self, constraints: ImportedConstraints, acts: tuple[tuple[ConstraintForceApplication, ...], ...]
     ) -> bool:
         """Return whether an output or unknown force may need multipliers."""
         definition = self.definition

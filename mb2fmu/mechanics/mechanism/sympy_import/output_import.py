@@ -9,10 +9,10 @@ from typing import Any
 import sympy as sm
 from sympy.physics.mechanics.joint import Joint as SympyJoint
 
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.mechanism_records import FlexibleBodyRecord, ForceLoad, Load, Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import normalize_quaternions
-from mb2fmu.mechanics.mechanism.records.requested_quantities import (
+from mb2fmu.mechanics.mechanism.records.requested_outputs import (
     ExpressionOutput,
     Joint,
     LoopClosedForm,
@@ -35,7 +35,7 @@ class _MissingItemError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class RecordNumbers:
+class ObjectRecordNumbers:
     """Numbers of the user's objects in the records.
 
     Attributes:
@@ -89,7 +89,7 @@ class RecordNumbers:
 
 
 def read_outputs(
-    definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap, numbers: RecordNumbers
+    definition: ModelDefinition, mechanism: Mechanism, plain: DynamicsymbolMap, numbers: ObjectRecordNumbers
 ) -> tuple[OutputRecord, ...]:
     """Read outputs in declared order; requests that cannot be met are kept with the reason.
 
@@ -113,8 +113,8 @@ class _RequestReader:
     def __init__(
         self,
         mechanism: Mechanism,
-        plain: SymbolMap,
-        numbers: RecordNumbers,
+        plain: DynamicsymbolMap,
+        numbers: ObjectRecordNumbers,
         coordinates: Sequence[sm.Expr],
         speeds: Sequence[sm.Expr],
     ) -> None:
@@ -291,7 +291,9 @@ def _is_joint_reaction(item: OutputRequest) -> bool:
     return item.kind.startswith("reaction") and len(item.subject) == 1 and isinstance(item.subject[0], SympyJoint)
 
 
-def read_closed_forms(definition: ModelDefinition, mechanism: Mechanism, plain: SymbolMap) -> Iterator[LoopClosedForm]:
+def read_closed_forms(
+    definition: ModelDefinition, mechanism: Mechanism, plain: DynamicsymbolMap
+) -> Iterator[LoopClosedForm]:
     """Read closed forms that the model gives, in plain symbols."""
     m = mechanism
     phis = [phi for _, phi in m.holonomic]

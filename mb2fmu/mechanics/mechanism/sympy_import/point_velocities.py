@@ -11,11 +11,11 @@ import sympy as sm
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
-    StateSample,
+    RandomStateSample,
+    differ_beyond_roundoff,
     format_vector,
     max_point_speed,
     set_random_state,
-    vectors_differ,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
@@ -29,7 +29,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 def choose_point_velocities(
     draft: Mechanism,
     derived: NumericMechanism,
-    samples: list[StateSample],
+    samples: list[RandomStateSample],
     given_velocities: Mapping[int, VectorTerms],
     *,
     origins_found: Collection[int],
@@ -60,7 +60,7 @@ class _VelocityChoice:
         self,
         draft: Mechanism,
         derived: NumericMechanism,
-        samples: list[StateSample],
+        samples: list[RandomStateSample],
         given_velocities: Mapping[int, VectorTerms],
         origins_found: Collection[int],
     ) -> None:
@@ -169,7 +169,7 @@ class _VelocityChoice:
             frames -= {
                 frame
                 for frame in frames
-                if vectors_differ(velocity, np.cross(self._derived.frames[frame].omega, arm), fastest)
+                if differ_beyond_roundoff(velocity, np.cross(self._derived.frames[frame].omega, arm), fastest)
             }
         return bool(frames)
 
@@ -212,7 +212,7 @@ def _path_points(m: Mechanism) -> set[int]:
 
 
 def _find_agreeing_points(
-    derived: NumericMechanism, with_given: NumericMechanism, samples: list[StateSample], points: set[int]
+    derived: NumericMechanism, with_given: NumericMechanism, samples: list[RandomStateSample], points: set[int]
 ) -> tuple[set[int], set[int]]:
     """Return points whose velocities agree everywhere, and those that agree on the velocity constraints."""
     anywhere, on_constraints = set(points), set(points)
@@ -224,7 +224,7 @@ def _find_agreeing_points(
             agreeing -= {
                 i
                 for i in agreeing
-                if vectors_differ(with_given.points[i].velocity, derived.points[i].velocity, fastest)
+                if differ_beyond_roundoff(with_given.points[i].velocity, derived.points[i].velocity, fastest)
             }
     return anywhere, on_constraints
 
@@ -245,7 +245,7 @@ def _is_auxiliary_velocity(m: Mechanism, velocity: VectorTerms) -> bool:
 
 
 def _is_body_particle(
-    i: int, derived: NumericMechanism, with_given: NumericMechanism, samples: list[StateSample]
+    i: int, derived: NumericMechanism, with_given: NumericMechanism, samples: list[RandomStateSample]
 ) -> bool:
     """Return whether a given velocity is that of the body's particle at the point: v_G + w_B × (r - r_G).
 
@@ -265,7 +265,7 @@ def _is_body_particle(
             for centre, frame in sorted(candidates):
                 arm = position - derived.points[centre].position
                 particle = derived.points[centre].velocity + np.cross(derived.frames[frame].omega, arm)
-                if vectors_differ(velocity, particle, max_point_speed(derived)):
+                if differ_beyond_roundoff(velocity, particle, max_point_speed(derived)):
                     candidates.discard((centre, frame))
     return any(agreeing.values())
 

@@ -30,7 +30,7 @@ _QUANTITY_FIELDS = ("name", "unit", "display_unit", "minimum", "maximum", "nomin
 
 
 @dataclass(frozen=True, slots=True)
-class RecastModel:
+class RecastModelDefinition:
     """A definition and its kinematics, recast for the import.
 
     Attributes:
@@ -46,7 +46,7 @@ class RecastModel:
     replaced_speeds: dict[sm.Expr, sm.Expr]
 
 
-def recast_prescribed_motion(definition: ModelDefinition) -> RecastModel:
+def recast_prescribed_motion(definition: ModelDefinition) -> RecastModelDefinition:
     """Recast a model for the import.
 
     Raises:
@@ -62,7 +62,7 @@ def recast_prescribed_motion(definition: ModelDefinition) -> RecastModel:
     equations = [equation for equation in equations if sm.expand(equation) != 0]
     equations += [_unit_length_rate(definition, rate) for rate in replaced_speeds.values()]
     speeds = replace(speeds, dependent=tuple(u for u in speeds.dependent if u not in replaced_speeds))
-    return RecastModel(
+    return RecastModelDefinition(
         _with_rates_as_outputs(definition, replaced_speeds), speeds, (*equations, *added_equations), replaced_speeds
     )
 

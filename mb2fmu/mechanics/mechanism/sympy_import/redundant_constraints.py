@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]
@@ -70,7 +70,7 @@ def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
         """Return the velocity rows at a place, over typical speeds and of unit length."""
         numeric.set_state(0.0, q, np.zeros(len(m.u_all)), z, r, parameters)
         A = numeric.velocity_constraint_terms()[0] * units
-        return A / row_normalization_lengths(A, typical_lengths)[:, None]
+        return A / compute_row_norm_divisors(A, typical_lengths)[:, None]
 
     start = np.array([item.start for item in declared.coordinates])
     start_rows = rows(start)
@@ -106,7 +106,7 @@ def _find_combined_rows(rows: Floats, redundant: int) -> list[int]:
     return [int(i) for i in np.flatnonzero(share > _MIN_SHARE)]
 
 
-def row_normalization_lengths(rows: Floats, typical: Floats) -> Floats:
+def compute_row_norm_divisors(rows: Floats, typical: Floats) -> Floats:
     """Return the divisors that give rows unit length; next to nothing for rows that vanish but for round-off.
 
     Args:

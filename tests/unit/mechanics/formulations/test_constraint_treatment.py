@@ -16,7 +16,7 @@ FOUR_BAR = "models/four_bar.py"
 
 def treated(*asked):
     read = mechanism.read_mechanism(model.check_model(model.load(FOUR_BAR)))
-    return formulations.treat_constraints(formulations.formulate(read, "tmt"), read, *asked)
+    return formulations.apply_constraint_treatment(formulations.formulate(read, "tmt"), read, *asked)
 
 
 def test_auto_says_what_it_takes():
@@ -28,9 +28,9 @@ def test_auto_says_what_it_takes():
 def test_treatments_of_nothing_and_terms_that_do_not_belong_are_refused():
     read = mechanism.read_mechanism(model.check_model(model.load("models/simple_pendulum.py")))
     equations = formulations.formulate(read, "kane")
-    assert formulations.treat_constraints(equations, read) == (equations, "")
+    assert formulations.apply_constraint_treatment(equations, read) == (equations, "")
     with pytest.raises(FormulationError, match="no holonomic constraints"):
-        formulations.treat_constraints(equations, read, "multipliers")
+        formulations.apply_constraint_treatment(equations, read, "multipliers")
     with pytest.raises(FormulationError, match="Baumgarte"):
         treated("attractor", 5.0)
 

@@ -114,7 +114,7 @@ def test_coordinates_that_cannot_be_the_dependent_ones_are_refused():
     coordinates = tuple(replace(c, start=values[c.name], kind="guess") for c in definition.coordinates)
     read = mechanism.close_loops(mechanism.read_mechanism(replace(definition, coordinates=coordinates)))
     with pytest.raises(FormulationError, match="q1, q2 do not follow from the others at the start"):
-        formulations.treat_constraints(formulations.formulate(read, "tmt"), read, "partition")
+        formulations.apply_constraint_treatment(formulations.formulate(read, "tmt"), read, "partition")
 
 
 @pytest.mark.parametrize("asked", ["partition", "explicit"])

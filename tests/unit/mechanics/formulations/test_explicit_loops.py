@@ -17,9 +17,9 @@ from mb2fmu.compiler.arithmetic.python_runtime import NonPositiveValueError
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.mechanics.formulations.loops import LoopEquations, LoopMismatchError, LoopStart
+from mb2fmu.mechanics.formulations.loops import LoopClosureEquations, LoopMismatchError, LoopStartValues
 from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
-from mb2fmu.mechanics.formulations.loops.rod_and_leg_loops import RodLoop
+from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_loops import RodLoop
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.report.equation_display.equation_text import format_equations
 
@@ -214,8 +214,8 @@ def solved(name):
     values = closing(list(rows), near)
     # As SymPy's frames leave it: products of sines and cosines, not sums of angles.
     phi = tuple(sm.expand_trig(row) for row in rows)
-    start = LoopStart(dict(values), frozenset({Q1, Q2, Q3, S, T}))
-    return compiled(kind.solve(LoopEquations(("x", "y"), phi, unknowns), start), list(rows)), values, unknowns
+    start = LoopStartValues(dict(values), frozenset({Q1, Q2, Q3, S, T}))
+    return compiled(kind.solve(LoopClosureEquations(("x", "y"), phi, unknowns), start), list(rows)), values, unknowns
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -237,7 +237,7 @@ def test_a_rod_between_two_links_gives_one_angle_on_either_side():
     for guess in (0.5, 2.0, 0.5 + 4 * math.pi):
         there = float(sm.nsolve(row.subs(known), Q2, guess))
         form = RodLoop().solve(
-            LoopEquations(("rod",), (row,), (Q2,)), LoopStart(known | {Q2: there}, frozenset({Q1, Q2}))
+            LoopClosureEquations(("rod",), (row,), (Q2,)), LoopStartValues(known | {Q2: there}, frozenset({Q1, Q2}))
         )
         function = compiled(form, [row])
         assert function(0.4, *VALUES)[0] == pytest.approx(there, abs=1e-12)
@@ -246,29 +246,34 @@ def test_a_rod_between_two_links_gives_one_angle_on_either_side():
     assert abs(sides[0] - sides[1]) > 0.1
     with pytest.raises(LoopMismatchError, match="s is no angle in row"):
         RodLoop().solve(
-            LoopEquations(("row",), (S * sm.cos(Q1) - a,), (S,)), LoopStart(known | {S: 0.8}, frozenset({S, Q1}))
+            LoopClosureEquations(("row",), (S * sm.cos(Q1) - a,), (S,)),
+            LoopStartValues(known | {S: 0.8}, frozenset({S, Q1})),
         )
 
 
 def test_what_is_no_such_loop_is_told_why():
-    start = LoopStart({Q1: 0.4, Q2: 0.1, Q3: -2.4} | dict(zip(LENGTHS, VALUES, strict=True)), frozenset({Q1, Q2, Q3}))
+    start = LoopStartValues(
+        {Q1: 0.4, Q2: 0.1, Q3: -2.4} | dict(zip(LENGTHS, VALUES, strict=True)), frozenset({Q1, Q2, Q3})
+    )
     stretched = tuple(sm.Matrix([[1, 0], [0, 2]]) * (turned(Q1, a) + turned(Q2, b) + turned(Q3, c)))
     with pytest.raises(LoopMismatchError, match="not one vector in both rows"):
-        FourBarLoop().solve(LoopEquations(("x", "y"), stretched, (Q2, Q3)), start)
+        FourBarLoop().solve(LoopClosureEquations(("x", "y"), stretched, (Q2, Q3)), start)
     with pytest.raises(LoopMismatchError, match="not one arm and one slide, but an arm that turns with q2 and an arm"):
         CrankSliderLoop().solve(
-            LoopEquations(("x", "y"), tuple(turned(Q1, a) + turned(Q2, b) + turned(Q3, c)), (Q2, Q3)), start
+            LoopClosureEquations(("x", "y"), tuple(turned(Q1, a) + turned(Q2, b) + turned(Q3, c)), (Q2, Q3)), start
         )
     wild = (turned(Q1, a) + turned(Q2, b))[0] + sm.sqrt(Q3), (turned(Q1, a) + turned(Q2, b))[1]
     with pytest.raises(LoopMismatchError, match="q3 stands in sqrt"):
-        FourBarLoop().solve(LoopEquations(("x", "y"), wild, (Q2, Q3)), start)
+        FourBarLoop().solve(LoopClosureEquations(("x", "y"), wild, (Q2, Q3)), start)
 
 
 def test_a_start_that_lies_flat_has_no_branch():
     flat = dict(zip(LENGTHS, VALUES, strict=True)) | {a: 0.5, b: 1.0, c: 0.5, d: 2.0, Q1: 0.0, Q2: 0.0, Q3: 0.0}
     rows = turned(Q1, a) + turned(Q2, b) + turned(Q3, c) - turned(0, d)
     with pytest.raises(LoopMismatchError, match="it lies flat, where its two branches meet"):
-        FourBarLoop().solve(LoopEquations(("x", "y"), tuple(rows), (Q2, Q3)), LoopStart(flat, frozenset({Q1, Q2, Q3})))
+        FourBarLoop().solve(
+            LoopClosureEquations(("x", "y"), tuple(rows), (Q2, Q3)), LoopStartValues(flat, frozenset({Q1, Q2, Q3}))
+        )
 
 
 def test_loops_of_no_known_kind_are_refused_with_the_reasons():

@@ -15,8 +15,12 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Model, Parts, pipeline
 from mb2fmu.compiler import evaluation
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopMismatchError, LoopStart
-from mb2fmu.mechanics.formulations.loops.rod_and_leg_loops import HexapodLegLoop
+from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
+    LoopClosureEquations,
+    LoopMismatchError,
+    LoopStartValues,
+)
+from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_loops import HexapodLegLoop
 from mb2fmu.model import load
 
 t = me.dynamicsymbols._t
@@ -201,8 +205,8 @@ def test_a_leg_ends_at_its_point(start, frame):
     values = dict(zip((ALPHA, BETA, S), start, strict=True)) | {X: 0.2, Y: -0.1, Z: 0.4}
     centre = (frame * (S + sm.Rational(1, 4)) * spherical(ALPHA, -BETA)).subs(values) - sm.Matrix([0.2, -0.1, 0.4])
     rows = tuple(frame * (S + sm.Rational(1, 4)) * spherical(ALPHA, -BETA) - sm.Matrix([X, Y, Z]) - centre)
-    numbers = LoopStart(dict(values), frozenset(values))
-    form = HexapodLegLoop().solve(LoopEquations(("x", "y", "z"), rows, (S, ALPHA, BETA)), numbers)
+    numbers = LoopStartValues(dict(values), frozenset(values))
+    form = HexapodLegLoop().solve(LoopClosureEquations(("x", "y", "z"), rows, (S, ALPHA, BETA)), numbers)
     steps = [(item.symbol, item.expression) for item in form.assignments]
     results = [*form.unknowns, *rows]
     function = sm.lambdify([X, Y, Z], results, modules="math", cse=lambda _: (steps, results))
@@ -215,10 +219,12 @@ def test_a_leg_ends_at_its_point(start, frame):
 
 
 def test_what_is_no_leg_is_told_why():
-    start = LoopStart({ALPHA: 0.3, BETA: 0.4, S: 1.0, X: 0.2, Y: 0.1, Z: 0.4}, frozenset({ALPHA, BETA, S, X, Y, Z}))
+    start = LoopStartValues(
+        {ALPHA: 0.3, BETA: 0.4, S: 1.0, X: 0.2, Y: 0.1, Z: 0.4}, frozenset({ALPHA, BETA, S, X, Y, Z})
+    )
 
-    def rows(vector: sm.Matrix) -> LoopEquations:
-        return LoopEquations(("x", "y", "z"), tuple(vector - sm.Matrix([X, Y, Z])), (S, ALPHA, BETA))
+    def rows(vector: sm.Matrix) -> LoopClosureEquations:
+        return LoopClosureEquations(("x", "y", "z"), tuple(vector - sm.Matrix([X, Y, Z])), (S, ALPHA, BETA))
 
     with pytest.raises(LoopMismatchError, match="none of its unknowns is a displacement"):
         HexapodLegLoop().solve(rows(S**2 * spherical(ALPHA, BETA)), start)
@@ -226,6 +232,6 @@ def test_what_is_no_leg_is_told_why():
         HexapodLegLoop().solve(rows(S * sm.diag(1, 2, 1) * spherical(ALPHA, BETA)), start)
     with pytest.raises(LoopMismatchError, match="the start does not close it"):
         HexapodLegLoop().solve(rows(S * spherical(ALPHA, BETA)), start)
-    upright = LoopStart({**start.values, X: 0.0, Y: 1.0, Z: 0.0}, start.moving_symbols)
+    upright = LoopStartValues({**start.values, X: 0.0, Y: 1.0, Z: 0.0}, start.moving_symbols)
     with pytest.raises(LoopMismatchError, match="it points along the axis of its first hinge"):
         HexapodLegLoop().solve(rows(S * spherical(ALPHA, BETA)), upright)

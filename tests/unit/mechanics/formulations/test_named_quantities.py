@@ -10,8 +10,8 @@ from mechanisms import Evaluated, Numeric, State, mechanism_of, random_states
 import mb2fmu
 from mb2fmu.errors import FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
-from mb2fmu.mechanics.formulations.theory_quantities import SECTION_TITLES, form_named_quantities
+from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
+from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import SECTION_TITLES, form_formulation_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.report.equation_display.named_quantity_text import format_quantities
 
@@ -25,7 +25,7 @@ class Values:
 
     def __init__(self, name: str, kinds: tuple[str, ...] = ALL) -> None:
         self.mechanism: Mechanism = mechanism_of(mb2fmu.load(f"models/{name}.py"))
-        self.shown = form_named_quantities(self.mechanism, kinds)
+        self.shown = form_formulation_quantities(self.mechanism, kinds)
         m, self.numeric = self.mechanism, Numeric(self.mechanism)
         state = random_states(m, 1, seed=4)[0]
         u = self.numeric.move(state)
@@ -50,7 +50,7 @@ class Values:
         return known
 
     @staticmethod
-    def _evaluate(shown: NamedQuantities, known: dict) -> dict:
+    def _evaluate(shown: FormulationQuantities, known: dict) -> dict:
         known = {symbol: sm.Float(value) for symbol, value in known.items()}
         for item in shown.intermediates:
             if isinstance(item, Assignment):
@@ -138,7 +138,7 @@ def test_lagrange_holds_where_it_applies(values: Values) -> None:
 def test_expressions_are_those_of_the_two_rods_of_the_textbook() -> None:
     """Moore, "Generalized Forces": F_1, F_2 of the two rods with torsion springs, written by hand."""
     mechanism = mechanism_of(mb2fmu.load("models/two_rods.py"))
-    shown = form_named_quantities(mechanism, ["generalized-active-forces"])
+    shown = form_formulation_quantities(mechanism, ["generalized-active-forces"])
     known = {symbol.name: symbol for symbol in (*mechanism.q, *mechanism.p)}
     q1, q2, m, g, k, l = (known[name] for name in ("q1", "q2", "m", "g", "k", "l"))
     total = {str(q.index): q.value for q in shown["generalized-active-forces"].quantities if not q.of}
@@ -148,7 +148,7 @@ def test_expressions_are_those_of_the_two_rods_of_the_textbook() -> None:
 
 def test_listings_name_everything() -> None:
     """Text and LaTeX: what is defined comes with its name, and nothing is left undefined."""
-    shown = form_named_quantities(mechanism_of(mb2fmu.load("models/chaplygin_sleigh.py")), KANE)
+    shown = form_formulation_quantities(mechanism_of(mb2fmu.load("models/chaplygin_sleigh.py")), KANE)
     text, latex = format_quantities(shown), format_quantities(shown, "latex")
     assert "v[G, v] = (cos(theta), sin(theta), 0)" in text
     assert "F~*[v] = " in text
@@ -161,7 +161,7 @@ def test_faults_are_told_together() -> None:
     """What there is not, and what a Lagrangian alone does not have."""
     mechanism = mechanism_of(mb2fmu.load("models/rolling_sphere.py"))
     with pytest.raises(FormulationError) as caught:
-        form_named_quantities(mechanism, ["lagrange", "partial-speeds", "masses"])
+        form_formulation_quantities(mechanism, ["lagrange", "partial-speeds", "masses"])
     text = str(caught.value)
     assert "'partial-speeds' cannot be shown" in text
     assert "'masses' cannot be shown" in text

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.mechanics.mechanism.numeric.evaluation_by_structure import MIN_GROUP_SIZE, EvaluationByStructure
+from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import MIN_GROUP_SIZE, GroupedExpressionEvaluator
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
 
 x = sm.symbols("x:12")
@@ -36,11 +36,11 @@ def test_expressions_of_a_kind_together_as_each_alone(picked, seed) -> None:
     expressions += [sm.cos(symbol) * x[0] for symbol in x[:MIN_GROUP_SIZE]]
     values = np.random.default_rng(abs(seed)).uniform(-2, 2, len(x))
     wanted = [float(expression.subs(dict(zip(x, values, strict=True)))) for expression in expressions]
-    np.testing.assert_allclose(EvaluationByStructure(x, expressions)(*values), wanted, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(GroupedExpressionEvaluator(x, expressions)(*values), wanted, rtol=1e-12, atol=1e-12)
 
 
 def test_nothing_to_evaluate() -> None:
-    assert EvaluationByStructure(x, [])(*range(12)).shape == (0,)
+    assert GroupedExpressionEvaluator(x, [])(*range(12)).shape == (0,)
 
 
 @pytest.mark.parametrize("order", [1, 2])

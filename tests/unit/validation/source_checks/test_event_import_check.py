@@ -10,7 +10,7 @@ from planted.fault import Subject
 from strangers import quaternion_with_a_dependent_rate
 
 from mb2fmu import pipeline
-from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput
+from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.pipeline.derivation.model_derivation import import_model
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch

@@ -55,7 +55,7 @@ def _rungs(made, factor=1.0):
     """The independent check of a model whose closed form is wrong by a factor."""
     checked = model.check_model(made)
     read = mechanism.read_mechanism(checked)
-    equations = formulations.formulate_given_acceleration(read)
+    equations = formulations.form_equations_without_dynamics(read)
     wrong = dataclasses.replace(equations.energy, potential=factor * equations.energy.potential)
     return check_potential_energy(checked, read, dataclasses.replace(equations, energy=wrong))
 
@@ -92,7 +92,7 @@ def test_a_wrong_closed_form_fails_and_the_right_one_passes(more):
 def test_nobody_is_asked_where_no_output_has_it():
     checked = model.check_model(_pendulum(asks=False))
     read = mechanism.read_mechanism(checked)
-    assert not check_potential_energy(checked, read, formulations.formulate_given_acceleration(read))
+    assert not check_potential_energy(checked, read, formulations.form_equations_without_dynamics(read))
 
 
 def test_what_the_model_gives_is_told_but_does_not_fail():

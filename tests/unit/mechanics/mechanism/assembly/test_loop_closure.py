@@ -150,7 +150,7 @@ def test_a_parallelogram_that_starts_flat_swings_as_one(read):
     p = np.array([item.value for item in flat.declared.parameters])
     energy = lambda q, u: u**2 + 2 * 9.81 * np.sin(q)  # noqa: E731
     for asked in ("attractor", "multipliers"):
-        equations, _ = formulations.treat_constraints(formulations.formulate(flat, "tmt"), flat, asked)
+        equations, _ = formulations.apply_constraint_treatment(formulations.formulate(flat, "tmt"), flat, asked)
         f = evaluation.make_evaluator(lowering.lower_to_program(equations), "rhs")
         rate = [10.0] if len(equations.p) > len(p) else []
         x = np.array([item.start for item in (*flat.declared.coordinates, *flat.declared.speeds)])

@@ -52,7 +52,7 @@ def list_applied_loads(kinematics: NamedKinematics) -> Iterator[AppliedLoad]:
     Vectors with unknown forces in them stay expressions; all others are named.
     """
     for number, load in enumerate(kinematics.mechanism.loads):
-        for at, torque, vector in decompose_load(load, kinematics):
+        for at, torque, vector in split_load_into_vectors(load, kinematics):
             partials = kinematics.omega_partials(at) if torque else kinematics.velocity_partials(at)
             unknown = set(kinematics.mechanism.constraint_forces)
             if not any(c.free_symbols & unknown for c in vector):
@@ -68,7 +68,7 @@ def express_in_inertial_frame(terms: VectorTerms, kinematics: NamedKinematics) -
     return total
 
 
-def load_magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: NamedKinematics) -> sm.Expr:
+def form_actuator_magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: NamedKinematics) -> sm.Expr:
     """Return an actuator's scalar force (expansile positive) or torque."""
     if isinstance(load, TorqueActuatorLoad):
         return kinematics.name(load.torque, f"T_{load.name}")
@@ -76,18 +76,18 @@ def load_magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: NamedKine
     return kinematics.name(load.force, f"F_{load.name}")
 
 
-def load_power(number: int, kinematics: NamedKinematics) -> sm.Expr:
+def form_load_power(number: int, kinematics: NamedKinematics) -> sm.Expr:
     """Return the power in W that load ``number`` delivers to the mechanism."""
     load = kinematics.mechanism.loads[number]
     if isinstance(load, PathwayLoad):
-        return load_magnitude(load, kinematics) * load.rate
+        return form_actuator_magnitude(load, kinematics) * load.rate
     total = sm.S.Zero
-    for at, torque, vector in decompose_load(load, kinematics):
+    for at, torque, vector in split_load_into_vectors(load, kinematics):
         total += dot_product(kinematics.omega(at) if torque else kinematics.velocity(at), vector)
     return total
 
 
-def decompose_load(load: Load, kinematics: NamedKinematics) -> Iterator[tuple[int, bool, Components]]:
+def split_load_into_vectors(load: Load, kinematics: NamedKinematics) -> Iterator[tuple[int, bool, Components]]:
     """Yield (number of point or frame, whether a torque, vector in N) of each part of a load."""
     match load:
         case ForceLoad():
@@ -96,13 +96,13 @@ def decompose_load(load: Load, kinematics: NamedKinematics) -> Iterator[tuple[in
             yield load.frame, True, express_in_inertial_frame(load.torque, kinematics)
         case TorqueActuatorLoad():
             axis = express_in_inertial_frame(load.axis, kinematics)
-            torque = load_magnitude(load, kinematics)
+            torque = form_actuator_magnitude(load, kinematics)
             yield load.frame, True, scale_components(torque, axis)
             if load.reaction >= 0:
                 yield load.reaction, True, scale_components(-torque, axis)
         case PathwayLoad():
             directions = kinematics.segment_directions(load)
-            force = load_magnitude(load, kinematics)
+            force = form_actuator_magnitude(load, kinematics)
             for (a, b), e in zip(zip(load.points, load.points[1:], strict=False), directions, strict=True):
                 yield a, False, scale_components(-force, e)
                 yield b, False, scale_components(force, e)

@@ -8,7 +8,7 @@ from strangers import declared, world
 from sympy.physics import mechanics as me
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism, report_discontinuities
+from mb2fmu.mechanics.mechanism import Mechanism, add_discontinuity_note, read_mechanism
 from mb2fmu.model import check_model
 
 
@@ -29,7 +29,7 @@ def test_what_jumps_is_named(friction):
     fault = Fault("5000000 evaluations are spent")
     with (
         pytest.raises(ValidationError, match="the reference cannot be integrated") as error,
-        report_discontinuities(mechanism),
+        add_discontinuity_note(mechanism),
     ):
         raise ValidationError("the reference cannot be integrated:", [fault])
     assert error.value.faults[0] == fault
@@ -37,6 +37,6 @@ def test_what_jumps_is_named(friction):
 
 
 def test_nothing_is_said_of_smooth_forces():
-    with pytest.raises(ValidationError) as error, report_discontinuities(_sliding("-mu*tanh(v/0.01)")):
+    with pytest.raises(ValidationError) as error, add_discontinuity_note(_sliding("-mu*tanh(v/0.01)")):
         raise ValidationError("the reference cannot be integrated:", [Fault("spent")])
     assert len(error.value.faults) == 1

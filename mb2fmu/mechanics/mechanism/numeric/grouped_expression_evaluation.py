@@ -45,15 +45,17 @@ class _ExpressionGroup:
 
 
 @lru_cache(maxsize=64)
-def evaluate_by_structure(arguments: tuple[sm.Symbol, ...], expressions: tuple[sm.Expr, ...]) -> EvaluationByStructure:
+def evaluate_by_structure(
+    arguments: tuple[sm.Symbol, ...], expressions: tuple[sm.Expr, ...]
+) -> GroupedExpressionEvaluator:
     """Return the values of some expressions as a function of their symbols; what was compiled before is used again.
 
     A mechanism is evaluated by each of the checks and references of a run, mostly by the same expressions.
     """
-    return EvaluationByStructure(arguments, expressions)
+    return GroupedExpressionEvaluator(arguments, expressions)
 
 
-class EvaluationByStructure:
+class GroupedExpressionEvaluator:
     """The values of some expressions as a function of their symbols.
 
     Args:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.contact_records import is_state_set
-from mb2fmu.mechanics.equations.unilateral_rows import UnilateralPositionRow
+from mb2fmu.mechanics.equations.contact_equations import is_discrete_state_on
+from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralPositionRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +61,13 @@ class LatchRecord:
     @property
     def closing_condition(self) -> sm.Basic:
         """The condition that the latch closes at this instant, the initial instant included."""
-        begins = sm.And(is_state_set(self.engaged), sm.Not(is_state_set(self.change_count)))
-        return sm.Or(sm.And(self.close, sm.Not(self.open), sm.Not(is_state_set(self.engaged))), begins)
+        begins = sm.And(is_discrete_state_on(self.engaged), sm.Not(is_discrete_state_on(self.change_count)))
+        return sm.Or(sm.And(self.close, sm.Not(self.open), sm.Not(is_discrete_state_on(self.engaged))), begins)
 
     @property
     def opening_condition(self) -> sm.Basic:
         """The condition that the latch opens at this instant."""
-        return sm.And(self.open, is_state_set(self.engaged), is_state_set(self.change_count))
+        return sm.And(self.open, is_discrete_state_on(self.engaged), is_discrete_state_on(self.change_count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Latches:
     def holding_flags(self) -> tuple[sm.Expr, ...]:
         """For each row, 1 where it is held after this instant, else 0."""
         stays = (
-            sm.Or(item.closing_condition, sm.And(is_state_set(item.engaged), sm.Not(item.opening_condition)))
+            sm.Or(item.closing_condition, sm.And(is_discrete_state_on(item.engaged), sm.Not(item.opening_condition)))
             for item in self.each
         )
         held = (sm.Piecewise((1, each), (0, True)) for each in stays)

@@ -21,15 +21,20 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
-from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity, QuantityLetter, QuantitySection
+from mb2fmu.mechanics.equations.formulation_quantities import (
+    FormulationQuantities,
+    FormulationQuantity,
+    FormulationQuantitySection,
+    QuantityLetter,
+)
 from mb2fmu.mechanics.formulations import lagrange
-from mb2fmu.mechanics.formulations.applicability import projection_applicability
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, potential_energy
 from mb2fmu.mechanics.formulations.energies.first_integrals import FirstIntegralFinder, LagrangeEnergyTerms
-from mb2fmu.mechanics.formulations.intermediate_substitution import inline_short_intermediates
-from mb2fmu.mechanics.formulations.projected_loads import AppliedLoad, list_applied_loads
+from mb2fmu.mechanics.formulations.formulation_applicability import projection_applicability
+from mb2fmu.mechanics.formulations.generalized_force_projection import AppliedLoad, list_applied_loads
+from mb2fmu.mechanics.formulations.intermediate_substitution import substitute_short_intermediates
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import invert_blocks, total_time_derivative
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks, total_time_derivative
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
@@ -55,13 +60,15 @@ _RATE_KINDS = ("lagrange", "momenta", "integrals")
 """Kinds that are written in q' and not in speeds."""
 
 
-def form_named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contracted: bool = True) -> NamedQuantities:
+def form_formulation_quantities(
+    mechanism: Mechanism, kinds: Sequence[str], *, contracted: bool = True
+) -> FormulationQuantities:
     """Form the requested quantities.
 
     Args:
         mechanism: As read.
         kinds: Some of :data:`SECTION_TITLES`.
-        contracted: See :func:`mb2fmu.mechanics.formulations.intermediate_substitution.inline_short_intermediates`.
+        contracted: See :func:`mb2fmu.mechanics.formulations.intermediate_substitution.substitute_short_intermediates`.
 
     Returns:
         A section per kind, and the intermediates that stand in them.
@@ -80,7 +87,7 @@ def form_named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contrac
             formed.append(theory.form_section(kind))
     if faults:
         raise FormulationError("some quantities cannot be shown:", faults)
-    shown = inline_short_intermediates(
+    shown = substitute_short_intermediates(
         mechanism.declared.name, formed, theory.list_intermediates, theory.rates, contracted=contracted
     )
     in_rates = [kind for kind in dict.fromkeys(kinds) if kind in _RATE_KINDS]
@@ -90,9 +97,11 @@ def form_named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contrac
         mechanism, {item.symbol.name for item in shown.intermediates if isinstance(item, Assignment)}
     )
     others = [apart.form_section(kind) for kind in in_rates]
-    terms = inline_short_intermediates(shown.name, others, apart.list_intermediates, apart.rates, contracted=contracted)
+    terms = substitute_short_intermediates(
+        shown.name, others, apart.list_intermediates, apart.rates, contracted=contracted
+    )
     sections = {section.kind: section for section in (*shown.sections, *terms.sections)}
-    return NamedQuantities(
+    return FormulationQuantities(
         shown.name,
         tuple(sections[kind] for kind in dict.fromkeys(kinds)),
         (*shown.intermediates, *terms.intermediates),
@@ -135,9 +144,9 @@ class _TheorySections:
         )
         return "" if answer.is_applicable else answer.reason
 
-    def form_section(self, kind: str) -> QuantitySection:
+    def form_section(self, kind: str) -> FormulationQuantitySection:
         """Return all quantities of one kind."""
-        form: dict[str, Callable[[], Iterator[NamedQuantity]]] = {
+        form: dict[str, Callable[[], Iterator[FormulationQuantity]]] = {
             "partial-velocities": self._list_partial_velocities,
             "generalized-active-forces": self._list_active_forces,
             "generalized-inertia-forces": self._list_inertia_forces,
@@ -156,7 +165,7 @@ class _TheorySections:
             note += f" Of coordinates none was looked for: {self.explain_unavailable('lagrange')}." * bool(
                 self.explain_unavailable("lagrange")
             )
-        return QuantitySection(
+        return FormulationQuantitySection(
             kind, SECTION_TITLES[kind], quantities, f"{note.strip()} {self._describe_event_effects(kind)}".strip()
         )
 
@@ -189,7 +198,7 @@ class _TheorySections:
                     self._carried[s] = dict(zip(independent, row, strict=True))
         return self._carried
 
-    def _list_partial_velocities(self) -> Iterator[NamedQuantity]:
+    def _list_partial_velocities(self) -> Iterator[FormulationQuantity]:
         """Yield the partial velocities of all mass centres and of all points and frames that loads act on."""
         m, k = self.m, self.kinematics
         loads = list(list_applied_loads(k))
@@ -201,12 +210,12 @@ class _TheorySections:
             if frame > 0:
                 yield from self._list_columns("omega", m.frames[frame].name, k.omega_partials(frame))
 
-    def _list_columns(self, letter: QuantityLetter, name: str, partials: Partials) -> Iterator[NamedQuantity]:
+    def _list_columns(self, letter: QuantityLetter, name: str, partials: Partials) -> Iterator[FormulationQuantity]:
         """Yield each column of partial velocities as a quantity named by its speed."""
         for j, column in partials.items():
-            yield NamedQuantity(letter, name, self.m.u_all[j], _column(column))
+            yield FormulationQuantity(letter, name, self.m.u_all[j], _column(column))
 
-    def _list_active_forces(self) -> Iterator[NamedQuantity]:
+    def _list_active_forces(self) -> Iterator[FormulationQuantity]:
         """Yield the generalized active forces, load by load, and those of a Lagrangian's potential."""
         by_load: dict[str, dict[int, sm.Expr]] = {load.name: {} for load in self.m.loads}
         for applied in list_applied_loads(self.kinematics):
@@ -217,7 +226,7 @@ class _TheorySections:
             by_load["the Lagrangian's potential"] = dict(enumerate(self.m.potential_forces))
         yield from self._list_by_speed("F", by_load)
 
-    def _list_inertia_forces(self) -> Iterator[NamedQuantity]:
+    def _list_inertia_forces(self) -> Iterator[FormulationQuantity]:
         """Yield the generalized inertia forces, body by body: partial velocities times −m a, and −(I α + ω × I ω)."""
         k = self.kinematics
         by_body: dict[str, dict[int, sm.Expr]] = {}
@@ -235,24 +244,24 @@ class _TheorySections:
 
     def _list_by_speed(
         self, letter: QuantityLetter, parts: Mapping[str, Mapping[int, sm.Expr]]
-    ) -> Iterator[NamedQuantity]:
+    ) -> Iterator[FormulationQuantity]:
         """Yield a quantity of every part, of all together, and of the independent speeds alone."""
         total: dict[int, sm.Expr] = dict.fromkeys(range(len(self.m.u_all)), sm.S.Zero)
         for name, forces in parts.items():
             for j, force in sorted(forces.items()):
                 if force != 0:
-                    yield NamedQuantity(letter, name, self.m.u_all[j], force)
+                    yield FormulationQuantity(letter, name, self.m.u_all[j], force)
                 total[j] += force
         for j, force in total.items():
-            yield NamedQuantity(letter, "", self.m.u_all[j], force)
+            yield FormulationQuantity(letter, "", self.m.u_all[j], force)
         carried = self.form_dependent_speed_jacobian()
         for r in self.m.u_independent if carried else ():
             whole = total[r] + sm.Add(*(row[r] * total[s] for s, row in carried.items()))
-            yield NamedQuantity("F~" if letter == "F" else "F~*", "", self.m.u[r], whole)
+            yield FormulationQuantity("F~" if letter == "F" else "F~*", "", self.m.u[r], whole)
 
     # ------------------------------------------------------------------ TMT
 
-    def _list_transformation_quantities(self) -> Iterator[NamedQuantity]:
+    def _list_transformation_quantities(self) -> Iterator[FormulationQuantity]:
         """Yield T, M, ḡ, f and Tᵀ (f - M ḡ) by body; f has the gyroscopic torque and loads on mass centre and frame."""
         taken: set[int] = set()
         loads = list(list_applied_loads(self.kinematics))
@@ -261,14 +270,14 @@ class _TheorySections:
         for number, applied in enumerate(loads):
             if number not in taken and applied.partials:
                 name = self.m.loads[applied.load].name
-                yield NamedQuantity("Q", name, None, self._project_on_speeds(applied.partials, applied.vector))
+                yield FormulationQuantity("Q", name, None, self._project_on_speeds(applied.partials, applied.vector))
         if self.m.potential_forces:
             value = sm.ImmutableMatrix(self.m.potential_forces)
-            yield NamedQuantity("Q", "the Lagrangian's potential", None, value)
+            yield FormulationQuantity("Q", "the Lagrangian's potential", None, value)
 
     def _list_body_quantities(
         self, body: Body, loads: Sequence[AppliedLoad], taken: set[int]
-    ) -> Iterator[NamedQuantity]:
+    ) -> Iterator[FormulationQuantity]:
         """Yield T, M, g, f and Q* = Tᵀ (f − M g) of one body."""
         k, columns = self.kinematics, range(len(self.m.u))
         turns = _has_inertia(body)
@@ -294,7 +303,7 @@ class _TheorySections:
             applied_forces += add_components(torque, scale_components(sm.S.NegativeOne, gyroscopic))
         T, g, f = sm.Matrix(rows), sm.Matrix(drift), sm.Matrix(applied_forces)
         for letter, value in (("T", T), ("M", mass), ("g", g), ("f", f), ("Q*", T.T * (f - mass * g))):
-            yield NamedQuantity(letter, body.name, None, sm.ImmutableMatrix(value))  # type: ignore[arg-type]
+            yield FormulationQuantity(letter, body.name, None, sm.ImmutableMatrix(value))  # type: ignore[arg-type]
 
     def _project_on_speeds(self, partials: Partials, vector: Components) -> sm.ImmutableMatrix:
         """Return the dot products of a vector with the partial velocities of all speeds, shape (n_u, 1)."""
@@ -340,27 +349,29 @@ class _TheorySections:
             intermediates=(*self.first, *k.assignments),
         )
 
-    def _list_lagrange_quantities(self) -> Iterator[NamedQuantity]:
+    def _list_lagrange_quantities(self) -> Iterator[FormulationQuantity]:
         """Yield Lagrange's quantities: energies, momenta, their rates, and the slopes of T, or of a given L, by q."""
         m, terms = self.m, self.get_lagrange_terms()
-        yield NamedQuantity("L" if m.is_lagrangian_only else "energy T", "", None, terms.kinetic)
+        yield FormulationQuantity("L" if m.is_lagrangian_only else "energy T", "", None, terms.kinetic)
         if terms.potential is not None and not m.is_lagrangian_only:
-            yield NamedQuantity("energy V", "", None, terms.potential)
+            yield FormulationQuantity("energy V", "", None, terms.potential)
         for q, momentum, slope in zip(m.q, terms.momenta, terms.kinetic_derivatives, strict=True):
-            yield NamedQuantity("p", "", q, momentum)
-            yield NamedQuantity("dp", "", q, self._differentiate(momentum, {**m.rates(terms.rates), **self._motion}))
-            yield NamedQuantity("dL" if m.is_lagrangian_only else "dT", "", q, slope)
+            yield FormulationQuantity("p", "", q, momentum)
+            yield FormulationQuantity(
+                "dp", "", q, self._differentiate(momentum, {**m.rates(terms.rates), **self._motion})
+            )
+            yield FormulationQuantity("dL" if m.is_lagrangian_only else "dT", "", q, slope)
         for n, name in enumerate(self._forces):
             for q, forces in zip(m.q, terms.forces, strict=True):
                 if forces[n] != 0:
-                    yield NamedQuantity("Q", name, q, forces[n])
+                    yield FormulationQuantity("Q", name, q, forces[n])
 
-    def _list_momenta(self) -> Iterator[NamedQuantity]:
+    def _list_momenta(self) -> Iterator[FormulationQuantity]:
         """Yield the generalized momentum ∂T/∂q' of each coordinate."""
         for q, momentum in zip(self.m.q, self.get_lagrange_terms().momenta, strict=True):
-            yield NamedQuantity("p", "", q, momentum)
+            yield FormulationQuantity("p", "", q, momentum)
 
-    def _list_first_integrals(self) -> Iterator[NamedQuantity]:
+    def _list_first_integrals(self) -> Iterator[FormulationQuantity]:
         """Yield first integrals: of cyclic coordinates, of energy, and of linear and angular momentum."""
         found = FirstIntegralFinder(
             self.kinematics, None if self.explain_unavailable("lagrange") else self.get_lagrange_terms()

@@ -20,19 +20,19 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanis
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     COMPARISON_TOLERANCE,
     ROUND_OFF_TOLERANCE,
-    StateSample,
+    RandomStateSample,
     append_auxiliary_speeds,
     count_independent_rows,
+    differ_beyond_roundoff,
     draw_random_states,
     format_vector,
     free_parameter_values,
     max_angular_velocity,
     row_lengths,
     set_random_state,
-    vectors_differ,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
-    ForceApplication,
+    ConstraintForceApplication,
     ForceLoad,
     Mechanism,
     PathwayLoad,
@@ -45,10 +45,10 @@ from mb2fmu.model.numpy_functions import compile_numpy_function
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 __all__ = [
-    "check_kinematics",
+    "check_given_velocities",
     "find_nonintegrable_velocities",
     "free_parameter_values",
-    "kinetic_energy_matches",
+    "matches_lagrangian_kinetic_energy",
     "start_speed_faults",
 ]
 
@@ -59,7 +59,7 @@ _CANCELLED_ENERGY_FRACTION = 1e-30
 _DIFFERENCE_STEP = 1e-5  # of typical magnitudes of coordinates, for central differences
 
 
-def check_kinematics(
+def check_given_velocities(
     draft: Mechanism, user_velocities: Mapping[int, VectorTerms], *, origins_found: Collection[int]
 ) -> Mechanism:
     """Check the kinematics, and decide for each point whether its velocity is derived or taken as given.
@@ -95,7 +95,7 @@ def check_kinematics(
     return replace(checked, prescribed=_is_prescribed(numeric, samples))
 
 
-def _is_prescribed(numeric: NumericMechanism, samples: list[StateSample]) -> bool:
+def _is_prescribed(numeric: NumericMechanism, samples: list[RandomStateSample]) -> bool:
     """Return whether velocities of bodies and loaded points contain motion that no generalized speed causes.
 
     v = J u + v_t with A u + b = 0 is one if J d = v_t, A d = b has a solution d: then v = J (u + d), A (u + d) = 0.
@@ -121,7 +121,7 @@ def _is_prescribed(numeric: NumericMechanism, samples: list[StateSample]) -> boo
     return False
 
 
-def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[StateSample]) -> list[Fault]:
+def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[RandomStateSample]) -> list[Fault]:
     """Return frames whose given angular velocity is not the rate of their direction cosines at some sample."""
     faults: dict[int, Fault] = {}
     for sample in samples:
@@ -131,7 +131,7 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[StateSa
                 continue
             relative = numeric.frames[i].omega - numeric.frames[frame.parent].omega
             given_velocity, derived_velocity = numeric.frames[i].rotation.T @ relative, numeric.omega_from_rotation(i)
-            if vectors_differ(given_velocity, derived_velocity, max_angular_velocity(numeric)):
+            if differ_beyond_roundoff(given_velocity, derived_velocity, max_angular_velocity(numeric)):
                 problem = (
                     f"the angular velocity of frame {frame.name} in {m.frames[frame.parent].name} is given as "
                     f"{format_vector(given_velocity)} where its direction cosines turn with "
@@ -142,7 +142,7 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[StateSa
     return [faults[i] for i in sorted(faults)]
 
 
-def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[StateSample]) -> list[Fault]:
+def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[RandomStateSample]) -> list[Fault]:
     """Return bodies of unknown orientation whose inertia changes when they turn.
 
     Their inertia is written in the axes of another frame, in which they turn with the angular velocity s:
@@ -174,7 +174,7 @@ def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[State
     return faults
 
 
-def _mass_faults(numeric: NumericMechanism, samples: list[StateSample]) -> list[Fault]:
+def _mass_faults(numeric: NumericMechanism, samples: list[RandomStateSample]) -> list[Fault]:
     """Return a fault unless the mass matrix over the independent speeds is positive definite."""
     m = numeric.mechanism
     n, units = len(m.u), estimate_characteristic_units(m.declared)
@@ -247,7 +247,7 @@ def _is_positive_definite(M: Array) -> bool:
     return bool(np.isfinite(margin) and len(M))
 
 
-def _constraint_force_faults(m: Mechanism, samples: list[StateSample]) -> list[Fault]:
+def _constraint_force_faults(m: Mechanism, samples: list[RandomStateSample]) -> list[Fault]:
     """Return unknown forces that do work on the motion, or that the auxiliary speeds do not determine."""
     count, n = len(m.constraint_forces), len(m.u)
     if not count:
@@ -288,7 +288,7 @@ def _constraint_force_faults(m: Mechanism, samples: list[StateSample]) -> list[F
     return faults
 
 
-def _force_application_faults(numeric: NumericMechanism, samples: list[StateSample]) -> list[Fault]:
+def _force_application_faults(numeric: NumericMechanism, samples: list[RandomStateSample]) -> list[Fault]:
     """Return constraints whose row is not the sum of the velocities along their vectors."""
     m = numeric.mechanism
     faults = []
@@ -302,7 +302,7 @@ def _force_application_faults(numeric: NumericMechanism, samples: list[StateSamp
                     numeric.evaluate_vector(application.vector)
                     @ _application_partials(numeric, application)[:, : len(m.u)]
                 )
-            if vectors_differ(total, row, float(np.max(np.abs(rows)))):
+            if differ_beyond_roundoff(total, row, float(np.max(np.abs(rows)))):
                 assert m.velocity_constraints is not None
                 problem = (
                     f"what constraint {m.velocity_constraints.names[i]} acts on moves with {format_vector(total)} per "
@@ -315,7 +315,7 @@ def _force_application_faults(numeric: NumericMechanism, samples: list[StateSamp
     return faults
 
 
-def _frame_hint(m: Mechanism, applications: Sequence[ForceApplication]) -> str:
+def _frame_hint(m: Mechanism, applications: Sequence[ConstraintForceApplication]) -> str:
     """Return a hint if a body was given in place of its frame."""
     centres = {body.masscenter: body for body in m.bodies if body.frame >= 0}
     bodies = [
@@ -329,7 +329,7 @@ def _frame_hint(m: Mechanism, applications: Sequence[ForceApplication]) -> str:
     return f"; on a body or its mass centre acts a force, a torque on its frame ({frame_list})"
 
 
-def _application_partials(numeric: NumericMechanism, application: ForceApplication) -> Array:
+def _application_partials(numeric: NumericMechanism, application: ConstraintForceApplication) -> Array:
     """Return the partial velocities of the place where a constraint's force acts, shape (3, n_u)."""
     if application.is_torque:
         return numeric.frames[application.point_or_frame].partials
@@ -421,7 +421,7 @@ def find_nonintegrable_velocities(m: Mechanism) -> list[str]:
     return list(nonintegrable)
 
 
-def kinetic_energy_matches(m: Mechanism) -> bool:
+def matches_lagrangian_kinetic_energy(m: Mechanism) -> bool:
     """Return True if the bodies' kinetic energy is the part of the Lagrangian that vanishes at q' = 0.
 
     Otherwise the bodies are not those that the Lagrangian speaks of, or a prescribed motion moves them.
@@ -437,6 +437,6 @@ def kinetic_energy_matches(m: Mechanism) -> bool:
             for speeds in (sample.u, 0 * sample.u)
         ]
         difference, kinetic = np.array([values[0] - values[1]]), np.array([numeric.kinetic_energy()])
-        if vectors_differ(difference, kinetic, max(abs(value) for value in values)):
+        if differ_beyond_roundoff(difference, kinetic, max(abs(value) for value in values)):
             return False
     return True

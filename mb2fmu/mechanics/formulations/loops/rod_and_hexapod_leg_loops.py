@@ -14,17 +14,17 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution
-from mb2fmu.mechanics.formulations.loops.loop_kind import (
+from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
     SINGULARITY_MARGIN,
-    LoopEquations,
+    LoopClosureEquations,
     LoopMismatchError,
-    LoopStart,
-    make_closed_form,
+    LoopStartValues,
+    make_loop_closed_form,
 )
 from mb2fmu.mechanics.formulations.loops.planar_phasors import (
     PhasorSum,
     decompose_harmonics,
-    form_polar,
+    form_polar_coordinates,
     split_harmonic,
 )
 from mb2fmu.model.numpy_functions import compile_numpy_function
@@ -43,12 +43,12 @@ class RodLoop:
     name = "Rod"
     size = 1
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
         """Solve by the angle between the link and the place of its end; see :class:`LoopConnection`."""
         (phi,), (unknown,) = rows.phi, rows.unknowns
         angle, w, rest = _split_row(phi, unknown, rows.names[0], start)
         name = f"loop_{unknown}"
-        arm = form_polar(w, start, f"{name}_arm")
+        arm = form_polar_coordinates(w, start, f"{name}_arm")
         c = start.define(f"{name}_rest", rest)
         inside = start.define(f"{name}_inside", arm.square - c.symbol**2)
         condition = inside.symbol - SINGULARITY_MARGIN * arm.square
@@ -61,10 +61,12 @@ class RodLoop:
         value = -arm.angle + (1 if math.sin(psi) > 0 else -1) * sm.atan2(root.symbol, -c.symbol)
         turns = round((start.evaluate(angle) - start.evaluate(value)) / (2 * math.pi))
         solution = {unknown: sm.expand((value + 2 * sm.pi * turns) / angle.diff(unknown))}
-        return make_closed_form(self, rows, (*arm.helpers, c, inside, root), solution, (condition,))
+        return make_loop_closed_form(self, rows, (*arm.helpers, c, inside, root), solution, (condition,))
 
 
-def _split_row(phi: sm.Expr, unknown: sm.Symbol, row: str, start: LoopStart) -> tuple[sm.Expr, PhasorSum, sm.Expr]:
+def _split_row(
+    phi: sm.Expr, unknown: sm.Symbol, row: str, start: LoopStartValues
+) -> tuple[sm.Expr, PhasorSum, sm.Expr]:
     """Angle, w and rest of a row Re(w exp(i angle)) + rest."""
     arms: dict[sm.Expr, dict[sm.Expr, tuple[sm.Expr, sm.Expr]]] = {}
     rest = []
@@ -116,7 +118,7 @@ class HexapodLegLoop:
     name = "Leg"
     size = 3
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
         """Solve by the vector from one end of the leg to the other; see :class:`LoopConnection`."""
         slide, direction, rest = _find_displacement(rows)
         shape = _find_spherical_form(rows, (slide, direction, rest), start)
@@ -143,10 +145,10 @@ class HexapodLegLoop:
             if not abs(off - 2 * math.pi * turns) <= 1e-6 * (1 + abs(start.values[unknown])):
                 raise LoopMismatchError(f"the start does not close it: {unknown} is off by {off:.3g}")
             found[unknown] = value + 2 * sm.pi * turns
-        return make_closed_form(self, rows, (*components, flat), found, (condition,))
+        return make_loop_closed_form(self, rows, (*components, flat), found, (condition,))
 
 
-def _find_displacement(rows: LoopEquations) -> tuple[sm.Symbol, sm.Matrix, sm.Matrix]:
+def _find_displacement(rows: LoopClosureEquations) -> tuple[sm.Symbol, sm.Matrix, sm.Matrix]:
     """Return the unknown that all rows are linear in, its direction, and the remaining terms."""
     phi = sm.Matrix(rows.phi)
     for unknown in rows.unknowns:
@@ -157,7 +159,7 @@ def _find_displacement(rows: LoopEquations) -> tuple[sm.Symbol, sm.Matrix, sm.Ma
 
 
 def _find_spherical_form(
-    rows: LoopEquations, linear: tuple[sm.Symbol, sm.Matrix, sm.Matrix], start: LoopStart
+    rows: LoopClosureEquations, linear: tuple[sm.Symbol, sm.Matrix, sm.Matrix], start: LoopStartValues
 ) -> _SphericalForm:
     """Return the rows in the form of :class:`_SphericalForm`, validated by numbers at random places."""
     slide, direction, rest = linear
@@ -178,7 +180,7 @@ def _find_spherical_form(
     raise LoopMismatchError(f"{', '.join(map(str, others))} are not the angles of a universal joint that turns {slide}")
 
 
-def _matches_form(shape: _SphericalForm, direction: sm.Matrix, rest: sm.Matrix, start: LoopStart) -> bool:
+def _matches_form(shape: _SphericalForm, direction: sm.Matrix, rest: sm.Matrix, start: LoopStartValues) -> bool:
     """Return whether the rows are of the shape, and its axes at right angles and of length 1, at random places."""
     n, m1, m2 = shape.axes
     own = sm.sin(shape.beta) * n + sm.cos(shape.beta) * (sm.cos(shape.alpha) * m1 + sm.sin(shape.alpha) * m2)

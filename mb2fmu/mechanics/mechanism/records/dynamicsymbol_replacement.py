@@ -21,7 +21,7 @@ KINEMATICS_HEADLINE = "the kinematic differential equations cannot be used:"
 
 
 @dataclass(frozen=True, slots=True)
-class SymbolMap:
+class DynamicsymbolMap:
     """Translates expressions in functions of time into expressions in plain symbols.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""``recognise_loops``: groups constraint rows into loops of known kinds, each solvable after those before it.
+"""``find_closed_form_loops``: groups constraint rows into loops of known kinds, each solvable after those before it.
 
 Loops whose closed form the model gives: take the branch of the start, and check the constraint rows.
 """
@@ -15,14 +15,19 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution, VelocityConstraints
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopKind, LoopMismatchError, LoopStart
+from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
+    KinematicLoopKind,
+    LoopClosureEquations,
+    LoopMismatchError,
+    LoopStartValues,
+)
 from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
-from mb2fmu.mechanics.formulations.loops.rod_and_leg_loops import HexapodLegLoop, RodLoop
+from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_loops import HexapodLegLoop, RodLoop
 from mb2fmu.mechanics.formulations.loops.transmission_loop import TransmissionLoop
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints, make_parameter_function
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, time_derivative
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates, time_derivative
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
 from mb2fmu.model.numpy_functions import compile_numpy_function
 
 GIVEN_FORM_HEADLINE = "a closed form that the model says cannot be used:"
@@ -32,7 +37,7 @@ _SAMPLE_DISTANCE = 0.05
 _SAMPLE_COUNT = 6
 
 
-LOOP_KINDS: tuple[LoopKind, ...] = (
+LOOP_KINDS: tuple[KinematicLoopKind, ...] = (
     TransmissionLoop(),
     FourBarLoop(),
     CrankSliderLoop(),
@@ -46,7 +51,7 @@ _REMEDY = "name other dependent coordinates (q_dependent), say a closed form by 
 
 
 @dataclass(frozen=True, slots=True)
-class UserClosedForm:
+class UserLoopClosedForm:
     """A loop of the model's own, in plain symbols.
 
     Attributes:
@@ -69,7 +74,7 @@ class UserClosedForm:
     relation: tuple[sm.Expr, ...]
     where: str
 
-    def closed_form(self, start: LoopStart, angles: frozenset[sm.Symbol]) -> ClosedFormLoopSolution:
+    def closed_form(self, start: LoopStartValues, angles: frozenset[sm.Symbol]) -> ClosedFormLoopSolution:
         """Return the solution on the branch of the start.
 
         Args:
@@ -92,7 +97,7 @@ class UserClosedForm:
         assignments = tuple(Assignment(q, on[0][q]) for q in self.unknowns)
         return ClosedFormLoopSolution(self.name, self.rows, self.unknowns, assignments, self.positive, self.relation)
 
-    def _check(self, branch: Mapping[sm.Symbol, sm.Expr], start: LoopStart) -> None:
+    def _check(self, branch: Mapping[sm.Symbol, sm.Expr], start: LoopStartValues) -> None:
         """Check that the rows vanish near the start, wherever the loop closes."""
         free = sorted(start.values, key=str)
         known = [s for s in free if s not in self.unknowns]
@@ -119,7 +124,7 @@ class UserClosedForm:
 
 
 def _shift_full_turns(
-    branch: Mapping[sm.Symbol, sm.Expr], start: LoopStart, angles: frozenset[sm.Symbol]
+    branch: Mapping[sm.Symbol, sm.Expr], start: LoopStartValues, angles: frozenset[sm.Symbol]
 ) -> dict[sm.Symbol, sm.Expr] | None:
     """Return the solution shifted by full turns to match the start; None if the start is on another branch."""
     found = {}
@@ -135,7 +140,7 @@ def _shift_full_turns(
     return found
 
 
-def read_given_closed_forms(m: Mechanism, start: LoopStart) -> Iterator[UserClosedForm]:
+def read_user_closed_forms(m: Mechanism, start: LoopStartValues) -> Iterator[UserLoopClosedForm]:
     """Yield the model's own solutions of loops, in plain symbols.
 
     Raises:
@@ -155,7 +160,7 @@ def read_given_closed_forms(m: Mechanism, start: LoopStart) -> Iterator[UserClos
         if unknown:
             what = f"{', '.join(sorted(map(str, unknown)))} in {loop.name} is no coordinate, parameter, or time"
             raise FormulationError(GIVEN_FORM_HEADLINE, [Fault(what, loop.where, "use those only")])
-        yield UserClosedForm(
+        yield UserLoopClosedForm(
             loop.name,
             tuple(m.holonomic[i][0] for i in loop.rows),
             tuple(phis[i] for i in loop.rows),
@@ -167,7 +172,7 @@ def read_given_closed_forms(m: Mechanism, start: LoopStart) -> Iterator[UserClos
 
 
 @dataclass(frozen=True, slots=True)
-class ExplicitLoops:
+class ClosedFormLoops:
     """A mechanism's holonomic constraints in closed form.
 
     Attributes:
@@ -183,9 +188,9 @@ class ExplicitLoops:
     reduction: VelocityConstraints | None
 
 
-def recognise_loops(
-    mechanism: Mechanism, kinds: Sequence[LoopKind] = LOOP_KINDS, dependent: Sequence[int] = ()
-) -> ExplicitLoops:
+def find_closed_form_loops(
+    mechanism: Mechanism, kinds: Sequence[KinematicLoopKind] = LOOP_KINDS, dependent: Sequence[int] = ()
+) -> ClosedFormLoops:
     """Find closed forms of all holonomic constraints.
 
     Args:
@@ -197,8 +202,8 @@ def recognise_loops(
         FormulationError: With the rows that no kind of loop fits, and why each does not.
     """
     m = mechanism
-    start = make_loop_start(m)
-    given = tuple(read_given_closed_forms(m, start))
+    start = collect_loop_start_values(m)
+    given = tuple(read_user_closed_forms(m, start))
     first: FormulationError | None = None
     chosen = tuple(m.q[i] for i in dependent)
     for wanted in (chosen,) if chosen else propose_dependent_coordinates(m, given):
@@ -207,14 +212,14 @@ def recognise_loops(
             solved = {s for form in forms for s in form.unknowns}
             q_dependent = tuple(i for i, q in enumerate(m.q) if q in solved)
             u_dependent = select_dependent_speeds(m, q_dependent, named=not chosen)
-            return ExplicitLoops(tuple(forms), q_dependent, u_dependent, form_reduced_constraints(m, forms))
+            return ClosedFormLoops(tuple(forms), q_dependent, u_dependent, form_reduced_constraints(m, forms))
         except FormulationError as error:
             first = first or error
     assert first is not None
     raise first
 
 
-def propose_dependent_coordinates(m: Mechanism, given: Sequence[UserClosedForm]) -> Iterator[tuple[sm.Symbol, ...]]:
+def propose_dependent_coordinates(m: Mechanism, given: Sequence[UserLoopClosedForm]) -> Iterator[tuple[sm.Symbol, ...]]:
     """Yield choices of dependent coordinates, one per row: named by the model; else its guesses; else any.
 
     Raises:
@@ -243,7 +248,7 @@ _MAX_CHOICES = 200
 """Sets of dependent coordinates that are tried."""
 
 
-def make_loop_start(m: Mechanism) -> LoopStart:
+def collect_loop_start_values(m: Mechanism) -> LoopStartValues:
     """Return the numbers that rows are judged by."""
     numeric = make_parameter_function(m)(free_parameter_values(m))
     symbols = (*m.p, *(item.symbol for item in m.calculated_parameters))
@@ -252,15 +257,15 @@ def make_loop_start(m: Mechanism) -> LoopStart:
     values |= {r: float(i.start) for r, i in zip(m.r, m.declared.inputs, strict=True)}
     values[m.t] = 0.0
     every = {str(s) for s in (*values, *m.u_all, *m.u_dot, *m.z, *m.multipliers, *m.constraint_forces)}
-    return LoopStart(values, frozenset({m.t, *m.q, *m.r}), every)
+    return LoopStartValues(values, frozenset({m.t, *m.q, *m.r}), every)
 
 
 def _solve_in_order(
     m: Mechanism,
     wanted: Sequence[sm.Symbol],
-    start: LoopStart,
-    given: Sequence[UserClosedForm],
-    kinds: Sequence[LoopKind],
+    start: LoopStartValues,
+    given: Sequence[UserLoopClosedForm],
+    kinds: Sequence[KinematicLoopKind],
 ) -> list[ClosedFormLoopSolution]:
     """Remove one solvable loop after the other from the rows."""
     rows = [_LoopRow(name, phi, phi.free_symbols & set(wanted)) for name, phi in m.holonomic]
@@ -295,7 +300,7 @@ class _LoopRow:
 
 
 def _solve_by_given_form(
-    rows: Sequence[_LoopRow], given: Sequence[UserClosedForm], start: LoopStart, m: Mechanism
+    rows: Sequence[_LoopRow], given: Sequence[UserLoopClosedForm], start: LoopStartValues, m: Mechanism
 ) -> ClosedFormLoopSolution | None:
     """Return the closed form of a declared loop, once its rows contain no other unknowns."""
     left = {row.name: row for row in rows}
@@ -309,8 +314,8 @@ def _solve_by_given_form(
 def _solve_by_first_kind(
     rows: Sequence[_LoopRow],
     wanted: Sequence[sm.Symbol],
-    start: LoopStart,
-    kinds: Sequence[LoopKind],
+    start: LoopStartValues,
+    kinds: Sequence[KinematicLoopKind],
     reasons: list[str],
 ) -> ClosedFormLoopSolution | None:
     """Return the first loop of the first kind that fits; append to ``reasons`` why other kinds do not."""
@@ -323,13 +328,13 @@ def _solve_by_first_kind(
     return None
 
 
-def _group_rows(rows: Sequence[_LoopRow], wanted: Sequence[sm.Symbol], size: int) -> Iterator[LoopEquations]:
+def _group_rows(rows: Sequence[_LoopRow], wanted: Sequence[sm.Symbol], size: int) -> Iterator[LoopClosureEquations]:
     """Yield single rows, pairs and triples that have as many unknowns as rows."""
 
-    def group(*taken: _LoopRow) -> LoopEquations:
+    def group(*taken: _LoopRow) -> LoopClosureEquations:
         """Return these rows, and the wanted coordinates that occur in them."""
         together = set().union(*(row.unknowns for row in taken))
-        return LoopEquations(
+        return LoopClosureEquations(
             tuple(row.name for row in taken),
             tuple(row.phi for row in taken),
             tuple(q for q in wanted if q in together),

@@ -14,7 +14,8 @@ import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody, inertia
 from sympy.physics.vector import Vector
 
-from mb2fmu.mechanics.formulations.projected_loads import load_magnitude
+from mb2fmu.mechanics.formulations.generalized_force_projection import form_actuator_magnitude
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols, total_time_derivative
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Components,
     ForceLoad,
@@ -24,12 +25,11 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols, total_time_derivative
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 
 
 @dataclass(frozen=True, slots=True)
-class SympyBodies:
+class SympyMechanismCopy:
     """The same mechanism in SymPy's objects; numbers as in the Mechanism."""
 
     frames: tuple[ReferenceFrame, ...]
@@ -38,7 +38,7 @@ class SympyBodies:
     loads: tuple[tuple[Any, Vector], ...]
 
 
-def build_sympy_bodies(kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> SympyBodies:
+def build_sympy_bodies(kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> SympyMechanismCopy:
     """Build SymPy's frames, points, bodies and loads of a mechanism.
 
     Args:
@@ -47,7 +47,7 @@ def build_sympy_bodies(kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm
             of q'.
     """
     builder = _SympyBodyBuilder(kinematics, speeds)
-    return SympyBodies(builder.frames, builder.points, builder.build_bodies(), builder.build_loads())
+    return SympyMechanismCopy(builder.frames, builder.points, builder.build_bodies(), builder.build_loads())
 
 
 class _SympyBodyBuilder:
@@ -153,7 +153,7 @@ class _SympyBodyBuilder:
         """Return forces along a pathway; its unit vectors and magnitude are named symbols, so nothing expands."""
         N, result = self.frames[0], []
         directions = self.kinematics.assign_pathway(load)
-        force = load_magnitude(load, self.kinematics)
+        force = form_actuator_magnitude(load, self.kinematics)
         for (a, b), e in zip(zip(load.points, load.points[1:], strict=False), directions, strict=True):
             vector = force * e[0] * N.x + force * e[1] * N.y + force * e[2] * N.z
             result += [(self.points[a], -vector), (self.points[b], vector)]

@@ -33,7 +33,7 @@ QuantityLetter = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class NamedQuantity:
+class FormulationQuantity:
     """One named quantity: its name, symbol and value.
 
     Attributes:
@@ -55,17 +55,17 @@ class NamedQuantity:
 
 
 @dataclass(frozen=True, slots=True)
-class QuantitySection:
+class FormulationQuantitySection:
     """Quantities of one kind under a title; ``note`` adds a remark, or says why there are none."""
 
     kind: str
     title: str
-    quantities: tuple[NamedQuantity, ...]
+    quantities: tuple[FormulationQuantity, ...]
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class NamedQuantities:
+class FormulationQuantities:
     """All quantities of the theory that were asked for, of one mechanism.
 
     Attributes:
@@ -76,11 +76,11 @@ class NamedQuantities:
     """
 
     name: str
-    sections: tuple[QuantitySection, ...]
+    sections: tuple[FormulationQuantitySection, ...]
     intermediates: tuple[Assignment | LinearSolve, ...]
     rates: dict[sm.Symbol, tuple[sm.Symbol, int]]
 
-    def __getitem__(self, kind: str) -> QuantitySection:
+    def __getitem__(self, kind: str) -> FormulationQuantitySection:
         """Return the section of one kind."""
         return next(section for section in self.sections if section.kind == kind)
 

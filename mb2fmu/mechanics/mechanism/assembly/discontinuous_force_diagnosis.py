@@ -9,7 +9,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, Mb2FmuError
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, Mechanism, PathwayLoad, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput
+from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput
 from mb2fmu.model.supported_functions import StickingSign
 
 _SWITCHING_FUNCTIONS = (
@@ -18,7 +18,7 @@ _SWITCHING_FUNCTIONS = (
 _JUMPING_FUNCTIONS = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
 
 
-def find_jumping_terms(m: Mechanism) -> dict[str, str]:
+def find_discontinuous_terms(m: Mechanism) -> dict[str, str]:
     """Return each place with a term that jumps during the motion → that term as written."""
     moving = {*m.q, *m.u, *m.z, *(symbol for load in m.loads for symbol in _pathway_symbols(load))}
     moving |= {symbol for sensed in m.motion_vectors for symbol in sensed.symbols}
@@ -51,7 +51,7 @@ def has_events(m: Mechanism) -> bool:
 
 
 @contextmanager
-def report_discontinuities(m: Mechanism) -> Iterator[None]:
+def add_discontinuity_note(m: Mechanism) -> Iterator[None]:
     """Add a note on discontinuous forces to errors raised inside whose cause is not known: no step can cross them.
 
     Raises:
@@ -60,7 +60,7 @@ def report_discontinuities(m: Mechanism) -> Iterator[None]:
     try:
         yield
     except Mb2FmuError as error:
-        jumps = {} if error.is_explained else find_jumping_terms(m)
+        jumps = {} if error.is_explained else find_discontinuous_terms(m)
         if not jumps:
             raise
         jump_list = "; ".join(f"{name}: {term}" for name, term in jumps.items())

@@ -10,8 +10,8 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.contact_records import OPENING_STATE, Contacts, UnilateralContact
-from mb2fmu.mechanics.equations.latch_records import Latches
+from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, Contacts, UnilateralContact
+from mb2fmu.mechanics.equations.latch_equations import Latches
 
 
 @dataclass(frozen=True, slots=True)

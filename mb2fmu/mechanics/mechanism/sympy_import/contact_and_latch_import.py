@@ -11,10 +11,14 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.equations.contact_records import ContactFriction, Contacts, UnilateralContact
+from mb2fmu.mechanics.equations.contact_equations import ContactFriction, Contacts, UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
-from mb2fmu.mechanics.equations.latch_records import LatchedRow, Latches, LatchRecord
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, directional_derivative, time_derivative
+from mb2fmu.mechanics.equations.latch_equations import LatchedRow, Latches, LatchRecord
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
+    DynamicsymbolMap,
+    directional_derivative,
+    time_derivative,
+)
 from mb2fmu.model.declarations.declared_unilateral_rows import (
     DeclaredContact,
     DeclaredFriction,
@@ -33,9 +37,9 @@ Floats = npt.NDArray[np.float64]
 SymbolRates = tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]
 
 
-def read_unilateral_rows(
+def read_contacts_and_latches(
     definition: ModelDefinition,
-    plain: SymbolMap,
+    plain: DynamicsymbolMap,
     moving: SymbolRates,
     u: Sequence[sm.Symbol],
     taken_names: set[str],
@@ -98,7 +102,7 @@ class _RowReader:
         taken_names: Names in use; extended.
     """
 
-    plain: SymbolMap
+    plain: DynamicsymbolMap
     moving: SymbolRates
     u: tuple[sm.Symbol, ...]
     taken_names: set[str]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.unilateral_rows import UnilateralPositionRow, UnilateralRow
+from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralPositionRow, UnilateralRow
 from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
 from mb2fmu.model.supported_functions import no_event
 
@@ -63,14 +63,14 @@ _SLIP_ROUND_OFF = sm.Integer(2) ** -44
 """What slip may be wrong by, as a part of the speeds that it is the sum of."""
 
 
-def condition_at_events(margin: sm.Expr) -> sm.Basic:
+def make_event_time_condition(margin: sm.Expr) -> sm.Basic:
     """Return a condition (value > 0) that is evaluated at events only, so it makes no event itself."""
     return sm.Eq(no_event(sm.sign(margin)), 1)  # no Piecewise: SymPy would fold it into those around it
 
 
-def is_state_set(state: sm.Expr) -> sm.Basic:
+def is_discrete_state_on(state: sm.Expr) -> sm.Basic:
     """Return whether a state that only events change is above one half; it makes no event itself."""
-    return condition_at_events(state - sm.Rational(1, 2))
+    return make_event_time_condition(state - sm.Rational(1, 2))
 
 
 def _state_flag(state: sm.Expr) -> sm.Expr:
@@ -176,8 +176,8 @@ class UnilateralContact(UnilateralPositionRow):
         s = self.stabilization
         back = s * self.gap
         least = (1 - (1 - LIFT_OFF_SPEED_RATIO) * sm.sign(s)) * self.resting_speed  # with s = 0 nothing comes back
-        parted = sm.Or(condition_at_events(back - least), condition_at_events(self.rate(u) + back - least))
-        return sm.And(is_state_set(self.resting), parted)
+        parted = sm.Or(make_event_time_condition(back - least), make_event_time_condition(self.rate(u) + back - least))
+        return sm.And(is_discrete_state_on(self.resting), parted)
 
     def approach_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that the gap of an open contact shrinks."""
@@ -198,7 +198,9 @@ class UnilateralContact(UnilateralPositionRow):
 
     def _approaches_at_rest(self, slower: sm.Expr, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that a value is negative at a resting contact that was not lifted."""
-        return sm.And(is_state_set(self.resting), sm.Not(self.lift_off_condition(u)), condition_at_events(-slower))
+        return sm.And(
+            is_discrete_state_on(self.resting), sm.Not(self.lift_off_condition(u)), make_event_time_condition(-slower)
+        )
 
     def separation_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that an opened contact parts faster than round-off; the gap itself shows that later.

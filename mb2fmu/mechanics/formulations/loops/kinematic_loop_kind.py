@@ -19,7 +19,7 @@ that came nearer could step over it, and go on where the speeds of the true moti
 
 
 @dataclass(frozen=True, slots=True)
-class LoopEquations:
+class LoopClosureEquations:
     """As many rows φ = 0 as there are unknowns in them.
 
     Attributes:
@@ -34,7 +34,7 @@ class LoopEquations:
 
 
 @dataclass(slots=True)
-class LoopStart:
+class LoopStartValues:
     """Values at the start: they select the assembly branch and the number of full turns of an angle.
 
     Attributes:
@@ -67,7 +67,7 @@ class LoopMismatchError(Exception):
     """The rows do not have the shape of this kind of loop; the text says why."""
 
 
-class LoopKind(Protocol):
+class KinematicLoopKind(Protocol):
     """One shape of rows that has a closed form.
 
     Attributes:
@@ -78,7 +78,7 @@ class LoopKind(Protocol):
     name: str
     size: int
 
-    def solve(self, rows: LoopEquations, start: LoopStart) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
         """Return the closed form on the branch that the start is on.
 
         Raises:
@@ -87,9 +87,9 @@ class LoopKind(Protocol):
         ...
 
 
-def make_closed_form(
-    kind: LoopKind,
-    rows: LoopEquations,
+def make_loop_closed_form(
+    kind: KinematicLoopKind,
+    rows: LoopClosureEquations,
     helpers: Sequence[Assignment],
     solution: Mapping[sm.Symbol, sm.Expr],
     conditions: Sequence[sm.Expr] = (),
