@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
-    from mb2fmu.model.checks.definition_checks import check_model
+    from mb2fmu.model.checks.model_definition_checks import check_model
     from mb2fmu.model.declarations.appearance_declarations import Box, Cylinder, Ellipsoid, Mesh, Sphere
     from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
     from mb2fmu.model.model import Model, OutputRequest
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models_folder
     from mb2fmu.model.model_template import write_model_template
     from mb2fmu.model.script_import.script_mechanics import read_script
+    from mb2fmu.model.sources.mechanics_parts import Parts
     from mb2fmu.model.sources.mechanics_source import Mechanics
-    from mb2fmu.model.sources.parts import Parts
     from mb2fmu.model.sources.quaternion_orientation import orient_by_quaternion
 
 __all__ = [
@@ -57,7 +57,7 @@ __all__ = [
 __getattr__ = import_on_first_use(
     __name__,
     {
-        "checks.definition_checks": "check_model",
+        "checks.model_definition_checks": "check_model",
         "declarations.model_declarations": "Declarations Experiment",
         "declarations.appearance_declarations": "Box Cylinder Ellipsoid Mesh Sphere",
         "model": "Model OutputRequest",
@@ -66,7 +66,7 @@ __getattr__ = import_on_first_use(
         "model_template": "write_model_template",
         "script_import.script_mechanics": "read_script",
         "sources.mechanics_source": "Mechanics",
-        "sources.parts": "Parts",
+        "sources.mechanics_parts": "Parts",
         "sources.quaternion_orientation": "orient_by_quaternion",
     },
 )

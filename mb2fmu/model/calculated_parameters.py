@@ -9,11 +9,11 @@ from graphlib import CycleError, TopologicalSorter
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.expression_contents import collect_contents
+from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.quantity_declarations import Parameter
 
 
-def order_parameters(parameters: Sequence[Parameter]) -> tuple[tuple[Parameter, ...], list[Fault]]:
+def sort_calculated_parameters(parameters: Sequence[Parameter]) -> tuple[tuple[Parameter, ...], list[Fault]]:
     """Sort calculated parameters so that each follows all that it depends on.
 
     Args:
@@ -49,10 +49,10 @@ def _value_faults(free: Sequence[Parameter], calculated: Sequence[Parameter]) ->
     values: dict[sm.Symbol, sm.Expr] = {parameter.symbol: sm.Float(parameter.value, 17) for parameter in free}
     for parameter in calculated:
         expression = sm.sympify(parameter.value)
-        if expression.free_symbols - set(values) or not collect_contents(expression).defined:
+        if expression.free_symbols - set(values) or not collect_expression_symbols(expression).defined:
             continue  # told elsewhere: something in it is not declared, or no number
         value = expression.xreplace(values).evalf()
-        if not value.is_number or collect_contents(value).functions_of_time:
+        if not value.is_number or collect_expression_symbols(value).functions_of_time:
             continue
         number = float(value) if value.is_real else math.nan
         values[parameter.symbol] = value

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 import sympy as sm
 from sympy.physics.mechanics import JointsMethod
 
-from mb2fmu.model.checks.expression_contents import differentiate_by_time
+from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.added_loads import AddedLoadDeclarations
 from mb2fmu.model.declarations.appearance_declarations import AppearanceDeclarations
 from mb2fmu.model.declarations.declared_events import EventDeclarations
@@ -39,8 +39,8 @@ from mb2fmu.model.quantity_declarations import (
     format_symbol_as_word,
 )
 from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.sources.mechanics_parts import Parts, extract_joints_method
 from mb2fmu.model.sources.mechanics_source import Mechanics
-from mb2fmu.model.sources.parts import Parts, extract_joints_method
 from mb2fmu.model.value_overrides import OverrideValue, override_values
 from mb2fmu.model.variable_naming import strip_latex
 from mb2fmu.units import derivative_unit, to_modelica_notation

@@ -73,10 +73,10 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
     """
     from mb2fmu.model.model import Model  # brings SymPy, which listing models has no use for
 
-    return load_annotated_object(path, arguments, Model)
+    return load_object_by_annotation(path, arguments, Model)
 
 
-def load_annotated_object(
+def load_object_by_annotation(
     path: Path | str, arguments: Mapping[str, Any] | None, promised: type[LoadedType]
 ) -> LoadedType:
     """Load as :func:`load` does, for any class with a ``source`` that a file's function is annotated to return."""

@@ -427,6 +427,6 @@ assert len(OPERATIONS) == len(_OPERATION_ROWS), "one row per operation"
 assert set(Op) == set(OPERATIONS) | LEAF_OPERATIONS | {Op.TABLE, Op.BLOCK}, "a row for each operation"
 
 
-def select_operations(wanted: Callable[[Operation], object]) -> frozenset[Op]:
+def select_scalar_operations(wanted: Callable[[Operation], object]) -> frozenset[Op]:
     """Return the operations whose rows have these attributes."""
     return frozenset(op for op, row in OPERATIONS.items() if wanted(row))

@@ -179,9 +179,9 @@ class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
         table.coefficients = tuple(tuple(map(float, row)) for row in pieces)
         return table
 
-    def __call__(self, argument: Any) -> TableValue:
+    def __call__(self, argument: Any) -> LookupTableDerivative:
         """Return the interpolated value at an expression."""
-        return TableValue(argument, self, 0)
+        return LookupTableDerivative(argument, self, 0)
 
     @property
     def data(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -216,8 +216,8 @@ class LookupTable(sm.AtomicExpr):  # type: ignore[misc] # SymPy has no types
     _latex = _sympystr
 
 
-class TableValue(sm.Function):  # type: ignore[misc] # SymPy has no types
-    """The derivative of some order of a table at an expression: ``TableValue(argument, table, order)``."""
+class LookupTableDerivative(sm.Function):  # type: ignore[misc] # SymPy has no types
+    """The derivative of some order of a table at an expression: ``LookupTableDerivative(argument, table, order)``."""
 
     nargs = 3
     is_real = True
@@ -236,7 +236,7 @@ class TableValue(sm.Function):  # type: ignore[misc] # SymPy has no types
         """Return the derivative with respect to the argument."""
         if argindex != 1:
             return sm.S.Zero
-        return TableValue(self.args[0], self.table, self.order + 1)
+        return LookupTableDerivative(self.args[0], self.table, self.order + 1)
 
     def _eval_rewrite_as_Piecewise(self, *_args: Any, **_hints: Any) -> sm.Expr:  # noqa: N802 (SymPy's name)
         """Return the table as a ``Piecewise``, for printers that know no tables."""

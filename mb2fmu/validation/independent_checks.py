@@ -23,7 +23,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.validation.reference.first_integrals_along_run import find_potential_energy
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, run_fmu_process
@@ -296,7 +296,7 @@ def _sample_accelerations(
 ) -> SourceAccelerations:
     """Return samples from the user's own objects; for a robot from an independent import of its file."""
     mechanics = definition.mechanics
-    if isinstance(mechanics, RecordedMechanics) and not isinstance(mechanics, PrebuiltMechanism):
+    if isinstance(mechanics, RecordBasedMechanics) and not isinstance(mechanics, PrebuiltMechanism):
         from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
 
         return sample_robot_accelerations(definition)

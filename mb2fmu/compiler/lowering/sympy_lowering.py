@@ -24,7 +24,7 @@ from mb2fmu.compiler.program.program import Op, PiecewisePolynomial
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import Fault, LoweringError
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Operation
-from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS, NoEvent, Pre, StickingSign, TableValue
+from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS, LookupTableDerivative, NoEvent, Pre, StickingSign
 
 Nodes = Sequence[int]
 
@@ -343,7 +343,7 @@ LOWERING_RULES: dict[type, LoweringRule] = {
     ),
     cfunctions.exp2: _make_argument_rule(lambda b, _, n: b.power(b.constant(2.0), n[0])),
     CharacteristicCurveFunction: LoweringRule(_expand_curve, _lower_wrapper),
-    TableValue: LoweringRule(lambda e: (e.args[0],), _lower_table),
+    LookupTableDerivative: LoweringRule(lambda e: (e.args[0],), _lower_table),
 }
 
 

@@ -10,12 +10,12 @@ from sympy.core.function import AppliedUndef
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.added_loads import add_bodies_to_mechanics, add_loads_to_mechanics, can_add_load
+from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
-from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.recorded_mechanics import RecordedLoad, RecordedMechanics
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics, RecordedLoad
 from mb2fmu.units import are_compatible_units
 
 MAX_SIMULTANEOUS_CONTACTS = 3
@@ -177,7 +177,7 @@ def added_load_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of what was added."""
     yield from model.element_faults
     remedy = "give (point or frame, vector), or an actuator of SymPy"
-    if isinstance(model.mechanics, RecordedMechanics):
+    if isinstance(model.mechanics, RecordBasedMechanics):
         loads = [added.load for added in model.added_loads if isinstance(added.load, RecordedLoad)]
         loads += model.mechanics.loads
         yield from model.mechanics.load_faults(loads)

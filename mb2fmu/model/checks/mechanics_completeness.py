@@ -14,12 +14,12 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import LagrangesMethod, Point, System
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
+from mb2fmu.model.checks.expression_symbols import collect_expression_symbols, differentiate_by_time
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, ConstraintForce, Coordinate, Speed, format_symbol_as_word
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.parts import Parts
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
+from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.units import BASE_UNITS, derivative_unit, parse_unit
 
 _ANGLE_INDEX = BASE_UNITS.index("rad")
@@ -31,7 +31,7 @@ def speed_unit_faults(model: Model) -> Iterator[Fault]:
     Radians count as pure numbers here, and where q or u is in 1, as what is not told, nothing is compared. Where a
     number stands between q' and u, it may convert: then only the kind of quantity is compared.
     """
-    if isinstance(model.mechanics, RecordedMechanics):  # its units are those of its joints
+    if isinstance(model.mechanics, RecordBasedMechanics):  # its units are those of its joints
         return
     coordinates = set(mechanics_source.coordinates(model.mechanics))
     places = {
@@ -85,7 +85,7 @@ def mechanics_faults(model: Model) -> list[Fault]:
 
 def _origin_faults(model: Model) -> Iterator[Fault]:
     """Yield a fault if the origin is ambiguous: two points qualify, none is named, events change their distance."""
-    if isinstance(model.mechanics, (System, Parts, RecordedMechanics)):
+    if isinstance(model.mechanics, (System, Parts, RecordBasedMechanics)):
         return
     origin, frame = mechanics_source.origin(model.mechanics), mechanics_source.inertial_frame(model.mechanics)
     if not isinstance(origin, Point):
@@ -148,12 +148,14 @@ def _duplicate_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
 
 def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence[sm.Expr]) -> Iterator[Fault]:
     """Yield a fault for each q' that no kinematic equation determines, or for a wrong number of equations."""
-    if isinstance(model.mechanics, RecordedMechanics):  # its kinematics are those of its joints
+    if isinstance(model.mechanics, RecordBasedMechanics):  # its kinematics are those of its joints
         return
     equations = mechanics_source.kinematic_equations(model.mechanics)
     moving = set(speeds)
     wanted = [q for q in coordinates if differentiate_by_time(q) not in moving]
-    appearing = {function for row in equations for function, order in collect_contents(row).derivatives if order == 1}
+    appearing = {
+        function for row in equations for function, order in collect_expression_symbols(row).derivatives if order == 1
+    }
     undetermined = [q for q in wanted if q not in appearing]
     for q in undetermined:
         word = format_symbol_as_word(q)
@@ -164,7 +166,7 @@ def _kinematic_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequ
         what = f"there are {len(equations)} kinematic equations for {len(wanted)} coordinates"
         yield Fault(what, model.where, "give one equation per coordinate")
     for number, row in enumerate(equations, 1):
-        inside = collect_contents(row)
+        inside = collect_expression_symbols(row)
         second = sorted(str(f) for f, order in inside.derivatives if order > 1 or f in moving)
         if second:
             what = f"kinematic equation {number} contains accelerations: of {', '.join(second)}"
@@ -209,7 +211,7 @@ def _joint_faults(model: Model, coordinates: Sequence[sm.Expr], speeds: Sequence
 def _body_faults(model: Model) -> Iterator[Fault]:
     """Yield missing bodies, and masses or inertias that change with time."""
     mechanics = model.mechanics
-    if isinstance(mechanics, RecordedMechanics):  # whoever recorded it has judged them
+    if isinstance(mechanics, RecordBasedMechanics):  # whoever recorded it has judged them
         return
     if isinstance(mechanics, LagrangesMethod):
         if mechanics_source.loads(mechanics) and mechanics_source.inertial_frame(mechanics) is None:
@@ -224,8 +226,8 @@ def _body_faults(model: Model) -> Iterator[Fault]:
             if quantity is None:
                 continue
             terms = [quantity] if what == "mass" else [term[0] for term in getattr(quantity, "args", ())]
-            varying = {str(f) for term in terms for f in collect_contents(term).functions_of_time}
-            if varying or any(collect_contents(term).time for term in terms):
+            varying = {str(f) for term in terms for f in collect_expression_symbols(term).functions_of_time}
+            if varying or any(collect_expression_symbols(term).time for term in terms):
                 text = f"the {what} of body {body.name} changes with {', '.join(sorted(varying)) or 'time'}"
                 yield Fault(text, model.where, "mass and inertia are made of parameters only")
 

@@ -22,7 +22,7 @@ from sympy.physics.vector import Dyadic, Vector
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 
 _SYMPY_DICTIONARY_NAMES = {"dcm": "_dcm_dict", "omega": "_ang_vel_dict", "position": "_pos_dict"}
 
@@ -48,7 +48,7 @@ def collect_mechanics_expressions(
     mechanics: Mechanics, requests: Iterable[OutputRequest] = ()
 ) -> list[MechanicsExpression]:
     """Return every expression that the motion, or one of the requested outputs, depends on."""
-    if isinstance(mechanics, RecordedMechanics):
+    if isinstance(mechanics, RecordBasedMechanics):
         return [
             MechanicsExpression(place, "load", expression)
             for place, expression in mechanics.list_added_load_expressions()

@@ -12,11 +12,11 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
+from mb2fmu.model.checks.expression_symbols import collect_expression_symbols, differentiate_by_time
 from mb2fmu.model.checks.mechanics_completeness import format_symbol_for_model_file
 from mb2fmu.model.checks.mechanics_expressions import ExpressionRole, MechanicsExpression
+from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredLatch
 from mb2fmu.model.declarations.declared_events import list_event_expressions
-from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact, DeclaredLatch
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import (
     AuxiliaryState,
@@ -30,7 +30,7 @@ from mb2fmu.model.quantity_declarations import (
     format_symbol_as_word,
 )
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 
 DeclarationRole = Literal["output", "state", "value", "potential"]
 GEOMETRIC_ROLES: tuple[ExpressionRole, ...] = ("position", "velocity")
@@ -71,7 +71,7 @@ class _KnownSymbols:
         self.functions = (
             self.inputs | self.forces | self.multipliers | self.states | self.coordinates | self.speeds | self.auxiliary
         )
-        recorded = model.mechanics if isinstance(model.mechanics, RecordedMechanics) else None
+        recorded = model.mechanics if isinstance(model.mechanics, RecordBasedMechanics) else None
         self.sensed = recorded.motion_symbols if recorded else {}
         self.functions |= {*self.sensed}
         self.outputs = {item.name: item for item in model.declared if isinstance(item, Output)}
@@ -141,7 +141,7 @@ class _SymbolFaultCollector:
 
     def check_occurrence(self, occurrence: _ExpressionOccurrence) -> None:
         """Check the contents of one expression."""
-        inside = collect_contents(occurrence.expression)
+        inside = collect_expression_symbols(occurrence.expression)
         for symbol in sorted(inside.constants - self.known.parameters - self.known.forces, key=str):
             if symbol in self.known.inputs:
                 self._plain_input(symbol, occurrence)
@@ -320,7 +320,7 @@ def _unused_force_faults(model: Model, occurrences: Sequence[_ExpressionOccurren
     loaded: set[sm.Basic] = set()
     for occurrence in occurrences:
         if occurrence.role == "load":
-            inside = collect_contents(occurrence.expression)
+            inside = collect_expression_symbols(occurrence.expression)
             loaded |= inside.constants | inside.functions
     for item in model.declared:
         if isinstance(item, ConstraintForce) and item.symbol not in loaded:

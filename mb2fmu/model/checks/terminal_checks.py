@@ -33,7 +33,7 @@ def terminal_faults(model: Model) -> Iterator[Fault]:
             yield from _member_faults(terminal, member, names)
 
 
-def resolve_terminals(model: Model) -> tuple[DeclaredTerminal, ...]:
+def resolve_terminal_members(model: Model) -> tuple[DeclaredTerminal, ...]:
     """Return the terminals of a faultless model, with names of variables in place of symbols."""
     names = _variable_names(model)
     return tuple(
@@ -110,7 +110,7 @@ def _element_faults(
         yield Fault(what, array.where, "declare one array for each")
 
 
-def resolve_arrays(model: Model) -> tuple[DeclaredArray, ...]:
+def resolve_array_members(model: Model) -> tuple[DeclaredArray, ...]:
     """Return the arrays of a faultless model, with names of variables in place of symbols."""
     roles = _variable_roles(model)
     return tuple(

@@ -17,8 +17,8 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.source_location import find_user_line
-from mb2fmu.model.sources.parts import Parts
-from mb2fmu.model.sources.recorded_mechanics import RecordedLoad, RecordedMechanics
+from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics, RecordedLoad
 
 if TYPE_CHECKING:
     from mb2fmu.model.sources.mechanics_source import Mechanics
@@ -159,7 +159,7 @@ def add_loads_to_mechanics(mechanics: Mechanics, loads: Sequence[Any]) -> Mechan
         mechanics: As handed over.
         loads: As :meth:`AddedLoadDeclarations.add_loads` takes them.
     """
-    if isinstance(mechanics, RecordedMechanics):
+    if isinstance(mechanics, RecordBasedMechanics):
         robot = copy.copy(mechanics)
         robot.efforts = {joint: list(efforts) for joint, efforts in mechanics.efforts.items()}
         robot.loads = [*mechanics.loads, *(load for load in loads if isinstance(load, RecordedLoad))]
@@ -193,7 +193,7 @@ def _normalize_load(load: Any) -> tuple[Any, Any]:
 
 def can_add_load(load: Any, mechanics: Mechanics) -> bool:
     """Return whether a load can be added to the mechanics."""
-    if isinstance(mechanics, RecordedMechanics):
+    if isinstance(mechanics, RecordBasedMechanics):
         if isinstance(load, RecordedLoad):
             return True
         pair = isinstance(load, tuple) and len(load) == 2

@@ -11,7 +11,7 @@ from typing import Literal
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact, DeclaredLatch
+from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredLatch
 from mb2fmu.model.quantity_declarations import AuxiliaryState, format_symbol_as_word
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.supported_functions import no_event
@@ -172,7 +172,7 @@ def _format_number(number: float, given: float | sm.Expr) -> str:
     return str(given) if math.isnan(number) else f"{number:g}"
 
 
-def has_valid_instants(event: DeclaredEvent) -> bool:
+def has_valid_event_instants(event: DeclaredEvent) -> bool:
     """Return whether an event's instants are valid for :func:`event_faults`."""
     return event.period > 0.0 and 0.0 <= event.offset < math.inf
 

@@ -11,8 +11,8 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.coulomb_friction import declare_friction
-from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.element_attachment import AttachmentPlace, attachment_faults, make_attachment
+from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.supported_functions import sticking_sign
 
 if TYPE_CHECKING:

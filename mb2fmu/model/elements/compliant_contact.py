@@ -12,17 +12,17 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.contact_surfaces import MIN_SQUARED_LENGTH, ParameterNamer, Surface, SurfaceSize
-from mb2fmu.model.elements.element import NamedElement
-from mb2fmu.model.elements.link_contact import (
+from mb2fmu.model.elements.element_base_class import NamedElement
+from mb2fmu.model.elements.robot_link_contact import (
     express_surface_in_ground,
+    form_relative_contact_motion,
     link_contact_faults,
     list_contact_points,
     make_link_load,
-    relative_motion,
 )
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.parts import Parts
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics, RecordedPoint
+from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint, RecordBasedMechanics
 from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 from mb2fmu.model.supported_functions import no_event, sticking_sign
 
@@ -100,7 +100,7 @@ class Contact(NamedElement):
     exponent: SurfaceSize = 1.5
     dissipation: SurfaceSize = 0.0
     radius: SurfaceSize = 0.0
-    at: Point | RecordedPoint | Sequence[Point | RecordedPoint] | None = None
+    at: Point | NamedFramePoint | Sequence[Point | NamedFramePoint] | None = None
     kinetic: SurfaceSize | None = None
     static: SurfaceSize | None = None
     slip_speed: SurfaceSize | None = None
@@ -114,7 +114,7 @@ class Contact(NamedElement):
             return found
         if self.at is None:
             return [self.body.masscenter]
-        return [self.at] if isinstance(self.at, Point | RecordedPoint) else [*self.at]
+        return [self.at] if isinstance(self.at, Point | NamedFramePoint) else [*self.at]
 
     # --- faults ------------------------------------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class Contact(NamedElement):
 
     def _shape_faults(self, model: Model) -> Iterator[tuple[str, str]]:
         """Yield (what, remedy) for bodies, surface and points that cannot touch."""
-        if isinstance(model.mechanics, RecordedMechanics):
+        if isinstance(model.mechanics, RecordBasedMechanics):
             yield from link_contact_faults(self.body, self.at, self.surface, model.mechanics)
             return
         bodies = mechanics_source.bodies(model.mechanics)
@@ -216,7 +216,7 @@ class Contact(NamedElement):
         radius = sm.S.Zero if self.radius == 0 else named("radius", self.radius, "m", "of what touches")
         for k, point in enumerate(self.points, 1):
             touch = self._touch(model, point, radius, named)
-            label = f"point{k}" if isinstance(point, RecordedPoint) else point.name
+            label = f"point{k}" if isinstance(point, NamedFramePoint) else point.name
             name = self.name if len(self.points) == 1 else f"{self.name}.{label}"
             force = self._normal_force(touch, named)
             model.output(f"{name}.gap", touch.gap, "m", description="between what touches and the surface")
@@ -227,8 +227,8 @@ class Contact(NamedElement):
 
     def _touch(self, model: Model, point: Point, radius: sm.Expr, named: ParameterNamer) -> _ContactGeometry:
         """Return geometry and velocities by SymPy, of a robot by what expressions name of the motion."""
-        if isinstance(model.mechanics, RecordedMechanics):
-            motion = relative_motion(model.mechanics, point, self.surface)
+        if isinstance(model.mechanics, RecordBasedMechanics):
+            motion = form_relative_contact_motion(model.mechanics, point, self.surface)
             return self._touched(express_surface_in_ground(self.surface), *motion, Vector(0), radius, named)
         frame, origin = mechanics_source.inertial_frame(model.mechanics), mechanics_source.origin(model.mechanics)
         assert isinstance(frame, ReferenceFrame)
@@ -346,7 +346,7 @@ class Contact(NamedElement):
         """Add loads on the body and on the carrier of the surface at one place: normal force, friction, potential."""
         force, along, potential = acting
         whole = force * touch.normal + along
-        if isinstance(model.mechanics, RecordedMechanics):
+        if isinstance(model.mechanics, RecordBasedMechanics):
             loads = [(point, whole), *([(self.body, touch.arm.cross(along))] if along != 0 else [])]
             model.add_loads(*(make_link_load(model.mechanics, at, vector) for at, vector in loads))
             return

@@ -20,7 +20,7 @@ MIN_SQUARED_LENGTH = sm.Float("1e-300")
 
 
 @dataclass(frozen=True, slots=True)
-class SurfaceDistance:
+class PointSurfaceDistance:
     """Distance of a point from a surface.
 
     Attributes:
@@ -59,7 +59,7 @@ class Surface(ABC):
             yield f"its surface is carried by {self.body!r}", "give a RigidBody or a Particle, or nothing: the ground"
 
     @abstractmethod
-    def distance(self, position: Vector, named: ParameterNamer) -> SurfaceDistance:
+    def distance(self, position: Vector, named: ParameterNamer) -> PointSurfaceDistance:
         """Return the distance of a point from the surface, and the outward direction there.
 
         Args:
@@ -101,10 +101,10 @@ class PlaneSurface(Surface):
         yield from super().faults()
         yield from _direction_faults("normal", self.normal)
 
-    def distance(self, position: Vector, named: ParameterNamer) -> SurfaceDistance:  # noqa: ARG002 (it has no numbers)
+    def distance(self, position: Vector, named: ParameterNamer) -> PointSurfaceDistance:  # noqa: ARG002 (it has no numbers)
         """Return the distance along the normal."""
         normal = _express_direction(position, self.normal.normalize())
-        return SurfaceDistance(position.dot(normal), normal, sm.S.One)
+        return PointSurfaceDistance(position.dot(normal), normal, sm.S.One)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class SphereSurface(Surface):
         yield from super().faults()
         yield from _radius_faults("sphere", self.radius)
 
-    def distance(self, position: Vector, named: ParameterNamer) -> SurfaceDistance:
+    def distance(self, position: Vector, named: ParameterNamer) -> PointSurfaceDistance:
         """Return the distance along the line to the centre."""
         return _round_surface_distance(
             position, named("surface_radius", self.radius, "m", "radius of the sphere"), inside=self.inside
@@ -156,7 +156,7 @@ class CylinderSurface(Surface):
         yield from _direction_faults("axis", self.axis)
         yield from _radius_faults("cylinder", self.radius)
 
-    def distance(self, position: Vector, named: ParameterNamer) -> SurfaceDistance:
+    def distance(self, position: Vector, named: ParameterNamer) -> PointSurfaceDistance:
         """Return the distance along the perpendicular to the axis."""
         axis = _express_direction(position, self.axis.normalize())
         across = position - position.dot(axis) * axis
@@ -170,13 +170,13 @@ def _express_direction(position: Vector, direction: Vector) -> Vector:
     return direction.express(position.args[0][1]) if position.args else direction
 
 
-def _round_surface_distance(position: Vector, radius: sm.Expr, *, inside: bool) -> SurfaceDistance:
+def _round_surface_distance(position: Vector, radius: sm.Expr, *, inside: bool) -> PointSurfaceDistance:
     """Return the distance from a round surface about the start of a vector."""
     length = sm.sqrt(position.dot(position) + MIN_SQUARED_LENGTH)
     return (
-        SurfaceDistance(radius - length, -position, length)
+        PointSurfaceDistance(radius - length, -position, length)
         if inside
-        else SurfaceDistance(length - radius, position, length)
+        else PointSurfaceDistance(length - radius, position, length)
     )
 
 
@@ -209,7 +209,7 @@ class HeightSurface(Surface):
         if not callable(self.height):
             yield f"the height of its surface is {self.height!r}", "give a function: lambda x, y: 0.1 * sm.sin(x)"
 
-    def distance(self, position: Vector, named: ParameterNamer) -> SurfaceDistance:  # noqa: ARG002 (expressions are the user's)
+    def distance(self, position: Vector, named: ParameterNamer) -> PointSurfaceDistance:  # noqa: ARG002 (expressions are the user's)
         """Return the distance from the tangent plane at the foot of the perpendicular, an approximation."""
         x, y, z = (position.dot(axis) for axis in self.frame)
         above, slopes, stretch = self._tangent(x, y)
@@ -217,7 +217,7 @@ class HeightSurface(Surface):
         x_foot, y_foot = (at + along * slope for at, slope in zip((x, y), slopes, strict=True))
         above, (a, b), stretch = self._tangent(x_foot, y_foot)
         out = _express_direction(position, -a * self.frame.x - b * self.frame.y + self.frame.z)
-        return SurfaceDistance(((z - above) - a * (x - x_foot) - b * (y - y_foot)) / stretch, out, stretch)
+        return PointSurfaceDistance(((z - above) - a * (x - x_foot) - b * (y - y_foot)) / stretch, out, stretch)
 
     def _tangent(self, x: sm.Expr, y: sm.Expr) -> tuple[sm.Expr, tuple[sm.Expr, sm.Expr], sm.Expr]:
         """Return height and slopes at a place, and √(1 + slope²)."""

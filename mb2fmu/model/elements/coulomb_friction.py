@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.element_attachment import Attachment, AttachmentPlace, attachment_faults, make_attachment
+from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.supported_functions import sticking_sign
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from sympy.physics.mechanics import Point, RigidBody
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element import NamedElement
+from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 

@@ -12,8 +12,8 @@ from sympy.physics.mechanics.joint import Joint
 from sympy.physics.vector import Vector
 
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.parts import Parts
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
+from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Attachment:
 def attachment_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if there is nothing that an element could act on."""
     remedy = "give a PinJoint or PrismaticJoint, (point, point, direction) or (frame, frame, axis)"
-    if isinstance(model.mechanics, RecordedMechanics):
+    if isinstance(model.mechanics, RecordBasedMechanics):
         if on not in model.mechanics.speed:
             joints = ", ".join(model.mechanics.speed)
             yield f"it acts on {on!r}, which is no joint with a coordinate of its own", f"take one of {joints}"
@@ -113,7 +113,7 @@ def make_attachment(on: AttachmentPlace, model: Model) -> Attachment:
     """Return the attachment of an element without :func:`attachment_faults`."""
     if isinstance(on, str):
         robot = model.mechanics
-        assert isinstance(robot, RecordedMechanics)
+        assert isinstance(robot, RecordBasedMechanics)
         position = robot.position[on]
         turns = any(item.unit == "rad" for item in model.declared if getattr(item, "symbol", None) == position)
         return Attachment(turns, robot.speed[on], position, joint=on)

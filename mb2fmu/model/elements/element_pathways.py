@@ -10,7 +10,7 @@ from sympy.physics.mechanics import Point
 
 from mb2fmu.model.elements.element_attachment import attachment_faults
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.recorded_mechanics import RecordedLoad, RecordedMechanics, RecordedPoint
+from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint, RecordBasedMechanics, RecordedLoad
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -21,12 +21,14 @@ def is_point_pair(on: object) -> TypeGuard[tuple[Point, Point]]:
     return isinstance(on, tuple) and len(on) == 2 and all(isinstance(point, Point) for point in on)
 
 
-def is_link_point_pair(on: object) -> TypeGuard[tuple[RecordedPoint, RecordedPoint]]:
+def is_link_point_pair(on: object) -> TypeGuard[tuple[NamedFramePoint, NamedFramePoint]]:
     """Return whether it is two points of a robot's links, or of its ground."""
-    return isinstance(on, tuple) and len(on) == 2 and all(isinstance(point, RecordedPoint) for point in on)
+    return isinstance(on, tuple) and len(on) == 2 and all(isinstance(point, NamedFramePoint) for point in on)
 
 
-def link_distance(on: tuple[RecordedPoint, RecordedPoint], mechanics: RecordedMechanics) -> tuple[sm.Expr, sm.Expr]:
+def link_distance(
+    on: tuple[NamedFramePoint, NamedFramePoint], mechanics: RecordBasedMechanics
+) -> tuple[sm.Expr, sm.Expr]:
     """Return the distance of two points of links, and its rate."""
     way, speed = _relative_motion(on, mechanics)
     length = sm.sqrt(sm.Add(*(x**2 for x in way)))
@@ -34,7 +36,7 @@ def link_distance(on: tuple[RecordedPoint, RecordedPoint], mechanics: RecordedMe
 
 
 def link_pull_forces(
-    on: tuple[RecordedPoint, RecordedPoint], mechanics: RecordedMechanics, pull: sm.Expr
+    on: tuple[NamedFramePoint, NamedFramePoint], mechanics: RecordBasedMechanics, pull: sm.Expr
 ) -> list[RecordedLoad]:
     """Return the forces that draw two points of links together; none on what stands still."""
     length, way = link_distance(on, mechanics)[0], _relative_motion(on, mechanics)[0]
@@ -46,7 +48,7 @@ def link_pull_forces(
 
 
 def _relative_motion(
-    on: tuple[RecordedPoint, RecordedPoint], mechanics: RecordedMechanics
+    on: tuple[NamedFramePoint, NamedFramePoint], mechanics: RecordBasedMechanics
 ) -> tuple[list[sm.Expr], list[sm.Expr]]:
     """Return position and velocity of the second point against the first."""
     places, speeds = [], []
@@ -58,7 +60,7 @@ def _relative_motion(
 
 
 def _link_pair_faults(
-    on: tuple[RecordedPoint, RecordedPoint], mechanics: RecordedMechanics
+    on: tuple[NamedFramePoint, NamedFramePoint], mechanics: RecordBasedMechanics
 ) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) for points of links that are none, are one, or both stand still."""
     strange = [point.frame for point in on if point.frame not in mechanics.frames]
@@ -75,7 +77,7 @@ def _link_pair_faults(
 
 def pathway_or_joint_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if it is neither two connected points nor a joint with a coordinate."""
-    if isinstance(model.mechanics, RecordedMechanics) and is_link_point_pair(on):
+    if isinstance(model.mechanics, RecordBasedMechanics) and is_link_point_pair(on):
         yield from _link_pair_faults(on, model.mechanics)
         return
     if is_point_pair(on):

@@ -11,8 +11,8 @@ from sympy.physics.mechanics import PinJoint, Point, PrismaticJoint, ReferenceFr
 from sympy.physics.vector import Vector, outer
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.element_attachment import Attachment, attachment_faults, make_attachment
+from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources import mechanics_source
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import sympy as sm
 from sympy.physics.mechanics import ReferenceFrame
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.element_attachment import Attachment, AttachmentPlace, attachment_faults, make_attachment
+from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.rigid_impact import Impact
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from sympy.physics.mechanics import ForceActuator, LinearPathway, Point
 from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.element_attachment import Attachment, make_attachment
+from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.element_pathways import is_point_pair, pathway_or_joint_faults
 from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 

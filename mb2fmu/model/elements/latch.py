@@ -13,10 +13,10 @@ from sympy.physics.mechanics import Point, ReferenceFrame, dynamicsymbols
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredLatch, DeclaredLatchRow
-from mb2fmu.model.elements.element import NamedElement
-from mb2fmu.model.elements.link_contact import link_position_faults
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
+from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredLatch, DeclaredLatchRow
+from mb2fmu.model.elements.element_base_class import NamedElement
+from mb2fmu.model.elements.robot_link_contact import link_position_faults
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class LatchRow:
         return "N" if self.unit == "m" else "N.m"
 
 
-def point_on_point_rows(first: Point, second: Point, frame: ReferenceFrame) -> list[LatchRow]:
+def make_coincident_point_rows(first: Point, second: Point, frame: ReferenceFrame) -> list[LatchRow]:
     """Return rows for ``second`` relative to ``first`` along the axes of ``frame``, without axes that never move.
 
     Where points are held at a distance take a frame of one of both bodies: forces between them then have no moment
@@ -63,7 +63,7 @@ def point_on_point_rows(first: Point, second: Point, frame: ReferenceFrame) -> l
         return [*_movable_rows((offset.dot(axis), "m", label) for axis, label in zip(frame, _AXES, strict=True))]
 
 
-def hinge_rows(first: Point, second: Point, axis: Vector, along: Vector) -> list[LatchRow]:
+def make_hinge_latch_rows(first: Point, second: Point, axis: Vector, along: Vector) -> list[LatchRow]:
     """Return rows that hold ``second`` at ``first``, and ``along`` at ``axis``, about which it may turn.
 
     Args:
@@ -73,14 +73,14 @@ def hinge_rows(first: Point, second: Point, axis: Vector, along: Vector) -> list
         along: Of the second body.
     """
     frame = axis.args[0][1]
-    rows = point_on_point_rows(first, second, frame)
+    rows = make_coincident_point_rows(first, second, frame)
     with restore_sympy_caches([frame, *list_vector_frames(along)]):
         across = _perpendicular_directions(axis, frame)
         turns = ((each.dot(along), "rad", f"across_{i}") for i, each in enumerate(across, start=1))
         return [*rows, *_movable_rows(turns)]
 
 
-def weld_rows(first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFrame) -> list[LatchRow]:
+def make_weld_latch_rows(first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFrame) -> list[LatchRow]:
     """Return rows that hold ``second`` at ``first``, and the orientation of ``other`` in ``frame``.
 
     The turn is held by half the skew part of the direction cosines, whose rate is the angular velocity where the frames
@@ -92,7 +92,7 @@ def weld_rows(first: Point, second: Point, frame: ReferenceFrame, other: Referen
         frame: Of the first body.
         other: Of the second body.
     """
-    rows = point_on_point_rows(first, second, frame)
+    rows = make_coincident_point_rows(first, second, frame)
     with restore_sympy_caches([frame, other]):
         a, c = [*frame], [*other]
         cyclic = ((1, 2), (2, 0), (0, 1))
@@ -134,8 +134,8 @@ class Latch(NamedElement):
         >>> model.add(Latch("hook", rows, open=t >= 2, starts_engaged=True, within=None))        # doctest: +SKIP
 
     Attributes:
-        rows: Expressions of coordinates, parameters and time, or what ``point``, ``hinge_rows`` and ``weld_rows``
-            give; at most twelve.
+        rows: Expressions of coordinates, parameters and time, or what ``point``, ``make_hinge_latch_rows`` and
+            ``make_weld_latch_rows`` give; at most twelve.
         close: The latch closes where this is true; comparisons and logic of coordinates, speeds, states, inputs,
             parameters and time.
         open: It opens where this is true, which goes before ``close``.
@@ -154,9 +154,9 @@ class Latch(NamedElement):
     starts_engaged: bool = False
     stabilization: float | sm.Expr = 10.0
 
-    point = staticmethod(point_on_point_rows)
-    hinge = staticmethod(hinge_rows)
-    weld = staticmethod(weld_rows)
+    point = staticmethod(make_coincident_point_rows)
+    hinge = staticmethod(make_hinge_latch_rows)
+    weld = staticmethod(make_weld_latch_rows)
 
     @property
     def each(self) -> tuple[LatchRow, ...]:
@@ -169,7 +169,7 @@ class Latch(NamedElement):
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faulty rows, conditions and numbers."""
-        if isinstance(model.mechanics, RecordedMechanics):
+        if isinstance(model.mechanics, RecordBasedMechanics):
             rows = [row.position for row in self.each]
             yield from (self.fault(what, remedy) for what, remedy in link_position_faults(model.mechanics, *rows))
         if not 0 < len(self.each) <= _MAX_ROWS:

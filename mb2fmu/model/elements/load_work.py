@@ -13,9 +13,9 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element import NamedElement
+from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Work(NamedElement):
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of the load."""
-        recorded = isinstance(model.mechanics, RecordedMechanics)
+        recorded = isinstance(model.mechanics, RecordBasedMechanics)
         remedy = "give (joint, effort)" if recorded else "give a load or an actuator of the mechanics"
         try:
             self._power(model)
@@ -59,7 +59,7 @@ class Work(NamedElement):
     def _power(self, model: Model) -> sm.Expr:
         """Return the power in W; raise where a place or its velocity is not known."""
         mechanics = model.mechanics
-        if isinstance(mechanics, RecordedMechanics):
+        if isinstance(mechanics, RecordBasedMechanics):
             joint, effort = self.load
             return sm.sympify(effort) * mechanics.speed[joint]
         if type(self.load) is ForceActuator:

@@ -11,11 +11,11 @@ from sympy.physics.mechanics import Vector, dynamicsymbols
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.checks.element_checks import ONE_TANGENT_REMEDY
-from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact, DeclaredFriction
-from mb2fmu.model.elements.element import NamedElement
-from mb2fmu.model.elements.link_contact import link_position_faults
+from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredFriction
+from mb2fmu.model.elements.element_base_class import NamedElement
+from mb2fmu.model.elements.robot_link_contact import link_position_faults
 from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -71,7 +71,7 @@ class Impact(NamedElement):
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield coefficients out of range, and choices that contradict each other."""
-        if isinstance(model.mechanics, RecordedMechanics):
+        if isinstance(model.mechanics, RecordBasedMechanics):
             yield from (
                 self.fault(what, remedy) for what, remedy in link_position_faults(model.mechanics, self.gap, self.slip)
             )

@@ -11,8 +11,8 @@ from sympy.physics.mechanics import ForceActuator, LinearPathway, Point
 from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.element_attachment import make_attachment
+from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.element_pathways import (
     is_link_point_pair,
     is_point_pair,
@@ -20,7 +20,7 @@ from mb2fmu.model.elements.element_pathways import (
     link_pull_forces,
     pathway_or_joint_faults,
 )
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics, RecordedPoint
+from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint, RecordBasedMechanics
 from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class SpringDamper(NamedElement):
         limits: (lowest, highest) pull in N or N.m, between which the whole of it stays; None: no limit on that side.
     """
 
-    on: tuple[Point, Point] | tuple[RecordedPoint, RecordedPoint] | Joint | str
+    on: tuple[Point, Point] | tuple[NamedFramePoint, NamedFramePoint] | Joint | str
     stiffness: float | sm.Expr | None = None
     damping: float | sm.Expr | None = None
     rest: float | sm.Expr = 0.0
@@ -98,7 +98,7 @@ class SpringDamper(NamedElement):
             stretch, pull = self._pull(model, length, rate, ("m", "N"))
             model.add_loads(ForceActuator(-pull, pathway))
             effort, unit, at = "force", "N", "m"
-        elif isinstance(model.mechanics, RecordedMechanics) and is_link_point_pair(self.on):
+        elif isinstance(model.mechanics, RecordBasedMechanics) and is_link_point_pair(self.on):
             stretch, pull = self._pull(model, *link_distance(self.on, model.mechanics), ("m", "N"))
             model.add_loads(*link_pull_forces(self.on, model.mechanics, pull))
             effort, unit, at = "force", "N", "m"

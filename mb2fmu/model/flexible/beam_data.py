@@ -16,8 +16,8 @@ from mb2fmu.model.flexible.beam_modes import (
     SERIES_MARGIN,
     BeamModeFamily,
     BeamStiffnessConstants,
-    axial_modes,
     bending_modes,
+    compute_torsion_or_extension_modes,
     foreshortening,
     list_mode_families,
     lobatto_stations,
@@ -95,7 +95,7 @@ class BeamProperties:
         line = self.line_stiffness(kind, direction)
         if kind == "bending":
             return bending_modes(line, self.length, self.ends, count, places)
-        return axial_modes(line, self.length, self.axially_held, count, places)
+        return compute_torsion_or_extension_modes(line, self.length, self.axially_held, count, places)
 
 
 def make_beam_data(

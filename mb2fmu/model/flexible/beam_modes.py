@@ -119,7 +119,7 @@ def bending_modes(
     )
 
 
-def axial_modes(
+def compute_torsion_or_extension_modes(
     line: BeamStiffnessConstants, length: float, held: Sequence[bool], count: int, stations: Array
 ) -> BeamModeFamily:
     """Return modes of torsion or extension, of strain Σ a_j P_j; arguments as of :func:`bending_modes`.

@@ -18,7 +18,7 @@ MOST_RINGS = 60
 """Of a tube: more would not be seen."""
 
 
-def mesh_surface(data: ModalData, faces: Any, where: str) -> Triangles:
+def triangulate_node_surface(data: ModalData, faces: Any, where: str) -> Triangles:
     """Return the triangles of some nodes, seen from both sides.
 
     Args:
@@ -73,7 +73,7 @@ def tube_surface(data: ModalData, outline: Any) -> Triangles:
     return vertices.reshape(-1, 3), wound, shapes.reshape(m, -1, 3)
 
 
-def section_outline(radius: float | None, box: tuple[float, float] | None) -> Array:
+def make_section_outline(radius: float | None, box: tuple[float, float] | None) -> Array:
     """Return the corners of a circle or rectangle, shape (c, 2), counter-clockwise."""
     if box is not None:
         return np.asarray(np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]]) * np.array(box) / 2.0)

@@ -82,15 +82,15 @@ class EquivalentParticles:
         """Inertia of all together at rest about the frame's origin, shape (3, 3), kg·m²."""
         second = self.rigid_mass * np.outer(self.rigid_centre, self.rigid_centre)
         second += np.einsum("p,pi,pj->ij", self.masses, self.positions, self.positions)
-        return self.rigid_inertia + inertia_of_second_moment(second)
+        return self.rigid_inertia + convert_second_moment_to_inertia(second)
 
 
-def inertia_of_second_moment(second_moment: Array) -> Array:
+def convert_second_moment_to_inertia(second_moment: Array) -> Array:
     """Return the inertia tr(Σ) 1 - Σ of a second moment of mass Σ = ∫ x xᵀ dm, shape (3, 3), kg·m²."""
     return np.asarray(np.trace(second_moment) * np.eye(3) - second_moment)
 
 
-def second_moment_of_inertia(inertia: Array) -> Array:
+def convert_inertia_to_second_moment(inertia: Array) -> Array:
     """Return the second moment of mass ½ tr(J) 1 - J of an inertia J, shape (…, 3, 3), kg·m²."""
     trace = np.trace(inertia, axis1=-2, axis2=-1)
     return np.asarray(0.5 * np.multiply.outer(trace, np.eye(3)) - inertia)
@@ -187,7 +187,7 @@ def _read_parts(rigid: Array, rows: Array, m: int) -> EquivalentParticles:
     return EquivalentParticles(
         rigid_mass=mass,
         rigid_centre=centre,
-        rigid_inertia=inertia_of_second_moment(central),
+        rigid_inertia=convert_second_moment_to_inertia(central),
         masses=rows[:, 0] ** 2,
         positions=functions[:, 1:4],
         modes=functions[:, 4 : 4 + 3 * m].reshape(count, m, 3).transpose(1, 0, 2),

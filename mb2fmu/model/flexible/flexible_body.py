@@ -23,7 +23,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.declarations.appearance_declarations import BendingShape
 from mb2fmu.model.flexible.beam_data import BeamProperties, BeamTheory, make_beam_data
 from mb2fmu.model.flexible.beam_section import BeamSection
-from mb2fmu.model.flexible.bending_surface import mesh_surface, section_outline, tube_surface
+from mb2fmu.model.flexible.bending_surface import make_section_outline, triangulate_node_surface, tube_surface
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
 from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_in_hertz
@@ -418,9 +418,9 @@ class FlexibleBody:
             fault = Fault("one of faces, radius and box says what is drawn", where, "give one of them")
             raise ModelError("the flexible body cannot be drawn:", [fault])
         if faces is None:
-            vertices, triangles, shapes = tube_surface(self.data, section_outline(radius, box))
+            vertices, triangles, shapes = tube_surface(self.data, make_section_outline(radius, box))
         else:
-            vertices, triangles, shapes = mesh_surface(self.data, faces, where)
+            vertices, triangles, shapes = triangulate_node_surface(self.data, faces, where)
         carriers = tuple(self.loads[2 * k][0] for k in range(len(self.q)))
         model.looks.append(
             BendingShape(

@@ -23,9 +23,9 @@ import scipy.sparse
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.flexible.equivalent_particles import (
+    convert_inertia_to_second_moment,
+    convert_second_moment_to_inertia,
     factor_gram,
-    inertia_of_second_moment,
-    second_moment_of_inertia,
 )
 from mb2fmu.units import parse_unit, to_modelica_notation
 
@@ -88,7 +88,7 @@ class ModalData:
             return factor_gram(self._integrate(F, slopes))
         rows = [np.sqrt(np.clip(masses, 0.0, None))[:, None] * F if diagonal else _root(self.mass) @ F]
         if slopes is not None and self.rotational_inertia is not None:
-            roots = _root(second_moment_of_inertia(self.rotational_inertia))
+            roots = _root(convert_inertia_to_second_moment(self.rotational_inertia))
             rows.append((roots @ slopes).reshape(-1, F.shape[1]))
         weighted = np.vstack(rows)
         size = np.linalg.norm(weighted, axis=0)
@@ -115,7 +115,7 @@ class ModalData:
         """Return the Gram matrix of fields of the nodes and slopes of their sections."""
         gram = np.asarray(F.T @ (self.mass @ F))
         if slopes is not None and self.rotational_inertia is not None:
-            moments = second_moment_of_inertia(self.rotational_inertia)
+            moments = convert_inertia_to_second_moment(self.rotational_inertia)
             gram = gram + np.einsum("nia,nij,njb->ab", slopes, moments, slopes, optimize=True)
         return np.asarray((gram + gram.T) / 2.0)
 
@@ -148,7 +148,7 @@ class ModalData:
     @property
     def inertia(self) -> Array:
         """Inertia at rest about the origin of the body's frame, shape (3, 3), kg·m²."""
-        return inertia_of_second_moment(self.gram()[1:4, 1:4])
+        return convert_second_moment_to_inertia(self.gram()[1:4, 1:4])
 
 
 def _root(matrices: Array) -> Array:
@@ -341,7 +341,7 @@ def _matrix_faults(data: ModalData, damping: Array) -> Iterator[tuple[str, str]]
         yield "a node has a negative mass", "correct mass"
     moments = data.rotational_inertia
     if moments is not None:
-        seconds = second_moment_of_inertia(moments)
+        seconds = convert_inertia_to_second_moment(moments)
         if np.min(np.linalg.eigvalsh(seconds)) < -1e-9 * max(float(np.max(np.abs(moments))), 1e-300):
             remedy = "no moment of inertia is larger than the sum of the two others"
             yield "a node has a rotational inertia that no body has", remedy
@@ -392,7 +392,7 @@ def _rigid_coupling(gram: Array, m: int) -> tuple[Array, Array]:
     rigid[:3, :3] = mass * np.eye(3)
     rigid[:3, 3:] = np.einsum("baj,j->ba", epsilon, first)
     rigid[3:, :3] = rigid[:3, 3:].T
-    rigid[3:, 3:] = inertia_of_second_moment(second)
+    rigid[3:, 3:] = convert_second_moment_to_inertia(second)
     return coupling, rigid
 
 

@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.flexible.equivalent_particles import (
+    convert_inertia_to_second_moment,
     factor_gram,
     find_equivalent_particles,
-    second_moment_of_inertia,
 )
 from mb2fmu.model.flexible.modal_data import ModalData
 from mb2fmu.model.flexible.sid_file import SidFile, SidTerm, read_sid_file
@@ -87,7 +87,7 @@ def _rotations(node: Mapping[str, SidTerm], m: int) -> Array:
 def _lump(gram: Array, m: int) -> tuple[Array, Array, Array]:
     """Return masses (n,), positions (n, 3) and mode shapes (m, n, 3) with a Gram matrix; a rigid body is six masses."""
     parts = find_equivalent_particles(factor_gram(gram), m)
-    values, vectors = np.linalg.eigh(second_moment_of_inertia(parts.rigid_inertia))
+    values, vectors = np.linalg.eigh(convert_inertia_to_second_moment(parts.rigid_inertia))
     arms = np.sqrt(3.0 * np.clip(values, 0.0, None) / max(parts.rigid_mass, 1e-300))[:, None] * vectors.T
     masses = np.concatenate([np.full(6, parts.rigid_mass / 6.0), parts.masses])
     places = np.vstack([parts.rigid_centre + arms, parts.rigid_centre - arms, parts.positions])
@@ -100,7 +100,7 @@ def _gram_matrix(file: SidFile) -> Array:
     gram = np.zeros((4 + 3 * m, 4 + 3 * m))
     gram[0, 0] = file.mass
     gram[0, 1:4] = terms["mdCM"].constant()[:, 0]
-    gram[1:4, 1:4] = second_moment_of_inertia(_inertia(terms["J"].constant()))
+    gram[1:4, 1:4] = convert_inertia_to_second_moment(_inertia(terms["J"].constant()))
     gyroscopic = _gyroscopic_blocks(file)
     mass, rates, centrifugal = terms["Me"].constant(), terms["Cr"].linear(m), terms["Oe"].linear(m)
     for k in range(m):

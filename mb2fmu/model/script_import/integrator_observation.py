@@ -17,16 +17,16 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.script_import.observed_script_values import NotedValues
+from mb2fmu.model.script_import.observed_script_values import ScriptSymbolValues
 from mb2fmu.model.script_import.stand_in_packages import PackageStandIn
 
 
-class ScriptEnd(BaseException):
+class ScriptStopSignal(BaseException):
     """Ends a script; ``except Exception`` in it does not catch this."""
 
 
 @dataclass
-class IntegrationNotes:
+class IntegratorCallRecord:
     """What the first integration was asked for.
 
     Attributes:
@@ -45,7 +45,12 @@ class IntegrationNotes:
 
 
 def _end(
-    notes: IntegrationNotes, values: NotedValues, name: str, start: Any, times: Any, integrand: Callable[[], Any]
+    notes: IntegratorCallRecord,
+    values: ScriptSymbolValues,
+    name: str,
+    start: Any,
+    times: Any,
+    integrand: Callable[[], Any],
 ) -> NoReturn:
     """Note an integration, evaluate its integrand once, and end the script."""
     notes.integrator = name
@@ -58,11 +63,11 @@ def _end(
     # Whatever it raises: the numbers that it was called with are known by then.
     with suppress(Exception), np.errstate(all="ignore"):
         integrand()
-    raise ScriptEnd
+    raise ScriptStopSignal
 
 
 @contextmanager
-def record_integrator_calls(notes: IntegrationNotes, values: NotedValues) -> Iterator[None]:
+def record_integrator_calls(notes: IntegratorCallRecord, values: ScriptSymbolValues) -> Iterator[None]:
     """Watch SciPy's integrators in this context."""
     import scipy.integrate as si
 
@@ -105,7 +110,7 @@ def record_integrator_calls(notes: IntegrationNotes, values: NotedValues) -> Ite
             setattr(si, name, original)
 
 
-def make_package_stand_ins(notes: IntegrationNotes, values: NotedValues) -> dict[str, dict[str, Any]]:
+def make_package_stand_ins(notes: IntegratorCallRecord, values: ScriptSymbolValues) -> dict[str, dict[str, Any]]:
     """Return what stands in the modules of PyDy and opty that scripts import."""
     system, problem = _pydy_system(notes, values), _opty_problem(notes, values)
     generator = {"generate_ode_function": _ode_function_generator(values), "CythonODEFunctionGenerator": PackageStandIn}
@@ -121,7 +126,7 @@ def make_package_stand_ins(notes: IntegrationNotes, values: NotedValues) -> dict
     }
 
 
-def _pydy_system(notes: IntegrationNotes, values: NotedValues) -> type:
+def _pydy_system(notes: IntegratorCallRecord, values: ScriptSymbolValues) -> type:
     """Return PyDy's ``System`` that notes constants and initial conditions and ends the script when it integrates."""
 
     class System:
@@ -158,7 +163,7 @@ def _pydy_system(notes: IntegrationNotes, values: NotedValues) -> type:
     return System
 
 
-def _opty_problem(notes: IntegrationNotes, values: NotedValues) -> type:
+def _opty_problem(notes: IntegratorCallRecord, values: ScriptSymbolValues) -> type:
     """Return opty's ``Problem`` that notes known parameters and ends the script."""
 
     def problem(*arguments: Any, **keywords: Any) -> None:
@@ -188,7 +193,7 @@ def _opty_problem(notes: IntegrationNotes, values: NotedValues) -> type:
     return Problem
 
 
-def _note_bounds(values: NotedValues, bounds: Mapping[Any, Any]) -> None:
+def _note_bounds(values: ScriptSymbolValues, bounds: Mapping[Any, Any]) -> None:
     """Note the middle between finite bounds: an optimization finds the value between them."""
     for symbol, pair in bounds.items():
         with suppress(TypeError, ValueError):
@@ -197,7 +202,7 @@ def _note_bounds(values: NotedValues, bounds: Mapping[Any, Any]) -> None:
                 values.note(symbol, 0.5 * (low + high), "bounds")
 
 
-def _note_instance_constraints(values: NotedValues, rows: list[Any]) -> None:
+def _note_instance_constraints(values: ScriptSymbolValues, rows: list[Any]) -> None:
     """Note start values from opty's constraints at instants: ``q.func(0) - 0.5`` says q = 0.5 at the start."""
     places = {each for row in rows if isinstance(row, sm.Expr) for each in row.atoms(AppliedUndef)}
     known = [each.args[0] for each in places if len(each.args) == 1 and each.args[0].is_number]
@@ -212,7 +217,7 @@ def _note_instance_constraints(values: NotedValues, rows: list[Any]) -> None:
             values.note(place.func(dynamicsymbols._t), value, "package")  # noqa: SLF001 - SymPy's symbol of time
 
 
-def _ode_function_generator(values: NotedValues) -> Callable[..., Any]:
+def _ode_function_generator(values: ScriptSymbolValues) -> Callable[..., Any]:
     """Return PyDy's ``generate_ode_function(forcing, q, u, constants, mass_matrix=…, specifieds=…)``."""
 
     def generate(_forcing: Any, coordinates: Any, speeds: Any, constants: Any = (), **keywords: Any) -> Any:
@@ -222,7 +227,7 @@ def _ode_function_generator(values: NotedValues) -> Callable[..., Any]:
     return generate
 
 
-def _old_ode_function_generator(values: NotedValues) -> Callable[..., Any]:
+def _old_ode_function_generator(values: ScriptSymbolValues) -> Callable[..., Any]:
     """Return the older ``generate_ode_function(mass_matrix, forcing, constants, q, u, specifieds)``."""
 
     def generate(
@@ -233,7 +238,7 @@ def _old_ode_function_generator(values: NotedValues) -> Callable[..., Any]:
     return generate
 
 
-def _right_hand_side(values: NotedValues, states: list[Any], constants: list[Any], specifieds: list[Any]) -> Any:
+def _right_hand_side(values: ScriptSymbolValues, states: list[Any], constants: list[Any], specifieds: list[Any]) -> Any:
     """Return f(x, t, …) that notes what it is called with."""
 
     def right_hand_side(x: Any, _t: Any, *arguments: Any) -> Any:

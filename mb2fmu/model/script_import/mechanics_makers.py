@@ -10,8 +10,8 @@ from typing import Any
 
 import sympy as sm
 
-from mb2fmu.model.script_import.deferred_equation_forming import NotedMechanics
-from mb2fmu.model.script_import.script_source import ScriptPart
+from mb2fmu.model.script_import.created_mechanics_observation import CreatedScriptMechanics
+from mb2fmu.model.script_import.script_instrumentation import ScriptCodePart
 
 _MAKER_CALLS = frozenset({"KanesMethod", "LagrangesMethod", "JointsMethod", "System", "from_newtonian"})
 
@@ -29,7 +29,7 @@ class MechanicsMaker:
     methods: tuple[str, ...] = ()
 
 
-def list_mechanics_makers(parts: Iterable[ScriptPart]) -> list[MechanicsMaker]:
+def list_mechanics_makers(parts: Iterable[ScriptCodePart]) -> list[MechanicsMaker]:
     """Return the functions and classes at the script's top level whose bodies make mechanics."""
     found = []
     for node in (node for part in parts for node in part.tree.body):
@@ -54,7 +54,7 @@ def _list_methods(node: ast.ClassDef) -> Iterator[str]:
             yield each.name
 
 
-def call_makers(parts: Iterable[ScriptPart], variables: dict[str, Any], noted: NotedMechanics) -> str:
+def call_makers(parts: Iterable[ScriptCodePart], variables: dict[str, Any], noted: CreatedScriptMechanics) -> str:
     """Call the first function or class of a script that makes mechanics; those that need no arguments come first.
 
     An argument is the script's variable of that name, or else a symbol of that name.
@@ -95,7 +95,7 @@ def _list_needed_arguments(function: Any) -> tuple[str, ...]:
 
 
 def _call_maker(
-    maker: MechanicsMaker, variables: dict[str, Any], arguments: dict[str, Any], noted: NotedMechanics
+    maker: MechanicsMaker, variables: dict[str, Any], arguments: dict[str, Any], noted: CreatedScriptMechanics
 ) -> None:
     """Call a function, or a class and then its methods until one has made mechanics."""
     made = variables[maker.name](**arguments)
@@ -105,7 +105,7 @@ def _call_maker(
         getattr(made, name)()
 
 
-def _has_symbol_as_coordinate(noted: NotedMechanics, symbols: Iterable[Any]) -> bool:
+def _has_symbol_as_coordinate(noted: CreatedScriptMechanics, symbols: Iterable[Any]) -> bool:
     """Return whether a symbol that was handed over took the place of a coordinate, which is a function of time."""
     given = {each for each in symbols if isinstance(each, sm.Symbol)}
     return any(given & set(getattr(made, "q", ())) for made in noted.objects)

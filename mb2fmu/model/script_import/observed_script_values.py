@@ -38,7 +38,7 @@ _SEQUENCES = (list, tuple, np.ndarray, sm.MatrixBase)
 
 
 @dataclass(frozen=True, slots=True)
-class NotedValue:
+class ScriptSymbolValue:
     """One number, or expression of other symbols, that a script gives to a symbol.
 
     Attributes:
@@ -53,7 +53,7 @@ class NotedValue:
 
 
 @dataclass
-class NotedValues:
+class ScriptSymbolValues:
     """All that was noted, in order.
 
     Attributes:
@@ -65,7 +65,7 @@ class NotedValues:
             an equilibrium for example, are wrong.
     """
 
-    found: list[NotedValue] = field(default_factory=list)
+    found: list[ScriptSymbolValue] = field(default_factory=list)
     origin: Origin = "function call"
     namespaces: list[dict[str, Any]] = field(default_factory=list)
     is_deferred: bool = False
@@ -76,7 +76,7 @@ class NotedValues:
         """Note one pair, if it is a symbol and a number or expression."""
         number = read_number_or_expression(value)
         if is_symbolic_quantity(symbol) and number is not None and number != symbol:
-            self.found.append(NotedValue(symbol, number, origin))
+            self.found.append(ScriptSymbolValue(symbol, number, origin))
 
     def note_mapping(self, mapping: Any, origin: Origin) -> None:
         """Note a dictionary, or pairs, from symbols to numbers."""
@@ -213,7 +213,7 @@ def _is_script_object(item: object) -> bool:
 
 
 @contextmanager
-def watch_script_values(notes: NotedValues, script_files: tuple[str, ...]) -> Iterator[None]:
+def record_script_values(notes: ScriptSymbolValues, script_files: tuple[str, ...]) -> Iterator[None]:
     """Watch substitutions, lambdified functions and ``zip``.
 
     Args:
@@ -247,7 +247,7 @@ def watch_script_values(notes: NotedValues, script_files: tuple[str, ...]) -> It
 
 
 def _noting_substitution(
-    notes: NotedValues, original: Callable[..., Any], script_files: tuple[str, ...]
+    notes: ScriptSymbolValues, original: Callable[..., Any], script_files: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Return ``subs`` and the like that note what the script substitutes."""
 
@@ -260,7 +260,7 @@ def _noting_substitution(
     return substitute
 
 
-def _note_substitution(notes: NotedValues, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def _note_substitution(notes: ScriptSymbolValues, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Note what is substituted; iterators are made lists, so that SymPy still finds them full."""
     kept = tuple(list(each) if isinstance(each, zip | map | filter) else each for each in arguments)
     if len(kept) == 1:
@@ -270,7 +270,7 @@ def _note_substitution(notes: NotedValues, arguments: tuple[Any, ...]) -> tuple[
     return kept
 
 
-def _noting_lambdify(notes: NotedValues, original: Callable[..., Any]) -> Callable[..., Any]:
+def _noting_lambdify(notes: ScriptSymbolValues, original: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``lambdify`` whose functions note which numbers they are called with."""
 
     @wraps(original)
@@ -305,7 +305,7 @@ def _is_constant(expression: Any) -> bool:
     return not expression.xreplace(dict.fromkeys(expression.atoms(sm.Derivative), sm.S.Zero)).free_symbols
 
 
-def make_noting_zip(notes: NotedValues) -> Callable[..., Iterable[Any]]:
+def make_recording_zip(notes: ScriptSymbolValues) -> Callable[..., Iterable[Any]]:
     """Return ``zip`` for the script's own code: pairs of symbols and numbers are noted, also if nobody keeps them."""
 
     def noting_zip(*sequences: Any, **keywords: Any) -> Iterable[Any]:

@@ -12,13 +12,13 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import JointsMethod
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.checks.expression_contents import collect_contents
+from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.script_import.script_run import run_script
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.parts import extract_joints_method
+from mb2fmu.model.sources.mechanics_parts import extract_joints_method
 
 
 class ScriptMechanics:
@@ -103,7 +103,7 @@ def list_mechanics_symbols(mechanics: Any) -> list[sm.Expr]:
     ordered = [*mechanics_source.coordinates(mechanics), *speeds.all, *speeds.auxiliary]
     found: set[sm.Expr] = set()
     for use in collect_mechanics_expressions(mechanics):
-        contents = collect_contents(use.expression)
+        contents = collect_expression_symbols(use.expression)
         found |= contents.constants | contents.functions_of_time
     functions = [symbol for symbol in ordered if isinstance(symbol, AppliedUndef)]
     return list(dict.fromkeys([*functions, *sorted(found - set(functions), key=_sort_key)]))

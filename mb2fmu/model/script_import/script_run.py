@@ -15,33 +15,33 @@ from sympy.physics.mechanics import KanesMethod
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.script_import.deferred_equation_forming import (
-    NotedMechanics,
-    make_object_label,
+from mb2fmu.model.script_import.created_mechanics_observation import (
+    CreatedScriptMechanics,
+    make_mechanics_label,
     record_created_mechanics,
 )
 from mb2fmu.model.script_import.integrator_observation import (
-    IntegrationNotes,
-    ScriptEnd,
+    IntegratorCallRecord,
+    ScriptStopSignal,
     make_package_stand_ins,
     record_integrator_calls,
 )
 from mb2fmu.model.script_import.mechanics_makers import call_makers
 from mb2fmu.model.script_import.observed_script_values import (
-    NotedValues,
+    ScriptSymbolValues,
     list_module_variables,
-    make_noting_zip,
-    watch_script_values,
+    make_recording_zip,
+    record_script_values,
 )
-from mb2fmu.model.script_import.script_sandbox import script_builtins, script_surroundings
-from mb2fmu.model.script_import.script_source import (
+from mb2fmu.model.script_import.script_instrumentation import (
     NOTE_FUNCTION,
-    ScriptPart,
-    describe_line,
+    ScriptCodePart,
+    format_script_line,
     instrument_functions,
     read_script_parts,
 )
-from mb2fmu.model.script_import.stand_in_packages import stand_in_for_packages
+from mb2fmu.model.script_import.script_sandbox import enter_script_sandbox, script_builtins
+from mb2fmu.model.script_import.stand_in_packages import install_package_stand_ins
 from mb2fmu.temporary_files import make_work_folder
 
 
@@ -64,8 +64,8 @@ class ScriptRun:
     path: Path
     mechanics: dict[str, Any]
     complete: tuple[str, ...]
-    values: NotedValues
-    integration: IntegrationNotes
+    values: ScriptSymbolValues
+    integration: IntegratorCallRecord
     error: Fault | None
     namespaces: tuple[dict[str, Any], ...]
     ended: tuple[str, int] | None = None
@@ -91,7 +91,7 @@ def run_script(
     """
     path = path.resolve()
     parts = read_script_parts(path)
-    noted, values, integration = NotedMechanics(), NotedValues(is_deferred=defer), IntegrationNotes()
+    noted, values, integration = CreatedScriptMechanics(), ScriptSymbolValues(is_deferred=defer), IntegratorCallRecord()
     integration.ready = lambda: any(has_known_mechanics(made) for made in noted.objects)
     variables: dict[str, Any] = {"__name__": "__main__", "__file__": str(path), NOTE_FUNCTION: values.note_locals}
     if (path.parent / "__init__.py").is_file():
@@ -104,17 +104,17 @@ def run_script(
     time_symbol = dynamicsymbols._t  # noqa: SLF001 - scripts replace it
     with ExitStack() as stack:
         scratch = stack.enter_context(make_work_folder("run the script"))
-        stack.enter_context(script_surroundings(path, scratch))
-        variables["__builtins__"] = script_builtins(make_noting_zip(values))
-        stack.enter_context(stand_in_for_packages(make_package_stand_ins(integration, values)))
+        stack.enter_context(enter_script_sandbox(path, scratch))
+        variables["__builtins__"] = script_builtins(make_recording_zip(values))
+        stack.enter_context(install_package_stand_ins(make_package_stand_ins(integration, values)))
         stack.enter_context(_main_module(variables))
         stack.enter_context(record_created_mechanics(noted, defer=defer))
-        stack.enter_context(watch_script_values(values, (str(path.parent),)))
+        stack.enter_context(record_script_values(values, (str(path.parent),)))
         stack.enter_context(record_integrator_calls(integration, values))
         try:
             with guard or nullcontext():
                 called = _run_parts(parts, variables, noted)
-        except (ScriptEnd, SystemExit) as end:
+        except (ScriptStopSignal, SystemExit) as end:
             ended = _top_level_line(end.__traceback__, path)
         except (Exception, KeyboardInterrupt) as raised:
             _note_frames(values, raised.__traceback__, path)
@@ -141,7 +141,7 @@ def _top_level_line(step: TracebackType | None, path: Path) -> tuple[str, int] |
     return None
 
 
-def _run_parts(parts: Sequence[ScriptPart], variables: dict[str, Any], noted: NotedMechanics) -> str:
+def _run_parts(parts: Sequence[ScriptCodePart], variables: dict[str, Any], noted: CreatedScriptMechanics) -> str:
     """Run the script's code; return what was called that the script does not call itself."""
     for part in parts:
         exec(compile(instrument_functions(part.tree), part.name, "exec"), variables)  # noqa: S102 - the user's script
@@ -153,19 +153,19 @@ def has_known_mechanics(made: Any) -> bool:
     return not isinstance(made, KanesMethod) or bool(made._bodylist)  # noqa: SLF001 - no public way before forming
 
 
-def _end_at(noted: NotedMechanics, until: str, variables: dict[str, Any]) -> Callable[[Any], None]:
+def _end_at(noted: CreatedScriptMechanics, until: str, variables: dict[str, Any]) -> Callable[[Any], None]:
     """Return what ends the script when the wanted object is complete."""
 
     def end(made: Any) -> None:
         frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - variables of the callers
-        names = {make_object_label(noted, made)}
+        names = {make_mechanics_label(noted, made)}
         while frame is not None:
             names |= {name for name, value in frame.f_locals.items() if value is made} if frame.f_locals else set()
             frame = frame.f_back
         names |= {name for name, value in variables.items() if value is made}
         if until in names:
             noted.wanted = made
-            raise ScriptEnd
+            raise ScriptStopSignal
 
     return end
 
@@ -182,7 +182,7 @@ def _main_module(variables: dict[str, Any]) -> Iterator[None]:
         sys.modules["__main__"] = before
 
 
-def _note_frames(values: NotedValues, step: TracebackType | None, path: Path) -> None:
+def _note_frames(values: ScriptSymbolValues, step: TracebackType | None, path: Path) -> None:
     """Keep the local variables of the functions that an exception passed through."""
     while step is not None:
         if step.tb_frame.f_code.co_filename.startswith(str(path)):
@@ -193,7 +193,7 @@ def _note_frames(values: NotedValues, step: TracebackType | None, path: Path) ->
 def _script_fault(path: Path, error: BaseException) -> Fault:
     """Return an exception of the script as a fault, at the deepest line in the script's folder."""
     steps = [step for step in traceback.extract_tb(error.__traceback__) if step.filename.startswith(str(path.parent))]
-    where = describe_line(steps[-1].filename, steps[-1].lineno or 1) if steps else path.name
+    where = format_script_line(steps[-1].filename, steps[-1].lineno or 1) if steps else path.name
     line = _line_text(path, steps[-1].filename, steps[-1].lineno or 1) if steps else ""
     remedy = f"raised by  {line}" if line else ""
     if isinstance(error, KeyboardInterrupt):
@@ -213,7 +213,7 @@ def _line_text(path: Path, name: str, line: int) -> str:
     return ""
 
 
-def _label_mechanics(noted: NotedMechanics, namespaces: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def _label_mechanics(noted: CreatedScriptMechanics, namespaces: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return label → object: its variable, or ``KanesMethod[2]`` where a variable held several one after the other."""
     spaces = list(namespaces)[::-1]  # the module's own first
     names: list[str | None] = []
@@ -222,6 +222,6 @@ def _label_mechanics(noted: NotedMechanics, namespaces: Iterable[dict[str, Any]]
         names.append(next((name for name in bound if name not in names), None))
     rebound = {type(made) for made, name in zip(noted.objects, names, strict=True) if name is None}
     return {
-        make_object_label(noted, made) if name is None or type(made) in rebound else name: made
+        make_mechanics_label(noted, made) if name is None or type(made) in rebound else name: made
         for made, name in zip(noted.objects, names, strict=True)
     }

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 
-class InputRequested(Exception):  # noqa: N818 - told apart by its name in tracebacks
+class KeyboardInputRequested(Exception):  # noqa: N818 - told apart by its name in tracebacks
     """The script asks for input from the keyboard."""
 
 
 @contextmanager
-def script_surroundings(script: Path, scratch: Path) -> Iterator[None]:
+def enter_script_sandbox(script: Path, scratch: Path) -> Iterator[None]:
     """Run the script's code in the scratch folder, and restore everything afterwards.
 
     Relative paths are looked for beside the script, too; whatever is written lands in the scratch folder. What the
@@ -99,7 +99,7 @@ def script_builtins(noting_zip: Any) -> dict[str, Any]:
     """Return builtins for the script's own code: nothing is asked, ``zip`` is noted, notebooks' names are there."""
 
     def refuse_input(prompt: object = "", /) -> str:
-        raise InputRequested(f"it asks for input: {prompt}" if prompt else "it asks for input")
+        raise KeyboardInputRequested(f"it asks for input: {prompt}" if prompt else "it asks for input")
 
     def show(*_: object, **__: object) -> None: ...
 

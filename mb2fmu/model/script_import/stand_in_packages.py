@@ -211,7 +211,7 @@ class _StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @contextmanager
-def stand_in_for_packages(contents: dict[str, dict[str, Any]]) -> Iterator[None]:
+def install_package_stand_ins(contents: dict[str, dict[str, Any]]) -> Iterator[None]:
     """Let imports of absent drawing packages succeed; forget the stand-ins afterwards.
 
     Args:

@@ -17,11 +17,11 @@ import sympy as sm
 from sympy.physics.mechanics import Dyadic, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.sources.parts import Parts
-from mb2fmu.model.sources.recorded_mechanics import RecordedFrame, RecordedMechanics, RecordedPoint
+from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint, RecordBasedMechanics
 
 ExpressionTuple = tuple[sm.Expr, ...]
-Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics
+Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts | RecordBasedMechanics
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class GeneralizedSpeeds:
 
 def is_mechanics(candidate: object) -> bool:
     """Return whether ``candidate`` is a mechanics source."""
-    return isinstance(candidate, System | KanesMethod | LagrangesMethod | Parts | RecordedMechanics)
+    return isinstance(candidate, System | KanesMethod | LagrangesMethod | Parts | RecordBasedMechanics)
 
 
 def coordinates(mechanics: Mechanics) -> ExpressionTuple:
     """Return the generalized coordinates q, independent before dependent ones where the source distinguishes them."""
-    return mechanics.coordinates if isinstance(mechanics, RecordedMechanics) else tuple(mechanics.q)
+    return mechanics.coordinates if isinstance(mechanics, RecordBasedMechanics) else tuple(mechanics.q)
 
 
 def dependent_coordinates(mechanics: Mechanics) -> ExpressionTuple:
@@ -66,7 +66,7 @@ def dependent_coordinates(mechanics: Mechanics) -> ExpressionTuple:
 
 def describe_mechanics_kind(mechanics: Mechanics) -> str:
     """Return a noun phrase for the kind of mechanics, for the report."""
-    if isinstance(mechanics, RecordedMechanics):
+    if isinstance(mechanics, RecordBasedMechanics):
         return mechanics.kind
     kinds = {System: "a SymPy System", KanesMethod: "a KanesMethod", LagrangesMethod: "a LagrangesMethod"}
     return next((text for kind, text in kinds.items() if isinstance(mechanics, kind)), "parts")
@@ -86,7 +86,7 @@ def speeds(mechanics: Mechanics) -> GeneralizedSpeeds:
             return GeneralizedSpeeds(independent, dependent, tuple(mechanics._uaux))
         case LagrangesMethod():
             return GeneralizedSpeeds(tuple(mechanics._qdots))
-        case RecordedMechanics():
+        case RecordBasedMechanics():
             return GeneralizedSpeeds(mechanics.speeds)
     independent = tuple(u for u in mechanics.u if u not in mechanics.u_dependent)
     return GeneralizedSpeeds(independent, tuple(mechanics.u_dependent), tuple(mechanics.u_auxiliary))
@@ -106,7 +106,7 @@ def kinematic_equations(mechanics: Mechanics) -> ExpressionTuple:
                 return ()
             equations = mechanics._k_kqdot_implicit * mechanics._qdot + mechanics._f_k_implicit
             return _nonzero_equations(equations + mechanics._k_ku_implicit * mechanics.u)
-        case LagrangesMethod() | RecordedMechanics():
+        case LagrangesMethod() | RecordBasedMechanics():
             return ()
     return _nonzero_equations(mechanics.kinematic_equations)
 
@@ -120,7 +120,7 @@ def holonomic_constraints(mechanics: Mechanics) -> ExpressionTuple:
             return tuple(mechanics._f_h)
         case LagrangesMethod():
             return tuple(mechanics._hol_coneqs)
-        case RecordedMechanics():
+        case RecordBasedMechanics():
             return ()
     return tuple(mechanics.holonomic_constraints)
 
@@ -137,7 +137,7 @@ def velocity_constraints(mechanics: Mechanics) -> ExpressionTuple:
             return tuple(mechanics._k_nh * mechanics.u + mechanics._f_nh) if mechanics._k_nh else ()
         case LagrangesMethod():
             return tuple(mechanics.coneqs)
-        case RecordedMechanics():
+        case RecordBasedMechanics():
             return ()
     differentiated = tuple(sm.diff(row, dynamicsymbols._t) for row in mechanics.holonomic_constraints)
     return (*differentiated, *mechanics.velocity_constraints)
@@ -210,7 +210,7 @@ def loads(mechanics: Mechanics) -> tuple[Any, ...]:
             found = mechanics.forcelist or ()
         case Parts():
             found = mechanics.loads
-        case RecordedMechanics():
+        case RecordBasedMechanics():
             found = ()
     return tuple(load for load in found if load[0] not in at_rest)
 
@@ -225,11 +225,11 @@ def joints(mechanics: Mechanics) -> tuple[Any, ...]:
     return tuple(mechanics.joints) if isinstance(mechanics, System) else ()
 
 
-def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | RecordedFrame | None:
+def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | NamedFrame | None:
     """Return the inertial frame N; None for a Lagrangian that was given none."""
     match mechanics:
-        case RecordedMechanics():
-            return RecordedFrame(mechanics.ground)
+        case RecordBasedMechanics():
+            return NamedFrame(mechanics.ground)
         case KanesMethod():
             return mechanics._inertial
         case LagrangesMethod():
@@ -237,7 +237,7 @@ def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | RecordedFrame | Non
     return mechanics.frame
 
 
-def origin(mechanics: Mechanics) -> Point | RecordedPoint | None:
+def origin(mechanics: Mechanics) -> Point | NamedFramePoint | None:
     """Return a point fixed in N, the origin of positions.
 
     A ``System`` and ``Parts`` say it. Otherwise it is the nearest point, in steps of given positions from
@@ -250,8 +250,8 @@ def origin(mechanics: Mechanics) -> Point | RecordedPoint | None:
             return mechanics.fixed_point
         case Parts():
             return mechanics.origin
-        case RecordedMechanics():
-            return RecordedPoint(mechanics.ground)
+        case RecordBasedMechanics():
+            return NamedFramePoint(mechanics.ground)
     frame = inertial_frame(mechanics)
     return next((point for point in _connected_load_points(mechanics) if point._vel_dict.get(frame) == 0), None)
 
@@ -261,7 +261,7 @@ def pivot_origin(mechanics: Mechanics) -> Point | None:
 
     They are zero in every motion, so that it rests. It is no ground: what pushes it does work at auxiliary speeds.
     """
-    if isinstance(mechanics, (System, Parts, RecordedMechanics)) or origin(mechanics) is not None:
+    if isinstance(mechanics, (System, Parts, RecordBasedMechanics)) or origin(mechanics) is not None:
         return None
     frame, still = inertial_frame(mechanics), dict.fromkeys(speeds(mechanics).auxiliary, sm.S.Zero)
     for point in _connected_load_points(mechanics) if still else ():
@@ -303,11 +303,11 @@ def _all_source_bodies(mechanics: Mechanics) -> tuple[Any, ...]:
             return tuple(mechanics.bodylist or ())
         case LagrangesMethod():
             return tuple(mechanics._bodies or ())
-        case RecordedMechanics():
+        case RecordBasedMechanics():
             return ()
     return tuple(mechanics.bodies)
 
 
-def _is_ground(body: Any, frame: ReferenceFrame | RecordedFrame | None) -> bool:
+def _is_ground(body: Any, frame: ReferenceFrame | NamedFrame | None) -> bool:
     """Return whether a body is fixed in the inertial frame: its frame, and velocity zero."""
     return frame is not None and getattr(body, "frame", None) == frame and body.masscenter._vel_dict.get(frame) == 0

@@ -14,7 +14,7 @@ from typing import Any
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-from mb2fmu.model.script_import.script_source import describe_line
+from mb2fmu.model.script_import.script_instrumentation import format_script_line
 from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
 from mb2fmu.temporary_files import make_work_folder
 
@@ -146,7 +146,7 @@ def _raise_if_endless(script: Path, limit: float, trace: Path) -> None:
     """Raise, with its line, if the worker ended a script that no interrupt ends."""
     text = trace.read_text(encoding="utf-8", errors="replace") if trace.is_file() else ""
     steps = re.findall(r'File "([^"]*)", line (\d+)', text)
-    lines = [describe_line(name, int(line)) for name, line in steps if name.startswith(str(script.resolve()))]
+    lines = [format_script_line(name, int(line)) for name, line in steps if name.startswith(str(script.resolve()))]
     if text:
         where = lines[0] if lines else script.name
         fault = Fault(f"the time limit of {limit:g} s ended it here", where, "give it more by --time, or shorten it")

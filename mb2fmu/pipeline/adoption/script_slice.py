@@ -13,8 +13,8 @@ import sympy as sm
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.script_import.observed_script_values import is_symbolic_quantity
+from mb2fmu.model.script_import.script_instrumentation import ScriptCodePart
 from mb2fmu.model.script_import.script_mechanics import ScriptMechanics
-from mb2fmu.model.script_import.script_source import ScriptPart
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE
 
 _SHOWING_CALLS = {"print", "pprint", "mprint", "mpprint", "mlatex", "vprint", "display", "show", "init_vprinting"}
@@ -54,7 +54,7 @@ class ScriptSlice:
 
 
 def slice_script(
-    parts: Sequence[ScriptPart], end: tuple[str, int], variables: Mapping[str, Any], wanted: str
+    parts: Sequence[ScriptCodePart], end: tuple[str, int], variables: Mapping[str, Any], wanted: str
 ) -> ScriptSlice:
     """Return the statements up to a line on which the mechanics depend.
 
@@ -107,7 +107,9 @@ def _unquoted(text: str) -> str:
     return text.replace('\\"', '"').replace("\\\\", "\\")
 
 
-def _statements_until(parts: Iterable[ScriptPart], end: tuple[str, int]) -> Iterator[tuple[ScriptPart, ast.stmt]]:
+def _statements_until(
+    parts: Iterable[ScriptCodePart], end: tuple[str, int]
+) -> Iterator[tuple[ScriptCodePart, ast.stmt]]:
     """Yield the statements at top level, the completing one last."""
     for part in parts:
         for statement in part.tree.body:
@@ -165,7 +167,7 @@ def _loaded(statement: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
 
 
-def _source(part: ScriptPart, statement: ast.stmt) -> str:
+def _source(part: ScriptCodePart, statement: ast.stmt) -> str:
     """Return a statement's lines."""
     first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
     return "\n".join(part.text.splitlines()[first - 1 : statement.end_lineno])

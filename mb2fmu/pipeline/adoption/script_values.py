@@ -9,7 +9,12 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
-from mb2fmu.model.script_import.observed_script_values import ORIGINS, NotedValue, Origin, read_number_or_expression
+from mb2fmu.model.script_import.observed_script_values import (
+    ORIGINS,
+    Origin,
+    ScriptSymbolValue,
+    read_number_or_expression,
+)
 
 _MAX_DEPTH = 8
 """Expressions of expressions that are followed until a number comes."""
@@ -24,11 +29,11 @@ class ScriptValues:
         by_name: Symbol's name → its notes: scripts make symbols of one name twice, with other assumptions.
     """
 
-    notes: dict[sm.Expr, list[NotedValue]] = field(default_factory=dict)
-    by_name: dict[str, list[NotedValue]] = field(default_factory=dict)
+    notes: dict[sm.Expr, list[ScriptSymbolValue]] = field(default_factory=dict)
+    by_name: dict[str, list[ScriptSymbolValue]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: Iterable[NotedValue]) -> ScriptValues:
+    def of(cls, found: Iterable[ScriptSymbolValue]) -> ScriptValues:
         """Sort notes by symbol and origin; of one origin the latest counts, of the integration the first."""
         values = cls()
         for note in found:
@@ -59,7 +64,7 @@ class ScriptValues:
                 return note.value
         return None
 
-    def _candidates(self, symbol: sm.Expr, allowed: Sequence[Origin]) -> list[NotedValue]:
+    def _candidates(self, symbol: sm.Expr, allowed: Sequence[Origin]) -> list[ScriptSymbolValue]:
         """Return the notes of a symbol, or else of one of the same name."""
         notes = [note for note in self.notes.get(symbol, ()) if note.origin in allowed]
         if not notes and isinstance(symbol, sm.Symbol | AppliedUndef):

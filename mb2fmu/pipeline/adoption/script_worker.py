@@ -26,9 +26,9 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinemat
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
 from mb2fmu.model.script_import.mechanics_makers import list_mechanics_makers
+from mb2fmu.model.script_import.script_instrumentation import read_script_parts
 from mb2fmu.model.script_import.script_mechanics import ScriptMechanics, read_script
 from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
-from mb2fmu.model.script_import.script_source import read_script_parts
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file

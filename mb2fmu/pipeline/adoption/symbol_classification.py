@@ -13,10 +13,10 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import LagrangesMethod
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.checks.expression_contents import collect_contents
+from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
-from mb2fmu.model.script_import.integrator_observation import IntegrationNotes
+from mb2fmu.model.script_import.integrator_observation import IntegratorCallRecord
 from mb2fmu.model.script_import.observed_script_values import ORIGINS, Origin
 from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
 from mb2fmu.model.script_import.script_run import ScriptRun
@@ -115,7 +115,7 @@ class _SymbolClassifier:
         self.forces = _forces_at_auxiliary_speeds(mechanics)
         self.signals: dict[sm.Expr, sm.Expr] = {}
 
-    def _state_order(self, integration: IntegrationNotes) -> dict[sm.Expr, float]:
+    def _state_order(self, integration: IntegratorCallRecord) -> dict[sm.Expr, float]:
         """Return start values by the order q, u where the integrator's state is as long."""
         states = [*self.coordinates, *self.speeds.all]
         if len(integration.start) != len(states):
@@ -178,7 +178,7 @@ class _SymbolClassifier:
         if signal is not None:
             self.signals[function] = signal
         rates = bool(roles & {"position", "velocity"}) or any(
-            function in {f for f, _ in collect_contents(use.expression).derivatives} for use in self.uses
+            function in {f for f, _ in collect_expression_symbols(use.expression).derivatives} for use in self.uses
         )
         comment = "" if value is not None or signal is not None else "no signal in the script"
         return AdoptedQuantity(
@@ -224,7 +224,7 @@ def _forces_at_auxiliary_speeds(mechanics: Any) -> set[sm.Expr]:
     powers: dict[sm.Expr, sm.Expr] = {}
     for place, vector in mechanics_source.loads(mechanics) if auxiliary else ():
         motion = (getattr(place, "_vel_dict", None) or getattr(place, "_ang_vel_dict", {})).get(frame)
-        inside = [collect_contents(component) for components, _ in vector.args for component in components]
+        inside = [collect_expression_symbols(component) for components, _ in vector.args for component in components]
         for force in {each for contents in inside for each in (*contents.constants, *contents.functions)}:
             power = sm.nan if motion is None else motion.dot(vector.diff(force, frame))
             powers[force] = powers.get(force, sm.S.Zero) + power
@@ -233,7 +233,7 @@ def _forces_at_auxiliary_speeds(mechanics: Any) -> set[sm.Expr]:
 
 def _vanishes(expression: sm.Expr) -> bool:
     """Return whether an expression is zero at a state picked at random."""
-    inside = collect_contents(expression)
+    inside = collect_expression_symbols(expression)
     atoms = [*inside.constants, *inside.functions]
     at = {atom: sm.Float(0.3 + 0.137 * number) for number, atom in enumerate(sorted(atoms, key=str))}
     value = sm.N(expression.xreplace(at))
@@ -241,11 +241,11 @@ def _vanishes(expression: sm.Expr) -> bool:
 
 
 def _contains(use: MechanicsExpression, symbol: sm.Expr) -> bool:
-    inside = collect_contents(use.expression)
+    inside = collect_expression_symbols(use.expression)
     return symbol in inside.constants or symbol in inside.functions_of_time
 
 
-def _experiment_times(integration: IntegrationNotes) -> tuple[float | None, float | None]:
+def _experiment_times(integration: IntegratorCallRecord) -> tuple[float | None, float | None]:
     """Return stop and step of the experiment, from the instants that the script asked for."""
     if integration.span is None:
         return None, None

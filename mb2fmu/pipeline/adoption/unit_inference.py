@@ -19,7 +19,7 @@ from sympy.physics.mechanics import LagrangesMethod, ReferenceFrame
 from sympy.physics.mechanics.actuator import TorqueActuator
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.checks.expression_contents import collect_contents
+from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.sources import mechanics_source
@@ -196,7 +196,7 @@ def find_angular_symbols(
     angles: set[sm.Expr] = set()
     for use in uses:
         for function in use.expression.atoms(sm.sin, sm.cos, sm.tan):
-            inside = collect_contents(function.args[0])
+            inside = collect_expression_symbols(function.args[0])
             angles |= {
                 each for each in (*inside.constants, *inside.functions_of_time) if equations.unit_of(each) == ZERO
             }
@@ -204,11 +204,11 @@ def find_angular_symbols(
             if inside.time:
                 angles |= {each for each in inside.constants if equations.unit_of(each) == RATE} - {time}
         if use.place.startswith("the angular velocity of"):
-            inside = collect_contents(use.expression)
+            inside = collect_expression_symbols(use.expression)
             angles |= {each for each in (*inside.constants, *inside.functions) if equations.unit_of(each) == RATE}
             angles |= {each for each, _ in inside.derivatives if equations.unit_of(each) == ZERO}
     for equation in mechanics_source.kinematic_equations(mechanics):
-        inside = collect_contents(equation)
+        inside = collect_expression_symbols(equation)
         if {each for each, _ in inside.derivatives} & angles:
             angles |= {each for each in inside.functions if equations.unit_of(each) == RATE}
     angles |= _per_angle(uses, angles)
@@ -226,7 +226,7 @@ def _per_angle(uses: Iterable[MechanicsExpression], angles: set[sm.Expr]) -> set
         for term in sm.Add.make_args(use.expression):
             factors = sm.Mul.make_args(term)
             linear = [factor for factor in factors if not factor.has(sm.sin, sm.cos, sm.tan)]
-            moving = {a for factor in linear for a in collect_contents(factor).functions_of_time} & angles
+            moving = {a for factor in linear for a in collect_expression_symbols(factor).functions_of_time} & angles
             if moving:
                 found |= {each for each in factors if isinstance(each, sm.Symbol)}
     return found

@@ -13,7 +13,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model import Declarations
-from mb2fmu.model.scales.switching_scales import estimate_switching_scales
+from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 
 Floats = npt.NDArray[np.float64]

@@ -17,7 +17,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Me
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.pipeline.derivation.hybrid_models import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
@@ -111,7 +111,7 @@ def _read_mechanism(definition: ModelDefinition) -> Mechanism:
     match definition.mechanics:
         case PrebuiltMechanism() as handed:
             return handed.mechanism
-        case RecordedMechanics():
+        case RecordBasedMechanics():
             return robots.read_robot_mechanism(definition)
     return mechanism.read_mechanism(definition)
 

@@ -21,7 +21,7 @@ from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_finite
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.model.model_loading import load_annotated_object
+from mb2fmu.model.model_loading import load_object_by_annotation
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.hybrid_models import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import derive
@@ -121,7 +121,7 @@ class SystemRunResult:
 
 def load_system(path: Path | str, arguments: Mapping[str, Any] | None = None) -> CoupledSystem:
     """Return the system that a file's function (annotated ``-> CoupledSystem``) returns."""
-    return load_annotated_object(path, arguments or {}, CoupledSystem)
+    return load_object_by_annotation(path, arguments or {}, CoupledSystem)
 
 
 def wire_loaded_system(

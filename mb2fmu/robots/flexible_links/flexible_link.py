@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.flexible.equivalent_particles import inertia_of_second_moment
+from mb2fmu.model.flexible.equivalent_particles import convert_second_moment_to_inertia
 from mb2fmu.model.flexible.flexible_body import FlexibleBody
 from mb2fmu.model.model import Model
 from mb2fmu.model.variable_naming import suggest_identifier
@@ -72,7 +72,7 @@ class FlexibleLink:
         """Return mass, mass centre and inertia at rest, in the link's frame."""
         gram = self.body.data.gram()
         mass, centre = float(gram[0, 0]), gram[0, 1:4] / gram[0, 0]
-        central = inertia_of_second_moment(gram[1:4, 1:4] - mass * np.outer(centre, centre))
+        central = convert_second_moment_to_inertia(gram[1:4, 1:4] - mass * np.outer(centre, centre))
         R = self.pose.rotation
         return LinkInertia(mass, self.pose.position + R @ centre, R @ central @ R.T)
 

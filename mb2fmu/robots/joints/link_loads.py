@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.quantity_declarations import Input
-from mb2fmu.model.sources.recorded_mechanics import RecordedPoint
+from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import Array
 from mb2fmu.robots.joints.inverse_dynamics_setup import excitation_rate
@@ -98,7 +98,7 @@ def excite_link_loads(
         forces = np.zeros(len(M))
         for j, column in columns[part].items():
             moved: Array = column[:3]
-            if isinstance(load.at, RecordedPoint):
+            if isinstance(load.at, NamedFramePoint):
                 at = poses[part] @ pose
                 place = at.position + at.rotation @ np.array(load.at.offset)
                 moved = column[3:] + np.cross(column[:3], place)

@@ -16,7 +16,7 @@ from typing import Any
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.model import Model
-from mb2fmu.model.sources.recorded_mechanics import RecordedBody, RecordedPoint
+from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFramePoint
 from mb2fmu.robots.robot_settings import FrameOutput
 from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
@@ -47,7 +47,7 @@ def request_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[in
     joints = _moved_parts(mechanics.tree)
     for joint in mechanics.settings.reactions:
         i = joints[joint]
-        at = RecordedPoint(mechanics.tree.parts[i].name)
+        at = NamedFramePoint(mechanics.tree.parts[i].name)
         model.output_reaction(f"{names[i]}.reaction", _carried_bodies(mechanics, i), at=at)
         for k, word in ((-2, "force"), (-1, "torque about its origin")):
             text = f"{word} of joint {joint} and its drive on what it carries, in the inertial frame"
@@ -59,14 +59,14 @@ def _moved_parts(tree: SingleSpeedLinkTree) -> dict[str, int]:
     return {part.moving_joint.name: i for i, part in enumerate(tree.parts[1:], 1) if not part.section}
 
 
-def _carried_bodies(mechanics: RobotMechanics, first: int) -> tuple[RecordedBody, ...]:
+def _carried_bodies(mechanics: RobotMechanics, first: int) -> tuple[NamedBody, ...]:
     """Return the bodies that a joint carries; a link that bends is several."""
     tree = mechanics.tree
     found = sorted(tree.list_carried_parts([first]))
     names = [tree.parts[i].name for i in found if tree.parts[i].body_inertia is not None]
     for link in mechanics.flexible:
         names += [body.name for body in link.body.bodies if tree.location_of_link[link.name][0] in found]
-    return tuple(map(RecordedBody, names))
+    return tuple(map(NamedBody, names))
 
 
 def request_frame_outputs(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.appearance_records import MeshPlacement
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.robots.description.robot_description import LoopRecord, RobotDescription
 from mb2fmu.robots.flexible_links.flexible_link import FlexibleLink
 from mb2fmu.robots.robot_settings import RobotSettings
@@ -38,7 +38,7 @@ class JointVariables:
 
 
 @dataclass(eq=False, kw_only=True)
-class RobotMechanics(RecordedMechanics):
+class RobotMechanics(RecordBasedMechanics):
     """The mechanics of one robot.
 
     Attributes:

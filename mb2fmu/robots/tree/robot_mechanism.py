@@ -35,10 +35,10 @@ from mb2fmu.mechanics.mechanism.records.requested_outputs import InverseDynamics
 from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import read_contacts_and_latches
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import ObjectRecordNumbers, read_outputs
-from mb2fmu.model.checks.expression_contents import differentiate_by_time
+from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.sources.recorded_mechanics import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
+from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFrame, NamedFramePoint, NamedJoint
 from mb2fmu.robots.description.robot_description import Array, Pose
 from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecords
 from mb2fmu.robots.robot_appearance import FrameAndPointNumbers, form_robot_appearance
@@ -110,7 +110,7 @@ class _RobotReader:
         d = self.definition
         records = replace(self._form_tree_records(kinematics, bodies, loads), motion_vectors=sensed, appearance=scenery)
         records = self._add_contacts(self._add_loop_rows(records))
-        joints = [RecordedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
+        joints = [NamedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
         asked = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
         numbers = ObjectRecordNumbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
@@ -565,10 +565,10 @@ class _RobotReader:
 
     def find_number(self, item: object) -> int:
         """Return the number of a requested frame or point, which is made at the first request; -1: neither."""
-        if isinstance(item, RecordedFrame) and item not in self.frame_of:
+        if isinstance(item, NamedFrame) and item not in self.frame_of:
             part, pose = self._locate_on_part(item.name)
             self.frame_of[item] = self._make_fixed_frame(item.name, self.part_frame[part], pose)
-        elif isinstance(item, RecordedPoint) and item not in self.point_of:
+        elif isinstance(item, NamedFramePoint) and item not in self.point_of:
             part, pose = self._locate_on_part(item.frame)
             position = pose.position + pose.rotation @ np.array(item.offset)
             self.point_of[item] = self._add_fixed_point(item.name, part, position)
@@ -582,4 +582,4 @@ class _RobotReader:
 def _requested_bodies(definition: ModelDefinition, numbers: Mapping[str, int]) -> dict[int, int]:
     """Return the id of each body that an output names → its number."""
     requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
-    return {id(body): numbers[body.name] for r in requests for body in r.subject if isinstance(body, RecordedBody)}
+    return {id(body): numbers[body.name] for r in requests for body in r.subject if isinstance(body, NamedBody)}

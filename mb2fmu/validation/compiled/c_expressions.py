@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.logic.boolalg import Boolean, BooleanFunction
 from sympy.printing.c import C99CodePrinter
 
-from mb2fmu.model.supported_functions import TableValue
+from mb2fmu.model.supported_functions import LookupTableDerivative
 
 C_PRELUDE = """\
 #include <math.h>
@@ -186,7 +186,7 @@ class CExpressionWriter:
 
     def _function(self, expression: sm.Expr) -> str:
         """Return a function or condition in C; arguments are computed first and enter by name."""
-        if isinstance(expression, TableValue):
+        if isinstance(expression, LookupTableDerivative):
             return self._table(expression)
         if isinstance(expression, sm.Piecewise):
             return self._choice([(value, condition) for value, condition in expression.args])
@@ -235,7 +235,7 @@ class CExpressionWriter:
             return self._condition(condition.to_nnf())
         raise NoCExpressionError(f"there is no C for the condition {condition}")
 
-    def _table(self, value: TableValue) -> str:
+    def _table(self, value: LookupTableDerivative) -> str:
         """Return a call that evaluates a table or its derivative; its numbers are written once."""
         table, order = value.table, value.order
         key = (table, order)

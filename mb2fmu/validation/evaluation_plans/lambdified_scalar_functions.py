@@ -10,7 +10,7 @@ from typing import Any
 import sympy as sm
 from sympy.printing.pycode import PythonCodePrinter
 
-from mb2fmu.model.supported_functions import TableValue
+from mb2fmu.model.supported_functions import LookupTableDerivative
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import (
     MAX_CSE_OCCURRENCES,
     count_all_subexpressions,
@@ -68,7 +68,7 @@ class _MathPrinter(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no typ
         super().__init__({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
         self._tables = tables
 
-    def _print_TableValue(self, value: TableValue) -> str:  # noqa: N802  SymPy's way to find the method
+    def _print_TableValue(self, value: LookupTableDerivative) -> str:  # noqa: N802  SymPy's way to find the method
         """Print a call of the table's own interpolation, which joins the names the code may use."""
         function = _make_interpolation(value.table.breaks, value.table.coefficients, value.order)
         name = f"_table_{len(self._tables)}"

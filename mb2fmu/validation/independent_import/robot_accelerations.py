@@ -14,10 +14,10 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.model.checks.expression_contents import differentiate_by_time
+from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
-from mb2fmu.model.sources.recorded_mechanics import RecordedFrame, RecordedPoint
+from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint
 from mb2fmu.robots import MJCF, URDF
 from mb2fmu.validation.independent_import.independent_flexible_links import NodalLink
 from mb2fmu.validation.independent_import.independent_loads import (
@@ -164,7 +164,7 @@ def _form_added_forces(
     )
     loads = read_link_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
     for load in robot.loads[len(loads) :]:
-        offset = load.at.offset if isinstance(load.at, RecordedPoint) else (0.0, 0.0, 0.0)
+        offset = load.at.offset if isinstance(load.at, NamedFramePoint) else (0.0, 0.0, 0.0)
         axes = load.axes if load.axes in links else ""
         loads.append(LinkLoad(load.load_kind == "torque", load.frame, offset, axes, load.components))
     motion_vectors = [
@@ -200,11 +200,11 @@ def _form_added_forces(
 
 
 def _form_motion_vectors(
-    quantity: str, place: RecordedPoint | RecordedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]
+    quantity: str, place: NamedFramePoint | NamedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]
 ) -> LinkVectorSymbols:
     """Return the vectors of the motion of a link or the ground that expressions contain, for the independent import."""
-    offset = place.offset if isinstance(place, RecordedPoint) else (0.0, 0.0, 0.0)
-    name = place.frame if isinstance(place, RecordedPoint) else place.name
+    offset = place.offset if isinstance(place, NamedFramePoint) else (0.0, 0.0, 0.0)
+    name = place.frame if isinstance(place, NamedFramePoint) else place.name
     return LinkVectorSymbols(quantity, name if name in links else "", offset, symbols)
 
 

@@ -32,7 +32,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.equations.event_equations import mode_change_indicator
 from mb2fmu.mechanics.equations.latch_equations import Latches
 from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralRow
-from mb2fmu.model.supported_functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
+from mb2fmu.model.supported_functions import LookupTable, LookupTableDerivative, NoEvent, Pre, StickingSign
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_subexpressions
 
 ReferenceSwitchKind = Literal["truth", "integer", "sign"]
@@ -41,14 +41,14 @@ _CLOCK_ROUND_OFF = 2.0**-49  # of what a clock counts
 _SIDE_WORDS = ("negative", "positive")
 _SWITCHING_FUNCTIONS = (
     sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.floor, sm.ceiling, sm.Mod, sm.frac, StickingSign, Relational,
-    TableValue,
+    LookupTableDerivative,
 )  # fmt: skip
 
 
 _LIMITED_FUNCTIONS = (sm.Pow, sm.log, sm.asin, sm.acos, sm.acosh, sm.atanh)
 """Functions that have no real value for some numbers."""
 _STATELESS_SWITCHES = (sm.Abs, sm.Min, sm.Max, sm.Heaviside, Relational)
-_MODE_FUNCTIONS = (sm.sign, StickingSign, sm.floor, sm.ceiling, sm.Mod, sm.frac, TableValue, Pre, NoEvent)
+_MODE_FUNCTIONS = (sm.sign, StickingSign, sm.floor, sm.ceiling, sm.Mod, sm.frac, LookupTableDerivative, Pre, NoEvent)
 """Functions whose value between events depends on a mode, not on the present state alone."""
 
 
@@ -228,7 +228,7 @@ class _SwitchFinder:
             return below if isinstance(node, sm.floor) else arguments[0] - below
         if isinstance(node, sm.ceiling):
             return -self._find_mode_symbol("integer", -arguments[0], name)
-        if isinstance(node, TableValue):
+        if isinstance(node, LookupTableDerivative):
             return self._replace_table(node, arguments[0], name)
         if isinstance(node, sm.Mod):
             return arguments[0] - arguments[1] * self._find_mode_symbol("integer", arguments[0] / arguments[1], name)
@@ -270,7 +270,7 @@ class _SwitchFinder:
         pairs = [(expression.xreplace(ends), condition) for expression, condition in rebuilt.args]
         return sm.Piecewise(*pairs, evaluate=False)
 
-    def _replace_table(self, node: TableValue, argument: sm.Expr, name: str) -> sm.Expr:
+    def _replace_table(self, node: LookupTableDerivative, argument: sm.Expr, name: str) -> sm.Expr:
         """Return a table with kinks, or its slope, on the straight line that holds."""
         table, order = node.table, node.order
         if table.kind != "linear":
@@ -295,7 +295,7 @@ class _SwitchFinder:
         ends = [kinks[0], *kinks]
         return slope if order else on_line(ys[ends]) + slope * (argument - on_line(xs[ends]))
 
-    def _replace_smooth_table(self, node: TableValue, argument: sm.Expr, name: str) -> sm.Expr:
+    def _replace_smooth_table(self, node: LookupTableDerivative, argument: sm.Expr, name: str) -> sm.Expr:
         """Return a table of cubics with a mode for each end at which its slope jumps to that of a constant."""
         table, order = node.table, node.order
         if table.extrapolation != "constant":
@@ -311,7 +311,7 @@ class _SwitchFinder:
         ends = [0.0, 0.0] if order else [ys[0], ys[-1]]
         pieces = [(sm.Float(ends[0], 17), piece < _ONE_HALF)] if bends[0] else []
         pieces += [(sm.Float(ends[1], 17), piece > len(kinks) - _ONE_HALF)] if bends[1] else []
-        return sm.Piecewise(*pieces, (on(argument) if not order else TableValue(argument, on, order), True))
+        return sm.Piecewise(*pieces, (on(argument) if not order else LookupTableDerivative(argument, on, order), True))
 
     def _find_piece_mode(self, table: LookupTable, kinks: Any, argument: sm.Expr, name: str) -> sm.Expr:
         """Return the mode that counts the kinks below the argument."""

@@ -17,7 +17,7 @@ from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_o
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units, typical_motion_magnitudes
-from mb2fmu.model.scales.switching_scales import estimate_switching_scales
+from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.modes.reference_switches import form_equations_between_events

@@ -15,7 +15,7 @@ from sympy.printing.numpy import NumPyPrinter
 
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.supported_functions import TableValue
+from mb2fmu.model.supported_functions import LookupTableDerivative
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_subexpressions
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
@@ -117,7 +117,7 @@ class SourceSymbols:
         translated = [self._translate(expression) for expression in expressions]
         functions = set().union(*(e.atoms(sm.Function, sm.Piecewise) for e in translated))
         not_differentiable = {type(f).__name__ for f in functions if complex_step and isinstance(f, _NO_COMPLEX_STEP)}
-        not_differentiable |= {type(f).__name__ for f in functions if isinstance(f, TableValue)}
+        not_differentiable |= {type(f).__name__ for f in functions if isinstance(f, LookupTableDerivative)}
         if not_differentiable:
             raise SourceEvaluationError(
                 f"the kinematics have {', '.join(sorted(not_differentiable))} in them, which has no complex derivative"

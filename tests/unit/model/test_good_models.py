@@ -12,7 +12,7 @@ from sympy.physics.biomechanics import FirstOrderActivationDeGroote2016, Musculo
 from mb2fmu.errors import ModelError
 from mb2fmu.mechanics import mechanism
 from mb2fmu.model import Model, check_model
-from mb2fmu.model.calculated_parameters import order_parameters
+from mb2fmu.model.calculated_parameters import sort_calculated_parameters
 from mb2fmu.model.quantity_declarations import Output, Parameter
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.supported_functions import LookupTable
@@ -208,7 +208,7 @@ def test_calculated_parameters_come_behind_what_they_need(order, data):
         )
         for i in order
     ]
-    ordered, faults = order_parameters(parameters)
+    ordered, faults = sort_calculated_parameters(parameters)
     assert not faults
     assert sorted(p.name for p in ordered) == sorted(p.name for p in parameters)
     place = {p.symbol: i for i, p in enumerate(ordered)}
@@ -228,4 +228,4 @@ def test_free_parameters_keep_their_order():
         Parameter(name="b", symbol=b, value=1.0),
         Parameter(name="a", symbol=a, value=2.0),
     ]
-    assert [p.name for p in order_parameters(parameters)[0]] == ["b", "a", "c"]
+    assert [p.name for p in sort_calculated_parameters(parameters)[0]] == ["b", "a", "c"]

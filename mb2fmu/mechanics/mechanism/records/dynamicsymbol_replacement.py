@@ -15,7 +15,7 @@ from sympy.utilities.iterables import connected_components
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations
-from mb2fmu.model.checks.expression_contents import differentiate_by_time
+from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 
 KINEMATICS_HEADLINE = "the kinematic differential equations cannot be used:"
 

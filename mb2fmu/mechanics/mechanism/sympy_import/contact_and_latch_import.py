@@ -19,7 +19,7 @@ from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
     directional_derivative,
     time_derivative,
 )
-from mb2fmu.model.declarations.declared_unilateral_rows import (
+from mb2fmu.model.declarations.declared_contacts_and_latches import (
     DeclaredContact,
     DeclaredFriction,
     DeclaredLatch,

@@ -67,7 +67,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_loads
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import ObjectRecordNumbers, read_closed_forms, read_outputs
 from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast_prescribed_motion
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_removal import remove_redundant_rows
-from mb2fmu.model.checks.expression_contents import differentiate_by_time
+from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.model import OutputRequest, Parts
 from mb2fmu.model.model_definition import ModelDefinition

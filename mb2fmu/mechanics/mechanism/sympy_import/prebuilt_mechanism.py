@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.model.sources.recorded_mechanics import RecordedMechanics
+from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 
 
 @dataclass(eq=False, kw_only=True)
-class PrebuiltMechanism(RecordedMechanics):
+class PrebuiltMechanism(RecordBasedMechanics):
     """Mechanics that are mechanism records already.
 
     Attributes:

@@ -19,7 +19,7 @@ from sympy.physics.mechanics import LagrangesMethod
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternions
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import collect_direction_cosines
-from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
+from mb2fmu.model.checks.expression_symbols import collect_expression_symbols, differentiate_by_time
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
@@ -106,9 +106,9 @@ def _check_lagrangian_states(
     L = sm.sympify(method._L[0])  # noqa: SLF001  there is no public name
     momenta = [L.diff(rate) for rate in method._qdots]  # noqa: SLF001  likewise
     unsupported_states = {
-        s for momentum in momenta for s in collect_contents(momentum).functions_of_time if s in states
+        s for momentum in momenta for s in collect_expression_symbols(momentum).functions_of_time if s in states
     } | moving.keys()
-    unsupported_states |= {function for function, _ in collect_contents(L).derivatives if function in states}
+    unsupported_states |= {function for function, _ in collect_expression_symbols(L).derivatives if function in states}
     if unsupported_states:
         names = ", ".join(sorted(states[s].name for s in unsupported_states))
         problem = f"{names} moves the mechanism of a LagrangesMethod, which differentiates coordinates only"
@@ -125,7 +125,7 @@ def _needed_rates(definition: ModelDefinition, states: dict[sm.Expr, AuxiliarySt
     pending = [(use.expression, orders[use.role]) for use in uses if use.role in orders]
     while pending:
         expression, order = pending.pop()
-        for symbol in sorted(collect_contents(expression).functions_of_time & states.keys(), key=str):
+        for symbol in sorted(collect_expression_symbols(expression).functions_of_time & states.keys(), key=str):
             if needed_orders.get(symbol, 0) < order:
                 needed_orders[symbol] = order
                 pending.append((states[symbol].derivative, max(order - 1, 1)))
@@ -147,7 +147,7 @@ def _rate_faults(state: AuxiliaryState, order: int, definition: ModelDefinition)
     input_symbols = {i.symbol for i in definition.inputs}
     inputs_without_rate = [
         i
-        for i in sorted(collect_contents(rate).functions_of_time & input_symbols, key=str)
+        for i in sorted(collect_expression_symbols(rate).functions_of_time & input_symbols, key=str)
         if differentiate_by_time(i) not in input_symbols
     ]
     if order > 1 and inputs_without_rate:

@@ -23,14 +23,14 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.toolchain import compile_program
 from mb2fmu.fmu.toolchain.compiled_batch import find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Variant
-from mb2fmu.model.scalar_operation_table import select_operations
+from mb2fmu.model.scalar_operation_table import select_scalar_operations
 
 _KNOWN: tuple[Variant, ...] = ("any", "avx2", "avx512")
 VARIANTS = _KNOWN[: _KNOWN.index(find_widest_vector_variant()) + 1]
 """That the running machine can."""
 
-FUNCTIONS = sorted(select_operations(lambda row: row.arity == 1) - {Op.NEG, Op.FROZEN, Op.NOT})
-PAIRS = sorted(select_operations(lambda row: row.arity == 2) - {Op.AND, Op.OR})
+FUNCTIONS = sorted(select_scalar_operations(lambda row: row.arity == 1) - {Op.NEG, Op.FROZEN, Op.NOT})
+PAIRS = sorted(select_scalar_operations(lambda row: row.arity == 2) - {Op.AND, Op.OR})
 
 
 def everything() -> Program:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import MIN_GROUP_SIZE, GroupedExpressionEvaluator
-from mb2fmu.model.checks.expression_contents import differentiate_by_time
+from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 
 x = sm.symbols("x:12")
 a, b = sm.symbols("a b")

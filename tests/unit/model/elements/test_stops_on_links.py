@@ -20,7 +20,7 @@ from mb2fmu import HardStop, Impact, Model, derive, export
 from mb2fmu.errors import ValidationError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.model.scales.switching_scales import estimate_switching_scales
+from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
 from mb2fmu.pipeline.derivation import hybrid_models
 from mb2fmu.validation.reference.reference_run import make_reference
 

@@ -93,7 +93,7 @@ def test_files_are_read_beside_the_script_and_written_elsewhere(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x = input('mass? ')\n", r"pendulum.py:1: InputRequested: it asks for input: mass\?"),
+        ("x = input('mass? ')\n", r"pendulum.py:1: KeyboardInputRequested: it asks for input: mass\?"),
         ("import sympy\n\nraise ValueError('no')\n", "pendulum.py:3: ValueError: no"),
         ("print 'old'\n", "pendulum.py:1: .*\n.*Python 2"),
         ("def f():\n    return 1 / 0\nf()\n", "pendulum.py:2: ZeroDivisionError"),

@@ -16,7 +16,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.events import freeze_switches, list_switches
 from mb2fmu.model import check_model, load
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
-from mb2fmu.model.scales.switching_scales import estimate_switching_scales
+from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation.reference.reference_run import drop_diagnostic_outputs, make_numeric_equations
 

@@ -11,21 +11,21 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
 from mb2fmu.model.elements.contact_surfaces import CylinderSurface, HeightSurface, PlaneSurface, Surface
-from mb2fmu.model.sources.recorded_mechanics import RecordedFrame, RecordedLoad, RecordedMechanics, RecordedPoint
+from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint, RecordBasedMechanics, RecordedLoad
 
 _GROUND = ReferenceFrame("ground")
 _ORIGIN = Point("ground")
 """Stand for the robot's ground, so that surfaces find distances as they do between SymPy's points."""
 
 
-def list_contact_points(body: str, at: Any) -> list[RecordedPoint]:
+def list_contact_points(body: str, at: Any) -> list[NamedFramePoint]:
     """Return the points of a link that touch: its origin, or those given."""
     if at is None:
-        return [RecordedPoint(body)]
-    return [at] if isinstance(at, RecordedPoint) else [*at]
+        return [NamedFramePoint(body)]
+    return [at] if isinstance(at, NamedFramePoint) else [*at]
 
 
-def link_contact_faults(body: Any, at: Any, surface: Any, mechanics: RecordedMechanics) -> Iterator[tuple[str, str]]:
+def link_contact_faults(body: Any, at: Any, surface: Any, mechanics: RecordBasedMechanics) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) for a link, points and a surface that cannot touch."""
     links = [name for name in mechanics.frames if not mechanics.is_fixed_in_ground(name)]
     if body not in links:
@@ -38,7 +38,7 @@ def link_contact_faults(body: Any, at: Any, surface: Any, mechanics: RecordedMec
     if not isinstance(surface, Surface):
         yield f"its surface is {surface!r}", "give a PlaneSurface, SphereSurface, CylinderSurface or HeightSurface"
         return
-    if not (isinstance(surface.point, RecordedPoint) and mechanics.is_fixed_in_ground(surface.point.frame)):
+    if not (isinstance(surface.point, NamedFramePoint) and mechanics.is_fixed_in_ground(surface.point.frame)):
         remedy = f"give one of the ground: .point({mechanics.ground!r}, (0, 0, 0))"
         yield f"its surface is at {surface.point!r}, which is no point of the ground", remedy
     if surface.body is not None:
@@ -46,13 +46,13 @@ def link_contact_faults(body: Any, at: Any, surface: Any, mechanics: RecordedMec
     yield from express_surface_in_ground(surface).faults()
 
 
-def _readable_points(body: str, at: Any) -> list[RecordedPoint]:
+def _readable_points(body: str, at: Any) -> list[NamedFramePoint]:
     """Return the points that touch; none where one is no point."""
-    found = list_contact_points(body, at) if at is None or isinstance(at, RecordedPoint | Sequence) else []
-    return found if all(isinstance(point, RecordedPoint) for point in found) else []
+    found = list_contact_points(body, at) if at is None or isinstance(at, NamedFramePoint | Sequence) else []
+    return found if all(isinstance(point, NamedFramePoint) for point in found) else []
 
 
-def link_position_faults(mechanics: RecordedMechanics, *written: Any) -> Iterator[tuple[str, str]]:
+def link_position_faults(mechanics: RecordBasedMechanics, *written: Any) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if rigid gaps, slips or rows name where links are: only coordinates have slopes there."""
     named = set(mechanics.motion_symbols)
     if any(isinstance(each, sm.Basic) and each.atoms(sm.Function) & named for each in written):
@@ -67,7 +67,7 @@ def express_surface_in_ground(surface: Surface) -> Surface:
         return replace(surface, normal=_express_direction(surface.normal))
     if isinstance(surface, CylinderSurface):
         return replace(surface, axis=_express_direction(surface.axis))
-    if isinstance(surface, HeightSurface) and isinstance(surface.frame, RecordedFrame):
+    if isinstance(surface, HeightSurface) and isinstance(surface.frame, NamedFrame):
         return replace(surface, frame=_GROUND)
     return surface
 
@@ -86,8 +86,8 @@ def vector_in_ground(components: Sequence[sm.Expr]) -> Vector:
     return x * _GROUND.x + y * _GROUND.y + z * _GROUND.z
 
 
-def relative_motion(
-    mechanics: RecordedMechanics, point: RecordedPoint, surface: Surface
+def form_relative_contact_motion(
+    mechanics: RecordBasedMechanics, point: NamedFramePoint, surface: Surface
 ) -> tuple[Vector, Vector, Vector]:
     """Return position and velocity of a point against the surface's, and the angular velocity of its link.
 
@@ -105,9 +105,9 @@ def relative_motion(
     return position, velocity, vector_in_ground(mechanics.angular_velocity_of(point.frame))
 
 
-def make_link_load(mechanics: RecordedMechanics, at: RecordedPoint | str, vector: Vector) -> RecordedLoad:
+def make_link_load(mechanics: RecordBasedMechanics, at: NamedFramePoint | str, vector: Vector) -> RecordedLoad:
     """Return a force at a point of a link, or a torque on a link, given in the ground."""
     components = [vector.dot(axis) for axis in _GROUND]
-    if isinstance(at, RecordedPoint):
+    if isinstance(at, NamedFramePoint):
         return mechanics.force(at.frame, components, offset=at.offset)
     return mechanics.torque(at, components)

@@ -1,4 +1,4 @@
-"""``RecordedMechanics``: mechanics that are plain records from the start, such as a robot file's.
+"""``RecordBasedMechanics``: mechanics that are plain records from the start, such as a robot file's.
 
 Its frames and points are names, not SymPy objects; whoever made it can read it (``mb2fmu.robots``).
 """
@@ -22,14 +22,14 @@ MotionVectorWord = Literal["position", "velocity", "angular velocity"]
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedFrame:
+class NamedFrame:
     """A frame by its name; used for orientations, angular velocities and components."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedPoint:
+class NamedFramePoint:
     """A point by the frame it is fixed in and its ``offset`` from that frame's origin, in m, in its axes."""
 
     frame: str
@@ -42,14 +42,14 @@ class RecordedPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedJoint:
+class NamedJoint:
     """A joint by its name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedBody:
+class NamedBody:
     """A body by its name."""
 
     name: str
@@ -62,12 +62,12 @@ class RecordedLoad:
     Attributes:
         at: A point: the load is a force; a frame: it is a torque.
         components: Expressions of coordinates, speeds, inputs, states, parameters and time, along ``axes``; anything
-            else that was given as them is judged by :meth:`RecordedMechanics.load_faults`.
+            else that was given as them is judged by :meth:`RecordBasedMechanics.load_faults`.
         axes: Name of a frame.
         where: ``file:line`` where it was made.
     """
 
-    at: RecordedPoint | RecordedFrame
+    at: NamedFramePoint | NamedFrame
     components: Components
     axes: str
     where: str = field(default="", compare=False)
@@ -75,12 +75,12 @@ class RecordedLoad:
     @property
     def load_kind(self) -> str:
         """``force`` or ``torque``."""
-        return "force" if isinstance(self.at, RecordedPoint) else "torque"
+        return "force" if isinstance(self.at, NamedFramePoint) else "torque"
 
     @property
     def frame(self) -> str:
         """Name of the frame that it acts on."""
-        return self.at.frame if isinstance(self.at, RecordedPoint) else self.at.name
+        return self.at.frame if isinstance(self.at, NamedFramePoint) else self.at.name
 
     def __str__(self) -> str:
         """Return it in words."""
@@ -88,7 +88,7 @@ class RecordedLoad:
 
 
 @dataclass(eq=False, kw_only=True)
-class RecordedMechanics:
+class RecordBasedMechanics:
     """Protocol: what every kind of recorded mechanics offers to a ``Model``.
 
     Attributes:
@@ -110,23 +110,23 @@ class RecordedMechanics:
     frames: tuple[str, ...]
     efforts: dict[str, list[sm.Expr]] = field(default_factory=dict)
     loads: list[RecordedLoad] = field(default_factory=list)
-    sensed: dict[tuple[MotionVectorWord, RecordedPoint | RecordedFrame], Components] = field(default_factory=dict)
+    sensed: dict[tuple[MotionVectorWord, NamedFramePoint | NamedFrame], Components] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     position: Mapping[str, sm.Expr] = field(default_factory=dict)
     """Joint → its coordinate q(t); joints with one coordinate only."""
     speed: Mapping[str, sm.Expr] = field(default_factory=dict)
     """Joint → its speed u(t)."""
 
-    def point(self, frame: str, offset: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> RecordedPoint:
+    def point(self, frame: str, offset: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> NamedFramePoint:
         """Return a point fixed in a frame, for outputs; ``offset`` in m along the frame's axes.
 
         Raises:
             KeyError: If there is no such frame.
         """
         x, y, z = map(float, offset)
-        return RecordedPoint(self.frame(frame).name, (x, y, z))
+        return NamedFramePoint(self.frame(frame).name, (x, y, z))
 
-    def frame(self, name: str) -> RecordedFrame:
+    def frame(self, name: str) -> NamedFrame:
         """Return a frame, for outputs.
 
         Raises:
@@ -134,7 +134,7 @@ class RecordedMechanics:
         """
         if name not in self.frames:
             raise KeyError(f"there is no frame {name!r}; there are {', '.join(self.frames)}")
-        return RecordedFrame(name)
+        return NamedFrame(name)
 
     def position_of(self, frame: str, offset: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Components:
         """Return the position of a point fixed in a frame, for expressions of loads, efforts, outputs, states, events.
@@ -165,7 +165,7 @@ class RecordedMechanics:
         """Return the angular velocity of a frame, rad/s, along the ground's axes, for expressions."""
         return self._sensed("angular velocity", self.frame(frame))
 
-    def _sensed(self, what: MotionVectorWord, at: RecordedPoint | RecordedFrame) -> Components:
+    def _sensed(self, what: MotionVectorWord, at: NamedFramePoint | NamedFrame) -> Components:
         """Return the symbols of a vector of the motion, made when it is asked for first."""
         if (what, at) not in self.sensed:
             name = re.sub(r"\W+", "_", f"{what}_of_{at.name}").strip("_")
@@ -218,13 +218,13 @@ class RecordedMechanics:
             offset: Of the point from the frame's origin, m, in the frame's axes.
             axes: Name of the frame along whose axes the components are; empty: the ground's.
         """
-        point = RecordedPoint(frame, _read_three_values(offset, float))
+        point = NamedFramePoint(frame, _read_three_values(offset, float))
         return RecordedLoad(point, _read_three_values(components, sm.sympify), self._axes(axes), find_user_line())
 
     def torque(self, frame: str, components: Sequence[Any], *, axes: str = "") -> RecordedLoad:
         """Return a torque on a link, N·m, for ``model.add_loads``; the arguments are those of :meth:`force`."""
         return RecordedLoad(
-            RecordedFrame(frame), _read_three_values(components, sm.sympify), self._axes(axes), find_user_line()
+            NamedFrame(frame), _read_three_values(components, sm.sympify), self._axes(axes), find_user_line()
         )
 
     def add_force(
@@ -281,7 +281,7 @@ def _read_three_values(values: Any, read: Callable[[Any], Any]) -> Any:
 
 def _component_faults(load: RecordedLoad) -> Iterator[Fault]:
     """Yield what is wrong with the offset and the components of a load."""
-    offset = load.at.offset if isinstance(load.at, RecordedPoint) else (0.0, 0.0, 0.0)
+    offset = load.at.offset if isinstance(load.at, NamedFramePoint) else (0.0, 0.0, 0.0)
     if not (_are_three_of(offset, float) and all(map(math.isfinite, offset))):
         yield Fault(f"the offset of {load} is {offset!r}", load.where, "give three numbers, in m")
     if not _are_three_of(load.components, sm.Expr):

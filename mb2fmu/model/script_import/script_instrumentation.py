@@ -18,7 +18,7 @@ _RUN_ANYWAY_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptPart:
+class ScriptCodePart:
     """A piece of a script that is compiled by itself: the whole file, or one cell of a notebook.
 
     Attributes:
@@ -32,7 +32,7 @@ class ScriptPart:
     text: str
 
 
-def read_script_parts(path: Path) -> tuple[ScriptPart, ...]:
+def read_script_parts(path: Path) -> tuple[ScriptCodePart, ...]:
     """Return the parts of a script in the order in which they run.
 
     Raises:
@@ -44,15 +44,15 @@ def read_script_parts(path: Path) -> tuple[ScriptPart, ...]:
     parts = []
     for name, text in _read_cells(path):
         try:
-            parts.append(ScriptPart(name, ast.parse(text, name), text))
+            parts.append(ScriptCodePart(name, ast.parse(text, name), text))
         except SyntaxError as error:
             remedy = "it is Python 2: convert it first, with  2to3" if _is_python_2(error) else ""
-            fault = Fault(str(error.msg), describe_line(name, error.lineno or 1), remedy)
+            fault = Fault(str(error.msg), format_script_line(name, error.lineno or 1), remedy)
             raise ModelError(f"{path.name} is no Python that can be read:", [fault]) from error
     return tuple(parts)
 
 
-def describe_line(name: str, line: int) -> str:
+def format_script_line(name: str, line: int) -> str:
     """Return ``file:line`` for a part's name and a line in it; ``file, cell 3:line`` in a notebook."""
     base = Path(name).name
     if base.endswith("]"):

@@ -22,7 +22,7 @@ MECHANICS_CLASSES = (KanesMethod, LagrangesMethod, JointsMethod, System)
 
 
 @dataclass
-class NotedMechanics:
+class CreatedScriptMechanics:
     """Objects that a script made, in order.
 
     Attributes:
@@ -51,14 +51,14 @@ class NotedMechanics:
             self.on_completion(made)
 
 
-def make_object_label(noted: NotedMechanics, made: Any) -> str:
+def make_mechanics_label(noted: CreatedScriptMechanics, made: Any) -> str:
     """Return a label for an object without a variable: ``KanesMethod[2]`` for the second one."""
     same = [each for each in noted.objects if type(each) is type(made)]
     return f"{type(made).__name__}[{next(i for i, each in enumerate(same, 1) if each is made)}]"
 
 
 @contextmanager
-def record_created_mechanics(noted: NotedMechanics, *, defer: bool) -> Iterator[None]:
+def record_created_mechanics(noted: CreatedScriptMechanics, *, defer: bool) -> Iterator[None]:
     """Note the mechanics that are made in this context.
 
     Args:
@@ -98,7 +98,7 @@ def _called_by_sympy(depth: int = 2) -> bool:
     return str(sys._getframe(depth).f_globals.get("__name__", "")).startswith("sympy.")
 
 
-def _noting_initializer(noted: NotedMechanics, original: Callable[..., None]) -> Callable[..., None]:
+def _noting_initializer(noted: CreatedScriptMechanics, original: Callable[..., None]) -> Callable[..., None]:
     """Return an initializer that notes the object once it is made; objects that SymPy makes for itself are not."""
 
     @wraps(original)
@@ -110,7 +110,7 @@ def _noting_initializer(noted: NotedMechanics, original: Callable[..., None]) ->
     return initialize
 
 
-def _kanes_equations(noted: NotedMechanics, original: Callable[..., Any], *, defer: bool) -> Callable[..., Any]:
+def _kanes_equations(noted: CreatedScriptMechanics, original: Callable[..., Any], *, defer: bool) -> Callable[..., Any]:
     """Return ``kanes_equations`` that notes bodies and loads; in old scripts the loads come first."""
 
     @wraps(original)
@@ -147,7 +147,9 @@ def _are_bodies(items: Any) -> bool:
     return isinstance(items, list | tuple) and bool(items) and hasattr(items[0], "masscenter")
 
 
-def _lagranges_equations(noted: NotedMechanics, original: Callable[..., Any], *, defer: bool) -> Callable[..., Any]:
+def _lagranges_equations(
+    noted: CreatedScriptMechanics, original: Callable[..., Any], *, defer: bool
+) -> Callable[..., Any]:
     """Return ``form_lagranges_equations`` that only says which mechanics are meant."""
 
     @wraps(original)
@@ -165,7 +167,7 @@ def _lagranges_equations(noted: NotedMechanics, original: Callable[..., Any], *,
 
 
 def _joined_equations(
-    noted: NotedMechanics, original: Callable[..., Any], attribute: str, *, defer: bool
+    noted: CreatedScriptMechanics, original: Callable[..., Any], attribute: str, *, defer: bool
 ) -> Callable[..., Any]:
     """Return ``form_eoms`` of a ``System`` or ``JointsMethod``; the method in it is forgotten again."""
 

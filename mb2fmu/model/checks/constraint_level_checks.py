@@ -8,7 +8,7 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
+from mb2fmu.model.checks.expression_symbols import collect_expression_symbols, differentiate_by_time
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.sources import mechanics_source
@@ -76,7 +76,7 @@ def _find_level(row: sm.Expr, mechanics: Mechanics) -> tuple[int, set[str]] | No
     speeds = mechanics_source.speeds(mechanics)
     levels = dict.fromkeys(mechanics_source.coordinates(mechanics), 0)
     levels |= dict.fromkeys((speed for speed in (*speeds.all, *speeds.auxiliary) if not speed.is_Derivative), 1)
-    contents = collect_contents(row)
+    contents = collect_expression_symbols(row)
     found = [(levels[function], function) for function in contents.functions if function in levels]
     found += [
         (levels[function] + order, differentiate_by_time(function, order))

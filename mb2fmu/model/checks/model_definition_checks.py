@@ -23,9 +23,9 @@ from sympy.physics.mechanics.joint import Joint
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.calculated_parameters import order_parameters
-from mb2fmu.model.checks.bound_checks import bound_faults
-from mb2fmu.model.checks.constraint_levels import constraint_level_faults
+from mb2fmu.model.calculated_parameters import sort_calculated_parameters
+from mb2fmu.model.checks.bound_checks import find_bound_violations
+from mb2fmu.model.checks.constraint_level_checks import constraint_level_faults
 from mb2fmu.model.checks.element_checks import (
     add_elements_to_mechanics,
     added_load_faults,
@@ -33,21 +33,26 @@ from mb2fmu.model.checks.element_checks import (
     latch_faults,
     loop_faults,
 )
-from mb2fmu.model.checks.expression_contents import collect_contents
+from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_completeness import format_symbol_for_model_file, mechanics_faults
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.checks.symbol_checks import symbol_faults
-from mb2fmu.model.checks.terminal_checks import array_faults, resolve_arrays, resolve_terminals, terminal_faults
+from mb2fmu.model.checks.terminal_checks import (
+    array_faults,
+    resolve_array_members,
+    resolve_terminal_members,
+    terminal_faults,
+)
 from mb2fmu.model.declarations.appearance_declarations import LoadArrow, appearance_item_faults
 from mb2fmu.model.declarations.declared_events import (
     DeclaredEvent,
     find_first_common_instant,
     find_first_instant_and_period,
-    has_valid_instants,
+    has_valid_event_instants,
 )
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.declarations.model_declarations import choose_communication_step
-from mb2fmu.model.declarations.shared_clock import share_clocks
+from mb2fmu.model.declarations.shared_event_clock import share_event_clocks
 from mb2fmu.model.model import Experiment, Model, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import (
@@ -64,12 +69,12 @@ from mb2fmu.model.quantity_declarations import (
     format_symbol_as_word,
 )
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.recorded_mechanics import (
-    RecordedBody,
-    RecordedFrame,
-    RecordedJoint,
-    RecordedMechanics,
-    RecordedPoint,
+from mb2fmu.model.sources.record_based_mechanics import (
+    NamedBody,
+    NamedFrame,
+    NamedFramePoint,
+    NamedJoint,
+    RecordBasedMechanics,
 )
 from mb2fmu.model.variable_naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
 from mb2fmu.units import are_compatible_units, format_base_units, parse_unit
@@ -128,7 +133,7 @@ def _experiment_rules(experiment: Experiment) -> Iterator[tuple[bool, str, str]]
 
 def _signal_faults(experiment: Experiment, symbol: sm.Expr, signal: sm.Expr) -> Iterator[Fault]:
     """Yield signals of an experiment that are not finite functions of time alone."""
-    inside = collect_contents(signal)
+    inside = collect_expression_symbols(signal)
     others = sorted(map(str, (*inside.constants, *inside.functions_of_time)))
     if others:
         what = f"the signal of {symbol} contains {', '.join(others)}"
@@ -228,7 +233,7 @@ def _describe_shared_instant(one: DeclaredEvent, other: DeclaredEvent, stop: flo
     """Return words for an instant, up to ``stop``, that two events surely share; None if no such instant is known."""
     if one.kind == other.kind == "when":
         return "at the same instants" if _normal_form(one.condition) == _normal_form(other.condition) else None
-    if one.kind != other.kind or not all(has_valid_instants(event) for event in (one, other)):
+    if one.kind != other.kind or not all(has_valid_event_instants(event) for event in (one, other)):
         return None
     first = find_first_common_instant(*(find_first_instant_and_period(event) for event in (one, other)))
     return f"at t = {float(first):g} s" if first is not None and first <= stop else None
@@ -261,7 +266,7 @@ def check_model(model: Model) -> ModelDefinition:
         raise ModelError(headline, [_mechanics_fault(model)])
     added = [*_model_name_faults(model), *added_load_faults(model)]
     model = add_elements_to_mechanics(model)
-    parameters, parameter_faults = order_parameters(_declared_items(model, Parameter))
+    parameters, parameter_faults = sort_calculated_parameters(_declared_items(model, Parameter))
     faults = [*added, *_declaration_faults(model), *mechanics_faults(model), *parameter_faults, *_further_faults(model)]
     if faults:
         raise ModelError(headline, dict.fromkeys(faults))
@@ -281,13 +286,13 @@ def check_model(model: Model) -> ModelDefinition:
         experiment=model.default_experiment,
         source=model.source,
         diagram=model.diagram,
-        terminals=resolve_terminals(model),
-        arrays=resolve_arrays(model),
+        terminals=resolve_terminal_members(model),
+        arrays=resolve_array_members(model),
         looks=tuple(model.looks),
         ground=model.ground,
         loops=tuple(model.loops),
         given=model.given,
-        events=share_clocks(model.declared_events),
+        events=share_event_clocks(model.declared_events),
         contacts=tuple(model.declared_contacts),
         known_potentials=tuple(model.known_potentials),
         element_of_load=tuple((added.load, added.element) for added in model.added_loads if added.element),
@@ -341,10 +346,10 @@ def _model_name_faults(model: Model) -> Iterator[Fault]:
 
 def _declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield faults of the declarations by themselves."""
-    yield from text_faults(model.description, "the description of the model", model.where)
-    yield from text_faults(model.diagram, "the diagram of the model", model.where, lines=True)
+    yield from find_text_faults(model.description, "the description of the model", model.where)
+    yield from find_text_faults(model.diagram, "the diagram of the model", model.where, lines=True)
     for item in model.declared:
-        yield from text_faults(item.description, f"the description of {item.name}", item.where)
+        yield from find_text_faults(item.description, f"the description of {item.name}", item.where)
         yield from _symbol_kind_faults(item)
         yield from _unit_faults(item)
         yield from _number_faults(item)
@@ -376,7 +381,7 @@ def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
             remedy = f"give it another name in the mechanics: sympy.Symbol('{symbol}_0'); name='{symbol}' may stay"
             yield Fault(f"the parameter {symbol} is printed as SymPy's symbol of time is", item.where, remedy)
         return
-    inside = collect_contents(symbol) if isinstance(symbol, sm.Basic) else None
+    inside = collect_expression_symbols(symbol) if isinstance(symbol, sm.Basic) else None
     is_function = inside is not None and symbol in inside.functions
     is_derivative = inside is not None and isinstance(symbol, sm.Derivative) and len(inside.derivatives) == 1
     is_plain_input = isinstance(item, Input) and isinstance(symbol, sm.Symbol) and symbol != dynamicsymbols._t  # noqa: SLF001
@@ -417,7 +422,7 @@ def _number_faults(item: Quantity) -> Iterator[Fault]:
     if low is not None and high is not None and low > high:
         yield Fault(f"{item.name} has min={low} > max={high}", item.where, "exchange them")
     elif (start := _start_value(item)) is not None:
-        yield from bound_faults(item, start)
+        yield from find_bound_violations(item, start)
     if item.nominal is not None and item.nominal <= 0.0:
         yield Fault(f"the nominal of {item.name} is {item.nominal}", item.where, "a typical magnitude is > 0")
 
@@ -483,16 +488,16 @@ def _list_variable_names(model: Model) -> Iterator[tuple[str, str, str]]:
 def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     """Yield faults of one-line outputs that ask for something the mechanics do not have."""
     call, name = f"output_{request.kind}", request.name
-    recorded = isinstance(model.mechanics, RecordedMechanics)
-    point = (RecordedPoint, "a point of the mechanics: .point(frame)") if recorded else (Point, "a Point")
-    frame = (RecordedFrame, "one of the mechanics: .frame(name)") if recorded else (ReferenceFrame, "a ReferenceFrame")
-    held = (RecordedBody, "what a joint carries") if recorded else (Joint | BodyBase, "a joint, or bodies")
+    recorded = isinstance(model.mechanics, RecordBasedMechanics)
+    point = (NamedFramePoint, "a point of the mechanics: .point(frame)") if recorded else (Point, "a Point")
+    frame = (NamedFrame, "one of the mechanics: .frame(name)") if recorded else (ReferenceFrame, "a ReferenceFrame")
+    held = (NamedBody, "what a joint carries") if recorded else (Joint | BodyBase, "a joint, or bodies")
     wanted: dict[str, tuple[Any, str]] = {
         **dict.fromkeys(("point", "located point"), point),
         **dict.fromkeys(("frame", "oriented frame"), frame),
         "body": (BodyBase, "bodies of the mechanics"),
         "joint or bodies": held,
-        "joint": (RecordedJoint, "joints of a robot"),
+        "joint": (NamedJoint, "joints of a robot"),
     }
     row = OUTPUT_KINDS[request.kind]
     if mechanics_source.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):
@@ -557,7 +562,7 @@ def _add_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-def text_faults(text: object, what: str, where: str, *, lines: bool = False) -> Iterator[Fault]:
+def find_text_faults(text: object, what: str, where: str, *, lines: bool = False) -> Iterator[Fault]:
     """Yield the faults of a text.
 
     Args:

@@ -12,7 +12,14 @@ from sympy.logic.boolalg import Boolean
 from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS, LookupTable, NoEvent, Pre, StickingSign, TableValue
+from mb2fmu.model.supported_functions import (
+    SUPPORTED_FUNCTIONS,
+    LookupTable,
+    LookupTableDerivative,
+    NoEvent,
+    Pre,
+    StickingSign,
+)
 
 _STRUCTURAL_NODES = (
     sm.Add,
@@ -26,7 +33,7 @@ _STRUCTURAL_NODES = (
     ExprCondPair,
     CharacteristicCurveFunction,
     LookupTable,
-    TableValue,
+    LookupTableDerivative,
     Pre,
     NoEvent,
     StickingSign,
@@ -52,7 +59,7 @@ def _cached_derivative(function: sm.Expr, order: int, t: sm.Symbol) -> sm.Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpressionContents:
+class ExpressionSymbols:
     """Atoms of an expression, by kind.
 
     Attributes:
@@ -77,7 +84,7 @@ class ExpressionContents:
         return self.functions | {function for function, _ in self.derivatives}
 
 
-def collect_contents(expression: sm.Basic) -> ExpressionContents:
+def collect_expression_symbols(expression: sm.Basic) -> ExpressionSymbols:
     """Collect the contents of an expression; equal subexpressions are visited once."""
     t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
     constants: set[sm.Symbol] = set()
@@ -102,7 +109,7 @@ def collect_contents(expression: sm.Basic) -> ExpressionContents:
             derivatives.add((node.expr, node.derivative_count))
         elif _is_function_of_time(node):
             functions.add(node)
-        elif isinstance(node, TableValue):
+        elif isinstance(node, LookupTableDerivative):
             stack.append(node.args[0])
         else:
             defined = defined and node not in {sm.nan, sm.zoo, sm.oo, -sm.oo}
@@ -110,7 +117,7 @@ def collect_contents(expression: sm.Basic) -> ExpressionContents:
             if not isinstance(node, _STRUCTURAL_NODES) and name.lower() not in _supported_names():
                 unsupported.add(str(node.func) if isinstance(node, AppliedUndef) else name)
             stack.extend(node.args)
-    return ExpressionContents(
+    return ExpressionSymbols(
         frozenset(constants - {t}),
         frozenset(functions),
         frozenset(derivatives),
