@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
-    from mb2fmu.robots.robot_file_kinds import MJCF, URDF, is_robot_file
+    from mb2fmu.robots.robot_file_suffixes import MJCF, URDF, is_robot_file
     from mb2fmu.robots.robot_loading import load_robot
     from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
     from mb2fmu.robots.tree.robot_mechanism import read_robot_mechanism
@@ -30,7 +30,7 @@ __all__ = [
 __getattr__ = import_on_first_use(
     __name__,
     {
-        "robot_file_kinds": "MJCF URDF is_robot_file",
+        "robot_file_suffixes": "MJCF URDF is_robot_file",
         "robot_loading": "load_robot",
         "tree.robot_mechanics": "RobotMechanics",
         "tree.robot_mechanism": "read_robot_mechanism",

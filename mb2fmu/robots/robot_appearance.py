@@ -22,7 +22,7 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import (
     ShapeKind,
 )
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components
-from mb2fmu.robots.description.robot_description import Array, LinkGeometry, LinkRecord, Pose, RobotDescription
+from mb2fmu.robots.description.robot_description import Array, LinkGeometry, Pose, RobotDescription, RobotLink
 from mb2fmu.robots.file_formats.mesh_file_search import MeshNotFoundError, find_mesh_file
 from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
@@ -50,7 +50,7 @@ class FrameAndPointNumbers:
 
 def select_drawn_geometries(
     description: RobotDescription, tree: SingleSpeedLinkTree
-) -> Iterator[tuple[int, LinkRecord, LinkGeometry, Pose]]:
+) -> Iterator[tuple[int, RobotLink, LinkGeometry, Pose]]:
     """Yield (part, link, shape, pose in the part's axes): visual shapes, or collision shapes of links without."""
     for link in description.links:
         part, pose = tree.location_of_link[link.name]
@@ -108,7 +108,7 @@ def _mesh_key(number: int, shape: LinkGeometry) -> str:
 
 
 def _shape_records(
-    number: int, part: int, link: LinkRecord, shape: LinkGeometry, pose: Pose, numbers: FrameAndPointNumbers
+    number: int, part: int, link: RobotLink, shape: LinkGeometry, pose: Pose, numbers: FrameAndPointNumbers
 ) -> Iterator[DrawnShape]:
     """Yield the record of one shape; a capsule becomes a cylinder and two spheres."""
 

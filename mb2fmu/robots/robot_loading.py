@@ -12,9 +12,9 @@ from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.robots.file_formats.urdf_import import read_urdf
-from mb2fmu.robots.robot_file_kinds import MJCF, ROBOT_FILE_KINDS, SDF, URDF
+from mb2fmu.robots.robot_file_suffixes import MJCF, ROBOT_FILE_KINDS, SDF, URDF
 from mb2fmu.robots.robot_model import make_robot_model
-from mb2fmu.robots.robot_settings import RobotSettings, parse_settings, read_settings_file
+from mb2fmu.robots.robot_settings import RobotSettings, parse_robot_settings, read_robot_settings_file
 from mb2fmu.robots.tree.articulated_tree import SETTINGS_HEADLINE, build_articulated_tree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
@@ -51,9 +51,9 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
     arguments = dict(arguments)
     side_file = _find_settings_file(path, arguments.pop("settings", None))
     settings, faults = (
-        (RobotSettings(), []) if side_file is None else read_settings_file(side_file.read_bytes(), side_file)
+        (RobotSettings(), []) if side_file is None else read_robot_settings_file(side_file.read_bytes(), side_file)
     )
-    settings, further = parse_settings(arguments, "argument", settings)
+    settings, further = parse_robot_settings(arguments, "argument", settings)
     format_ = ROBOT_FILE_KINDS[path.suffix.lower()]
     read = _READERS[format_]
     if faults or further:

@@ -20,7 +20,7 @@ from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.ignored_features import describe_ignored_features
-from mb2fmu.robots.description.robot_description import LoopRecord, RobotDescription
+from mb2fmu.robots.description.robot_description import RobotDescription, RobotLoop
 from mb2fmu.robots.flexible_links.flexible_link import (
     FlexibleLink,
     describe_stiff_modes,
@@ -28,35 +28,40 @@ from mb2fmu.robots.flexible_links.flexible_link import (
     replace_link_inertias,
 )
 from mb2fmu.robots.joints.inverse_dynamics_setup import (
-    excitation_rate,
-    excite_joint_motions,
+    choose_excitation_frequency,
+    make_joint_excitation_signals,
     request_joint_efforts,
     select_prescribed_joints,
 )
-from mb2fmu.robots.joints.joint_declarations import JointDeclarations, UniqueNames, declare_joints, finite_or_none
+from mb2fmu.robots.joints.joint_declarations import (
+    JointDeclarations,
+    UniqueVariableNames,
+    declare_joints,
+    drop_infinite_bound,
+)
 from mb2fmu.robots.joints.joint_effort_laws import JointEffortLaws, tendon_efforts
-from mb2fmu.robots.joints.joint_elements import (
+from mb2fmu.robots.joints.joint_friction_and_stops import (
     JointPassiveEffort,
     find_joint_passive_efforts,
     make_hard_stops,
     make_joint_friction,
     select_bounded_joints,
 )
-from mb2fmu.robots.joints.link_loads import add_requested_loads, declare_load_inputs, excite_link_loads
+from mb2fmu.robots.joints.link_load_inputs import add_requested_loads, declare_load_inputs, make_link_load_signals
 from mb2fmu.robots.outputs.joint_space_outputs import declare_joint_space_outputs
 from mb2fmu.robots.outputs.link_outputs import reaction_faults, request_frame_outputs, request_reactions
-from mb2fmu.robots.outputs.robot_array_variables import ARRAY_NAMES, declare_arrays
+from mb2fmu.robots.outputs.robot_array_variables import ARRAY_NAMES, declare_robot_arrays
 from mb2fmu.robots.robot_appearance import list_mesh_uses
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, SingleSpeedLinkTree, build_articulated_tree
-from mb2fmu.robots.tree.loop_list import list_loops
-from mb2fmu.robots.tree.robot_mechanics import JointVariables, RobotMechanics
+from mb2fmu.robots.tree.robot_loop_list import list_robot_loops
+from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols, RobotMechanics
 from mb2fmu.robots.tree.tree_inertia import (
-    TreeInertia,
-    check_singular_joints,
-    compute_braking_rate,
-    compute_falling_rate,
+    StartInertiaAndWeight,
+    check_massless_joints,
+    compute_damping_rate,
     compute_inertia_and_weight,
+    compute_instability_rate,
     joint_damping_matrix,
     motion_directions,
 )
@@ -85,7 +90,7 @@ ModelKind = TypeVar("ModelKind", bound=Model)
 GravityVector = tuple[sm.Expr, sm.Expr, sm.Expr]
 
 
-def choose_experiment_length(settings: RobotSettings, fall: float, *, by_laws: bool) -> float:
+def choose_experiment_duration(settings: RobotSettings, fall: float, *, by_laws: bool) -> float:
     """Return the length in s: as requested, else 2 s or until small deviations have grown a thousandfold.
 
     Args:
@@ -132,7 +137,7 @@ def make_robot_model(
     flexible = make_flexible_links(description, settings, _RESERVED_NAMES)
     description = replace_link_inertias(description, flexible)
     tree = build_articulated_tree(description, settings, flexible)
-    check_singular_joints(tree, description.format_location())
+    check_massless_joints(tree, description.format_location())
     robot = _declare_variables(description, settings, tree, flexible)
     mechanics = _form_mechanics(robot, format_)
     model = _form_model(robot, mechanics, kind)
@@ -141,13 +146,13 @@ def make_robot_model(
         link.draw(model)
     _request_outputs(model, robot, mechanics)
     if settings.arrays:
-        declare_arrays(model)
+        declare_robot_arrays(model)
     inertia = _compute_inertia(robot)
     for each in robot.joints_with_sticking:
         model.add(make_joint_friction(each))
     for each in robot.joints_with_stops:
         model.add(make_hard_stops(each, inertia.joint_inertia(each.part_number)))
-    stop = choose_experiment_length(settings, inertia.falling_rate, by_laws=bool(robot.actuation.controls))
+    stop = choose_experiment_duration(settings, inertia.falling_rate, by_laws=bool(robot.actuation.controls))
     stiffness_notes = describe_stiff_dampers(settings, inertia.braking_rate)
     stiffness_notes += tuple(describe_stiff_modes(flexible, settings.step))
     mechanics.notes += stiffness_notes
@@ -183,7 +188,7 @@ class _RobotVariables:
     gravity: GravityVector
     joints: JointDeclarations
     actuation: JointEffortLaws
-    loops: tuple[LoopRecord, ...]
+    loops: tuple[RobotLoop, ...]
     joints_with_sticking: tuple[JointPassiveEffort, ...]
     joints_with_stops: tuple[JointPassiveEffort, ...]
     named_loads: tuple[str, ...]
@@ -206,7 +211,7 @@ def _declare_variables(
 ) -> _RobotVariables:
     """Declare the variables of gravity, joints, actuators and loads; names and notes are made in this order."""
     reserved = {*_RESERVED_NAMES, *(link.body.name for link in flexible)}
-    names = UniqueNames(reserved, [*description.notes, *tree.notes])
+    names = UniqueVariableNames(reserved, [*description.notes, *tree.notes])
     if settings.arrays:
         names.taken_names |= ARRAY_NAMES
         names.notes.append("arrays are there in FMUs of FMI 3.0 (--fmi 3); FMUs of FMI 2.0 have the scalars")
@@ -214,7 +219,7 @@ def _declare_variables(
     joints = declare_joints(description, settings, tree, names)
     controls, actuation = _declare_actuators(joints)
     passive = find_joint_passive_efforts(tree, joints.variables)
-    loops = list_loops(description, settings, names.choose_name)
+    loops = list_robot_loops(description, settings, names.choose_name)
     notes = [*names.notes, *describe_ignored_features(description, settings, tree, joints.variables)]
     links = [link.name for link in description.links]
     named_loads, load_inputs = declare_load_inputs(settings.loads, links, notes)
@@ -266,7 +271,7 @@ def _declare_actuators(joints: JointDeclarations) -> tuple[list[Input], JointEff
         controls.append(
             Input(
                 symbol=symbol, name=f"{name}.control", unit="1",
-                minimum=finite_or_none(low), maximum=finite_or_none(high),
+                minimum=drop_infinite_bound(low), maximum=drop_infinite_bound(high),
                 start=float(np.clip(0.0, low, high)),
                 where=description.format_location(actuator.line), description=f"control of actuator {actuator.name}",
             )
@@ -283,7 +288,7 @@ def _form_mechanics(robot: _RobotVariables, format_: str) -> RobotMechanics:
     links = tuple(link.name for link in description.links)
     meshes, missing = list_mesh_uses(description, robot.tree, robot.settings.packages)
     ground = next(name for name in GROUND_NAMES if name not in links)
-    movers: list[JointVariables | FlexibleBody] = [*variables.values(), *(link.body for link in robot.flexible)]
+    movers: list[RobotJointSymbols | FlexibleBody] = [*variables.values(), *(link.body for link in robot.flexible)]
     q = tuple(symbol for each in movers for symbol in each.q)
     u = tuple(symbol for each in movers for symbol in each.u)
     single = {
@@ -358,7 +363,7 @@ def _request_outputs(model: Model, robot: _RobotVariables, mechanics: RobotMecha
         model.output_total_energy()
 
 
-def _compute_inertia(robot: _RobotVariables) -> TreeInertia:
+def _compute_inertia(robot: _RobotVariables) -> StartInertiaAndWeight:
     """Return inertias and weights along the speeds at the start; floating parts carry no weight."""
     size = next((p.value for p in robot.declared if isinstance(p, Parameter) and p.name == "gravity"), 0.0)
     pull = np.array([float(g.subs(sm.Symbol("gravity"), size)) for g in robot.gravity])
@@ -371,24 +376,28 @@ def _compute_inertia(robot: _RobotVariables) -> TreeInertia:
     carried = [j for j, (part, _) in enumerate(motion_directions(tree)) if part in falling]
     weight[carried], K[carried], K[:, carried] = 0.0, 0.0, 0.0
     D = joint_damping_matrix(tree, robot.joints.damping)
-    return TreeInertia(M, weight, row, compute_falling_rate(M, K, D), D, compute_braking_rate(M, D))
+    return StartInertiaAndWeight(M, weight, row, compute_instability_rate(M, K, D), D, compute_damping_rate(M, D))
 
 
-def _excite_links(robot: _RobotVariables, mechanics: RobotMechanics, inertia: TreeInertia) -> dict[sm.Expr, sm.Expr]:
+def _excite_links(
+    robot: _RobotVariables, mechanics: RobotMechanics, inertia: StartInertiaAndWeight
+) -> dict[sm.Expr, sm.Expr]:
     """Return forces and torques on links that move every joint they reach, each at its own frequency."""
     starts = robot.start_values
     single = {i: (each.prescribed or each.q)[0] for i, each in robot.joints.variables.items() if len(each.q) < 2}
     positions = {i: starts[symbol] for i, symbol in single.items()}
     before = len(starts) - len(robot.load_inputs)
-    return excite_link_loads(mechanics, robot.load_inputs, positions, inertia.M, robot.settings.excitation, before)
+    return make_link_load_signals(mechanics, robot.load_inputs, positions, inertia.M, robot.settings.excitation, before)
 
 
-def _excite_joints(robot: _RobotVariables, mechanics: RobotMechanics, inertia: TreeInertia) -> dict[sm.Expr, sm.Expr]:
+def _excite_joints(
+    robot: _RobotVariables, mechanics: RobotMechanics, inertia: StartInertiaAndWeight
+) -> dict[sm.Expr, sm.Expr]:
     """Return efforts that hold the robot at the start and move every joint at its own frequency."""
     tree, variables, starts = robot.tree, robot.joints.variables, robot.start_values
     if robot.settings.role == "inverse-dynamics":
         inputs = {item.symbol: item.start for item in robot.declared if isinstance(item, Input)}
-        return excite_joint_motions(tree, variables, inputs, robot.settings.excitation)
+        return make_joint_excitation_signals(tree, variables, inputs, robot.settings.excitation)
     driven = [i for i, each in variables.items() if each.effort is not None]
     rubbing = {each.part_number: each.friction for each in robot.joints_with_sticking}
     size, weight, row = robot.settings.excitation, inertia.weight, inertia.row
@@ -396,7 +405,7 @@ def _excite_joints(robot: _RobotVariables, mechanics: RobotMechanics, inertia: T
     for k, i in enumerate(driven):
         most = _EFFORT_LIMIT_FRACTION * tree.parts[i].moving_joint.limits.effort
         hold = float(f"{np.clip(weight[row[i]], -most, most):.6g}")
-        rate = excitation_rate(k)
+        rate = choose_excitation_frequency(k)
         wanted = size * (
             inertia.effort_per_acceleration(row[i], rate) + _FRICTION_EXCITATION_FACTOR * rubbing.get(i, 0.0)
         )
@@ -404,7 +413,9 @@ def _excite_joints(robot: _RobotVariables, mechanics: RobotMechanics, inertia: T
         effort = variables[i].effort
         assert effort is not None
         signals[effort] = hold + swing * sm.sin(rate * t)
-    signals |= {a: size * sm.sin(excitation_rate(k) * t) for k, a in enumerate(mechanics.desired_accelerations)}
+    signals |= {
+        a: size * sm.sin(choose_excitation_frequency(k) * t) for k, a in enumerate(mechanics.desired_accelerations)
+    }
     rows = {p.moving_joint.name: row[p.coordinate[0]] for p in tree.parts[1:] if p.coordinate is not None}
     holding = {name: float(weight[j]) for name, j in rows.items() if j < len(weight)}
     dry = {each.joint: _FRICTION_EXCITATION_FACTOR * each.friction for each in robot.joints_with_sticking}

@@ -26,7 +26,7 @@ OutputWord = Literal["position", "orientation", "velocity", "angular_velocity", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrameOutput:
+class RequestedFrameOutput:
     """Requested outputs of one frame.
 
     Attributes:
@@ -135,7 +135,7 @@ class RobotSettings:
     inertia: InertiaHandling = "refuse"
     mimic: MimicHandling = "couple"
     packages: Mapping[str, str] = field(default_factory=dict)
-    outputs: tuple[FrameOutput, ...] = ()
+    outputs: tuple[RequestedFrameOutput, ...] = ()
     reactions: tuple[str, ...] = ()
     quantities: tuple[str, ...] = ()
     loads: tuple[LoadSetting, ...] = ()
@@ -148,7 +148,7 @@ class RobotSettings:
     excitation: float = 1.0
 
 
-def parse_settings(
+def parse_robot_settings(
     table: Mapping[str, Any], where: str, before: RobotSettings | None = None
 ) -> tuple[RobotSettings, list[Fault]]:
     """Return the settings with some of them replaced, and every setting that there is not or that has a wrong value.
@@ -176,7 +176,7 @@ def parse_settings(
     return replace(before or RobotSettings(), **found), faults
 
 
-def read_settings_file(content: bytes, path: Path) -> tuple[RobotSettings, list[Fault]]:
+def read_robot_settings_file(content: bytes, path: Path) -> tuple[RobotSettings, list[Fault]]:
     """Return the settings of a side file, and its faults.
 
     Raises:
@@ -186,7 +186,7 @@ def read_settings_file(content: bytes, path: Path) -> tuple[RobotSettings, list[
         table = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ModelError("the robot's settings cannot be read:", [Fault(str(error), path.name)]) from None
-    return parse_settings(table, path.name)
+    return parse_robot_settings(table, path.name)
 
 
 def _parse_toml_text(value: Any) -> Any:
@@ -284,25 +284,27 @@ def _read_pairs(value: Any) -> dict[str, Any]:
     return {name.strip(): text.strip() for name, _, text in parts}
 
 
-def _read_outputs(value: Any) -> tuple[FrameOutput, ...]:
+def _read_outputs(value: Any) -> tuple[RequestedFrameOutput, ...]:
     """Return the outputs asked of links, from names or tables."""
     if isinstance(value, str):
-        return tuple(FrameOutput(frame=name) for name in _read_names(value))
+        return tuple(RequestedFrameOutput(frame=name) for name in _read_names(value))
     found = []
     for item in value:
         if isinstance(item, str):
-            found.append(FrameOutput(frame=item))
+            found.append(RequestedFrameOutput(frame=item))
             continue
-        strange = set(item) - {each.name for each in fields(FrameOutput)}
+        strange = set(item) - {each.name for each in fields(RequestedFrameOutput)}
         if strange or "frame" not in item:
             raise ValueError(
                 f"an output has frame, of, offset, name; not {', '.join(sorted(strange)) or 'without frame'}"
             )
-        words = item.get("of", FrameOutput(frame="").of)
+        words = item.get("of", RequestedFrameOutput(frame="").of)
         words = tuple(_make_choice_reader(OutputWord)(word) for word in ([words] if isinstance(words, str) else words))
         offset = _read_three_numbers(item.get("offset", (0.0, 0.0, 0.0)))
         found.append(
-            FrameOutput(frame=_read_text(item["frame"]), of=words, offset=offset, name=_read_text(item.get("name", "")))
+            RequestedFrameOutput(
+                frame=_read_text(item["frame"]), of=words, offset=offset, name=_read_text(item.get("name", ""))
+            )
         )
     return tuple(found)
 

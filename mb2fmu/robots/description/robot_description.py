@@ -113,7 +113,7 @@ class LinkGeometry:
     line: int = 0
 
 
-def massless_link_name(link: str, joint: str) -> str:
+def name_massless_link(link: str, joint: str) -> str:
     """Return the name of a link without mass that stands between a joint and the link that it moves."""
     return f"{link}{_MASSLESS_LINK_MARK}{joint})"
 
@@ -124,7 +124,7 @@ def find_link_name_in_file(link: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LinkRecord:
+class RobotLink:
     """A rigid part of the robot; ``inertial`` is None where the file gives none.
 
     ``unknown_mass_reason`` says why mass and inertia are not known, in a sentence; empty where they are.
@@ -157,7 +157,7 @@ class JointLimits:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class JointRecord:
+class RobotJoint:
     """Motion of a link against its parent.
 
     Attributes:
@@ -203,7 +203,7 @@ class JointRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ActuatorRecord:
+class RobotActuator:
     """An actuator: along L = Σ factor × joint's position acts gain × control + b0 + b1 L + b2 L'.
 
     Attributes:
@@ -226,7 +226,7 @@ class ActuatorRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TendonRecord:
+class RobotTendon:
     """A spring and damper along L = Σ factor × joint's position; slack between the two rest lengths.
 
     Attributes:
@@ -249,7 +249,7 @@ class TendonRecord:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class LoopRecord:
+class RobotLoop:
     """Two links that are connected in addition to the tree.
 
     Attributes:
@@ -289,15 +289,15 @@ class RobotDescription:
     """
 
     name: str
-    links: tuple[LinkRecord, ...]
-    joints: tuple[JointRecord, ...]
+    links: tuple[RobotLink, ...]
+    joints: tuple[RobotJoint, ...]
     root: str
     gravity: tuple[float, float, float] | None = None
     source: Path | None = None
     notes: tuple[str, ...] = ()
-    actuators: tuple[ActuatorRecord, ...] = ()
-    tendons: tuple[TendonRecord, ...] = ()
-    loops: tuple[LoopRecord, ...] = ()
+    actuators: tuple[RobotActuator, ...] = ()
+    tendons: tuple[RobotTendon, ...] = ()
+    loops: tuple[RobotLoop, ...] = ()
 
     def format_location(self, line: int = 0) -> str:
         """Return file and line for a message; no line if it is 0."""

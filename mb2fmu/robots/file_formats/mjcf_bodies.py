@@ -12,28 +12,33 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mb2fmu.robots.description.rigid_inertias import combine_inertias
+from mb2fmu.robots.description.inertia_check_and_repair import combine_inertias
 from mb2fmu.robots.description.robot_description import (
     UNBOUNDED_RANGE,
     Array,
     JointLimits,
-    JointRecord,
     LinkInertia,
-    LinkRecord,
     Pose,
+    RobotJoint,
     RobotJointKind,
-    massless_link_name,
+    RobotLink,
+    name_massless_link,
 )
-from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
+from mb2fmu.robots.file_formats.mjcf_geoms import (
+    GeomWithMass,
+    MeshAndMaterialAssets,
+    apply_minimum_inertia,
+    read_mjcf_geom,
+)
+from mb2fmu.robots.file_formats.mjcf_settings_and_poses import (
     ORIENTATION_ATTRIBUTES,
     MjcfCompilerSettings,
-    check_attributes,
+    check_mjcf_attributes,
     describe_element_name,
     read_choice_attribute,
     read_element_pose,
 )
-from mb2fmu.robots.file_formats.mjcf_geoms import MassiveGeom, MeshAndMaterialAssets, apply_minimum_inertia, read_geom
-from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement
+from mb2fmu.robots.file_formats.strict_xml import XmlElement, XmlFaultCollector
 from mb2fmu.robots.tree.articulated_tree import rotation_about_axis
 
 WORLD_LINK = "world"
@@ -75,9 +80,9 @@ class MjcfBodyReader:
 
     compiler: MjcfCompilerSettings
     assets: MeshAndMaterialAssets
-    faults: FaultCollector
-    links: list[LinkRecord] = field(default_factory=list)
-    joints: list[JointRecord] = field(default_factory=list)
+    faults: XmlFaultCollector
+    links: list[RobotLink] = field(default_factory=list)
+    joints: list[RobotJoint] = field(default_factory=list)
     reference_positions: dict[str, float] = field(default_factory=dict)
     drawn_poses: dict[str, Pose] = field(default_factory=lambda: {WORLD_LINK: Pose()})
     _taken_names: Counter[str] = field(default_factory=Counter)
@@ -92,9 +97,9 @@ class MjcfBodyReader:
         self._taken_names.update({WORLD_LINK, *names})
         shapes = []
         for world in worlds:
-            check_attributes(world, ("pos", "childclass"), ORIENTATION_ATTRIBUTES)
+            check_mjcf_attributes(world, ("pos", "childclass"), ORIENTATION_ATTRIBUTES)
             shapes += [g.shape for g in self._read_contents(world, WORLD_LINK, Pose(), weighed=False) if g.shape]
-        self.links.insert(0, LinkRecord(WORLD_LINK, None, tuple(shapes), worlds[0].line if worlds else 0))
+        self.links.insert(0, RobotLink(WORLD_LINK, None, tuple(shapes), worlds[0].line if worlds else 0))
         self._scale_masses()
 
     def _choose_name(self, element: XmlElement, instead: str) -> str:
@@ -106,16 +111,16 @@ class MjcfBodyReader:
         number = self._taken_names[instead]
         return instead if number == 1 else self._choose_name(element, f"{instead}_{number}")
 
-    def _read_contents(self, element: XmlElement, link: str, at: Pose, *, weighed: bool) -> list[MassiveGeom]:
+    def _read_contents(self, element: XmlElement, link: str, at: Pose, *, weighed: bool) -> list[GeomWithMass]:
         """Return the geoms of a body or frame; bodies, frames and sites in it are read as well."""
         found = []
         for child in element.list_elements():
             match child.name:
                 case "geom":
-                    found.append(read_geom(child, at, self.compiler, self.assets, weighed=weighed))
+                    found.append(read_mjcf_geom(child, at, self.compiler, self.assets, weighed=weighed))
                     self._check_known_mass(child, link, found[-1])
                 case "frame":
-                    check_attributes(child, _BODY_ATTRIBUTES)
+                    check_mjcf_attributes(child, _BODY_ATTRIBUTES)
                     if child.children("joint") or child.children("freejoint"):
                         self.faults.add(child.line, "<frame> has a joint", "move it into the body")
                     found += self._read_contents(
@@ -139,7 +144,7 @@ class MjcfBodyReader:
                     )
         return found
 
-    def _check_known_mass(self, element: XmlElement, link: str, geom: MassiveGeom) -> None:
+    def _check_known_mass(self, element: XmlElement, link: str, geom: GeomWithMass) -> None:
         """Add a fault for a mass that is not known, unless nothing depends on it: the link stands in the world."""
         if geom.unknown_mass_reason and (link not in self._still or self.compiler.total_mass > 0):
             self.faults.add(element.line, geom.unknown_mass_reason, 'give the body an <inertial>, or the geom mass="0"')
@@ -150,17 +155,17 @@ class MjcfBodyReader:
         if not name or self._taken_names[name]:
             return
         self._taken_names[name] += 1
-        self.links.append(LinkRecord(name, line=element.line))
+        self.links.append(RobotLink(name, line=element.line))
         origin = at @ read_element_pose(element, self.compiler)
         self.drawn_poses[name] = self.drawn_poses[link] @ origin
-        joint = JointRecord(
+        joint = RobotJoint(
             name=f"{name} (site)", kind="fixed", parent=link, child=name, origin=origin, line=element.line
         )
         self.joints.append(joint)
 
     def _read_body(self, element: XmlElement, parent: str, at: Pose) -> None:
         """Read a body with its joints, mass and geoms; it comes before its children."""
-        check_attributes(element, _BODY_ATTRIBUTES, ("sleep", "simple", "fuse"))
+        check_mjcf_attributes(element, _BODY_ATTRIBUTES, ("sleep", "simple", "fuse"))
         name = self._choose_name(element, "body")
         place = len(self.links)
         chain = [child for child in element.list_elements() if child.name in {"joint", "freejoint"}]
@@ -182,11 +187,11 @@ class MjcfBodyReader:
         inertial = apply_minimum_inertia(inertial, self.compiler, element.line)
         shapes = tuple(geom.shape for geom in geoms if geom.shape)
         unweighed = next((geom.unknown_mass_reason for geom in geoms if geom.unknown_mass_reason), "")
-        self.links.insert(place, LinkRecord(name, inertial, shapes, element.line, unweighed))
+        self.links.insert(place, RobotLink(name, inertial, shapes, element.line, unweighed))
 
     def _read_inertial(self, element: XmlElement) -> LinkInertia:
         """Read mass and inertia about the centre of mass, turned into the body's axes."""
-        check_attributes(element, ("pos", *ORIENTATION_ATTRIBUTES, "mass", "diaginertia", "fullinertia"))
+        check_mjcf_attributes(element, ("pos", *ORIENTATION_ATTRIBUTES, "mass", "diaginertia", "fullinertia"))
         pose, mass = read_element_pose(element, self.compiler), element.number("mass", required=True)
         if element.attribute("fullinertia"):
             if any(element.attribute(word) for word in ORIENTATION_ATTRIBUTES):
@@ -201,7 +206,7 @@ class MjcfBodyReader:
     def _add_joint_chain(self, chain: Sequence[XmlElement], parent: str, name: str, pose: Pose, line: int) -> None:
         """Add the joints of one body, each about its anchor; links between them have no mass."""
         if not chain:
-            joint = JointRecord(name=f"{name} (fixed)", kind="fixed", parent=parent, child=name, origin=pose, line=line)
+            joint = RobotJoint(name=f"{name} (fixed)", kind="fixed", parent=parent, child=name, origin=pose, line=line)
             self.joints.append(joint)
             return
         anchor = np.zeros(3)
@@ -212,15 +217,15 @@ class MjcfBodyReader:
                 self._add_free_joint(element, chain, parent, name, pose)
                 return
             at = np.array(element.vector("pos", (0.0, 0.0, 0.0))) if kind != "slide" else anchor
-            child = massless_link_name(name, f"joint {k + 1}") if not last or np.any(at) else name
+            child = name_massless_link(name, f"joint {k + 1}") if not last or np.any(at) else name
             own = self._read_joint(element, kind, name)
             own = replace(own, parent=parent, child=child, origin=pose @ Pose(position=at - anchor) @ own.origin)
             self.joints.append(own)
             if child != name:
-                self.links.append(LinkRecord(child, line=element.line))
+                self.links.append(RobotLink(child, line=element.line))
             parent, pose, anchor = child, Pose(), at
         if parent != name:
-            joint = JointRecord(
+            joint = RobotJoint(
                 name=f"{name} (anchor)", kind="fixed", parent=parent, child=name, origin=Pose(position=-anchor),
                 line=line,
             )  # fmt: skip
@@ -233,7 +238,7 @@ class MjcfBodyReader:
         if len(chain) > 1 or parent != WORLD_LINK:
             what = f"body {name} has a free joint, and {'another one' if len(chain) > 1 else 'a parent'}"
             self.faults.add(element.line, what, "let only bodies of the world be free, by one joint")
-        check_attributes(element, _JOINT_ATTRIBUTES, (*_SOLVER_ATTRIBUTES, "align"))
+        check_mjcf_attributes(element, _JOINT_ATTRIBUTES, (*_SOLVER_ATTRIBUTES, "align"))
         if element.attribute("align") == "true":
             self.faults.note(f"align of body {name} is left out: its pose and speeds are those of its axes in the file")
         if element.name == "joint":
@@ -243,14 +248,14 @@ class MjcfBodyReader:
                     self.faults.add(element.line, what, "write <freejoint/>, which has none")
         own = self._choose_name(element, f"{name}_free")
         self._note_friction(own, element.number("frictionloss"))
-        joint = JointRecord(
+        joint = RobotJoint(
             name=own, kind="floating", parent=parent, child=name, start_pose=pose, driven=False, line=element.line
         )
         self.joints.append(joint)
 
-    def _read_joint(self, element: XmlElement, kind: str, body: str) -> JointRecord:
+    def _read_joint(self, element: XmlElement, kind: str, body: str) -> RobotJoint:
         """Return a joint without its pose."""
-        check_attributes(element, _JOINT_ATTRIBUTES, _SOLVER_ATTRIBUTES)
+        check_mjcf_attributes(element, _JOINT_ATTRIBUTES, _SOLVER_ATTRIBUTES)
         turns = kind in {"hinge", "ball"}
         name = self._choose_name(element, f"{body}_{kind}")
         angle = self.compiler.to_radians if kind == "hinge" else float
@@ -276,7 +281,7 @@ class MjcfBodyReader:
         bounds = JointLimits(lower=angle(lower), upper=angle(upper)) if kind != "ball" else JointLimits()
         if kind == "ball" and np.isfinite(upper):
             self.faults.note(f"the range of the ball joint {name} is left out")
-        return JointRecord(
+        return RobotJoint(
             name=name, kind=_JOINT_KINDS[kind], parent="", child="",
             origin=_zero_position_pose(axis, zero, slides=not turns),
             axis=axis, limits=bounds, damping=values["damping"], friction=values["frictionloss"],
@@ -292,7 +297,7 @@ class MjcfBodyReader:
 
     def _read_range(self, element: XmlElement, key: str, switch: str, name: str) -> tuple[float, float]:
         """Return the lower and upper bound of a joint's range, in rad or m."""
-        return read_active_range(element, key, switch, name, self.compiler)
+        return read_active_limits(element, key, switch, name, self.compiler)
 
     def _scale_masses(self) -> None:
         """Scale masses and inertias so that the total mass is that of ``settotalmass``."""
@@ -306,7 +311,7 @@ class MjcfBodyReader:
         ]
 
 
-def read_active_range(
+def read_active_limits(
     element: XmlElement, key: str, switch: str, name: str, compiler: MjcfCompilerSettings
 ) -> tuple[float, float]:
     """Return the active bounds: where ``switch`` says so, else where they are given."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mb2fmu.robots.description.robot_description import Array, GeometryKind, LinkGeometry, LinkInertia, Pose
-from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
+from mb2fmu.robots.file_formats.mjcf_settings_and_poses import (
     ORIENTATION_ATTRIBUTES,
     MjcfCompilerSettings,
-    check_attributes,
+    check_mjcf_attributes,
     describe_element_name,
     read_choice_attribute,
     read_element_pose,
@@ -40,7 +40,7 @@ class MeshAndMaterialAssets:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MassiveGeom:
+class GeomWithMass:
     """A shape, and its mass in the body's frame; ``inertial`` is None where it has no mass.
 
     ``unknown_mass_reason`` says why the mass is not known; empty where it is.
@@ -51,7 +51,7 @@ class MassiveGeom:
     unknown_mass_reason: str = ""
 
 
-def read_assets(root: XmlElement, compiler: MjcfCompilerSettings) -> MeshAndMaterialAssets:
+def read_mjcf_assets(root: XmlElement, compiler: MjcfCompilerSettings) -> MeshAndMaterialAssets:
     """Read all assets: meshes, materials, their colours."""
     meshes, colors = {}, {}
     for section in root.children("asset"):
@@ -73,9 +73,9 @@ def read_color(element: XmlElement) -> str:
     return "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in parts[:3])
 
 
-def read_geom(
+def read_mjcf_geom(
     element: XmlElement, at: Pose, compiler: MjcfCompilerSettings, assets: MeshAndMaterialAssets, *, weighed: bool
-) -> MassiveGeom:
+) -> GeomWithMass:
     """Read one geom.
 
     Args:
@@ -86,7 +86,7 @@ def read_geom(
         weighed: Whether the body's inertia comes from its geoms. What has a mass that is not computed is not refused
             here: the body may stand still.
     """
-    check_attributes(element, _HONOURED_ATTRIBUTES, _HARMLESS_ATTRIBUTES)
+    check_mjcf_attributes(element, _HONOURED_ATTRIBUTES, _HARMLESS_ATTRIBUTES)
     kind = read_choice_attribute(element, "type", _GEOM_TYPES)
     size, placed = _read_size_and_pose(element, kind, compiler)
     pose = at @ placed
@@ -97,17 +97,17 @@ def read_geom(
         or not compiler.inertia_groups[0] <= group <= compiler.inertia_groups[1]
         or kind in {"plane", "hfield"}
     ):
-        return MassiveGeom(shape, None)
+        return GeomWithMass(shape, None)
     given = element.attribute("mass")
     if (element.number("mass") if given else element.number("density", _WATER_DENSITY)) == 0.0:
-        return MassiveGeom(shape, None)
+        return GeomWithMass(shape, None)
     if kind not in _SIZE_COUNTS or element.attribute("mesh"):  # a shape with a mesh is fitted to it
         what = f"<geom{describe_element_name(element)}> is a {kind} and gives its body mass, "
         what += "which is not computed from files"
-        return MassiveGeom(
+        return GeomWithMass(
             shape, None, what if kind not in _SIZE_COUNTS else what.replace("is a", "is fitted to a mesh as a")
         )
-    return MassiveGeom(shape, _read_inertia(element, kind, size, pose))
+    return GeomWithMass(shape, _read_inertia(element, kind, size, pose))
 
 
 def _read_size_and_pose(element: XmlElement, kind: str, compiler: MjcfCompilerSettings) -> tuple[Array, Pose]:

@@ -19,16 +19,16 @@ import numpy as np
 from lxml import etree
 
 from mb2fmu.errors import ModelError
-from mb2fmu.robots.description.robot_description import ActuatorRecord, Array, JointRecord, RobotDescription
-from mb2fmu.robots.description.tree_checks import check_tree
-from mb2fmu.robots.file_formats.mjcf_actuation import MjcfActuationReader
+from mb2fmu.robots.description.link_tree_checks import check_link_tree
+from mb2fmu.robots.description.robot_description import Array, RobotActuator, RobotDescription, RobotJoint
+from mb2fmu.robots.file_formats.mjcf_actuators_and_tendons import MjcfActuationReader
 from mb2fmu.robots.file_formats.mjcf_bodies import MjcfBodyReader
-from mb2fmu.robots.file_formats.mjcf_compiler_settings import describe_element_name, read_compiler
-from mb2fmu.robots.file_formats.mjcf_geoms import read_assets
+from mb2fmu.robots.file_formats.mjcf_geoms import read_mjcf_assets
+from mb2fmu.robots.file_formats.mjcf_settings_and_poses import describe_element_name, read_mjcf_compiler_settings
 from mb2fmu.robots.file_formats.strict_xml import (
     FILE_ATTRIBUTE,
-    FaultCollector,
     XmlElement,
+    XmlFaultCollector,
     element_line,
     local_tag_name,
     parse_xml,
@@ -53,10 +53,10 @@ _DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
 
 def resolve_damping_ratios(
     description: RobotDescription,
-    joints: Mapping[str, JointRecord],
+    joints: Mapping[str, RobotJoint],
     zero: Mapping[str, float],
     ratios: Mapping[str, float],
-) -> tuple[ActuatorRecord, ...]:
+) -> tuple[RobotActuator, ...]:
     """Return the actuators; those with a damping ratio get the damping 2 × ratio × √(gain × m).
 
     m = 1/(J M⁻¹ Jᵀ) is the inertia that the drive feels at the file's own pose with all joints free, as in MuJoCo 4.
@@ -83,7 +83,7 @@ def resolve_damping_ratios(
     )
 
 
-def _set_actuator_damping(actuator: ActuatorRecord, ratio: float, M: Array, row: Mapping[str, int]) -> ActuatorRecord:
+def _set_actuator_damping(actuator: RobotActuator, ratio: float, M: Array, row: Mapping[str, int]) -> RobotActuator:
     """Return the actuator with its damping, rows of M being those of joints."""
     J = np.zeros(len(M))
     for joint, factor in actuator.terms:
@@ -127,7 +127,7 @@ DefaultsClass = dict[str, dict[str, str]]
 """Element → attribute → value."""
 
 
-def expand_mjcf(content: bytes, path: Path, faults: FaultCollector, content_of: FileContentReader) -> etree._Element:
+def expand_mjcf(content: bytes, path: Path, faults: XmlFaultCollector, content_of: FileContentReader) -> etree._Element:
     """Return the root of an MJCF file: includes and defaults are resolved into elements and attributes.
 
     Args:
@@ -151,7 +151,7 @@ def expand_mjcf(content: bytes, path: Path, faults: FaultCollector, content_of: 
 
 
 def _insert_includes(
-    root: etree._Element, folder: Path, seen: set[Path], faults: FaultCollector, content_of: FileContentReader
+    root: etree._Element, folder: Path, seen: set[Path], faults: XmlFaultCollector, content_of: FileContentReader
 ) -> None:
     """Insert the elements of included files; no file twice, and none outside the folder."""
     while (node := root.find(".//include")) is not None:
@@ -169,7 +169,7 @@ def _read_included_file(
     node: etree._Element,
     folder: Path,
     seen: set[Path],
-    faults: FaultCollector,
+    faults: XmlFaultCollector,
     content_of: FileContentReader,
 ) -> list[etree._Element]:
     """Return the elements of an included file; empty, with a fault, if it is outside, absent or included twice."""
@@ -195,7 +195,7 @@ def _read_included_file(
 
 def _read_class(
     section: etree._Element, classes: dict[str, DefaultsClass], name: str, inherited: Mapping[str, Mapping[str, str]],
-    faults: FaultCollector,
+    faults: XmlFaultCollector,
 ) -> None:  # fmt: skip
     """Read a class of defaults and its nested classes, which inherit its values."""
     if not name:
@@ -221,7 +221,7 @@ def _read_class(
 
 
 def _apply_defaults(
-    element: etree._Element, childclass: str, classes: Mapping[str, DefaultsClass], faults: FaultCollector
+    element: etree._Element, childclass: str, classes: Mapping[str, DefaultsClass], faults: XmlFaultCollector
 ) -> None:
     """Write the defaults into elements that lack these attributes."""
     for child in element:
@@ -278,15 +278,15 @@ def read_mjcf(content: bytes, path: Path, content_of: FileContentReader) -> Robo
     Raises:
         ModelError: With every fault of the file, each with its line.
     """
-    faults = FaultCollector(path.name)
+    faults = XmlFaultCollector(path.name)
     root = XmlElement(expand_mjcf(content, path, faults, content_of), faults)
     name = root.attribute("model")
     if not name:
         faults.note(f"the robot has no name and is called after its file, {path.stem}")
     _check_sections(root)
     gravity = _read_options(root)
-    compiler = read_compiler(root)
-    bodies = MjcfBodyReader(compiler, read_assets(root, compiler), faults)
+    compiler = read_mjcf_compiler_settings(root)
+    bodies = MjcfBodyReader(compiler, read_mjcf_assets(root, compiler), faults)
     bodies.read_worldbody(root)
     actuation = MjcfActuationReader(
         compiler, {joint.name: joint for joint in bodies.joints}, bodies.reference_positions, bodies.drawn_poses, faults
@@ -301,7 +301,7 @@ def read_mjcf(content: bytes, path: Path, content_of: FileContentReader) -> Robo
         name=name, links=tuple(bodies.links), joints=tuple(ordered), root="", gravity=gravity, source=path,
         notes=tuple(faults.notes), actuators=actuators, tendons=tendons, loops=tuple(actuation.loops),
     )  # fmt: skip
-    checked = check_tree(description, faults)
+    checked = check_link_tree(description, faults)
     drawn = {joint.name: joint for joint in bodies.joints}  # followers move by themselves
     return replace(
         checked, actuators=resolve_damping_ratios(checked, drawn, bodies.reference_positions, actuation.damping_ratios)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mb2fmu.robots.description.robot_description import Pose, rotation_from_roll_pitch_yaw, round_rotation_entries
-from mb2fmu.robots.file_formats.mjcf_compiler_settings import rotation_from_quaternion
-from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement
+from mb2fmu.robots.file_formats.mjcf_settings_and_poses import rotation_from_quaternion
+from mb2fmu.robots.file_formats.strict_xml import XmlElement, XmlFaultCollector
 
 MODEL, WORLD = "__model__", "world"
 _UNIT_LENGTH_TOLERANCE = 1e-12
@@ -43,7 +43,7 @@ class SdfFrames:
         duplicate_names: Names that occur more than once, reported already.
     """
 
-    faults: FaultCollector
+    faults: XmlFaultCollector
     pose_of_frame: dict[str, RelativePose] = field(default_factory=dict)
     parent_of_frame: dict[str, str] = field(default_factory=dict)
     duplicate_names: set[str] = field(default_factory=set)

@@ -12,25 +12,25 @@ from pathlib import Path
 
 import numpy as np
 
+from mb2fmu.robots.description.link_tree_checks import check_link_tree
 from mb2fmu.robots.description.robot_description import (
     Array,
     GeometryKind,
     JointLimits,
     JointMimic,
-    JointRecord,
     LinkGeometry,
     LinkInertia,
-    LinkRecord,
     LoopConnection,
-    LoopRecord,
     Pose,
     RobotDescription,
+    RobotJoint,
     RobotJointKind,
-    massless_link_name,
+    RobotLink,
+    RobotLoop,
+    name_massless_link,
 )
-from mb2fmu.robots.description.tree_checks import check_tree
 from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, RelativePose, SdfFrames, read_relative_pose
-from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement, parse_xml
+from mb2fmu.robots.file_formats.strict_xml import XmlElement, XmlFaultCollector, parse_xml
 from mb2fmu.robots.tree.articulated_tree import rotation_with_z_along
 
 _JOINT_KINDS: dict[str, tuple[RobotJointKind, ...]] = {
@@ -69,7 +69,7 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
     Raises:
         ModelError: With every fault of the file, each with its line.
     """
-    faults = FaultCollector(path.name)
+    faults = XmlFaultCollector(path.name)
     root = XmlElement(parse_xml(content, path, ("sdf",)), faults)
     version = _read_version(root)
     models, gravity = root.children("model"), None
@@ -100,7 +100,7 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
         name=name, links=tuple(links), joints=tuple(joints), root="", gravity=gravity, source=path,
         notes=tuple(faults.notes), loops=tuple(model.loops),
     )  # fmt: skip
-    return check_tree(description, faults, model.frames.duplicate_names)
+    return check_link_tree(description, faults, model.frames.duplicate_names)
 
 
 def _read_version(root: XmlElement) -> tuple[int, ...]:
@@ -119,7 +119,7 @@ def _read_version(root: XmlElement) -> tuple[int, ...]:
     return version
 
 
-def _select_moving_models(models: list[XmlElement], faults: FaultCollector) -> list[XmlElement]:
+def _select_moving_models(models: list[XmlElement], faults: XmlFaultCollector) -> list[XmlElement]:
     """Return the models of a world without those that stand still beside a robot, of which a note tells."""
     if len(models) < 2:
         return models
@@ -132,16 +132,16 @@ def _select_moving_models(models: list[XmlElement], faults: FaultCollector) -> l
 @dataclass(slots=True)
 class _SdfModelReader:
     element: XmlElement
-    faults: FaultCollector
+    faults: XmlFaultCollector
     along_model: bool
     """Axes are along the model's, as before version 1.5."""
     frames: SdfFrames = field(init=False)
-    links: list[LinkRecord] = field(default_factory=list)
-    joints: list[JointRecord] = field(default_factory=list)
-    loops: list[LoopRecord] = field(default_factory=list)
+    links: list[RobotLink] = field(default_factory=list)
+    joints: list[RobotJoint] = field(default_factory=list)
+    loops: list[RobotLoop] = field(default_factory=list)
     _moved: set[str] = field(default_factory=set)
 
-    def read_model(self) -> tuple[list[LinkRecord], list[JointRecord]]:
+    def read_model(self) -> tuple[list[RobotLink], list[RobotJoint]]:
         """Return links and joints; frames are links without mass."""
         element = self.element
         element.check_allowed(_MODEL_ELEMENTS | {"static", "include", "model"}, _IGNORED_ELEMENTS)
@@ -162,7 +162,7 @@ class _SdfModelReader:
             self._read_joint(child, names)
         self._add_frames(names)
         if any(joint.parent == WORLD for joint in self.joints):
-            self.links.insert(0, LinkRecord(WORLD, line=element.line))
+            self.links.insert(0, RobotLink(WORLD, line=element.line))
         return self.links, self.joints
 
     def express_gravity_in_root(self, gravity: tuple[float, float, float]) -> tuple[float, float, float]:
@@ -195,7 +195,7 @@ class _SdfModelReader:
             name = child.attribute("name")
             link = self.frames.find_link(name, names, child.line)
             if link and name not in names:
-                self.links.append(LinkRecord(name, line=child.line))
+                self.links.append(RobotLink(name, line=child.line))
                 origin = self._relative_pose(link, name, child.line)
                 self.joints.append(_make_fixed_joint(f"{name} (frame)", link, name, origin, child.line))
 
@@ -203,7 +203,7 @@ class _SdfModelReader:
         """Return a frame's pose in another one, with all joints at 0."""
         return self.frames.find_pose(parent, line).inverse() @ self.frames.find_pose(child, line)
 
-    def _read_link(self, element: XmlElement) -> LinkRecord:
+    def _read_link(self, element: XmlElement) -> RobotLink:
         """Read a link; refuse what changes its motion and is not honoured."""
         element.check_allowed(
             {"pose", "inertial", "visual", "collision", "gravity", "kinematic", "velocity_decay"}, _IGNORED_ELEMENTS
@@ -231,7 +231,7 @@ class _SdfModelReader:
             for child in element.children(word)
             for shape in self._read_shapes(child, name)
         ]
-        return LinkRecord(name, own, tuple(shapes), element.line)
+        return RobotLink(name, own, tuple(shapes), element.line)
 
     def _read_inertial(self, element: XmlElement) -> LinkInertia:
         """Read mass and inertia about the centre of mass, turned into the link's axes."""
@@ -293,8 +293,8 @@ class _SdfModelReader:
         at, before = self._relative_pose(parent, name, element.line), parent
         for word, one in zip(_AXIS_ELEMENTS, _JOINT_KINDS[kind], strict=False):
             own = name if len(_JOINT_KINDS[kind]) == 1 else f"{name}_{word}"
-            between = massless_link_name(child, own)
-            self.links.append(LinkRecord(between, line=element.line))
+            between = name_massless_link(child, own)
+            self.links.append(RobotLink(between, line=element.line))
             along = self._make_axis_joint(element, word, own, one, before, between, at)
             self.joints.append(replace(along, armature=self._read_armature(element, name, kind)))
             at, before = Pose(), between
@@ -319,7 +319,7 @@ class _SdfModelReader:
                 what = f"joint {name} closes a loop, and its dynamics are not honoured"
                 self.faults.add(axis.line, what, "let another joint of the loop close it")
         at, other = (self._relative_pose(end, name, element.line) @ turned for end in ends)
-        loop = LoopRecord(
+        loop = RobotLoop(
             name=name,
             kind=_LOOP_CONNECTIONS[kind],
             first=ends[0],
@@ -345,10 +345,10 @@ class _SdfModelReader:
 
     def _make_axis_joint(
         self, element: XmlElement, word: str, name: str, kind: RobotJointKind, parent: str, child: str, at: Pose
-    ) -> JointRecord:
+    ) -> RobotJoint:
         """Return one axis of a joint as a joint of its own."""
         axis = element.child(word, required=kind in {"revolute", "prismatic"})
-        plain = JointRecord(name=name, kind=kind, parent=parent, child=child, origin=at, line=element.line)
+        plain = RobotJoint(name=name, kind=kind, parent=parent, child=child, origin=at, line=element.line)
         if axis is None or kind not in {"revolute", "prismatic", "ball"}:
             return plain
         axis.check_allowed({"xyz", "dynamics", "limit", "mimic", "use_parent_model_frame"}, {"initial_position"})
@@ -426,9 +426,9 @@ def _read_mimic(axis: XmlElement) -> JointMimic | None:
     )
 
 
-def _make_fixed_joint(name: str, parent: str, child: str, origin: Pose, line: int) -> JointRecord:
+def _make_fixed_joint(name: str, parent: str, child: str, origin: Pose, line: int) -> RobotJoint:
     """Return a joint that does not move."""
-    return JointRecord(name=name, kind="fixed", parent=parent, child=child, origin=origin, line=line)
+    return RobotJoint(name=name, kind="fixed", parent=parent, child=child, origin=origin, line=line)
 
 
 def _element_text(element: XmlElement | None) -> str:

@@ -27,13 +27,13 @@ _UNDEFINED_PREFIX = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _XACRO = re.compile(r"xacro", re.IGNORECASE)
 
 
-class SourceLine(int):
+class XmlSourceLine(int):
     """Number of a line, and its file if that is an included one."""
 
     file: str = ""
 
 
-class FaultCollector:
+class XmlFaultCollector:
     """Collects the faults of one file.
 
     Args:
@@ -134,7 +134,7 @@ def _with_prefixes_kept(content: bytes) -> etree._Element:
 def _check_root(root: etree._Element, path: Path, expected: Collection[str]) -> etree._Element:
     """Return the root; raise if it is another one, or if something has no business in a robot's file."""
     headline = f"the robot cannot be read from {path.name}:"
-    faults = FaultCollector(path.name)
+    faults = XmlFaultCollector(path.name)
     if root.getroottree().docinfo.doctype:
         faults.add(1, "it has a document type, by which a file can read other files, or swell", _NO_DOCTYPE)
     for element in root.iter():
@@ -147,7 +147,7 @@ def _check_root(root: etree._Element, path: Path, expected: Collection[str]) -> 
     return root
 
 
-def _refuse_foreign(element: etree._Element, faults: FaultCollector) -> None:
+def _refuse_foreign(element: etree._Element, faults: XmlFaultCollector) -> None:
     """Add a fault for entities, XInclude and macros, which would have to be expanded first."""
     name = element.tag if isinstance(element.tag, str) else ""
     line = element.sourceline or 0
@@ -170,9 +170,9 @@ def local_tag_name(element: etree._Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def element_line(element: etree._Element) -> SourceLine:
+def element_line(element: etree._Element) -> XmlSourceLine:
     """Return the line that an element begins in."""
-    line = SourceLine(element.sourceline or 0)
+    line = XmlSourceLine(element.sourceline or 0)
     line.file = element.get(FILE_ATTRIBUTE) or ""
     return line
 
@@ -185,7 +185,7 @@ class XmlElement:
         faults: Take what is wrong.
     """
 
-    def __init__(self, node: etree._Element, faults: FaultCollector) -> None:
+    def __init__(self, node: etree._Element, faults: XmlFaultCollector) -> None:
         self.node = node
         self.faults = faults
         self.line = element_line(node)

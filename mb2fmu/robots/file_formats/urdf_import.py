@@ -16,17 +16,17 @@ from mb2fmu.robots.description.robot_description import (
     GeometryKind,
     JointLimits,
     JointMimic,
-    JointRecord,
     LinkGeometry,
     LinkInertia,
-    LinkRecord,
     Pose,
     RobotDescription,
+    RobotJoint,
     RobotJointKind,
+    RobotLink,
     rotation_from_roll_pitch_yaw,
     round_rotation_entries,
 )
-from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement, parse_xml
+from mb2fmu.robots.file_formats.strict_xml import XmlElement, XmlFaultCollector, parse_xml
 
 _JOINT_KINDS: dict[str, RobotJointKind] = {
     "revolute": "revolute",
@@ -63,7 +63,7 @@ def read_urdf(content: bytes, path: Path) -> RobotDescription:
     Raises:
         ModelError: With every fault of the file, each with its line.
     """
-    faults = FaultCollector(path.name)
+    faults = XmlFaultCollector(path.name)
     root = XmlElement(parse_xml(content, path, ("robot",)), faults)
     name = root.attribute("name")
     if not name:
@@ -76,12 +76,12 @@ def read_urdf(content: bytes, path: Path) -> RobotDescription:
     description = RobotDescription(
         name=name, links=tuple(links), joints=tuple(joints), root="", source=path, notes=tuple(faults.notes)
     )
-    from mb2fmu.robots.description.tree_checks import check_tree
+    from mb2fmu.robots.description.link_tree_checks import check_link_tree
 
-    return check_tree(description, faults)
+    return check_link_tree(description, faults)
 
 
-def _read_joints(root: XmlElement, massive: Collection[str]) -> list[JointRecord]:
+def _read_joints(root: XmlElement, massive: Collection[str]) -> list[RobotJoint]:
     """Read all joints; of frames without mass that end a branch (sensors, tool centres) the pose moves nothing."""
     elements = list(root.children("joint"))
     parents = {parent.attribute("link") for element in elements if (parent := element.child("parent"))}
@@ -123,7 +123,7 @@ def _read_color(material: XmlElement) -> str:
     return "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in numbers[:3])
 
 
-def _read_link(element: XmlElement, colors: dict[str, str]) -> LinkRecord:
+def _read_link(element: XmlElement, colors: dict[str, str]) -> RobotLink:
     """Read a link with its inertia and shapes."""
     name = element.attribute("name", required=True)
     element.check_allowed(
@@ -136,7 +136,7 @@ def _read_link(element: XmlElement, colors: dict[str, str]) -> LinkRecord:
         for one in element.children(word)
         for shape in _read_shapes(one, colors)
     ]
-    return LinkRecord(name, _read_inertia(inertial) if inertial else None, tuple(shapes), element.line)
+    return RobotLink(name, _read_inertia(inertial) if inertial else None, tuple(shapes), element.line)
 
 
 def _read_inertia(element: XmlElement) -> LinkInertia:
@@ -189,7 +189,7 @@ def _read_shape_sizes(shape: XmlElement) -> tuple[GeometryKind | None, tuple[flo
     return None, ()
 
 
-def _read_joint(element: XmlElement, *, moves_nothing: bool) -> JointRecord:
+def _read_joint(element: XmlElement, *, moves_nothing: bool) -> RobotJoint:
     """Read a joint; one of an unknown type, a fault, is a hinge for the checks that follow."""
     name, text = element.attribute("name", required=True), element.attribute("type", required=True)
     parent, child = element.child("parent", required=True), element.child("child", required=True)
@@ -206,7 +206,7 @@ def _read_joint(element: XmlElement, *, moves_nothing: bool) -> JointRecord:
         element.faults.note(f"damping of joint {name} is left out: it floats")
     if mimic is not None and kind in {"floating", "planar"}:
         element.faults.note(f"mimic of joint {name} is left out: it is {text}")
-    return JointRecord(
+    return RobotJoint(
         name=name,
         kind=kind or "revolute",
         parent=ends[0],
@@ -278,7 +278,7 @@ def _read_mimic(element: XmlElement) -> JointMimic | None:
     return JointMimic(mimic.attribute("joint", required=True), mimic.number("multiplier", 1.0), mimic.number("offset"))
 
 
-def _add_rotor_inertias(root: XmlElement, joints: list[JointRecord]) -> list[JointRecord]:
+def _add_rotor_inertias(root: XmlElement, joints: list[RobotJoint]) -> list[RobotJoint]:
     """Return joints with the rotor inertia of their transmissions, as felt at the joint: inertia × reduction².
 
     Drake's ``drake:rotor_inertia`` and ``drake:gear_ratio`` have their number in an attribute; the latter goes before

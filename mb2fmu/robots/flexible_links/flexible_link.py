@@ -20,10 +20,10 @@ from mb2fmu.model.model import Model
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import (
     Array,
-    JointRecord,
     LinkInertia,
     Pose,
     RobotDescription,
+    RobotJoint,
     rotation_from_roll_pitch_yaw,
 )
 from mb2fmu.robots.flexible_links.flexible_link_files import read_flexible_file
@@ -62,7 +62,7 @@ class FlexibleLink:
         """Return the frame of a node at rest, in the link's frame."""
         return self.pose @ Pose(position=self.body.data.nodes[node])
 
-    def joint_pose(self, joint: JointRecord) -> Pose:
+    def joint_pose(self, joint: RobotJoint) -> Pose:
         """Return a joint's frame in the frame of the node that it hangs on, without rounding errors."""
         found = self.section_pose(self.nodes[joint.name]).inverse() @ joint.origin
         size = float(np.max(np.abs(self.body.data.nodes))) + float(np.max(np.abs(joint.origin.position)))

@@ -14,7 +14,7 @@ from mb2fmu.model.sources.record_based_mechanics import NamedJoint
 from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
-from mb2fmu.robots.tree.robot_mechanics import JointVariables
+from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 _PLANT_REMEDY = "leave --as out and ask the plant for what a motion takes: --with inverse-dynamics"
 
@@ -50,7 +50,7 @@ def select_prescribed_joints(description: RobotDescription, settings: RobotSetti
 
 
 def request_joint_efforts(
-    tree: SingleSpeedLinkTree, variables: Mapping[int, JointVariables], description: RobotDescription
+    tree: SingleSpeedLinkTree, variables: Mapping[int, RobotJointSymbols], description: RobotDescription
 ) -> list[OutputRequest]:
     """Return the effort along every joint with a given motion, with those of its followers.
 
@@ -77,9 +77,9 @@ def request_joint_efforts(
     return found
 
 
-def excite_joint_motions(
+def make_joint_excitation_signals(
     tree: SingleSpeedLinkTree,
-    variables: Mapping[int, JointVariables],
+    variables: Mapping[int, RobotJointSymbols],
     starts: Mapping[sm.Expr, float],
     excitation: float,
 ) -> dict[sm.Expr, sm.Expr]:
@@ -95,7 +95,11 @@ def excite_joint_motions(
     signals: dict[sm.Expr, sm.Expr] = {}
     for k, (i, each) in enumerate(variables.items()):
         assert each.prescribed is not None
-        limits, middle, rate = tree.parts[i].moving_joint.limits, starts[each.prescribed[0]], excitation_rate(k)
+        limits, middle, rate = (
+            tree.parts[i].moving_joint.limits,
+            starts[each.prescribed[0]],
+            choose_excitation_frequency(k),
+        )
         room = min(middle - limits.lower, limits.upper - middle)
         size = float(f"{min(excitation / rate**2, room if room > 0 else np.inf):.6g}")
         position = middle + size * sm.sin(rate * t)
@@ -103,6 +107,6 @@ def excite_joint_motions(
     return signals
 
 
-def excitation_rate(k: int) -> float:
+def choose_excitation_frequency(k: int) -> float:
     """Return the angular frequency of the k-th joint's excitation, rad/s; no two are alike."""
     return round(2.0 + 3.0 * ((0.618034 * (k + 1)) % 1.0), 3)

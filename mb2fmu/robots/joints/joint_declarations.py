@@ -10,15 +10,15 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Output, Parameter, Quantity, Speed, StartKind
 from mb2fmu.model.variable_naming import suggest_identifier
-from mb2fmu.robots.description.robot_description import JointRecord, RobotDescription
-from mb2fmu.robots.display_names import spell_out_name
+from mb2fmu.robots.description.robot_description import RobotDescription, RobotJoint
+from mb2fmu.robots.message_names import spell_out_name
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup, SingleSpeedLinkTree
-from mb2fmu.robots.tree.robot_mechanics import JointVariables
+from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 
 @dataclass(slots=True)
-class UniqueNames:
+class UniqueVariableNames:
     """Names of an FMU's variables: legal, each once.
 
     Attributes:
@@ -43,7 +43,7 @@ class UniqueNames:
 
 
 def declare_joints(
-    description: RobotDescription, settings: RobotSettings, tree: SingleSpeedLinkTree, names: UniqueNames
+    description: RobotDescription, settings: RobotSettings, tree: SingleSpeedLinkTree, names: UniqueVariableNames
 ) -> JointDeclarations:
     """Declare the variables of all joints: first of those that have coordinates, then of those that follow them."""
     joints = JointDeclarations(description, settings, tree, names)
@@ -80,11 +80,11 @@ class JointDeclarations:
     description: RobotDescription
     settings: RobotSettings
     tree: SingleSpeedLinkTree
-    names: UniqueNames
+    names: UniqueVariableNames
     declared: list[Quantity] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
     terminals: list[tuple[str, dict[str, sm.Expr], str]] = field(default_factory=list)
-    variables: dict[int, JointVariables] = field(default_factory=dict)
+    variables: dict[int, RobotJointSymbols] = field(default_factory=dict)
     part_names: dict[int, str] = field(default_factory=dict)
     damping: dict[int, sm.Symbol] = field(default_factory=dict)
 
@@ -115,7 +115,7 @@ class JointDeclarations:
         self.variables[i], self.part_names[i] = variables, name
         self._declare_damping(i, joint, name)
 
-    def _declare_single_axis(self, joint: JointRecord, name: str) -> JointVariables:
+    def _declare_single_axis(self, joint: RobotJoint, name: str) -> RobotJointSymbols:
         """Declare angle or position, speed and, if the joint is driven, effort of a joint with one axis."""
         turns = joint.kind == "revolute"
         units = ("rad", "rad/s", "N.m") if turns else ("m", "m/s", "N")
@@ -129,8 +129,8 @@ class JointDeclarations:
         self.declared.append(
             Coordinate(
                 symbol=q, name=f"{name}.{word}", kind=self._start_kind(joint), start=start, unit=units[0],
-                minimum=None if stops else finite_or_none(limits.lower),
-                maximum=None if stops else finite_or_none(limits.upper), where=where,
+                minimum=None if stops else drop_infinite_bound(limits.lower),
+                maximum=None if stops else drop_infinite_bound(limits.upper), where=where,
                 description=f"{word} of joint {joint.name}",
             )
         )  # fmt: skip
@@ -139,8 +139,8 @@ class JointDeclarations:
         self.declared.append(
             Speed(
                 symbol=u, name=f"{name}.speed", kind=self._start_kind(joint), start=speed, unit=units[1],
-                minimum=finite_or_none(-bound),
-                maximum=finite_or_none(bound), where=where, description=f"speed of joint {joint.name}",
+                minimum=drop_infinite_bound(-bound),
+                maximum=drop_infinite_bound(bound), where=where, description=f"speed of joint {joint.name}",
             )
         )  # fmt: skip
         effort = None
@@ -148,21 +148,21 @@ class JointDeclarations:
             effort = dynamicsymbols(f"tau_{name}")
             self.declared.append(
                 Input(
-                    symbol=effort, name=f"{name}.effort", unit=units[2], minimum=finite_or_none(-limits.effort),
-                    maximum=finite_or_none(limits.effort), where=where,
+                    symbol=effort, name=f"{name}.effort", unit=units[2], minimum=drop_infinite_bound(-limits.effort),
+                    maximum=drop_infinite_bound(limits.effort), where=where,
                     description=f"{'torque' if turns else 'force'} along joint {joint.name}",
                 )
             )  # fmt: skip
             members = {"tau": effort, "phi": q, "w": u} if turns else {"f": effort, "s": q, "v": u}
             self.terminals.append((name, members, next(iter(members))))
-        return JointVariables(name=name, q=(q,), u=(u,), effort=effort)
+        return RobotJointSymbols(name=name, q=(q,), u=(u,), effort=effort)
 
-    def _start_kind(self, joint: JointRecord) -> StartKind:
+    def _start_kind(self, joint: RobotJoint) -> StartKind:
         """Return fixed, or guess on closed loops for starts that nobody gave: they may move until loops close."""
         closed = self.settings.loops or self.description.loops
         return "guess" if closed and joint.name not in self.settings.start else "fixed"
 
-    def _declare_damping(self, i: int, joint: JointRecord, name: str) -> None:
+    def _declare_damping(self, i: int, joint: RobotJoint, name: str) -> None:
         """Declare the damper of a joint; floating joints have none."""
         unmoved = joint.name in self.settings.prescribed and self.settings.role == "plant"
         if not joint.damping or joint.kind == "floating" or unmoved:
@@ -178,7 +178,7 @@ class JointDeclarations:
         )  # fmt: skip
         self.damping[i] = symbol
 
-    def _declare_prescribed(self, joint: JointRecord, name: str, word: str, units: tuple[str, ...]) -> JointVariables:
+    def _declare_prescribed(self, joint: RobotJoint, name: str, word: str, units: tuple[str, ...]) -> RobotJointSymbols:
         """Declare position, speed and acceleration of a joint as inputs."""
         where, q = self.description.format_location(joint.line), dynamicsymbols(f"q_{name}")
         t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
@@ -186,7 +186,7 @@ class JointDeclarations:
         limits = joint.limits
         start = float(np.clip(joint.start, limits.lower, limits.upper))
         parts = (
-            (word, start, units[0], finite_or_none(limits.lower), finite_or_none(limits.upper)),
+            (word, start, units[0], drop_infinite_bound(limits.lower), drop_infinite_bound(limits.upper)),
             ("speed", 0.0, units[1], None, None),
             ("acceleration", 0.0, f"{units[0]}/s2", None, None),
         )
@@ -197,9 +197,9 @@ class JointDeclarations:
                     where=where, description=f"{part} of joint {joint.name}, prescribed",
                 )
             )  # fmt: skip
-        return JointVariables(name=name, prescribed=symbols)
+        return RobotJointSymbols(name=name, prescribed=symbols)
 
-    def _declare_planar(self, joint: JointRecord, name: str) -> JointVariables:
+    def _declare_planar(self, joint: RobotJoint, name: str) -> RobotJointSymbols:
         """Declare position, angle and their rates of a planar joint."""
         where = self.description.format_location(joint.line)
         q = tuple(dynamicsymbols(f"{part}_{name}") for part in ("x", "y", "phi"))
@@ -212,9 +212,9 @@ class JointDeclarations:
                 self.declared.append(
                     kind(symbol=symbol, name=f"{name}.{word}", start=0.0, unit=unit, where=where, description=text)
                 )
-        return JointVariables(name=name, q=q, u=u)
+        return RobotJointSymbols(name=name, q=q, u=u)
 
-    def _declare_free(self, joint: JointRecord, name: str) -> JointVariables:
+    def _declare_free(self, joint: RobotJoint, name: str) -> RobotJointSymbols:
         """Declare floating joints and balls; speeds are along the axes of the moving part."""
         from scipy.spatial.transform import Rotation  # as long to import as a robot to read
 
@@ -238,7 +238,7 @@ class JointDeclarations:
                         where=where, description=text,
                     )
                 )  # fmt: skip
-        return JointVariables(name=name, q=tuple(r[0] for r in q), u=tuple(r[0] for r in u))
+        return RobotJointSymbols(name=name, q=tuple(r[0] for r in q), u=tuple(r[0] for r in u))
 
     def declare_follower(self, i: int, part: RigidLinkGroup) -> None:
         """Declare the position of a joint that mimics another as an output."""
@@ -263,6 +263,6 @@ class JointDeclarations:
             )  # fmt: skip
 
 
-def finite_or_none(value: float) -> float | None:
+def drop_infinite_bound(value: float) -> float | None:
     """Return a bound; None if it is infinite."""
     return float(value) if np.isfinite(value) else None

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.robots.description.robot_description import UNBOUNDED_RANGE, ActuatorRecord, TendonRecord
+from mb2fmu.robots.description.robot_description import UNBOUNDED_RANGE, RobotActuator, RobotTendon
 
 _CONTROL_RANGE_FRACTION = 0.45
 """Part of a control's range that the default experiment swings in, to either side of its middle."""
@@ -28,9 +28,9 @@ class JointEffortLaws:
     motions: Mapping[str, tuple[sm.Expr, sm.Expr]] = field(default_factory=dict)
     efforts: dict[str, sm.Expr] = field(default_factory=dict)
     controls: dict[str, sm.Expr] = field(default_factory=dict)
-    _actuators: list[ActuatorRecord] = field(default_factory=list)
+    _actuators: list[RobotActuator] = field(default_factory=list)
 
-    def add_actuator(self, actuator: ActuatorRecord, control: sm.Expr) -> None:
+    def add_actuator(self, actuator: RobotActuator, control: sm.Expr) -> None:
         """Add the force of an actuator to the joints that it acts on."""
         b0, b1, b2 = actuator.bias
         length, rate = self._tendon_length(actuator.terms)
@@ -39,7 +39,7 @@ class JointEffortLaws:
         self.controls[actuator.name] = control
         self._actuators.append(actuator)
 
-    def limit_and_add_tendons(self, bounds: Mapping[str, tuple[float, float]], tendons: Iterable[TendonRecord]) -> None:
+    def limit_and_add_tendons(self, bounds: Mapping[str, tuple[float, float]], tendons: Iterable[RobotTendon]) -> None:
         """Limit the sum of the actuators along each joint, then add the springs and dampers of tendons."""
         for joint, effort in self.efforts.items():
             self.efforts[joint] = clamp_force(effort, bounds.get(joint, UNBOUNDED_RANGE))
@@ -89,7 +89,7 @@ class JointEffortLaws:
 
 
 def tendon_efforts(
-    motions: Mapping[str, tuple[sm.Expr, sm.Expr]], tendons: Iterable[TendonRecord]
+    motions: Mapping[str, tuple[sm.Expr, sm.Expr]], tendons: Iterable[RobotTendon]
 ) -> dict[str, sm.Expr]:
     """Return joint → effort of the tendons' springs and dampers along it, N·m or N.
 

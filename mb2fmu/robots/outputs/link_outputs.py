@@ -17,7 +17,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFramePoint
-from mb2fmu.robots.robot_settings import FrameOutput
+from mb2fmu.robots.robot_settings import RequestedFrameOutput
 from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
@@ -69,7 +69,7 @@ def _carried_bodies(mechanics: RobotMechanics, first: int) -> tuple[NamedBody, .
     return tuple(map(NamedBody, names))
 
 
-def request_frame_outputs(model: Model, mechanics: RobotMechanics, item: FrameOutput) -> None:
+def request_frame_outputs(model: Model, mechanics: RobotMechanics, item: RequestedFrameOutput) -> None:
     """Add outputs for the requested quantities of one link, at its offset.
 
     Args:

@@ -24,7 +24,7 @@ _EQUATION_ARRAY_NAMES = {
 _JACOBIAN_KINDS = {"partial_velocity", "partial_angular_velocity"}
 
 
-def declare_arrays(model: Model) -> None:
+def declare_robot_arrays(model: Model) -> None:
     """Declare the arrays of a robot whose variables and outputs are declared.
 
     Args:

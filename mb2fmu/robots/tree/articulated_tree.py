@@ -12,15 +12,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.robots.description.rigid_inertias import INERTIA_REMEDY, combine_inertias, inertial_faults, repair_inertia
+from mb2fmu.robots.description.inertia_check_and_repair import (
+    INERTIA_REMEDY,
+    combine_inertias,
+    find_inertia_faults,
+    repair_inertia,
+)
 from mb2fmu.robots.description.robot_description import (
     Array,
     JointMimic,
-    JointRecord,
     LinkInertia,
-    LinkRecord,
     Pose,
     RobotDescription,
+    RobotJoint,
+    RobotLink,
     find_link_name_in_file,
     round_rotation_entries,
 )
@@ -59,7 +64,7 @@ class RigidLinkGroup:
 
     name: str
     parent: int
-    joint: JointRecord | None
+    joint: RobotJoint | None
     parent_rotation: Pose
     axis: int
     sign: float
@@ -70,7 +75,7 @@ class RigidLinkGroup:
     section: tuple[str, int] | None
 
     @property
-    def moving_joint(self) -> JointRecord:
+    def moving_joint(self) -> RobotJoint:
         """The joint that moves the part; not for the ground."""
         assert self.joint is not None
         return self.joint
@@ -105,11 +110,11 @@ class SingleSpeedLinkTree:
 class _PartDraft:
     name: str
     parent: int
-    joint: JointRecord | None
+    joint: RobotJoint | None
     before: Pose
     axis: int
     sign: float
-    links: list[tuple[LinkRecord, Pose]] = field(default_factory=list)
+    links: list[tuple[RobotLink, Pose]] = field(default_factory=list)
     section: tuple[str, int] | None = None
 
 
@@ -150,7 +155,7 @@ def build_articulated_tree(
     return tree
 
 
-def _apply_settings(description: RobotDescription, settings: RobotSettings, where: str) -> list[JointRecord]:
+def _apply_settings(description: RobotDescription, settings: RobotSettings, where: str) -> list[RobotJoint]:
     """Return the joints with the settings applied; mimics of locked joints are locked."""
     known = {joint.name: joint for joint in description.joints}
     asked = {
@@ -184,7 +189,7 @@ def _apply_settings(description: RobotDescription, settings: RobotSettings, wher
 
 
 def _contradiction_faults(
-    known: Mapping[str, JointRecord], asked: Mapping[str, Iterable[str]], where: str
+    known: Mapping[str, RobotJoint], asked: Mapping[str, Iterable[str]], where: str
 ) -> Iterator[Fault]:
     """Yield joints with settings that contradict each other; none of two is dropped silently."""
     for name, joint in known.items():
@@ -198,7 +203,7 @@ def _contradiction_faults(
             yield Fault(what, f"{where}:{joint.line}" if joint.line else where, "take it out of the others")
 
 
-def _start_range_faults(known: Mapping[str, JointRecord], settings: RobotSettings, where: str) -> list[Fault]:
+def _start_range_faults(known: Mapping[str, RobotJoint], settings: RobotSettings, where: str) -> list[Fault]:
     """Return a fault for each start value that its joint cannot have."""
     return [
         Fault(
@@ -229,9 +234,7 @@ def _missing_link_faults(description: RobotDescription, settings: RobotSettings,
     return faults + [Fault(f"a loop connects link {name} with itself", where, "name two links") for name in selves]
 
 
-def _locked_position(
-    joint: JointRecord, joints: Mapping[str, JointRecord], locked: Mapping[str, float]
-) -> float | None:
+def _locked_position(joint: RobotJoint, joints: Mapping[str, RobotJoint], locked: Mapping[str, float]) -> float | None:
     """Return the position of a joint whose chain of mimics ends at a locked or fixed joint."""
     factor, offset, current = 1.0, 0.0, joint
     while current.mimic is not None and current.name not in locked:
@@ -243,7 +246,7 @@ def _locked_position(
     return offset if current.kind == "fixed" else None
 
 
-def lock_joint(joint: JointRecord, position: float) -> JointRecord:
+def lock_joint(joint: RobotJoint, position: float) -> RobotJoint:
     """Return a joint as a fixed one at a position."""
     moved = Pose(position=position * joint.axis)
     if joint.kind == "revolute":
@@ -260,12 +263,12 @@ def rotation_about_axis(axis: Array, angle: float) -> Array:
 
 def _check_inertias(
     description: RobotDescription, settings: RobotSettings, where: str, notes: list[str]
-) -> dict[str, LinkRecord]:
+) -> dict[str, RobotLink]:
     """Return the links with inertias that bodies can have: repaired, kept or refused, by the settings."""
     links, faults = {}, []
     for link in description.links:
         links[link.name] = link
-        wrong = inertial_faults(link.inertial) if link.inertial else []
+        wrong = find_inertia_faults(link.inertial) if link.inertial else []
         if not wrong or link.inertial is None:
             continue
         if settings.inertia == "repair":
@@ -289,8 +292,8 @@ def _check_inertias(
 
 def _draft_parts(
     description: RobotDescription,
-    joints: list[JointRecord],
-    links: Mapping[str, LinkRecord],
+    joints: list[RobotJoint],
+    links: Mapping[str, RobotLink],
     settings: RobotSettings,
     bending: Mapping[str, FlexibleLink],
 ) -> tuple[list[_PartDraft], dict[str, tuple[int, Pose]]]:
@@ -300,9 +303,7 @@ def _draft_parts(
     root = links[description.root]
     if settings.base != "fixed":
         axis = np.array([0.0, 0.0, 1.0])
-        base = JointRecord(
-            name=BASE_JOINT_NAME, kind=settings.base, parent="", child=root.name, axis=axis, driven=False
-        )
+        base = RobotJoint(name=BASE_JOINT_NAME, kind=settings.base, parent="", child=root.name, axis=axis, driven=False)
         drafts.append(_PartDraft(root.name, 0, base, Pose(), 2, 1.0))
     place[root.name] = (len(drafts) - 1, Pose())
     drafts[-1].links.append((root, Pose()))
@@ -323,20 +324,20 @@ def _draft_parts(
 
 
 def _hang_on_section(
-    joint: JointRecord, link: FlexibleLink, place: tuple[int, Pose], drafts: list[_PartDraft]
+    joint: RobotJoint, link: FlexibleLink, place: tuple[int, Pose], drafts: list[_PartDraft]
 ) -> tuple[int, Pose]:
     """Return the part of the node that a joint hangs on, made at the first such joint, and the joint's pose in it."""
     section = (link.name, link.nodes[joint.name])
     number = next((i for i, draft in enumerate(drafts) if draft.section == section), len(drafts))
     if number == len(drafts):
         name, (parent, pose) = f"{link.name} at node {section[1]}", place
-        elastic = JointRecord(name=name, kind="elastic", parent=link.name, child=name, driven=False)
+        elastic = RobotJoint(name=name, kind="elastic", parent=link.name, child=name, driven=False)
         at = pose @ link.section_pose(section[1])
         drafts.append(_PartDraft(name, parent, elastic, at, 2, 1.0, section=section))
     return number, link.joint_pose(joint)
 
 
-def _align_axis(joint: JointRecord) -> tuple[int, float, Array]:
+def _align_axis(joint: RobotJoint) -> tuple[int, float, Array]:
     """Return coordinate axis and sign of a joint's axis, and the rotation that aligns it."""
     if joint.kind in {"floating", "ball"}:
         return 2, 1.0, np.eye(3)
@@ -357,7 +358,7 @@ def rotation_with_z_along(axis: Array) -> Array:
 
 
 def _moving_coordinate(
-    number: int, joint: JointRecord | None, drafts: list[_PartDraft], numbers: Mapping[str, int]
+    number: int, joint: RobotJoint | None, drafts: list[_PartDraft], numbers: Mapping[str, int]
 ) -> tuple[int, float, float] | None:
     """Return the joint whose position moves a part, with factor and offset; chains of mimics are followed."""
     if joint is None or joint.kind not in {"revolute", "prismatic"}:

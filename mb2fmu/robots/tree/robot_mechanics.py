@@ -10,14 +10,14 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.appearance_records import MeshPlacement
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
-from mb2fmu.robots.description.robot_description import LoopRecord, RobotDescription
+from mb2fmu.robots.description.robot_description import RobotDescription, RobotLoop
 from mb2fmu.robots.flexible_links.flexible_link import FlexibleLink
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointVariables:
+class RobotJointSymbols:
     """Symbols of one joint: parameters, and functions of time for all else.
 
     Attributes:
@@ -67,7 +67,7 @@ class RobotMechanics(RecordBasedMechanics):
     description: RobotDescription
     settings: RobotSettings
     tree: SingleSpeedLinkTree
-    variables: Mapping[int, JointVariables]
+    variables: Mapping[int, RobotJointSymbols]
     damping: Mapping[int, sm.Symbol]
     friction: Mapping[str, str]
     joints_with_stops: tuple[str, ...]
@@ -78,7 +78,7 @@ class RobotMechanics(RecordBasedMechanics):
     named_loads: tuple[str, ...] = ()
     settings_file: Path | None = None
     arguments: frozenset[str] = frozenset()
-    loops: tuple[LoopRecord, ...]
+    loops: tuple[RobotLoop, ...]
     meshes: tuple[MeshPlacement, ...]
     missing_mesh_notes: tuple[str, ...] = ()
     gravity: tuple[sm.Expr, sm.Expr, sm.Expr]

@@ -46,18 +46,18 @@ from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup
 from mb2fmu.robots.tree.exact_components import (
     axis_rotation,
     axis_vector,
-    constant_components,
     constant_rotation,
     make_exact_sympy_number,
+    read_constant_components,
 )
 from mb2fmu.robots.tree.link_load_records import read_link_loads, read_motion_vectors
-from mb2fmu.robots.tree.loop_rows import (
-    LoopConstraintRows,
+from mb2fmu.robots.tree.loop_constraint_rows import (
+    LoopConstraintWriter,
     choose_independent_speeds,
-    drop_trivial_rows,
+    drop_trivial_constraint_rows,
     form_velocity_constraints,
 )
-from mb2fmu.robots.tree.robot_mechanics import JointVariables, RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols, RobotMechanics
 
 
 def read_robot_mechanism(definition: ModelDefinition) -> Mechanism:
@@ -100,7 +100,7 @@ class _RobotReader:
         loads += read_link_loads(self.robot, self.find_number, self.plain, self.body_of)
         scenery = form_robot_appearance(
             self.robot,
-            FrameAndPointNumbers(self._find_shape_frame, self.part_frame, self.part_origin, constant_components),
+            FrameAndPointNumbers(self._find_shape_frame, self.part_frame, self.part_origin, read_constant_components),
         )
         scenery = replace(
             scenery,
@@ -153,8 +153,8 @@ class _RobotReader:
 
     def _add_loop_rows(self, records: Mechanism) -> Mechanism:
         """Return the records with the rows of all loops."""
-        writer = LoopConstraintRows(self.robot.tree, self.frames, self.points, self.part_frame, self.part_origin)
-        rows = drop_trivial_rows([row for loop in self.robot.loops for row in writer.form_rows(loop)])
+        writer = LoopConstraintWriter(self.robot.tree, self.frames, self.points, self.part_frame, self.part_origin)
+        rows = drop_trivial_constraint_rows([row for loop in self.robot.loops for row in writer.form_rows(loop)])
         if not rows:
             return records
         velocity = form_velocity_constraints(rows, records.kinematics, self.q, self.u)
@@ -278,7 +278,7 @@ class _RobotReader:
 
     def _add_fixed_point(self, name: str, part: int, position: Array) -> int:
         """Add a point that is fixed on a part, and return its number."""
-        terms: VectorTerms = ((self.part_frame[part], constant_components(position)),) if np.any(position) else ()
+        terms: VectorTerms = ((self.part_frame[part], read_constant_components(position)),) if np.any(position) else ()
         self.points.append(KinematicPoint(name, self.part_origin[part], terms, None, located=True))
         return len(self.points) - 1
 
@@ -333,7 +333,7 @@ class _RobotReader:
         self.points.append(KinematicPoint(part.name, start, ((before, by),), None, located=True))
         self.part_origin.append(len(self.points) - 1)
 
-    def _add_quaternion(self, part: RigidLinkGroup, before: int, variables: JointVariables, first: int) -> None:
+    def _add_quaternion(self, part: RigidLinkGroup, before: int, variables: RobotJointSymbols, first: int) -> None:
         """Add a quaternion: e' = E(e) ω / 2 (A. A. Shabana, Dynamics of Multibody Systems, 2013, ch. 2)."""
         w, x, y, z = e = [self.plain(q) for q in variables.q[first : first + 4]]
         omega = [self.plain(u) for u in variables.u[first : first + 3]]
@@ -356,7 +356,7 @@ class _RobotReader:
             for entry, speed in zip(row, omega, strict=True):
                 self.K[k, self._of_u[speed]] = half * entry
 
-    def _add_floating_origin(self, part: RigidLinkGroup, before: int, start: int, variables: JointVariables) -> None:
+    def _add_floating_origin(self, part: RigidLinkGroup, before: int, start: int, variables: RobotJointSymbols) -> None:
         """Add the origin of a floating part; its velocity is written along the part's own axes."""
         frame = self.part_frame[-1]
         x, y, z = map(self.plain, variables.q[:3])

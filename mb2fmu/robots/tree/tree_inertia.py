@@ -28,11 +28,11 @@ Files write angles with eight digits: a mass that is meant to be on an axis is 1
 
 
 @dataclass(frozen=True, slots=True)
-class TreeInertia:
+class StartInertiaAndWeight:
     """Values at the start: mass matrix, weight along each speed, first row of each part.
 
-    ``compute_falling_rate`` is how fast the robot falls from there if its weight is held: rate of the fastest
-    exponential, 1/s; 0 where it hangs. ``compute_braking_rate`` is how fast its dampers stop it, likewise. ``D`` is
+    ``compute_instability_rate`` is how fast the robot falls from there if its weight is held: rate of the fastest
+    exponential, 1/s; 0 where it hangs. ``compute_damping_rate`` is how fast its dampers stop it, likewise. ``D`` is
     what joint dampers make of the speeds.
     """
 
@@ -137,7 +137,7 @@ def compute_twists(
     return poses, columns
 
 
-def compute_falling_rate(M: Array, K: Array, D: Array) -> float:
+def compute_instability_rate(M: Array, K: Array, D: Array) -> float:
     """Return the rate of the fastest growing exponential of M q'' + D q' + K q = 0, 1/s; 0 where nothing falls."""
     if not len(M):
         return 0.0
@@ -158,12 +158,12 @@ def joint_damping_matrix(tree: SingleSpeedLinkTree, damped: Iterable[int]) -> Ar
     return D
 
 
-def compute_braking_rate(M: Array, D: Array) -> float:
+def compute_damping_rate(M: Array, D: Array) -> float:
     """Return the rate of the fastest exponential of M u' + D u = 0, 1/s."""
     return float(np.linalg.eigvals(np.linalg.solve(M, D)).real.max()) if len(M) else 0.0
 
 
-def check_singular_joints(tree: SingleSpeedLinkTree, where: str) -> None:
+def check_massless_joints(tree: SingleSpeedLinkTree, where: str) -> None:
     """Refuse joints without inertia once the joints beyond them move freely: their acceleration is undetermined.
 
     Raises:

@@ -62,7 +62,7 @@ from mb2fmu.validation.source_checks.source_accelerations import (
 if TYPE_CHECKING:
     from mb2fmu.model.flexible import FlexibleBody
     from mb2fmu.robots import RobotMechanics
-    from mb2fmu.robots.tree.robot_mechanics import JointVariables
+    from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 _LARGEST_TURN_RAD, _LARGEST_SLIDE_M = 0.6, 0.1
 _TRIES_PER_POINT = 20
@@ -558,7 +558,7 @@ class _RobotPointSampler:
     def _rates_of_coordinates(self, values: list[float]) -> tuple[dict[str, float], dict[str, float]]:
         """Return q' by name: speeds; for floating parts and balls turned velocity and half the quaternion product."""
         rates: dict[str, float] = {}
-        movers: list[JointVariables | FlexibleBody] = [*self._robot.variables.values()]
+        movers: list[RobotJointSymbols | FlexibleBody] = [*self._robot.variables.values()]
         movers += [link.body for link in self._robot.flexible]
         for each in movers:
             if len(each.q) == len(each.u):

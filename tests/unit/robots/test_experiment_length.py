@@ -17,9 +17,9 @@ from mb2fmu.robots.robot_model import MAX_DEVIATION_GROWTH, MAX_LENGTH_S
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
 from mb2fmu.robots.tree.tree_inertia import (
-    compute_braking_rate,
-    compute_falling_rate,
+    compute_damping_rate,
     compute_inertia_and_weight,
+    compute_instability_rate,
     joint_damping_matrix,
 )
 
@@ -63,7 +63,7 @@ def test_the_rate_is_that_of_the_linear_equations(n, braked, random):
     K = -M @ X @ np.diag(squares) @ np.linalg.inv(X)
     largest, half = max(0.0, squares.max()), braked / 2.0
     expected = largest / (half + math.sqrt(half**2 + largest)) if largest else 0.0
-    assert compute_falling_rate(M, K, braked * M) == pytest.approx(expected, rel=1e-6, abs=1e-5)
+    assert compute_instability_rate(M, K, braked * M) == pytest.approx(expected, rel=1e-6, abs=1e-5)
 
 
 def test_what_strong_dampers_hold_does_not_fall(tmp_path):
@@ -124,7 +124,7 @@ def test_dampers_brake_at_the_rate_of_damping_over_inertia(tmp_path):
         tree = build_articulated_tree(read_urdf(path.read_bytes(), path), RobotSettings())
         M, _, _ = compute_inertia_and_weight(tree, {1: 0.0}, np.zeros(3))
         damped = [i for i, part in enumerate(tree.parts) if i and part.moving_joint.damping]
-        rate = compute_braking_rate(M, joint_damping_matrix(tree, damped))
+        rate = compute_damping_rate(M, joint_damping_matrix(tree, damped))
         assert rate == pytest.approx(0.7 * (multiplier or 1.0) ** 2 / inertia, rel=1e-6)
 
 

@@ -14,10 +14,10 @@ from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.robots.description.robot_description import LoopRecord
+from mb2fmu.robots.description.robot_description import RobotLoop
 from mb2fmu.robots.file_formats import sdf_import, urdf_import
-from mb2fmu.robots.tree import loop_list
-from mb2fmu.robots.tree.loop_rows import LoopConstraintRows
+from mb2fmu.robots.tree import robot_loop_list
+from mb2fmu.robots.tree.loop_constraint_rows import LoopConstraintWriter
 from mb2fmu.validation.independent_import.independent_urdf import RobotEvaluationPoint
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 
@@ -214,18 +214,18 @@ def test_what_is_misread_of_a_loop_is_found(tmp_path: Path, monkeypatch: pytest.
         path = tmp_path / "four.sdf"
         path.write_text(four_in_sdf("<pose>0.2 0 0.05 0 0 0</pose>"))
     if fault == "rounded offset":
-        pose = loop_list.Pose
-        monkeypatch.setattr(loop_list, "Pose", lambda R, p: pose(R, np.round(p, 1)))
+        pose = robot_loop_list.Pose
+        monkeypatch.setattr(robot_loop_list, "Pose", lambda R, p: pose(R, np.round(p, 1)))
     elif fault == "a row is missing":
-        rows = LoopConstraintRows.form_rows
-        monkeypatch.setattr(LoopConstraintRows, "form_rows", lambda self, loop: rows(self, loop)[:5])
+        rows = LoopConstraintWriter.form_rows
+        monkeypatch.setattr(LoopConstraintWriter, "form_rows", lambda self, loop: rows(self, loop)[:5])
     elif fault == "another place":
-        record = sdf_import.LoopRecord
+        record = sdf_import.RobotLoop
 
-        def misplaced(**loop: Any) -> LoopRecord:
+        def misplaced(**loop: Any) -> RobotLoop:
             return record(**loop | {"at": replace(loop["at"], position=loop["at"].position + 1e-3)})
 
-        monkeypatch.setattr(sdf_import, "LoopRecord", misplaced)
+        monkeypatch.setattr(sdf_import, "RobotLoop", misplaced)
     worst = worst_of(pipeline.derive(path))
     assert (worst < 1) == fault.startswith("none")
     assert worst < 1 or worst > 1e6
@@ -283,8 +283,8 @@ def test_a_robot_of_several_loops_has_a_second_reading_far_from_its_start(
             urdf_import, "LinkInertia", lambda m, *rest: inertial(m * (1.001 if m == 0.6 else 1.0), *rest)
         )
     elif fault == "a length":
-        pose = loop_list.Pose
-        monkeypatch.setattr(loop_list, "Pose", lambda R, p: pose(R, p * (1 + 1e-3 * (p[2] != 0))))
+        pose = robot_loop_list.Pose
+        monkeypatch.setattr(robot_loop_list, "Pose", lambda R, p: pose(R, p * (1 + 1e-3 * (p[2] != 0))))
     worst = worst_of(pipeline.derive(path))
     assert (worst < 1) == (fault == "none")
     assert worst < 1 or worst > 1e6

@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from mb2fmu.robots.description.rigid_inertias import INERTIA_REMEDY, inertial_faults
-from mb2fmu.robots.description.robot_description import JointRecord, RobotDescription
-from mb2fmu.robots.file_formats.strict_xml import FaultCollector
+from mb2fmu.robots.description.inertia_check_and_repair import INERTIA_REMEDY, find_inertia_faults
+from mb2fmu.robots.description.robot_description import RobotDescription, RobotJoint
+from mb2fmu.robots.file_formats.strict_xml import XmlFaultCollector
 
 _MAX_LISTED_NAMES = 12
 """Roots that a message names."""
 
 
-def check_tree(description: RobotDescription, faults: FaultCollector, told: Collection[str] = ()) -> RobotDescription:
+def check_link_tree(
+    description: RobotDescription, faults: XmlFaultCollector, told: Collection[str] = ()
+) -> RobotDescription:
     """Return the description with its root, joints of parents before those of their children.
 
     Args:
@@ -33,7 +35,7 @@ def check_tree(description: RobotDescription, faults: FaultCollector, told: Coll
     doubled = {name for name, count in Counter(link.name for link in description.links).items() if count > 1}
     for joint in description.joints:
         _check_ends(joint, links, doubled, faults)
-    moved: dict[str, JointRecord] = {}
+    moved: dict[str, RobotJoint] = {}
     whole = [joint for joint in description.joints if joint.child in links and joint.parent != joint.child]
     for joint in whole:
         if joint.child in moved:
@@ -58,18 +60,18 @@ def check_tree(description: RobotDescription, faults: FaultCollector, told: Coll
     return replace(description, root=roots[0].name, joints=ordered, notes=tuple(faults.notes))
 
 
-def _check_masses(description: RobotDescription, faults: FaultCollector) -> None:
+def _check_masses(description: RobotDescription, faults: XmlFaultCollector) -> None:
     """Add a fault for each negative mass, so that all faults of a file are told together.
 
     In a file that is otherwise right it is for ``--inertia`` to say what becomes of it.
     """
     for link in description.links:
         if link.inertial is not None and link.inertial.mass < 0:
-            what = f"link {link.name} cannot be a body: {inertial_faults(link.inertial)[0]}"
+            what = f"link {link.name} cannot be a body: {find_inertia_faults(link.inertial)[0]}"
             faults.add(link.inertial.line, what, INERTIA_REMEDY)
 
 
-def _check_ends(joint: JointRecord, links: set[str], doubled: set[str], faults: FaultCollector) -> None:
+def _check_ends(joint: RobotJoint, links: set[str], doubled: set[str], faults: XmlFaultCollector) -> None:
     """Add a fault for joints whose links are missing or identical (doubled names are told elsewhere)."""
     for end, name in (("parent", joint.parent), ("child", joint.child)):
         if name and name not in links:
@@ -78,7 +80,7 @@ def _check_ends(joint: JointRecord, links: set[str], doubled: set[str], faults: 
         faults.add(joint.line, f"joint {joint.name} goes from {joint.parent} to itself", "give it two links")
 
 
-def _check_cycles(moved: dict[str, JointRecord], faults: FaultCollector) -> None:
+def _check_cycles(moved: dict[str, RobotJoint], faults: XmlFaultCollector) -> None:
     """Add one fault for each cycle of joints; joints that only hang on one are not part of it.
 
     Args:
@@ -102,7 +104,7 @@ def _check_cycles(moved: dict[str, JointRecord], faults: FaultCollector) -> None
             faults.add(circle[first].line, what, "close loops in robot.toml: [[loops]]")
 
 
-def _check_duplicates(word: str, named: Iterable[tuple[str, int]], faults: FaultCollector) -> None:
+def _check_duplicates(word: str, named: Iterable[tuple[str, int]], faults: XmlFaultCollector) -> None:
     """Add a fault for each name that occurs twice, at its second line."""
     named = list(named)
     for name, count in Counter(name for name, _ in named).items():
@@ -111,9 +113,9 @@ def _check_duplicates(word: str, named: Iterable[tuple[str, int]], faults: Fault
             faults.add(lines[1], f"{count} {word} are called {name}", "rename all but one")
 
 
-def _order_from_roots(roots: list[str], joints: tuple[JointRecord, ...]) -> tuple[JointRecord, ...]:
+def _order_from_roots(roots: list[str], joints: tuple[RobotJoint, ...]) -> tuple[RobotJoint, ...]:
     """Return the joints that a root reaches, parents first, siblings in the order of the file."""
-    below: dict[str, list[JointRecord]] = {}
+    below: dict[str, list[RobotJoint]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint)
     ordered, reached = [], set(roots)
@@ -128,7 +130,7 @@ def _order_from_roots(roots: list[str], joints: tuple[JointRecord, ...]) -> tupl
     return tuple(ordered)
 
 
-def _check_mimics(joints: tuple[JointRecord, ...], faults: FaultCollector) -> None:
+def _check_mimics(joints: tuple[RobotJoint, ...], faults: XmlFaultCollector) -> None:
     """Add a fault for mimics that do not lead to an independent joint with one coordinate."""
     known = {joint.name: joint for joint in joints}
     for joint in joints:

@@ -56,12 +56,12 @@ class MjcfCompilerSettings:
         return float(np.deg2rad(value)) if self.angles_in_degrees else value
 
 
-def read_compiler(root: XmlElement) -> MjcfCompilerSettings:
+def read_mjcf_compiler_settings(root: XmlElement) -> MjcfCompilerSettings:
     """Return the settings of all ``<compiler>`` elements; later ones override earlier ones."""
     found: dict[str, str] = {}
     element = None
     for element in root.children("compiler"):
-        check_attributes(element, _HONOURED_ATTRIBUTES, _HARMLESS_ATTRIBUTES)
+        check_mjcf_attributes(element, _HONOURED_ATTRIBUTES, _HARMLESS_ATTRIBUTES)
         if element.attribute("alignfree") == "true":
             element.faults.note("alignfree is left out: poses of free bodies are those of their axes in the file")
         found |= {str(key): str(value) for key, value in element.node.attrib.items()}
@@ -100,7 +100,7 @@ def read_choice_attribute(element: XmlElement, name: str, known: tuple[str, ...]
     return text
 
 
-def check_attributes(element: XmlElement, honoured: tuple[str, ...], harmless: tuple[str, ...] = ()) -> None:
+def check_mjcf_attributes(element: XmlElement, honoured: tuple[str, ...], harmless: tuple[str, ...] = ()) -> None:
     """Refuse every attribute that is neither supported nor harmless: MJCF has no extensions, so it is misspelt or new.
 
     Args:

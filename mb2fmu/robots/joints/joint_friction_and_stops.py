@@ -13,7 +13,7 @@ import numpy as np
 
 from mb2fmu.model.elements import CoulombFriction, HardStop
 from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
-from mb2fmu.robots.tree.robot_mechanics import JointVariables
+from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 STOP_RATE = 200.0
 """rad/s; of the vibration of a joint on its stop, the other joints being held: an impact takes some 16 ms."""
@@ -43,7 +43,7 @@ class JointPassiveEffort:
 
 
 def find_joint_passive_efforts(
-    tree: SingleSpeedLinkTree, variables: Mapping[int, JointVariables]
+    tree: SingleSpeedLinkTree, variables: Mapping[int, RobotJointSymbols]
 ) -> tuple[JointPassiveEffort, ...]:
     """Return friction and range of every joint with its own coordinate that is not prescribed.
 

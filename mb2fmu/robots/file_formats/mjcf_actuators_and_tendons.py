@@ -9,24 +9,24 @@ import numpy as np
 
 from mb2fmu.robots.description.robot_description import (
     UNBOUNDED_RANGE,
-    ActuatorRecord,
     JointMimic,
-    JointRecord,
     LoopConnection,
-    LoopRecord,
     Pose,
-    TendonRecord,
+    RobotActuator,
+    RobotJoint,
+    RobotLoop,
+    RobotTendon,
     round_rotation_entries,
 )
-from mb2fmu.robots.file_formats.mjcf_bodies import WORLD_LINK, read_active_range
-from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
+from mb2fmu.robots.file_formats.mjcf_bodies import WORLD_LINK, read_active_limits
+from mb2fmu.robots.file_formats.mjcf_settings_and_poses import (
     MjcfCompilerSettings,
-    check_attributes,
+    check_mjcf_attributes,
     describe_element_name,
     read_choice_attribute,
     rotation_from_quaternion,
 )
-from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement
+from mb2fmu.robots.file_formats.strict_xml import XmlElement, XmlFaultCollector
 from mb2fmu.robots.tree.articulated_tree import lock_joint
 
 TransmissionTerms = tuple[tuple[str, float], ...]
@@ -74,16 +74,16 @@ class MjcfActuationReader:
     """
 
     compiler: MjcfCompilerSettings
-    joints: Mapping[str, JointRecord]
+    joints: Mapping[str, RobotJoint]
     reference_positions: Mapping[str, float]
     drawn_poses: Mapping[str, Pose]
-    faults: FaultCollector
+    faults: XmlFaultCollector
     tendons: dict[str, TransmissionTerms] = field(default_factory=dict)
-    loops: list[LoopRecord] = field(default_factory=list)
+    loops: list[RobotLoop] = field(default_factory=list)
     damping_ratios: dict[str, float] = field(default_factory=dict)
     _tendon_ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def read_tendons(self, root: XmlElement) -> tuple[TendonRecord, ...]:
+    def read_tendons(self, root: XmlElement) -> tuple[RobotTendon, ...]:
         """Return all fixed tendons; those without springs, dampers and friction only carry actuators."""
         found = []
         for element in (one for section in root.children("tendon") for one in section.list_elements()):
@@ -92,7 +92,7 @@ class MjcfActuationReader:
                 what = f"<{element.name}{describe_element_name(element)}> in <tendon> is not honoured"
                 self.faults.add(element.line, what, "give the forces along joints: fixed tendons are honoured")
                 continue
-            check_attributes(element, _TENDON_ATTRIBUTES, _SOLVER_ATTRIBUTES)
+            check_mjcf_attributes(element, _TENDON_ATTRIBUTES, _SOLVER_ATTRIBUTES)
             terms = tuple(self._read_term(joint) for joint in element.children("joint"))
             if not terms:
                 self.faults.add(element.line, f"tendon {name} has no joint", 'add <joint joint="…" coef="…"/>')
@@ -124,7 +124,7 @@ class MjcfActuationReader:
             self.faults.add(element.line, what, "let it act on hinges and slides")
         return name
 
-    def _read_tendon(self, element: XmlElement, name: str, terms: TransmissionTerms) -> TendonRecord:
+    def _read_tendon(self, element: XmlElement, name: str, terms: TransmissionTerms) -> RobotTendon:
         """Read a fixed tendon; without springlength its spring rests where those of its joints do."""
         text = element.attribute("springlength")
         count = len(text.split())
@@ -135,7 +135,7 @@ class MjcfActuationReader:
             rest = (length, length)
         if rest[0] > rest[1]:
             self.faults.add(element.line, f"springlength of tendon {name} is {text}", "give the shorter one first")
-        return TendonRecord(
+        return RobotTendon(
             name=name, terms=terms, stiffness=element.number("stiffness"), damping=element.number("damping"),
             rest=rest, friction=element.number("frictionloss"), line=element.line,
         )  # fmt: skip
@@ -145,9 +145,9 @@ class MjcfActuationReader:
         joint = self.joints.get(name)
         return joint.spring_reference if joint else 0.0
 
-    def read_actuators(self, root: XmlElement) -> tuple[ActuatorRecord, ...]:
+    def read_actuators(self, root: XmlElement) -> tuple[RobotActuator, ...]:
         """Read all actuators."""
-        found: dict[str, ActuatorRecord] = {}
+        found: dict[str, RobotActuator] = {}
         for element in (one for section in root.children("actuator") for one in section.list_elements()):
             target = element.attribute("joint") or element.attribute("jointinparent") or element.attribute("tendon")
             name = element.attribute("name") or f"{target}_{element.name}"
@@ -158,14 +158,16 @@ class MjcfActuationReader:
             if name in found:
                 what = f"2 actuators are called {name}"
                 self.faults.add(element.line, what, 'rename one: name="…"')
-            check_attributes(element, (*_ACTUATOR_ATTRIBUTES, *_LAW_ATTRIBUTES[element.name]), _INACTIVE_ATTRIBUTES)
+            check_mjcf_attributes(
+                element, (*_ACTUATOR_ATTRIBUTES, *_LAW_ATTRIBUTES[element.name]), _INACTIVE_ATTRIBUTES
+            )
             gain, bias = self._read_law(element)
             if gain == -bias[1] and bias[2] > 0:  # as MuJoCo has it: no law pushes along its own motion
                 self.damping_ratios[name], bias = bias[2], (*bias[:2], 0.0)
-            record = ActuatorRecord(
+            record = RobotActuator(
                 name=name, terms=self._read_transmission(element, name), gain=gain, bias=bias, line=element.line,
                 control=self._read_control_range(element, name, target),
-                force=read_active_range(element, "forcerange", "forcelimited", f"actuator {name}", self.compiler),
+                force=read_active_limits(element, "forcerange", "forcelimited", f"actuator {name}", self.compiler),
             )  # fmt: skip
             found[name] = record
         return tuple(found.values())
@@ -174,7 +176,7 @@ class MjcfActuationReader:
         """Return bounds of a control; with ``inheritrange`` those of its joint, scaled about their middle."""
         part = element.number("inheritrange")
         if not part:
-            return read_active_range(element, "ctrlrange", "ctrllimited", f"actuator {name}", self.compiler)
+            return read_active_limits(element, "ctrlrange", "ctrllimited", f"actuator {name}", self.compiler)
         joint = self.joints.get(target)
         limits = (joint.limits.lower, joint.limits.upper) if joint else UNBOUNDED_RANGE
         lower, upper = self._tendon_ranges.get(target, UNBOUNDED_RANGE) if element.attribute("tendon") else limits
@@ -240,7 +242,7 @@ class MjcfActuationReader:
         found = element.read_numbers(text, key, min(len(text.split()), _MAX_LAW_PARAMETERS)) if text else None
         return (*(found or (default,)), 0.0, 0.0)
 
-    def read_couplings(self, root: XmlElement) -> dict[str, JointRecord]:
+    def read_couplings(self, root: XmlElement) -> dict[str, RobotJoint]:
         """Return the joints, followers tied by ``<equality>`` included, or held where it says so."""
         joints = dict(self.joints)
         for element in (one for section in root.children("equality") for one in section.list_elements()):
@@ -260,7 +262,7 @@ class MjcfActuationReader:
     def _add_loop(self, element: XmlElement) -> None:
         """Add a loop: points that coincide in the file stay together; a weld also keeps the orientation."""
         own = ("relpose",) if element.name == "weld" else ()
-        check_attributes(element, (*_LOOP_ATTRIBUTES, *own), (*_SOFT_CONSTRAINT_ATTRIBUTES, "torquescale"))
+        check_mjcf_attributes(element, (*_LOOP_ATTRIBUTES, *own), (*_SOFT_CONSTRAINT_ATTRIBUTES, "torquescale"))
         sites = "site1" in element.node.attrib
         ends = [element.attribute(f"{'site' if sites else 'body'}{k}") or WORLD_LINK for k in (1, 2)]
         for end in ends:
@@ -282,12 +284,12 @@ class MjcfActuationReader:
             at, other = _read_weld_pose(element) or first.inverse() @ second @ anchor, anchor
         name = element.attribute("name") or f"{ends[0]}_{ends[1]}"
         kind: LoopConnection = "point" if element.name == "connect" else "weld"
-        loop = LoopRecord(name=name, kind=kind, first=ends[0], second=ends[1], at=at, other=other, line=element.line)
+        loop = RobotLoop(name=name, kind=kind, first=ends[0], second=ends[1], at=at, other=other, line=element.line)
         self.loops.append(loop)
 
-    def _read_follower(self, element: XmlElement, joints: dict[str, JointRecord]) -> None:
+    def _read_follower(self, element: XmlElement, joints: dict[str, RobotJoint]) -> None:
         """Read one follower: its distance from where it is drawn is a0 + a1 times its leader's."""
-        check_attributes(element, ("joint1", "joint2", "polycoef", "active"), _SOFT_CONSTRAINT_ATTRIBUTES)
+        check_mjcf_attributes(element, ("joint1", "joint2", "polycoef", "active"), _SOFT_CONSTRAINT_ATTRIBUTES)
         name = self._read_joint_name(element, "joint1")
         leader = self._read_joint_name(element, "joint2") if element.attribute("joint2") else ""
         text = element.attribute("polycoef") or "0 1 0 0 0"

@@ -248,7 +248,7 @@ def test_all_faults_are_told_at_once(file: Path) -> None:
         "the torque on tool is (0, 1)",
         "a torque acts on base, which stands still",
         "other is not declared",
-        "test_link_loads.py:",
+        "test_link_load_inputs.py:",
     ):
         assert part in text
 

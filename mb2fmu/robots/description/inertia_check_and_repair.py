@@ -17,7 +17,7 @@ _MIN_GYRATION_RADIUS_M = 1e-6
 """Radius of gyration in m below which a body is a point, whatever the signs of its moments."""
 
 
-def inertial_faults(inertial: LinkInertia) -> list[str]:
+def find_inertia_faults(inertial: LinkInertia) -> list[str]:
     """Return what no body can have: a negative mass, principal moments that are negative or break A + B ≥ C.
 
     Moments that are off by what a file with three digits rounds are taken as they are.

@@ -1,4 +1,4 @@
-"""``list_loops``: the loops that a robot's file and settings close."""
+"""``list_robot_loops``: the loops that a robot's file and settings close."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.robots.description.robot_description import Array, LoopRecord, Pose, RobotDescription
+from mb2fmu.robots.description.robot_description import Array, Pose, RobotDescription, RobotLoop
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import rotation_with_z_along
 
 
-def list_loops(
+def list_robot_loops(
     description: RobotDescription, settings: RobotSettings, legal: Callable[[str, str], str]
-) -> tuple[LoopRecord, ...]:
+) -> tuple[RobotLoop, ...]:
     """Return the loops of the file, then those of the settings.
 
     Args:
@@ -33,7 +33,7 @@ def list_loops(
         turned = [_axes_along(axis) if item.by == "hinge" else np.eye(3) for axis in axes]
         poses = [Pose(R, np.array(p)) for R, p in zip(turned, (item.offset, item.other_offset), strict=True)]
         name = legal(item.name or f"{first}_{second}", "loop")
-        found.append(LoopRecord(name=name, kind=item.by, first=first, second=second, at=poses[0], other=poses[1]))
+        found.append(RobotLoop(name=name, kind=item.by, first=first, second=second, at=poses[0], other=poses[1]))
     if found and settings.prescribed:
         what = f"loops are closed, and joints are prescribed: {', '.join(settings.prescribed)}"
         fault = Fault(what, "", "a loop would jump with them: give these joints efforts")

@@ -19,7 +19,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, V
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, directional_derivative
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint
 from mb2fmu.model.numpy_functions import compile_numpy_function
-from mb2fmu.robots.description.robot_description import Array, LoopRecord, Pose
+from mb2fmu.robots.description.robot_description import Array, Pose, RobotLoop
 from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 
 _ZERO_TOLERANCE = 1e-9
@@ -28,7 +28,7 @@ _SAMPLE_COUNT = 4
 
 
 @dataclass(slots=True)
-class LoopConstraintRows:
+class LoopConstraintWriter:
     """Writes the rows of loops.
 
     Attributes:
@@ -45,7 +45,7 @@ class LoopConstraintRows:
     part_frame: Sequence[int]
     part_origin: Sequence[int]
 
-    def form_rows(self, loop: LoopRecord) -> list[tuple[str, sm.Expr]]:
+    def form_rows(self, loop: RobotLoop) -> list[tuple[str, sm.Expr]]:
         """Return (name, φ) of one loop."""
         sides = [self._locate_side(link, pose) for link, pose in ((loop.first, loop.at), (loop.second, loop.other))]
         common = self._find_common_part(sides[0][0], sides[1][0])
@@ -131,7 +131,7 @@ def form_velocity_constraints(
     )
 
 
-def drop_trivial_rows(rows: Sequence[tuple[str, sm.Expr]]) -> list[tuple[str, sm.Expr]]:
+def drop_trivial_constraint_rows(rows: Sequence[tuple[str, sm.Expr]]) -> list[tuple[str, sm.Expr]]:
     """Return the rows that some coordinate changes: rows across the plane of a planar loop are trivial."""
     kept, random = [], np.random.default_rng(5)
     for name, phi in rows:

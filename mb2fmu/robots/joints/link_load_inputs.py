@@ -13,7 +13,7 @@ from mb2fmu.model.quantity_declarations import Input
 from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import Array
-from mb2fmu.robots.joints.inverse_dynamics_setup import excitation_rate
+from mb2fmu.robots.joints.inverse_dynamics_setup import choose_excitation_frequency
 from mb2fmu.robots.robot_settings import LoadSetting, LoadWord
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 from mb2fmu.robots.tree.tree_inertia import compute_twists
@@ -67,7 +67,7 @@ def add_requested_loads(mechanics: RobotMechanics, inputs: Sequence[Input]) -> N
             mechanics.loads[-1] = replace(mechanics.loads[-1], where=source.name if source else "")
 
 
-def excite_link_loads(
+def make_link_load_signals(
     mechanics: RobotMechanics,
     inputs: Sequence[Input],
     positions: Mapping[int, float],
@@ -106,5 +106,5 @@ def excite_link_loads(
         most = np.max(np.abs(np.linalg.solve(M, forces)), initial=0.0) if len(M) else 0.0
         # along a direction in which nothing moves a force of 1 N or 1 N·m does no harm
         swing = float(f"{size / most:.6g}") if most > _ZERO_TOLERANCE * np.linalg.norm(forces) else size
-        signals[item.symbol] = swing * sm.sin(excitation_rate(first + k) * t)
+        signals[item.symbol] = swing * sm.sin(choose_excitation_frequency(first + k) * t)
     return signals
