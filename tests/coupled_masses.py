@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mb2fmu.systems.master.stability_forecast import LinearComponent
-from mb2fmu.systems.resolved_system import BondSide, BondVariable, ComponentPort, PortLink, PowerBond, SystemWiring
+from mb2fmu.systems.system_port_links import BondSide, BondVariable, ComponentPort, PortLink, PowerBond, SystemWiring
 
 K, K12 = 4.0 * np.pi**2, 16.0 * np.pi**2
 

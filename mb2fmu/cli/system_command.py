@@ -140,10 +140,10 @@ def _summarize_run(done: SystemRunResult) -> Iterator[SummaryLine]:
 def _summarize_masters(done: SystemRunResult) -> Iterator[SummaryLine]:
     """Yield what other masters made of the same files."""
     from mb2fmu.report.verdict_summary import SummaryLine
-    from mb2fmu.systems.exports.foreign_masters import find_largest_difference
+    from mb2fmu.systems.exports.foreign_masters import find_largest_master_difference
 
     for k, answer in enumerate(done.answers):
-        far = find_largest_difference(answer, done.deviations)
+        far = find_largest_master_difference(answer, done.deviations)
         text = f"{answer.master_name}: {answer.failure or 'ran'}"
         if far:
             text += f"; at the end {100.0 * far[0]:.2g} % of its size from the monolithic model: {far[1]}"
@@ -154,11 +154,11 @@ def _list_system_details(done: SystemRunResult, *, asked: bool) -> Iterator[Text
     """Yield all numbers; with other masters requested, also which outputs they read too early."""
     from rich.text import Text
 
-    from mb2fmu.systems.resolved_system import find_stale_reads
+    from mb2fmu.systems.system_port_links import find_stale_output_reads
 
     for note in (*done.joined.notes, *done.motion.statistics["notes"]):
         yield Text(f"Note: {note}")
-    for note in find_stale_reads(done.joined.wiring).values() if asked else ():
+    for note in find_stale_output_reads(done.joined.wiring).values() if asked else ():
         yield Text(f"Note: {note}")
     width = max((len(each.name) for each in done.deviations), default=0)
     for each in done.deviations:

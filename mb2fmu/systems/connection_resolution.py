@@ -10,7 +10,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredConnection
 from mb2fmu.systems.fmu_component import FmuComponent, compute_unit_conversion
 from mb2fmu.systems.power_bond_resolution import TerminalBondResolver
-from mb2fmu.systems.wired_system import TerminalLink, WiringDiagnostics
+from mb2fmu.systems.wired_system import TerminalLink, WiringFaultCollector
 
 ComponentVariable = tuple[int, str]
 """(component, variable)."""
@@ -26,7 +26,7 @@ class ConnectionResolver:
         terminal_links: Pairs of terminals.
     """
 
-    def __init__(self, diagnostics: WiringDiagnostics) -> None:
+    def __init__(self, diagnostics: WiringFaultCollector) -> None:
         """Begin without connections."""
         self._diagnostics = diagnostics
         self.links: dict[ComponentVariable, tuple[int, str, float, float, str]] = {}

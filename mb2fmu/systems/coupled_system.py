@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from mb2fmu.model.experiment_defaults import DEFAULT_COMPONENT_TOLERANCE, DEFAULT_STEP_S, DEFAULT_STOP_S
 from mb2fmu.model.source_location import find_user_line
-from mb2fmu.systems.resolved_system import SteppingMethod, SteppingSettings
+from mb2fmu.systems.system_port_links import SteppingMethod, SteppingSettings
 
 DeclaredValue = float | tuple[float, str]
 """A number in the variable's own unit, or a number and its unit."""
@@ -76,7 +76,7 @@ class DeclaredBond:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredMonolith:
+class DeclaredMonolithicReference:
     """The reference: the whole system as one model."""
 
     source: Any
@@ -103,7 +103,7 @@ class SystemExperiment:
 
 
 class SteppingOptions(TypedDict, total=False):
-    """Options of :meth:`CoupledSystem.experiment` for :class:`~mb2fmu.systems.resolved_system.SteppingSettings`."""
+    """Options of :meth:`CoupledSystem.experiment` for :class:`~mb2fmu.systems.system_port_links.SteppingSettings`."""
 
     method: SteppingMethod
     order: int
@@ -142,7 +142,7 @@ class CoupledSystem:
         self.connections: list[DeclaredConnection] = []
         self.parameters: list[DeclaredParameter] = []
         self.bonds: list[DeclaredBond] = []
-        self.reference_model: DeclaredMonolith | None = None
+        self.reference_model: DeclaredMonolithicReference | None = None
         self.run_settings = SystemExperiment()
         self.source: Path | None = None
         self.where = find_user_line()
@@ -230,7 +230,7 @@ class CoupledSystem:
             same: ``component.variable`` → the same variable of the reference.
             arguments: Arguments of the model file's function.
         """
-        self.reference_model = DeclaredMonolith(source, dict(same), dict(arguments or {}), find_user_line())
+        self.reference_model = DeclaredMonolithicReference(source, dict(same), dict(arguments or {}), find_user_line())
 
     def experiment(
         self,
@@ -248,7 +248,7 @@ class CoupledSystem:
             step: Communication step in s.
             tolerance: Relative tolerance of the components' own solvers.
             bound: Largest error against the monolith that is accepted, of each variable's own size.
-            stepping: See the attributes of :class:`~mb2fmu.systems.resolved_system.SteppingSettings`.
+            stepping: See the attributes of :class:`~mb2fmu.systems.system_port_links.SteppingSettings`.
         """
         self.run_settings = SystemExperiment(
             stop=float(stop),
@@ -260,7 +260,7 @@ class CoupledSystem:
     def component_source(self, name: str) -> Any:
         """Return a component's source, with its path from the folder of the system's file."""
         declared = next(component for component in self.components if component.name == name)
-        return resolve_path(declared.source, self.source)
+        return resolve_system_file_path(declared.source, self.source)
 
     @property
     def component_names(self) -> Sequence[str]:
@@ -268,7 +268,7 @@ class CoupledSystem:
         return tuple(component.name for component in self.components)
 
 
-def resolve_path(source: Any, system_file: Path | None) -> Any:
+def resolve_system_file_path(source: Any, system_file: Path | None) -> Any:
     """Return a path relative to the folder of the system's file; models stay unchanged."""
     if not isinstance(source, str | Path):
         return source

@@ -24,7 +24,7 @@ from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredUnit:
+class FmuUnitDefinition:
     """A unit of measure as an FMU declares it: a value v is ``factor * v + offset`` in base units.
 
     Attributes:
@@ -40,7 +40,7 @@ class DeclaredUnit:
     offset: float = 0.0
 
 
-def compute_unit_conversion(source: DeclaredUnit | None, target: DeclaredUnit | None) -> tuple[float, float]:
+def compute_unit_conversion(source: FmuUnitDefinition | None, target: FmuUnitDefinition | None) -> tuple[float, float]:
     """Return (factor, offset) from one unit to another: target value = factor * source value + offset.
 
     Angles may be left out of a unit (N.m for N.m/rad): as a pure number a radian is 1.
@@ -81,7 +81,7 @@ class FmuComponent:
     file_tree: FileTree
     description: DescribedModel
     variables: Mapping[str, DescribedVariable]
-    units: Mapping[str, DeclaredUnit]
+    units: Mapping[str, FmuUnitDefinition]
     terminals: Mapping[str, tuple[DescribedTerminalMember, ...]]
     capabilities: SlaveCapabilities
     model_identifier: str
@@ -97,10 +97,10 @@ class FmuComponent:
         """Names of scalar outputs."""
         return tuple(name for name, variable in self.variables.items() if variable.causality == "output")
 
-    def unit(self, variable: str) -> DeclaredUnit | None:
+    def unit(self, variable: str) -> FmuUnitDefinition | None:
         """Return the unit of a variable; None if it has none."""
         name = self.variables[variable].get("unit")
-        return None if name is None else self.units.get(name, DeclaredUnit(name, None))
+        return None if name is None else self.units.get(name, FmuUnitDefinition(name, None))
 
     def feedthrough(self, output: str) -> frozenset[str]:
         """Return inputs on which an output depends at the same instant: as declared, else all."""
@@ -156,13 +156,13 @@ def read_component(name: str, path: Path) -> FmuComponent:
     )
 
 
-def _make_unit_of_measure(name: str, base: Mapping[str, str] | None) -> DeclaredUnit:
+def _make_unit_of_measure(name: str, base: Mapping[str, str] | None) -> FmuUnitDefinition:
     """Return a unit of measure; without a base unit its exponents are unknown (None)."""
     if base is None:
-        return DeclaredUnit(name, None)
+        return FmuUnitDefinition(name, None)
     exponents = tuple(int(parse_number(base.get(base_unit)) or 0) for base_unit in BASE_UNITS)
     factor, offset = parse_number(base.get("factor")), parse_number(base.get("offset"))
-    return DeclaredUnit(name, exponents, 1.0 if factor is None else factor, offset or 0.0)
+    return FmuUnitDefinition(name, exponents, 1.0 if factor is None else factor, offset or 0.0)
 
 
 def _read_capabilities(description: DescribedModel) -> SlaveCapabilities:

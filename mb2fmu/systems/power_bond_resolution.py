@@ -10,8 +10,8 @@ from mb2fmu.audit.description.description_records import DescribedTerminalMember
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredBond
 from mb2fmu.systems.fmu_component import FmuComponent
-from mb2fmu.systems.resolved_system import BondSide, BondVariable, PowerBond
-from mb2fmu.systems.wired_system import WiringDiagnostics
+from mb2fmu.systems.system_port_links import BondSide, BondVariable, PowerBond
+from mb2fmu.systems.wired_system import WiringFaultCollector
 
 PortIndices = Mapping[tuple[int, str], int]
 """(component, variable) → index of the port."""
@@ -20,7 +20,7 @@ PortIndices = Mapping[tuple[int, str], int]
 class DeclaredBondResolver:
     """Bonds that a system declares, once ports are numbered."""
 
-    def __init__(self, diagnostics: WiringDiagnostics, input_ports: PortIndices, output_ports: PortIndices) -> None:
+    def __init__(self, diagnostics: WiringFaultCollector, input_ports: PortIndices, output_ports: PortIndices) -> None:
         """Begin with the system that is checked."""
         self._diagnostics, self._input_ports, self._output_ports = diagnostics, input_ports, output_ports
 

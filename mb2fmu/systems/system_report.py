@@ -13,8 +13,8 @@ from mb2fmu.fmu.template_environment import make_template_environment
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineStyle, draw_chart
 from mb2fmu.report.pages.page_template import render_document
 from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult
-from mb2fmu.systems.reference_comparison import VariableDeviation
-from mb2fmu.systems.system_picture import draw_system_picture
+from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation
+from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
 from mb2fmu.systems.system_simulation import SystemTrajectories
 from mb2fmu.systems.wired_system import WiredSystem
 
@@ -23,7 +23,7 @@ _MAX_LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictTile:
+class VerdictFigureTile:
     """One number of the verdict."""
 
     title: str
@@ -48,7 +48,7 @@ def render_system_page(
     """
     environment = make_template_environment("mb2fmu.systems", escape=True)
     title = f"{wired_system.system.name}: FMUs and their connections"
-    picture = Markup(draw_system_picture(wired_system.wiring, title))  # noqa: S704  our own SVG
+    picture = Markup(draw_system_block_diagram(wired_system.wiring, title))  # noqa: S704  our own SVG
     error_bound = wired_system.system.run_settings.bound
     return render_document(
         environment.get_template("system.html.jinja"),
@@ -91,33 +91,35 @@ def _format_headline(deviations: Sequence[VariableDeviation], error_bound: float
 
 def _list_tiles(
     motion: SystemTrajectories, deviations: Sequence[VariableDeviation], error_bound: float | None
-) -> Iterator[VerdictTile]:
+) -> Iterator[VerdictFigureTile]:
     """Yield the figures at the top: error, steps, unsettled steps, stability, energy defect."""
     statistics = motion.statistics
     if deviations:
         worst_error = max(deviation.relative_error for deviation in deviations)
-        yield VerdictTile(
+        yield VerdictFigureTile(
             "Largest error",
             f"{worst_error:.2e}",
             "of a variable's own size",
             error_bound is not None and worst_error > error_bound,
         )
     mean_passes = statistics["total_passes"] / max(statistics["steps"], 1)
-    yield VerdictTile(
+    yield VerdictFigureTile(
         "Steps", str(statistics["steps"]), f"{mean_passes:.2f} passes each, {statistics['rejected_steps']} made again"
     )
     if statistics["unconverged_steps"]:
         note = f"up to {statistics['largest_change']:.1e} of the inputs' size"
-        yield VerdictTile(
+        yield VerdictFigureTile(
             "Not settled", str(statistics["unconverged_steps"]), f"steps whose inputs still changed by {note}", bad=True
         )
     if statistics["forecast"]:
         forecast = statistics["forecast"]
         factor = _format_growth_factor(forecast["log_growth"])
         note = f"errors are forecast to grow over the experiment by a factor of {factor}"
-        yield VerdictTile("Stability", "unstable" if forecast["log_growth"] > math.log(1e3) else "stable", note)
+        yield VerdictFigureTile("Stability", "unstable" if forecast["log_growth"] > math.log(1e3) else "stable", note)
     if motion.bonds:
-        yield VerdictTile("Energy defect", f"{np.max(np.abs(motion.energy_defects)):.2e} J", "the largest of all bonds")
+        yield VerdictFigureTile(
+            "Energy defect", f"{np.max(np.abs(motion.energy_defects)):.2e} J", "the largest of all bonds"
+        )
 
 
 def _format_growth_factor(growth: float) -> str:

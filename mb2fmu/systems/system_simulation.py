@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, describe_process_end
 from mb2fmu.systems.fmu_component import FmuComponent
-from mb2fmu.systems.master.master_process import ComponentRequest, SystemRequest
+from mb2fmu.systems.master.master_process import MasterComponentRequest, MasterRunRequest
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
 from mb2fmu.temporary_files import make_work_folder
 
@@ -109,7 +109,7 @@ def simulate_system(
     return motion
 
 
-def _make_request(wired_system: WiredSystem, folder: Path) -> SystemRequest:
+def _make_request(wired_system: WiredSystem, folder: Path) -> MasterRunRequest:
     """Unpack the FMUs into a folder and return the request for the master's process."""
     component_requests = []
     for component, values in zip(wired_system.components, wired_system.values, strict=True):
@@ -128,11 +128,11 @@ def _make_request(wired_system: WiredSystem, folder: Path) -> SystemRequest:
             "troubles": component.trouble_log_categories,
         }
         component_requests.append(
-            ComponentRequest(component.description.version, instance_request, component.capabilities,
+            MasterComponentRequest(component.description.version, instance_request, component.capabilities,
                         (references, tuple(values.values())), _list_state_references(component))
         )  # fmt: skip
     run_settings = wired_system.system.run_settings
-    return SystemRequest(
+    return MasterRunRequest(
         str(folder),
         wired_system.wiring,
         run_settings.stepping,

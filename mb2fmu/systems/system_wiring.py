@@ -12,11 +12,15 @@ from typing import get_args
 from mb2fmu.errors import Fault
 from mb2fmu.systems.connection_resolution import ConnectionResolver
 from mb2fmu.systems.coupled_system import CoupledSystem
-from mb2fmu.systems.fmu_component import DeclaredUnit, FmuComponent, compute_unit_conversion
-from mb2fmu.systems.master.evaluation_order import format_algebraic_loop, order_components, order_inputs_by_level
+from mb2fmu.systems.fmu_component import FmuComponent, FmuUnitDefinition, compute_unit_conversion
+from mb2fmu.systems.master.input_evaluation_order import (
+    format_algebraic_loop,
+    order_gauss_seidel_components,
+    order_inputs_by_level,
+)
 from mb2fmu.systems.power_bond_resolution import DeclaredBondResolver
-from mb2fmu.systems.resolved_system import EXTRAPOLATION_ORDERS, ComponentPort, PortLink, SteppingMethod, SystemWiring
-from mb2fmu.systems.wired_system import CouplingError, MappedParameter, WiredSystem, WiringDiagnostics
+from mb2fmu.systems.system_port_links import EXTRAPOLATION_ORDERS, ComponentPort, PortLink, SteppingMethod, SystemWiring
+from mb2fmu.systems.wired_system import CouplingError, MappedParameter, WiredSystem, WiringFaultCollector
 from mb2fmu.units import parse_unit
 
 _OPTION_CHOICES = {"method": get_args(SteppingMethod), "loops": ("refuse", "solve"), "unstable": ("refuse", "run")}
@@ -33,7 +37,7 @@ def wire_system(system: CoupledSystem, components: Sequence[FmuComponent]) -> Wi
     Raises:
         CouplingError: With all faults.
     """
-    diagnostics = WiringDiagnostics(system, components, find_declaration_faults(system))
+    diagnostics = WiringFaultCollector(system, components, find_declaration_faults(system))
     connection_resolver = ConnectionResolver(diagnostics)
     for connection in system.connections:
         connection_resolver.connect(connection)
@@ -115,7 +119,7 @@ def _find_number_faults(system: CoupledSystem) -> Iterator[Fault]:
 
 
 def _make_wiring(
-    diagnostics: WiringDiagnostics,
+    diagnostics: WiringFaultCollector,
     connection_resolver: ConnectionResolver,
     component_values: Sequence[Mapping[str, float]],
 ) -> SystemWiring:
@@ -156,7 +160,7 @@ def _make_wiring(
     )
 
 
-def _make_port(diagnostics: WiringDiagnostics, index: int, name: str) -> ComponentPort:
+def _make_port(diagnostics: WiringFaultCollector, index: int, name: str) -> ComponentPort:
     """Return the port of a component's variable, with its value reference and unit of measure."""
     component = diagnostics.components[index]
     unit = component.unit(name)
@@ -164,7 +168,7 @@ def _make_port(diagnostics: WiringDiagnostics, index: int, name: str) -> Compone
 
 
 def _find_input_start(
-    diagnostics: WiringDiagnostics, target: tuple[int, str], component_values: Sequence[Mapping[str, float]]
+    diagnostics: WiringFaultCollector, target: tuple[int, str], component_values: Sequence[Mapping[str, float]]
 ) -> float:
     """Return the start value of an input: its own, or the system's."""
     component, name = target
@@ -172,7 +176,7 @@ def _find_input_start(
     return component_values[component].get(name, float(declared_start or 0.0))
 
 
-def _check_loops_and_capabilities(diagnostics: WiringDiagnostics, wiring: SystemWiring) -> None:
+def _check_loops_and_capabilities(diagnostics: WiringFaultCollector, wiring: SystemWiring) -> None:
     """Add faults for algebraic loops and for components without the capabilities that the stepping needs."""
     stepping, where = diagnostics.system.run_settings.stepping, diagnostics.system.where
     levels = order_inputs_by_level(wiring)
@@ -189,12 +193,12 @@ def _check_loops_and_capabilities(diagnostics: WiringDiagnostics, wiring: System
             problem = f"{component.name} makes no steps of any size"
             diagnostics.faults.append(Fault(problem, where, "leave out accuracy and substeps"))
     try:
-        order_components(wiring, stepping.sequence)
+        order_gauss_seidel_components(wiring, stepping.sequence)
     except ValueError as error:
         diagnostics.faults.append(Fault(str(error), where))
 
 
-def _check_algebraic_loop(diagnostics: WiringDiagnostics, description: str) -> None:
+def _check_algebraic_loop(diagnostics: WiringFaultCollector, description: str) -> None:
     """Note an algebraic loop that the master solves; otherwise add a fault."""
     if diagnostics.system.run_settings.stepping.loops == "solve":
         diagnostics.notes.append(
@@ -211,7 +215,7 @@ def _check_algebraic_loop(diagnostics: WiringDiagnostics, description: str) -> N
 class ParameterValueResolver:
     """Resolves declared values of parameters to numbers in the variables' own units."""
 
-    def __init__(self, diagnostics: WiringDiagnostics) -> None:
+    def __init__(self, diagnostics: WiringFaultCollector) -> None:
         """Begin with the system that is checked."""
         self._diagnostics = diagnostics
 
@@ -318,6 +322,6 @@ class ParameterValueResolver:
             return 1.0, 0.0
         parsed_unit = parse_unit(unit)
         return compute_unit_conversion(
-            DeclaredUnit(unit, parsed_unit.whole_exponents, parsed_unit.factor, parsed_unit.offset),
+            FmuUnitDefinition(unit, parsed_unit.whole_exponents, parsed_unit.factor, parsed_unit.offset),
             component.unit(name),
         )

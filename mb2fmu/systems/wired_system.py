@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mb2fmu.errors import Fault, Mb2FmuError
 from mb2fmu.systems.coupled_system import CoupledSystem
 from mb2fmu.systems.fmu_component import FmuComponent
-from mb2fmu.systems.resolved_system import SystemWiring
+from mb2fmu.systems.system_port_links import SystemWiring
 
 
 class CouplingError(Mb2FmuError):
@@ -71,7 +71,7 @@ class WiredSystem:
     terminal_links: tuple[TerminalLink, ...] = ()
 
 
-class WiringDiagnostics:
+class WiringFaultCollector:
     """Faults and notes that the checks of a system collect, and its components by name.
 
     Attributes:

@@ -14,7 +14,7 @@ from mb2fmu.cli import commands
 from mb2fmu.pipeline.system_runs.split_run import split_model
 from mb2fmu.pipeline.system_runs.system_run import run_coupled_system, wire_loaded_system
 from mb2fmu.systems import simulate_system
-from mb2fmu.systems.exports.foreign_masters import find_largest_difference
+from mb2fmu.systems.exports.foreign_masters import find_largest_master_difference
 
 night = partial(pytest.param, marks=pytest.mark.repeats)
 FOLDER = Path(__file__).parents[2] / "systems"
@@ -58,7 +58,7 @@ def test_other_masters_stay_near_the_whole(name: str, stop: float, bounds: dict[
         if answer.failure.startswith("not run"):
             continue
         assert not answer.failure
-        far = find_largest_difference(answer, done.deviations)
+        far = find_largest_master_difference(answer, done.deviations)
         assert far is not None
         assert 0.0 < far[0] <= bound, (key, far)
 

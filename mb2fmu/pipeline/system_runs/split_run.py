@@ -27,7 +27,7 @@ from mb2fmu.systems.splitting import (
     find_joint_names,
     make_part_mechanisms,
 )
-from mb2fmu.systems.splitting.exchanged_forces import make_identifier
+from mb2fmu.systems.splitting.exchanged_forces import make_variable_identifier
 from mb2fmu.systems.splitting.splitting_settings import choose_bushing_stiffness
 from mb2fmu.systems.splitting.system_script import SystemRunSettings, write_system_script
 
@@ -153,7 +153,7 @@ def _compute_joint_reactions(
         behind = make_part_mechanisms(cut_mechanism(whole.mechanism, [name]), known)[1]
         f: RightHandSide = right_hand_side(derive(behind.definition))
         y = dict(zip(f.output_names, f.outputs(0.0, f.x0, f.r0).ravel(), strict=True))
-        stem = make_identifier(name)
+        stem = make_variable_identifier(name)
         found[name] = tuple(
             float(y.get(f"{stem}_{kind}.{axis}", 0.0)) for kind in ("force", "torque") for axis in "xyz"
         )

@@ -29,16 +29,16 @@ from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.model_simulation import map_variable_units, simulate_derivation
 from mb2fmu.pipeline.simulation.simulation_trajectories import format_parquet
-from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolve_path
+from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolve_system_file_path
 from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMasterResult, run_foreign_masters
 from mb2fmu.systems.exports.osp_files import write_osp_files
 from mb2fmu.systems.fmu_component import FmuComponent, read_component
-from mb2fmu.systems.reference_comparison import VariableDeviation, compute_deviations
-from mb2fmu.systems.resolved_system import list_converted_inputs
+from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation, compute_deviations
 from mb2fmu.systems.ssp.ssp_archive import SspVersion, write_ssp_files
 from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
-from mb2fmu.systems.system_picture import draw_system_picture
+from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
+from mb2fmu.systems.system_port_links import list_converted_inputs
 from mb2fmu.systems.system_report import render_system_page
 from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, UnstableSystemError, simulate_system
 from mb2fmu.systems.system_wiring import find_declaration_faults, wire_system
@@ -197,7 +197,7 @@ def _load_component(
     from mb2fmu.pipeline import export
 
     name = declared.name
-    source = resolve_path(declared.source, system.source)
+    source = resolve_system_file_path(declared.source, system.source)
     if isinstance(source, Path) and source.suffix == ".fmu":
         return read_component(name, source)
     exported = export(source, folder, arguments=declared.arguments, observer=observer, fmi=declared.fmi)
@@ -300,7 +300,7 @@ def _form_publication_files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
     return FileTree(
         {
             f"{name}.ssp": package.make_archive(write_ssp_files(joined, ssp)),
-            f"{name}.svg": draw_system_picture(joined.wiring, f"{name}: FMUs and their connections").encode(),
+            f"{name}.svg": draw_system_block_diagram(joined.wiring, f"{name}: FMUs and their connections").encode(),
             f"{name}_fmpy.py": write_fmpy_script(joined, f"{name}/").encode(),
         }
     ).joined(write_osp_files(joined).move_under(name))
@@ -341,7 +341,7 @@ def _compare_with_monolithic_model(
     """
     declared = joined.system.reference_model
     assert declared is not None
-    source = resolve_path(declared.source, joined.system.source)
+    source = resolve_system_file_path(declared.source, joined.system.source)
     derivation = derive(source, arguments=declared.arguments, observer=observer)
     stepping = joined.system.run_settings.stepping
     if needs_events(derivation) and stepping.accuracy is None:

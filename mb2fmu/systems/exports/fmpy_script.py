@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mb2fmu.fmu.template_environment import make_template_environment
-from mb2fmu.systems.master.evaluation_order import order_components, order_inputs_by_level
+from mb2fmu.systems.master.input_evaluation_order import order_gauss_seidel_components, order_inputs_by_level
 from mb2fmu.systems.wired_system import WiredSystem
 
 
@@ -15,7 +15,7 @@ def write_fmpy_script(wired_system: WiredSystem, folder: str) -> str:
         folder: Folder of the FMUs, relative to the script's.
     """
     wiring, run_settings = wired_system.wiring, wired_system.system.run_settings
-    component_order = order_components(wiring, run_settings.stepping.sequence)
+    component_order = order_gauss_seidel_components(wiring, run_settings.stepping.sequence)
     link_of_target = {link.target: link for link in wiring.links}
     links = []
     for group in order_inputs_by_level(wiring).groups:

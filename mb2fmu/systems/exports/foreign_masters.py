@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from mb2fmu.systems.reference_comparison import VariableDeviation
+from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation
 
 TIME_LIMIT = 120.0
 _MAX_MESSAGE_LENGTH = 300
@@ -95,7 +95,7 @@ def run_foreign_masters(
     return tuple(results)
 
 
-def find_largest_difference(
+def find_largest_master_difference(
     result: ForeignMasterResult, deviations: Sequence[VariableDeviation]
 ) -> tuple[float, str] | None:
     """Return the largest relative error of an answer at the end, and its variable; None: none known."""

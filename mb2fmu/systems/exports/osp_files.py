@@ -5,7 +5,7 @@ from __future__ import annotations
 from lxml import etree
 
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.systems.resolved_system import ComponentPort, find_stale_reads
+from mb2fmu.systems.system_port_links import ComponentPort, find_stale_output_reads
 from mb2fmu.systems.wired_system import WiredSystem
 
 NAMESPACE = "http://opensimulationplatform.com/MSMI/OSPSystemStructure"
@@ -49,7 +49,7 @@ def _make_structure(wired_system: WiredSystem) -> Element:
         for index, link in transformed_links.items():
             factor, offset = repr(link.factor), repr(link.offset)
             _add_child(functions, "LinearTransformation", name=f"link{index}", factor=factor, offset=offset)
-    connections, stale_reads = _add_child(root, "Connections"), find_stale_reads(wiring)
+    connections, stale_reads = _add_child(root, "Connections"), find_stale_output_reads(wiring)
     delay_notes = {f"{wiring.output_name(link.source)} should arrive {link.delay:g} s late: it arrives after a step"
             for link in wiring.links if link.delay}  # fmt: skip
     for text in (*stale_reads.values(), *sorted(delay_notes)):

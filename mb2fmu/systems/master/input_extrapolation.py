@@ -24,7 +24,7 @@ _MIN_POINT_DISTANCE = 1e-3
 residual of the iteration divided by that would be taken for a slope."""
 
 
-def select_distant_points(points: Sequence[TimedValues], step_size: float) -> list[TimedValues]:
+def select_interpolation_points(points: Sequence[TimedValues], step_size: float) -> list[TimedValues]:
     """Return the points that are far enough apart to fit a polynomial over a step.
 
     Args:
@@ -38,7 +38,7 @@ def select_distant_points(points: Sequence[TimedValues], step_size: float) -> li
     return selected
 
 
-def fit_polynomials(times: Sequence[float], values: Floats) -> Floats:
+def fit_input_polynomials(times: Sequence[float], values: Floats) -> Floats:
     """Return the polynomials through given points.
 
     Args:
@@ -57,7 +57,7 @@ def fit_polynomials(times: Sequence[float], values: Floats) -> Floats:
     return polynomials
 
 
-def evaluate_polynomials(polynomials: Floats, time: float) -> Floats:
+def evaluate_input_polynomials(polynomials: Floats, time: float) -> Floats:
     """Return values at s, shape (n,)."""
     values = polynomials[:, -1]
     for power in range(polynomials.shape[1] - 2, -1, -1):
@@ -65,7 +65,7 @@ def evaluate_polynomials(polynomials: Floats, time: float) -> Floats:
     return np.asarray(values)
 
 
-def differentiate_polynomials(polynomials: Floats, time: float) -> Floats:
+def differentiate_input_polynomials(polynomials: Floats, time: float) -> Floats:
     """Return derivatives by time at s, shape (n,)."""
     degree = polynomials.shape[1] - 1
     derivatives = degree * polynomials[:, degree]
@@ -74,10 +74,14 @@ def differentiate_polynomials(polynomials: Floats, time: float) -> Floats:
     return np.asarray(derivatives)
 
 
-def shift_polynomials(polynomials: Floats, time: float) -> Floats:
+def shift_input_polynomials(polynomials: Floats, time: float) -> Floats:
     """Return the polynomials counted from s."""
     return np.stack(
-        [evaluate_polynomials(polynomials, time), differentiate_polynomials(polynomials, time), polynomials[:, 2]],
+        [
+            evaluate_input_polynomials(polynomials, time),
+            differentiate_input_polynomials(polynomials, time),
+            polynomials[:, 2],
+        ],
         axis=1,
     )
 
@@ -95,6 +99,6 @@ def fit_line_of_equal_moments(polynomials: Floats, size: float) -> Floats:
     )
 
 
-def average_polynomials(polynomials: Floats, size: float) -> Floats:
+def average_input_polynomials(polynomials: Floats, size: float) -> Floats:
     """Return means over [0, size], shape (n,)."""
     return np.asarray(polynomials[:, 0] + size * (polynomials[:, 1] / 2.0 + size * polynomials[:, 2] / 3.0))

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from fmpy.fmi2 import FMU2Slave
 
 from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, MessageLog
+from mb2fmu.systems.master.cosimulation_run import run_coupled_system
 from mb2fmu.systems.master.fmu_slaves import (
     Fmi2Slave,
     Fmi3Slave,
@@ -28,15 +29,14 @@ from mb2fmu.systems.master.fmu_slaves import (
     SlaveError,
     SlaveStepResult,
 )
-from mb2fmu.systems.master.simulation_run import run_coupled_system
-from mb2fmu.systems.master.stability_forecast import LinearModel
-from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
+from mb2fmu.systems.master.stability_forecast import LinearComponentModel
+from mb2fmu.systems.system_port_links import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ComponentRequest:
+class MasterComponentRequest:
     """Data of one component.
 
     Attributes:
@@ -55,7 +55,7 @@ class ComponentRequest:
 
 
 @dataclass(frozen=True)
-class SystemRequest:
+class MasterRunRequest:
     """Data of a system."""
 
     folder: str
@@ -63,7 +63,7 @@ class SystemRequest:
     stepping: SteppingSettings
     stop: float
     tolerance: float
-    components: tuple[ComponentRequest, ...]
+    components: tuple[MasterComponentRequest, ...]
 
 
 class _ComponentMessageLog(MessageLog):
@@ -127,7 +127,7 @@ class _CallRecordingSlave:
         return result
 
 
-def initialize_component_slaves(request: SystemRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
+def initialize_component_slaves(request: MasterRunRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
     """Return all components, in Initialization Mode with their start values."""
     slaves: list[Fmi2Slave | Fmi3Slave] = []
     wiring = request.wiring
@@ -155,7 +155,9 @@ def initialize_component_slaves(request: SystemRequest, log: IO[str]) -> list[Fm
     return slaves
 
 
-def linearize_components(request: SystemRequest, slaves: Sequence[Fmi2Slave | Fmi3Slave]) -> list[LinearModel] | None:
+def linearize_components(
+    request: MasterRunRequest, slaves: Sequence[Fmi2Slave | Fmi3Slave]
+) -> list[LinearComponentModel] | None:
     """Return linear models of the components at their states; None if one has none."""
     models = []
     wiring = request.wiring
@@ -173,7 +175,7 @@ def linearize_components(request: SystemRequest, slaves: Sequence[Fmi2Slave | Fm
         state_count, input_count = len(states), len(inputs)
         system_matrix = np.array(columns, dtype=float).reshape(len(knowns), len(unknowns)).T
         models.append(
-            LinearModel(
+            LinearComponentModel(
                 system_matrix[:state_count, :state_count],
                 system_matrix[:state_count, state_count : state_count + input_count],
                 system_matrix[state_count:, :state_count],
@@ -185,7 +187,7 @@ def linearize_components(request: SystemRequest, slaves: Sequence[Fmi2Slave | Fm
 
 def main() -> None:
     """Read the request, run the system, write the outcome."""
-    request: SystemRequest = pickle.loads(Path(sys.argv[1]).read_bytes())  # noqa: S301  our own file
+    request: MasterRunRequest = pickle.loads(Path(sys.argv[1]).read_bytes())  # noqa: S301  our own file
     folder = Path(request.folder)
     current_component = np.memmap(folder / "at.i64", dtype=np.int64, mode="w+", shape=(1,))
     with (

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mb2fmu.systems.master.communication_steps import CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities, SlaveStepResult
-from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
+from mb2fmu.systems.system_port_links import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,7 +28,7 @@ _MAX_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, slots=True)
-class LinearModel:
+class LinearComponentModel:
     """x' = A x + B u, y = C x + D u of one component; shapes as in :class:`LinearComponent`."""
 
     A: Floats
@@ -68,7 +68,7 @@ class StabilityForecast:
 
 def forecast_stability(
     wiring: SystemWiring,
-    models: Sequence[LinearModel],
+    models: Sequence[LinearComponentModel],
     stepping: SteppingSettings,
     stop: float,
     *,
@@ -114,7 +114,7 @@ def _compute_log_growth(spectral_radius: float, exact_radius: float, step_count:
 
 
 def _compute_spectral_radius(
-    wiring: SystemWiring, models: Sequence[LinearModel], stepping: SteppingSettings, step_size: float
+    wiring: SystemWiring, models: Sequence[LinearComponentModel], stepping: SteppingSettings, step_size: float
 ) -> float:
     """Return the spectral radius of one step of the master, over states and past inputs."""
     state_counts = [len(model.A) for model in models]
@@ -147,7 +147,9 @@ def _compute_spectral_radius(
     return float(np.max(np.abs(np.linalg.eigvals(matrix)), initial=0.0))
 
 
-def _compute_exact_spectral_radius(wiring: SystemWiring, models: Sequence[LinearModel], step_size: float) -> float:
+def _compute_exact_spectral_radius(
+    wiring: SystemWiring, models: Sequence[LinearComponentModel], step_size: float
+) -> float:
     """Return the spectral radius of the exactly coupled system over the same time."""
     A, B, C, D = (_make_block_diagonal([getattr(model, name) for model in models]) for name in "ABCD")
     L = np.zeros((len(wiring.inputs), len(wiring.outputs)))

@@ -5,8 +5,8 @@ bodies and loads depend become its inputs; quantities that other parts need beco
 terminal.
 """
 
-from mb2fmu.systems.splitting.cut_records import CutMethod, MechanismCut
 from mb2fmu.systems.splitting.mechanism_cut import CUT_METHODS, choose_cut_method, cut_mechanism, find_joint_names
+from mb2fmu.systems.splitting.mechanism_cut_records import CutMethod, MechanismCut
 from mb2fmu.systems.splitting.part_mechanisms import MechanismPart, make_part_mechanisms
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 

@@ -24,7 +24,7 @@ from mb2fmu.model.declarations.declared_terminals import ConnectionKind
 from mb2fmu.systems.splitting.state_dependencies import list_frames_turned_by_load, list_load_points
 
 if TYPE_CHECKING:
-    from mb2fmu.systems.splitting.cut_records import MechanismCut
+    from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut
 
 AXES = "xyz"
 _SAMPLE_COUNT = 3
@@ -59,7 +59,7 @@ class ExchangedForce:
     start: float = 0.0
 
 
-def make_identifier(name: str) -> str:
+def make_variable_identifier(name: str) -> str:
     """Return letters, digits and _ of a name."""
     return re.sub(r"\W+", "_", name).strip("_") or "cut"
 
@@ -121,7 +121,7 @@ def _list_load_magnitudes(cut: MechanismCut, load_index: int) -> Iterator[Exchan
     receiver, sender = min(involved_parts), max(involved_parts)
     if receiver == sender or receiver not in find_parts_acted_on(cut, load):
         return
-    identifier = make_identifier(load.name)
+    identifier = make_variable_identifier(load.name)
 
     def make_force(name: str, unit: str, expression: sm.Expr | None) -> ExchangedForce:
         return ExchangedForce(name, sm.Symbol(name), unit, receiver, sender, name, expression, load_index)
@@ -154,8 +154,8 @@ def _list_nonzero_components(vector_terms: VectorTerms) -> Iterator[tuple[str, s
 def _list_joint_wrench(cut: MechanismCut) -> Iterator[ExchangedForce]:
     """Yield the force of the outer part on the inner one at the joint, along axes in which the inner one can move."""
     identifier, free_axes = (
-        make_identifier(cut.name),
-        find_free_axes(cut.mechanism, cut.cut_indices[0], cut.joint_frame),
+        make_variable_identifier(cut.name),
+        find_free_motion_axes(cut.mechanism, cut.cut_indices[0], cut.joint_frame),
     )
     for quantity, letter, unit, axes in zip(("force", "torque"), "fm", ("N", "N.m"), free_axes, strict=True):
         for axis, is_free in zip(AXES, axes, strict=True):
@@ -165,7 +165,7 @@ def _list_joint_wrench(cut: MechanismCut) -> Iterator[ExchangedForce]:
                 yield ExchangedForce(name, symbol, unit, 0, 1, output, terminal_kinds=("inflow", "inflow"))
 
 
-def find_free_axes(mechanism: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:
+def find_free_motion_axes(mechanism: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:
     """Find the axes of N along which a point moves, and about which a frame turns."""
     numeric = NumericMechanism(mechanism)
     random = np.random.default_rng(0)

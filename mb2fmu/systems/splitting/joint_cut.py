@@ -1,4 +1,4 @@
-"""``open_joint``: replace a joint by a bushing or a transmission line; the outer side moves freely.
+"""``replace_joint_by_coupling``: replace a joint by a bushing or a transmission line; the outer side moves freely.
 
 The outer side hangs on a flange, a point and (where outer frames are counted from inner ones) a frame with coordinates
 of their own, where the joint's point and the inner frame are. The flange may have a mass and an inertia: parasitic, and
@@ -39,21 +39,21 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
 )
 from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput
 from mb2fmu.model.quantity_declarations import Parameter
+from mb2fmu.systems.splitting.cut_joint_kinematics import CutJointSides
+from mb2fmu.systems.splitting.cut_joint_topology import CutJoint, find_cut_joint
 from mb2fmu.systems.splitting.exchanged_forces import AXES
 from mb2fmu.systems.splitting.joint_cut_records import (
     CutJointMechanism,
-    RenumberedRecords,
+    RenumberedFramesAndPoints,
     TransmissionLineWave,
 )
-from mb2fmu.systems.splitting.joint_sides import JointSides
-from mb2fmu.systems.splitting.joint_topology import OpenedJoint, find_opened_joint
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
-from mb2fmu.systems.splitting.state_dependencies import StateDependencies
+from mb2fmu.systems.splitting.state_dependencies import MechanismStateDependencies
 
 JointCompliance = Literal["bushing", "line"]
 
 
-def open_joint(
+def replace_joint_by_coupling(
     mechanism: Mechanism,
     name: str,
     is_outer_body: Sequence[int],
@@ -74,7 +74,7 @@ def open_joint(
     Raises:
         CouplingError: If the outer side is not located relative to one point and one frame of the inner side.
     """
-    joint = find_opened_joint(mechanism, name, is_outer_body, point)
+    joint = find_cut_joint(mechanism, name, is_outer_body, point)
     return _JointCutBuilder(joint, method, settings).build()
 
 
@@ -84,9 +84,9 @@ class _JointCutBuilder:
     ``build`` makes the wrenches, which declare parameters, before the flange's body, which declares its own.
     """
 
-    def __init__(self, joint: OpenedJoint, method: JointCompliance, settings: SplittingSettings) -> None:
+    def __init__(self, joint: CutJoint, method: JointCompliance, settings: SplittingSettings) -> None:
         self.joint, self.method, self.settings = joint, method, settings
-        self.sides = JointSides(joint, settings)
+        self.sides = CutJointSides(joint, settings)
         self.flange, self.inner_side, self.flange_side = self.sides.flange, self.sides.inner, self.sides.outer
         self.inner_state = min(joint.inner_states, key=str)
         self.flange_state = self.flange.q[0][0] if self.flange.q else min(joint.outer_states, key=str)
@@ -183,8 +183,8 @@ class _JointCutBuilder:
         mechanism = self.joint.mechanism
         line_waves: list[TransmissionLineWave] = []
         wrenches = self._make_bushing_wrenches() if self.method == "bushing" else self._make_line_wrenches(line_waves)
-        inner = RenumberedRecords(mechanism, {}, {})
-        outer = RenumberedRecords(
+        inner = RenumberedFramesAndPoints(mechanism, {}, {})
+        outer = RenumberedFramesAndPoints(
             mechanism, {self.joint.joint_frame: 1} if self.joint.free_rotations else {}, {self.joint.point: 1}
         )
         compliance_loads = list(self._list_compliance_loads(inner, wrenches))
@@ -199,7 +199,7 @@ class _JointCutBuilder:
         outputs, output_states, joint_powers = self._list_power_outputs(wrenches)
         expression_outputs = tuple(output for output in mechanism.outputs if isinstance(output, ExpressionOutput))
         cut_mechanism = replace(cut_mechanism, outputs=(*expression_outputs, *outputs))
-        dependencies = StateDependencies(cut_mechanism)
+        dependencies = MechanismStateDependencies(cut_mechanism)
         load_states = [dependencies.location_states(load) | dependencies.magnitude_states(load) for load in loads]
         outer_states = {
             *(state for state, _, _ in self.flange.q),
@@ -221,7 +221,9 @@ class _JointCutBuilder:
             joint_powers,
         )
 
-    def _list_compliance_loads(self, inner: RenumberedRecords, wrenches: tuple[list[sm.Expr], ...]) -> Iterator[Load]:
+    def _list_compliance_loads(
+        self, inner: RenumberedFramesAndPoints, wrenches: tuple[list[sm.Expr], ...]
+    ) -> Iterator[Load]:
         """Yield forces and torques of the bushing or line, in N."""
         places = (
             (
@@ -261,7 +263,7 @@ class _JointCutBuilder:
         yield Body(f"{self.joint.name} flange", 1, 1, mass, sm.ImmutableMatrix(sm.diag(*moments)))
 
     def _assemble_mechanism(
-        self, inner: RenumberedRecords, outer: RenumberedRecords, loads: list[Load], bodies: list[Body]
+        self, inner: RenumberedFramesAndPoints, outer: RenumberedFramesAndPoints, loads: list[Load], bodies: list[Body]
     ) -> Mechanism:
         """Return the mechanism with the flange as frame 1 and point 1, its states last, and the outer side on it."""
         mechanism, flange = self.joint.mechanism, self.flange
@@ -298,7 +300,7 @@ class _JointCutBuilder:
             outputs=(), loop_closed_forms=(), appearance=None, flexible_bodies=(),
         )  # fmt: skip
 
-    def _list_frames(self, inner: RenumberedRecords, outer: RenumberedRecords) -> list[Frame]:
+    def _list_frames(self, inner: RenumberedFramesAndPoints, outer: RenumberedFramesAndPoints) -> list[Frame]:
         """Return the ground's frame, the flange's, and the others with new numbers."""
         frames, turns = self.joint.mechanism.frames, bool(self.joint.free_rotations)
         rotation = self.flange_side.rotation if turns else sm.ImmutableMatrix.eye(3)
@@ -308,7 +310,7 @@ class _JointCutBuilder:
                       for number in range(1, len(frames))]  # fmt: skip
         return [frames[0], flange_frame, *renumbered]
 
-    def _list_points(self, inner: RenumberedRecords, outer: RenumberedRecords) -> list[KinematicPoint]:
+    def _list_points(self, inner: RenumberedFramesAndPoints, outer: RenumberedFramesAndPoints) -> list[KinematicPoint]:
         """Return the origin, the flange's point, and the others with new numbers."""
         points, position = self.joint.mechanism.points, ((0, self.flange_side.position),)
         flange_point = KinematicPoint(f"{self.joint.identifier}_flange", 0, position, None, located=True)
@@ -317,7 +319,10 @@ class _JointCutBuilder:
         return [points[0], flange_point, *renumbered]
 
     def _renumber_application(
-        self, inner: RenumberedRecords, outer: RenumberedRecords, application: ConstraintForceApplication
+        self,
+        inner: RenumberedFramesAndPoints,
+        outer: RenumberedFramesAndPoints,
+        application: ConstraintForceApplication,
     ) -> ConstraintForceApplication:
         """Return a force application with new numbers: those of the side of the joint that it is on."""
         is_outer = application.point_or_frame in (

@@ -10,11 +10,11 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.systems.splitting.cut_records import CutKind, CutMethod, MechanismCut
-from mb2fmu.systems.splitting.joint_cut import JointCompliance, open_joint
+from mb2fmu.systems.splitting.joint_cut import JointCompliance, replace_joint_by_coupling
 from mb2fmu.systems.splitting.joint_cut_records import TransmissionLineWave
+from mb2fmu.systems.splitting.mechanism_cut_records import CutKind, CutMethod, MechanismCut
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
-from mb2fmu.systems.splitting.state_dependencies import StateDependencies, Symbols
+from mb2fmu.systems.splitting.state_dependencies import MechanismStateDependencies, Symbols
 from mb2fmu.systems.wired_system import CouplingError
 
 CUT_METHODS: dict[CutKind, tuple[CutMethod, ...]] = {
@@ -101,7 +101,7 @@ def _cut_opened_joints(
     for name in cut_names:
         point = _resolve_name(mechanism, name)[1]
         bodies = _cut_at_joint(mechanism, point, name, "force", headline).part_of_body
-        opened = open_joint(mechanism, name, bodies, point, method, settings)
+        opened = replace_joint_by_coupling(mechanism, name, bodies, point, method, settings)
         mechanism = opened.mechanism
         line_waves, joint_powers, output_states = (
             [*line_waves, *opened.line_waves],
@@ -187,7 +187,7 @@ def _resolve_name(mechanism: Mechanism, name: str) -> tuple[CutKind, int]:
 
 def _cut_at_joint(mechanism: Mechanism, point: int, name: str, method: CutMethod, headline: str) -> MechanismCut:
     """Return the cut at a joint: the outer part has all bodies that are located relative to the joint's point."""
-    dependencies = StateDependencies(mechanism)
+    dependencies = MechanismStateDependencies(mechanism)
     is_beyond = _find_bodies_beyond(mechanism, dependencies, point)
     states_and_sides = [(dependencies.body_states(body), is_far)
                         for body, is_far in zip(mechanism.bodies, is_beyond, strict=True)]  # fmt: skip
@@ -218,20 +218,20 @@ def _cut_at_joint(mechanism: Mechanism, point: int, name: str, method: CutMethod
     return cut
 
 
-def _find_bodies_beyond(mechanism: Mechanism, dependencies: StateDependencies, point: int) -> list[bool]:
+def _find_bodies_beyond(mechanism: Mechanism, dependencies: MechanismStateDependencies, point: int) -> list[bool]:
     """Return of each body whether it is located from a point."""
     return [point in list(dependencies.ancestors(body.masscenter))[1:] for body in mechanism.bodies]
 
 
 def _list_joints_between_bodies(mechanism: Mechanism) -> list[str]:
     """Return the names of joints and points that have bodies on both sides."""
-    dependencies = StateDependencies(mechanism)
+    dependencies = MechanismStateDependencies(mechanism)
     joints = [(name, number) for name, (kind, number) in _list_cuttable_names(mechanism).items() if kind == "joint"]
     return [name for name, point in joints if len(set(_find_bodies_beyond(mechanism, dependencies, point))) > 1]
 
 
 def _extend_outer_states(
-    mechanism: Mechanism, dependencies: StateDependencies, outer_states: Symbols
+    mechanism: Mechanism, dependencies: MechanismStateDependencies, outer_states: Symbols
 ) -> dict[sm.Symbol, int]:
     """Return the outer states, with those tied to them by q' = K u, and auxiliary states that move only with them."""
     extended_states = set(outer_states)
@@ -245,7 +245,7 @@ def _extend_outer_states(
     return dict.fromkeys(extended_states, 1)
 
 
-def _find_point_frame(mechanism: Mechanism, dependencies: StateDependencies, point: int) -> int:
+def _find_point_frame(mechanism: Mechanism, dependencies: MechanismStateDependencies, point: int) -> int:
     """Return the frame in which a point's place is written nearest to it; N if there is none."""
     for ancestor in dependencies.ancestors(point):
         for frame, components in mechanism.points[ancestor].position or ():
@@ -254,7 +254,9 @@ def _find_point_frame(mechanism: Mechanism, dependencies: StateDependencies, poi
     return 0
 
 
-def _list_constraint_states(mechanism: Mechanism, dependencies: StateDependencies) -> Iterator[tuple[str, Symbols]]:
+def _list_constraint_states(
+    mechanism: Mechanism, dependencies: MechanismStateDependencies
+) -> Iterator[tuple[str, Symbols]]:
     """Yield (name, states) of each constraint."""
     constraints = mechanism.velocity_constraints
     if constraints is None:
@@ -278,7 +280,7 @@ def _cut_at_connections(
     headline: str,
 ) -> MechanismCut:
     """Return the parts that are still connected when some loads or constraints are left out."""
-    dependencies = StateDependencies(mechanism)
+    dependencies = MechanismStateDependencies(mechanism)
     connections = list(_list_connections(mechanism, dependencies))
     remaining_connections = [
         states
@@ -300,7 +302,7 @@ def _cut_at_connections(
 
 
 def _find_pieces(
-    mechanism: Mechanism, dependencies: StateDependencies, connections: Sequence[Symbols]
+    mechanism: Mechanism, dependencies: MechanismStateDependencies, connections: Sequence[Symbols]
 ) -> list[Symbols]:
     """Return the states of each piece that has bodies, if only these connections remain."""
     groups = _merge_connected_states(
@@ -309,7 +311,7 @@ def _find_pieces(
     return [group for group in groups if any(dependencies.body_states(body) & group for body in mechanism.bodies)]
 
 
-def _one_piece_fault(mechanism: Mechanism, dependencies: StateDependencies, cut_names: Sequence[str]) -> Fault:
+def _one_piece_fault(mechanism: Mechanism, dependencies: MechanismStateDependencies, cut_names: Sequence[str]) -> Fault:
     """Return the fault of a cut that separates nothing; its remedy names connections that would, or joints."""
     free_pieces = _find_pieces(mechanism, dependencies, [])
     problem = f"without {', '.join(cut_names)} it is still one piece"
@@ -332,7 +334,7 @@ def _one_piece_fault(mechanism: Mechanism, dependencies: StateDependencies, cut_
     return Fault(problem, "--at", f"ties between bodies are {', '.join(separating_names)}; name all between two sides")
 
 
-def _list_inseparable_states(mechanism: Mechanism, dependencies: StateDependencies) -> Iterator[Symbols]:
+def _list_inseparable_states(mechanism: Mechanism, dependencies: MechanismStateDependencies) -> Iterator[Symbols]:
     """Yield states that always stay together: those of a body, of q' = K u, of z'."""
     yield from (dependencies.body_states(body) for body in mechanism.bodies)
     yield from dependencies.coordinate_groups
@@ -342,7 +344,9 @@ def _list_inseparable_states(mechanism: Mechanism, dependencies: StateDependenci
     )
 
 
-def _list_connections(mechanism: Mechanism, dependencies: StateDependencies) -> Iterator[tuple[CutKind, int, Symbols]]:
+def _list_connections(
+    mechanism: Mechanism, dependencies: MechanismStateDependencies
+) -> Iterator[tuple[CutKind, int, Symbols]]:
     """Yield (kind, number, states) of the cuttable connections between bodies."""
     for number, load in enumerate(mechanism.loads):
         yield "load", number, dependencies.location_states(load) | dependencies.magnitude_states(load)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.systems.splitting.cut_records import MechanismCut
 from mb2fmu.systems.splitting.exchanged_forces import list_exchanged_forces
-from mb2fmu.systems.splitting.part_draft import PartDraft
-from mb2fmu.systems.splitting.part_variables import PartVariables
+from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut
+from mb2fmu.systems.splitting.mechanism_part_draft import MechanismPartDraft
+from mb2fmu.systems.splitting.part_interface_variables import MechanismPartVariables
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.wired_system import CouplingError
 
@@ -41,15 +41,15 @@ def make_part_mechanisms(cut: MechanismCut, settings: SplittingSettings) -> tupl
         CouplingError: If a part needs a quantity that no input can provide.
     """
     forces = list_exchanged_forces(cut)
-    drafts = [PartDraft(cut, number, settings, forces) for number in range(len(cut.part_names))]
+    drafts = [MechanismPartDraft(cut, number, settings, forces) for number in range(len(cut.part_names))]
     if faults := [fault for draft in drafts for fault in draft.find_faults()]:
         raise CouplingError(f"{cut.mechanism.declared.name} cannot be cut there:", faults)
     return tuple(_make_part(draft, drafts) for draft in drafts)
 
 
-def _make_part(draft: PartDraft, drafts: Sequence[PartDraft]) -> MechanismPart:
+def _make_part(draft: MechanismPartDraft, drafts: Sequence[MechanismPartDraft]) -> MechanismPart:
     """Return the finished part."""
-    variables = PartVariables(draft, drafts)
+    variables = MechanismPartVariables(draft, drafts)
     mechanism = variables.make_mechanism()
     declared = mechanism.declared
     prebuilt = PrebuiltMechanism(

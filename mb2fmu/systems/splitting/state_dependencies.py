@@ -1,4 +1,4 @@
-"""``StateDependencies``: the states that move each frame, point, body and load of a mechanism."""
+"""``MechanismStateDependencies``: the states that move each frame, point, body and load of a mechanism."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Symbols = frozenset[sm.Symbol]
 NO_STATES: Symbols = frozenset()
 
 
-class StateDependencies:
+class MechanismStateDependencies:
     """The states (q, u, z) in each record of a mechanism, directly or through what it refers to.
 
     Args:

@@ -22,9 +22,9 @@ from lxml import etree
 
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.systems.fmu_component import DeclaredUnit, FmuComponent
-from mb2fmu.systems.resolved_system import find_stale_reads
-from mb2fmu.systems.system_layout import ComponentBox, place_component_boxes
+from mb2fmu.systems.block_diagram_layout import ComponentBox, place_component_boxes
+from mb2fmu.systems.fmu_component import FmuComponent, FmuUnitDefinition
+from mb2fmu.systems.system_port_links import find_stale_output_reads
 from mb2fmu.systems.wired_system import TerminalLink, WiredSystem
 from mb2fmu.units import BASE_UNITS, parse_unit
 
@@ -165,7 +165,7 @@ def _add_terminal_types(parent: Element, terminal_types: Sequence[TerminalType])
 
 def _add_connections(parent: Element, wired_system: WiredSystem, terminal_links: Sequence[TerminalLink]) -> None:
     """Add links one by one; those of terminals as one connection each where terminals are written."""
-    wiring, stale_reads = wired_system.wiring, find_stale_reads(wired_system.wiring)
+    wiring, stale_reads = wired_system.wiring, find_stale_output_reads(wired_system.wiring)
     terminal_link_of_target = {
         target: index for index, terminal_link in enumerate(terminal_links) for target in terminal_link.targets
     }
@@ -267,14 +267,14 @@ def _make_system_parameters(wired_system: WiredSystem, version: SspVersion) -> E
         unit = (
             None
             if parsed_unit is None
-            else DeclaredUnit(str(name), parsed_unit.whole_exponents, parsed_unit.factor, parsed_unit.offset)
+            else FmuUnitDefinition(str(name), parsed_unit.whole_exponents, parsed_unit.factor, parsed_unit.offset)
         )
         parameters.append((parameter.name, float(value), unit))
     return _make_parameter_set(wired_system.system.name, parameters, version)
 
 
 def _make_parameter_set(
-    name: str, values: Sequence[tuple[str, float, DeclaredUnit | None]], version: SspVersion
+    name: str, values: Sequence[tuple[str, float, FmuUnitDefinition | None]], version: SspVersion
 ) -> Element:
     """Return a parameter set with the units of measure that it uses."""
     root = etree.Element(f"{{{SSV}}}ParameterSet", nsmap={"ssv": SSV, "ssc": SSC})
@@ -318,7 +318,7 @@ def _make_parameter_mapping(wired_system: WiredSystem, version: SspVersion) -> E
 
 def _add_units(root: Element, wired_system: WiredSystem) -> None:
     """Add all units of measure that connectors and values use, sorted by name."""
-    used_units: dict[str, DeclaredUnit] = {}
+    used_units: dict[str, FmuUnitDefinition] = {}
     for index, component in enumerate(wired_system.components):
         for name in (*component.inputs, *component.outputs, *wired_system.values[index]):
             unit = component.unit(name)
@@ -330,7 +330,7 @@ def _add_units(root: Element, wired_system: WiredSystem) -> None:
             _add_unit(units, used_units[name])
 
 
-def _add_unit(parent: Element, unit: DeclaredUnit) -> None:
+def _add_unit(parent: Element, unit: FmuUnitDefinition) -> None:
     """Add a unit of measure with its base unit: exponents, factor and offset where they are not the default."""
     unit_element = _add_child(parent, SSC, "Unit", name=unit.name)
     attributes = {base: str(power) for base, power in zip(BASE_UNITS, unit.exponents or (), strict=False) if power}

@@ -9,7 +9,7 @@ import pytest
 
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.systems import CoupledSystem, CouplingError, FmuComponent, read_component, wire_system
-from mb2fmu.systems.fmu_component import DeclaredUnit, compute_unit_conversion
+from mb2fmu.systems.fmu_component import FmuUnitDefinition, compute_unit_conversion
 
 Units = dict[str, dict[str, Path]]
 
@@ -169,24 +169,24 @@ def test_names_that_collide_are_named(components: list[FmuComponent]) -> None:
     ("source", "target", "wanted"),
     [
         (
-            DeclaredUnit("mm", (0, 1, 0, 0, 0, 0, 0, 0), 1e-3),
-            DeclaredUnit("m", (0, 1, 0, 0, 0, 0, 0, 0)),
+            FmuUnitDefinition("mm", (0, 1, 0, 0, 0, 0, 0, 0), 1e-3),
+            FmuUnitDefinition("m", (0, 1, 0, 0, 0, 0, 0, 0)),
             (1e-3, 0.0),
         ),
         (
-            DeclaredUnit("degC", (0, 0, 0, 0, 1, 0, 0, 0), 1.0, 273.15),
-            DeclaredUnit("K", (0, 0, 0, 0, 1, 0, 0, 0)),
+            FmuUnitDefinition("degC", (0, 0, 0, 0, 1, 0, 0, 0), 1.0, 273.15),
+            FmuUnitDefinition("K", (0, 0, 0, 0, 1, 0, 0, 0)),
             (1.0, 273.15),
         ),
         (
-            DeclaredUnit("N.m/rad", (1, 2, -2, 0, 0, 0, 0, -1)),
-            DeclaredUnit("N.m", (1, 2, -2, 0, 0, 0, 0, 0)),
+            FmuUnitDefinition("N.m/rad", (1, 2, -2, 0, 0, 0, 0, -1)),
+            FmuUnitDefinition("N.m", (1, 2, -2, 0, 0, 0, 0, 0)),
             (1.0, 0.0),
         ),
     ],
 )
 def test_units_of_measure_are_converted(
-    source: DeclaredUnit, target: DeclaredUnit, wanted: tuple[float, float]
+    source: FmuUnitDefinition, target: FmuUnitDefinition, wanted: tuple[float, float]
 ) -> None:
     assert compute_unit_conversion(source, target) == pytest.approx(wanted)
 

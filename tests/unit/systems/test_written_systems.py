@@ -22,11 +22,11 @@ from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
 from mb2fmu.systems import CoupledSystem, WiredSystem, read_component, wire_system
+from mb2fmu.systems.block_diagram_layout import place_component_boxes
 from mb2fmu.systems.exports import foreign_masters
 from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import run_foreign_masters
 from mb2fmu.systems.exports.osp_files import OSP_STRUCTURE_FILE, write_osp_files
-from mb2fmu.systems.resolved_system import ComponentPort, PortLink, SystemWiring
 from mb2fmu.systems.ssp.ssp_archive import (
     SSP_STRUCTURE_FILE,
     SSP_VERSIONS,
@@ -34,8 +34,8 @@ from mb2fmu.systems.ssp.ssp_archive import (
     find_schema_faults,
     write_ssp_files,
 )
-from mb2fmu.systems.system_layout import place_component_boxes
-from mb2fmu.systems.system_picture import draw_system_picture
+from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
+from mb2fmu.systems.system_port_links import ComponentPort, PortLink, SystemWiring
 
 Units = dict[str, dict[str, Path]]
 HELD = 1.01993416
@@ -181,7 +181,7 @@ def test_a_factor_goes_into_both_formats(mass_units: Units) -> None:
 
 
 def test_the_picture_is_a_document_with_all_names(joined: WiredSystem) -> None:
-    picture = draw_system_picture(joined.wiring, "a < b")
+    picture = draw_system_block_diagram(joined.wiring, "a < b")
     root = etree.fromstring(picture.encode())
     text = " ".join(root.itertext())
     for word in ("left", "right", "force", "a < b"):
@@ -198,7 +198,7 @@ def test_factors_and_wires_that_go_back_are_inside_of_the_picture() -> None:
         (PortLink(0, 0), *(PortLink(1 + k, 1 + k, -0.001234, 0.5) for k in range(many))),
         frozenset(),
     )
-    root = etree.fromstring(draw_system_picture(wiring, "title").encode())
+    root = etree.fromstring(draw_system_block_diagram(wiring, "title").encode())
     left, top, width, height = map(float, root.get("viewBox").split())
     shown = {**root.nsmap, "s": root.nsmap[None]}
     shown.pop(None)

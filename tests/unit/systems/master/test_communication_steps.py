@@ -9,10 +9,10 @@ import pytest
 from coupled_masses import K12, WIRING, K, exact, slaves
 
 from mb2fmu.systems.master.communication_steps import CommunicationStepError, SystemStepper
+from mb2fmu.systems.master.cosimulation_run import run_coupled_system
 from mb2fmu.systems.master.fmu_slaves import SlaveError, SlaveStepResult
-from mb2fmu.systems.master.simulation_run import run_coupled_system
 from mb2fmu.systems.master.stability_forecast import LinearComponent
-from mb2fmu.systems.resolved_system import (
+from mb2fmu.systems.system_port_links import (
     BondSide,
     BondVariable,
     ComponentPort,

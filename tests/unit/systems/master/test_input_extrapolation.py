@@ -18,20 +18,24 @@ def test_what_the_passes_left_open_makes_no_slope(gaps: list[float], size: float
     times = [0.0, *np.cumsum(gaps)]
     points = [(t - times[-1], np.array([2.0 + 3.0 * t])) for t in times]
     points[-1] = points[-1][0], points[-1][1] + 1e-11 * error
-    kept = input_extrapolation.select_distant_points(points, size)[-2:]
+    kept = input_extrapolation.select_interpolation_points(points, size)[-2:]
     assert kept[-1] is points[-1]
     end = np.array([2.0 + 3.0 * (times[-1] + size)])
-    course = input_extrapolation.fit_polynomials([*(t for t, _ in kept), size], np.array([*(u for _, u in kept), end]))
+    course = input_extrapolation.fit_input_polynomials(
+        [*(t for t, _ in kept), size], np.array([*(u for _, u in kept), end])
+    )
     for part in (0.25, 0.5, 0.75):
-        assert input_extrapolation.evaluate_polynomials(course, part * size) == pytest.approx(
+        assert input_extrapolation.evaluate_input_polynomials(course, part * size) == pytest.approx(
             2.0 + 3.0 * (times[-1] + part * size), abs=1e-8
         )
 
 
 def test_points_that_are_apart_are_all_kept() -> None:
     points = [(t, np.array([t])) for t in (-0.02, -0.01, 0.0)]
-    assert input_extrapolation.select_distant_points(points, 0.01) == points
-    assert [t for t, _ in input_extrapolation.select_distant_points([*points, (1e-9, np.array([0.0]))], 0.01)] == [
+    assert input_extrapolation.select_interpolation_points(points, 0.01) == points
+    assert [
+        t for t, _ in input_extrapolation.select_interpolation_points([*points, (1e-9, np.array([0.0]))], 0.01)
+    ] == [
         -0.02,
         -0.01,
         1e-9,

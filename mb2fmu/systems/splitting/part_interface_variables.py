@@ -1,4 +1,4 @@
-"""``PartVariables``: inputs, outputs, states, parameters and terminals of one part, and its mechanism."""
+"""``MechanismPartVariables``: inputs, outputs, states, parameters and terminals of one part, and its mechanism."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, OutputRecord, RequestedOutput
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
-from mb2fmu.systems.splitting.exchanged_forces import make_identifier
-from mb2fmu.systems.splitting.part_draft import ACCELERATION, VALUE, PartDraft
-from mb2fmu.systems.splitting.record_selection import RecordSelection
+from mb2fmu.systems.splitting.exchanged_forces import make_variable_identifier
+from mb2fmu.systems.splitting.frame_and_point_selection import FrameAndPointSelection
+from mb2fmu.systems.splitting.mechanism_part_draft import ACCELERATION, VALUE, MechanismPartDraft
 
 SymbolPair = tuple[sm.Symbol, sm.Symbol]
 
@@ -30,7 +30,7 @@ def derive_acceleration_unit(unit: str) -> str:
     return f"{unit}2" if unit.endswith("/s") else f"{unit}/s" if unit != "1" else "1/s"
 
 
-class PartVariables:
+class MechanismPartVariables:
     """The variables of one part.
 
     Args:
@@ -38,7 +38,7 @@ class PartVariables:
         drafts: All parts.
     """
 
-    def __init__(self, draft: PartDraft, drafts: Sequence[PartDraft]) -> None:
+    def __init__(self, draft: MechanismPartDraft, drafts: Sequence[MechanismPartDraft]) -> None:
         self._draft, self._drafts = draft, drafts
         self._mechanism = draft.mechanism
         self.omitted_outputs: tuple[str, ...] = ()
@@ -161,7 +161,7 @@ class PartVariables:
 
     # --- outputs
 
-    def _list_outputs(self, selection: RecordSelection, bodies: int) -> Iterator[OutputRecord]:
+    def _list_outputs(self, selection: FrameAndPointSelection, bodies: int) -> Iterator[OutputRecord]:
         """Yield outputs that other parts need, and those outputs of the whole that this part alone can compute."""
         draft = self._draft
         used_names = {name for name, _ in self._list_sent_accelerations()}
@@ -224,14 +224,14 @@ class PartVariables:
                 load_index = self._draft.loads.index(self._mechanism.loads[force.load_index])
                 yield RequestedOutput(name=force.sender_output, unit=force.unit, kind="force", subject=(load_index,))
 
-    def _list_reaction_outputs(self, selection: RecordSelection, bodies: int) -> Iterator[OutputRecord]:
+    def _list_reaction_outputs(self, selection: FrameAndPointSelection, bodies: int) -> Iterator[OutputRecord]:
         """Yield the force of the inner part on this one: on all its bodies together, about the joint's point."""
         point = selection.new_point_number(self._draft.cut.cut_indices[0])
         for kind, unit in (("reaction_force", "N"), ("reaction_torque", "N.m")):
             quantity = kind.removeprefix("reaction_")
             if any(force.unit == unit for force in self._draft.sent_forces):
                 yield RequestedOutput(
-                    name=f"{make_identifier(self._draft.cut.name)}_{quantity}", unit=unit, kind=kind,  # type: ignore[arg-type]
+                    name=f"{make_variable_identifier(self._draft.cut.name)}_{quantity}", unit=unit, kind=kind,  # type: ignore[arg-type]
                     subject=tuple(range(bodies)), relative_to=point, description="of the inner part on this one",
                 )  # fmt: skip
 
@@ -248,10 +248,12 @@ class PartVariables:
             if other is draft:
                 continue
             members = [
-                DeclaredTerminalMember(make_identifier(name), name) for name in _list_exchanged_motion(draft, other)
+                DeclaredTerminalMember(make_variable_identifier(name), name)
+                for name in _list_exchanged_motion(draft, other)
             ]
             members += [
-                DeclaredTerminalMember(make_identifier(name), name) for name in _list_exchanged_motion(other, draft)
+                DeclaredTerminalMember(make_variable_identifier(name), name)
+                for name in _list_exchanged_motion(other, draft)
             ]
             members += [
                 DeclaredTerminalMember(force.name, force.name, force.terminal_kinds[0])
@@ -266,7 +268,7 @@ class PartVariables:
             if members:
                 first_number, second_number = sorted((draft.number, other.number))
                 suffix = f"_{first_number + 1}{second_number + 1}" if len(self._drafts) > 2 else ""
-                yield other.number, make_identifier(draft.cut.name) + suffix, members
+                yield other.number, make_variable_identifier(draft.cut.name) + suffix, members
 
     # --- the mechanism
 
@@ -284,7 +286,7 @@ class PartVariables:
         frames = [application.point_or_frame for application in applications if application.is_torque] + [
             frame for application in applications for frame, _ in application.vector
         ]
-        selection = RecordSelection(
+        selection = FrameAndPointSelection(
             mechanism, bodies, draft.loads, points, frames + ([draft.cut.joint_frame] if at_joint else [])
         )
         outputs = tuple(self._list_outputs(selection, len(bodies)))
@@ -316,7 +318,9 @@ class PartVariables:
             **self._select_constraints(selection),
         )  # fmt: skip
 
-    def _find_used_symbols(self, selection: RecordSelection, loads: Any, bodies: Any, outputs: Any) -> set[sm.Symbol]:
+    def _find_used_symbols(
+        self, selection: FrameAndPointSelection, loads: Any, bodies: Any, outputs: Any
+    ) -> set[sm.Symbol]:
         """Return all symbols of the part, with those that calculated parameters depend on."""
         mechanism, draft = self._mechanism, self._draft
         records: list[Any] = [
@@ -429,7 +433,7 @@ class PartVariables:
             for first, second, third, fourth in own_groups
         )
 
-    def _select_constraints(self, selection: RecordSelection) -> dict[str, Any]:
+    def _select_constraints(self, selection: FrameAndPointSelection) -> dict[str, Any]:
         """Return the fields of the constraints that the part keeps."""
         mechanism, rows = self._mechanism, self._draft.constraint_rows
         constraints = mechanism.velocity_constraints
@@ -465,7 +469,7 @@ class PartVariables:
         }
 
 
-def _list_exchanged_motion(sender: PartDraft, receiver: PartDraft) -> Iterator[str]:
+def _list_exchanged_motion(sender: MechanismPartDraft, receiver: MechanismPartDraft) -> Iterator[str]:
     """Yield the names of the sender's variables that the receiver needs."""
     for state, level in receiver.needed_states.items():
         if state not in sender.own_states:

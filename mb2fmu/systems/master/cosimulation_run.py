@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.master.bond_energy import SystemBondEnergies
 from mb2fmu.systems.master.communication_steps import AcceptedStep, CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import Slave
-from mb2fmu.systems.master.stability_forecast import LinearModel, StabilityForecast, forecast_stability
-from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
+from mb2fmu.systems.master.power_bond_energy import SystemBondEnergies
+from mb2fmu.systems.master.stability_forecast import LinearComponentModel, StabilityForecast, forecast_stability
+from mb2fmu.systems.system_port_links import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 RecordPoint = Callable[[float, Floats, Floats, Floats], None]
@@ -68,7 +68,7 @@ def run_coupled_system(
     stepping: SteppingSettings,
     stop: float,
     record: RecordPoint,
-    linearize: Callable[[], Sequence[LinearModel] | None] = lambda: None,
+    linearize: Callable[[], Sequence[LinearComponentModel] | None] = lambda: None,
     enter_step_mode: Callable[[], None] = lambda: None,
 ) -> RunStatistics:
     """Run a system whose components are in Initialization Mode.
@@ -108,7 +108,7 @@ def run_coupled_system(
 def _forecast_stability(
     statistics: RunStatistics,
     wiring: SystemWiring,
-    models: Sequence[LinearModel] | None,
+    models: Sequence[LinearComponentModel] | None,
     stepping: SteppingSettings,
     stop: float,
 ) -> None:

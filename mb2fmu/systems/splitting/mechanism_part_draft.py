@@ -1,4 +1,4 @@
-"""``PartDraft``: bodies, loads and constraints of one part, and the states of other parts that it needs."""
+"""``MechanismPartDraft``: bodies, loads and constraints of one part, and the states of other parts that it needs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueActuatorLoad,
     TorqueLoad,
 )
-from mb2fmu.systems.splitting.cut_records import MechanismCut
 from mb2fmu.systems.splitting.exchanged_forces import ExchangedForce, find_parts_acted_on, replace_magnitude_by_input
+from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.splitting.state_dependencies import list_frames_turned_by_load
 
@@ -26,7 +26,7 @@ VALUE, RATE, ACCELERATION = range(3)
 """Levels of a state that another part needs."""
 
 
-class PartDraft:
+class MechanismPartDraft:
     """One part: its loads, and the states of others that it needs.
 
     Args:

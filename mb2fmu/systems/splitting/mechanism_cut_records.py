@@ -10,7 +10,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.systems.splitting.joint_cut_records import TransmissionLineWave
-from mb2fmu.systems.splitting.state_dependencies import StateDependencies, Symbols
+from mb2fmu.systems.splitting.state_dependencies import MechanismStateDependencies, Symbols
 
 CutMethod = Literal["force", "motion", "filter", "bushing", "line"]
 
@@ -42,7 +42,7 @@ class MechanismCut:
     """
 
     mechanism: Mechanism
-    dependencies: StateDependencies
+    dependencies: MechanismStateDependencies
     kind: CutKind
     method: CutMethod
     name: str

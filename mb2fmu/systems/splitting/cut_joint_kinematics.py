@@ -1,4 +1,4 @@
-"""``JointSides``: kinematics of both sides of an opened joint, and the states of the flange on the outer one."""
+"""``CutJointSides``: kinematics of both sides of an opened joint, and the states of the flange on the outer one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
+from mb2fmu.systems.splitting.cut_joint_topology import CutJoint
 from mb2fmu.systems.splitting.exchanged_forces import AXES
 from mb2fmu.systems.splitting.joint_cut_records import rotation_about_frame_axis, rotation_by_vector
-from mb2fmu.systems.splitting.joint_topology import OpenedJoint
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 Floats = npt.NDArray[np.float64]
@@ -23,7 +23,7 @@ ZERO_COMPONENTS: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
 @dataclass
-class JointSide:
+class CutJointSide:
     """Motion of one side of the joint, in components of N."""
 
     position: Components
@@ -41,7 +41,7 @@ class FlangeStates:
     quaternion: bool = False
 
 
-class JointSides:
+class CutJointSides:
     """Position, velocity, rotation and angular velocity of the joint's inner side and of the flange.
 
     Args:
@@ -54,14 +54,14 @@ class JointSides:
         outer: The flange, in its own symbols.
     """
 
-    def __init__(self, joint: OpenedJoint, settings: SplittingSettings) -> None:
+    def __init__(self, joint: CutJoint, settings: SplittingSettings) -> None:
         self._joint, self._settings = joint, settings
         self._start_values = settings.start_values(joint.mechanism)
         self.flange = FlangeStates()
         self.inner = self._make_inner_side()
         self.outer = self._make_flange_side()
 
-    def _make_inner_side(self) -> JointSide:
+    def _make_inner_side(self) -> CutJointSide:
         """Return position, velocity, angular velocity and rotation of the joint's inner side, in N, as expressions."""
         kinematics = NamedKinematics(self._joint.mechanism)
         frame = max(self._joint.joint_frame, 0)
@@ -77,7 +77,7 @@ class JointSides:
         position, velocity, omega = (
             tuple(sm.sympify(component).xreplace(substitution) for component in quantity) for quantity in quantities[:3]
         )
-        return JointSide(position, velocity, omega, sm.ImmutableMatrix(quantities[3]).xreplace(substitution))
+        return CutJointSide(position, velocity, omega, sm.ImmutableMatrix(quantities[3]).xreplace(substitution))
 
     def evaluate_at_start(self, expression: sm.Expr) -> float:
         """Return the value of an expression at the start."""
@@ -96,7 +96,7 @@ class JointSides:
             self.flange.q.append((symbol, Coordinate(**fields), rate))
         return symbol
 
-    def _make_flange_side(self) -> JointSide:
+    def _make_flange_side(self) -> CutJointSide:
         """Return the flange's coordinates, at the start displaced by the reaction."""
         settings, inner_side = self._settings, self.inner
         reaction = settings.initial_reactions.get(self._joint.name, (0.0,) * 6)
@@ -112,7 +112,7 @@ class JointSides:
                 speed,
             )
         rotation, omega = self._orient_flange(reaction[3:])
-        return JointSide(tuple(position), tuple(velocity), omega, rotation)
+        return CutJointSide(tuple(position), tuple(velocity), omega, rotation)
 
     def _orient_flange(self, torque: Sequence[float]) -> tuple[sm.ImmutableMatrix, Components]:
         """Return the flange's start rotation and angular velocity: turned so that the bushing bears the torque."""

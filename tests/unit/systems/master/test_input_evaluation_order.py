@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 from coupled_masses import WIRING
 
-from mb2fmu.systems.master.evaluation_order import format_algebraic_loop, order_components, order_inputs_by_level
-from mb2fmu.systems.resolved_system import ComponentPort, PortLink, SystemWiring
+from mb2fmu.systems.master.input_evaluation_order import (
+    format_algebraic_loop,
+    order_gauss_seidel_components,
+    order_inputs_by_level,
+)
+from mb2fmu.systems.system_port_links import ComponentPort, PortLink, SystemWiring
 
 # a.x → b.u (through) → b.y → c.u (through) → c.y → a.u
 RING = SystemWiring(
@@ -33,20 +37,20 @@ def test_feedthrough_around_is_a_loop_with_a_name() -> None:
 
 
 def test_components_with_feedthrough_come_last_in_a_ring() -> None:
-    assert order_components(WIRING) == (0, 1)
+    assert order_gauss_seidel_components(WIRING) == (0, 1)
     turned = SystemWiring(("right", "left"), *(
         tuple(type(p)(1 - p.component, p.name, p.reference) for p in ports) for ports in (WIRING.inputs, WIRING.outputs)
     ), WIRING.links, WIRING.feedthrough)  # fmt: skip
-    assert order_components(turned) == (1, 0)
+    assert order_gauss_seidel_components(turned) == (1, 0)
 
 
 def test_a_chain_is_in_the_order_of_its_links() -> None:
     chain = SystemWiring(
         ("last", "first"), (ComponentPort(0, "u", 0),), (ComponentPort(1, "y", 0),), (PortLink(0, 0),), frozenset(),
     )  # fmt: skip
-    assert order_components(chain) == (1, 0)
+    assert order_gauss_seidel_components(chain) == (1, 0)
 
 
 def test_a_wrong_sequence_is_told() -> None:
     with pytest.raises(ValueError, match="each of left, right once"):
-        order_components(WIRING, ("left", "middle"))
+        order_gauss_seidel_components(WIRING, ("left", "middle"))

@@ -1,4 +1,4 @@
-"""``find_opened_joint``: what lies on either side of a joint that is to be opened, and along which axes it is free."""
+"""``find_cut_joint``: what lies on either side of a joint that is to be opened, and along which axes it is free."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Load, Mechanism
-from mb2fmu.systems.splitting.exchanged_forces import find_free_axes, make_identifier
+from mb2fmu.systems.splitting.exchanged_forces import find_free_motion_axes, make_variable_identifier
 from mb2fmu.systems.splitting.state_dependencies import (
-    StateDependencies,
+    MechanismStateDependencies,
     list_frames_turned_by_load,
     list_load_frames,
     list_load_points,
@@ -22,7 +22,7 @@ _FAULT_REMEDY = "write frames and points beyond the joint relative to its frame 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedJoint:
+class CutJoint:
     """A joint that is opened, and what lies on either side of it.
 
     Attributes:
@@ -44,7 +44,7 @@ class OpenedJoint:
     name: str
     point: int
     is_outer_body: tuple[int, ...]
-    dependencies: StateDependencies
+    dependencies: MechanismStateDependencies
     inner_states: frozenset[sm.Symbol]
     outer_states: frozenset[sm.Symbol]
     outer_points: frozenset[int]
@@ -56,7 +56,7 @@ class OpenedJoint:
     @property
     def identifier(self) -> str:
         """The name in letters, digits and _."""
-        return make_identifier(self.name)
+        return make_variable_identifier(self.name)
 
     def acts_on_outer_side(self, load: Load) -> bool:
         """Return whether a load acts on anything beyond the joint."""
@@ -65,7 +65,7 @@ class OpenedJoint:
         )
 
 
-def find_opened_joint(mechanism: Mechanism, name: str, is_outer_body: Sequence[int], point: int) -> OpenedJoint:
+def find_cut_joint(mechanism: Mechanism, name: str, is_outer_body: Sequence[int], point: int) -> CutJoint:
     """Return both sides of a joint, and its free axes.
 
     Args:
@@ -83,7 +83,7 @@ def find_opened_joint(mechanism: Mechanism, name: str, is_outer_body: Sequence[i
     if problems:
         faults = [Fault(problem, name, _FAULT_REMEDY) for problem in problems]
         raise CouplingError(f"{mechanism.declared.name} cannot be opened at {name}:", faults)
-    translation, rotation = find_free_axes(mechanism, point, max(joint_frame, 0))
+    translation, rotation = find_free_motion_axes(mechanism, point, max(joint_frame, 0))
     return replace(
         joint,
         joint_frame=joint_frame,
@@ -92,15 +92,15 @@ def find_opened_joint(mechanism: Mechanism, name: str, is_outer_body: Sequence[i
     )
 
 
-def _find_sides(mechanism: Mechanism, name: str, is_outer_body: Sequence[int], point: int) -> OpenedJoint:
+def _find_sides(mechanism: Mechanism, name: str, is_outer_body: Sequence[int], point: int) -> CutJoint:
     """Return states, points and frames of both sides, without the joint's frame and axes."""
-    dependencies = StateDependencies(mechanism)
+    dependencies = MechanismStateDependencies(mechanism)
     states: tuple[set[sm.Symbol], set[sm.Symbol]] = set(), set()
     for body, is_outer in zip(mechanism.bodies, is_outer_body, strict=True):
         states[bool(is_outer)].update(dependencies.body_states(body))
     inner_states, outer_states = frozenset(states[0]), frozenset(states[1] - states[0])
     points, frames = range(len(mechanism.points)), enumerate(dependencies.frame_states)
-    return OpenedJoint(
+    return CutJoint(
         mechanism=mechanism,
         name=name,
         point=point,
@@ -113,7 +113,7 @@ def _find_sides(mechanism: Mechanism, name: str, is_outer_body: Sequence[int], p
     )
 
 
-def _find_joint_frame(joint: OpenedJoint) -> tuple[int, list[str]]:
+def _find_joint_frame(joint: CutJoint) -> tuple[int, list[str]]:
     """Return the inner frame relative to which outer frames are written, and what prevents opening the joint.
 
     The frame is -1 where outer frames and points refer to no moving frame of the inner side.
@@ -157,7 +157,7 @@ def _find_joint_frame(joint: OpenedJoint) -> tuple[int, list[str]]:
     return min(carrying_frames, default=-1), problems
 
 
-def _find_crossing_loads(joint: OpenedJoint, joint_frame: int) -> Iterator[str]:
+def _find_crossing_loads(joint: CutJoint, joint_frame: int) -> Iterator[str]:
     """Yield what is wrong with each load on the outer side that also needs another inner body than the joint's."""
     for load in joint.mechanism.loads:
         if joint.acts_on_outer_side(load):

@@ -152,7 +152,7 @@ def list_converted_inputs(wiring: SystemWiring) -> tuple[str, ...]:
     return tuple(wiring.input_name(link.target) for link in wiring.links if (link.factor, link.offset) != (1.0, 0.0))
 
 
-def find_stale_reads(wiring: SystemWiring) -> dict[int, str]:
+def find_stale_output_reads(wiring: SystemWiring) -> dict[int, str]:
     """Return output index → warning for masters that read this output before its inputs are set."""
     warnings = {}
     for source in sorted({link.source for link in wiring.links if not link.delay}):

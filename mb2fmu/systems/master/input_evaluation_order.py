@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.systems.resolved_system import SystemWiring
+from mb2fmu.systems.system_port_links import SystemWiring
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class EvaluationLevels:
 
 def order_inputs_by_level(wiring: SystemWiring) -> EvaluationLevels:
     """Return the order in which inputs become known."""
-    needed_inputs = find_needed_inputs(wiring)
+    needed_inputs = find_input_dependencies(wiring)
     components = find_strongly_connected_components(range(len(wiring.inputs)), needed_inputs)
     groups: list[tuple[int, ...]] = []
     loops: list[bool] = []
@@ -58,7 +58,7 @@ def order_inputs_by_level(wiring: SystemWiring) -> EvaluationLevels:
     return EvaluationLevels(tuple(groups), tuple(loops))
 
 
-def find_needed_inputs(wiring: SystemWiring) -> Mapping[int, frozenset[int]]:
+def find_input_dependencies(wiring: SystemWiring) -> Mapping[int, frozenset[int]]:
     """Return input → inputs (of the component that feeds it) on which it depends at the same instant."""
     source_of_input = {link.target: link.source for link in wiring.links if not link.delay}
     return {
@@ -109,7 +109,7 @@ def find_strongly_connected_components(
 
 def format_algebraic_loop(wiring: SystemWiring, group: Sequence[int]) -> str:
     """Return an algebraic loop by the names along it: ``a.F → a.acceleration → b.acceleration → b.F → a.F``."""
-    needed_inputs = find_needed_inputs(wiring)
+    needed_inputs = find_input_dependencies(wiring)
     source_of_input = {link.target: link.source for link in wiring.links}
     # One way round: from an input back to itself by inputs of the group.
     cycle = _find_shortest_cycle(needed_inputs, group)
@@ -135,7 +135,7 @@ def _find_shortest_cycle(needed_inputs: Mapping[int, frozenset[int]], group: Seq
     return [start]
 
 
-def order_components(wiring: SystemWiring, sequence: Sequence[str] = ()) -> tuple[int, ...]:
+def order_gauss_seidel_components(wiring: SystemWiring, sequence: Sequence[str] = ()) -> tuple[int, ...]:
     """Return the order of components for Gauss–Seidel passes.
 
     Args:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mb2fmu.systems.master import input_extrapolation
 from mb2fmu.systems.master.communication_steps import AcceptedStep
-from mb2fmu.systems.resolved_system import BondSide, BondVariable, SystemWiring
+from mb2fmu.systems.system_port_links import BondSide, BondVariable, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,8 +73,8 @@ class SystemBondEnergies:
         end_time = step.start_time + step.size
         if self._bonds:
             first_inputs, last_inputs = (
-                input_extrapolation.evaluate_polynomials(step.input_polynomials, 0.0),
-                input_extrapolation.evaluate_polynomials(step.input_polynomials, step.size),
+                input_extrapolation.evaluate_input_polynomials(step.input_polynomials, 0.0),
+                input_extrapolation.evaluate_input_polynomials(step.input_polynomials, step.size),
             )
             previous_outputs = self._past_points[-1][1][: len(outputs)]
             output_polynomials = self._fit_outputs(step, first_inputs, last_inputs, derivatives)
@@ -100,10 +100,10 @@ class SystemBondEnergies:
         """
         first_point = self._past_points[-1][0], np.concatenate([step.initial_outputs, first_inputs])
         last_point = step.start_time + step.size, np.concatenate([step.final_outputs, last_inputs])
-        points = input_extrapolation.select_distant_points(
+        points = input_extrapolation.select_interpolation_points(
             [*([] if step.after_event else self._past_points[:-1]), first_point, last_point], step.size
         )
-        all_fitted = input_extrapolation.fit_polynomials(
+        all_fitted = input_extrapolation.fit_input_polynomials(
             [time - step.start_time for time, _ in points], np.array([values for _, values in points])
         )
         output_polynomials, smooth_inputs = np.split(all_fitted, [len(step.final_outputs)])
@@ -145,6 +145,8 @@ def _evaluate_signal(signal: BondVariable, inputs: Floats, outputs: Floats, poin
     """Return a signal, or its rate, at points of a step (s from its start), in base units."""
     polynomials = (inputs if signal.kind == "input" else outputs)[signal.index : signal.index + 1]
     evaluate = (
-        input_extrapolation.differentiate_polynomials if signal.rate else input_extrapolation.evaluate_polynomials
+        input_extrapolation.differentiate_input_polynomials
+        if signal.rate
+        else input_extrapolation.evaluate_input_polynomials
     )
     return np.array([signal.factor * evaluate(polynomials, float(point))[0] for point in points])

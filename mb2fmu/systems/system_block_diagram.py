@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from markupsafe import escape
 
-from mb2fmu.systems.resolved_system import SystemWiring
-from mb2fmu.systems.system_layout import BOX_MARGIN, ComponentBox, place_component_boxes
+from mb2fmu.systems.block_diagram_layout import BOX_MARGIN, ComponentBox, place_component_boxes
+from mb2fmu.systems.system_port_links import SystemWiring
 
 _STYLE_SHEET = (
     "text{font:12px system-ui,sans-serif;fill:#1a2230;paint-order:stroke;stroke:#f5f7fa;stroke-width:3px}"
@@ -26,7 +26,7 @@ _FACTOR_LETTER_WIDTH = 6.5
 """Width of a letter of a factor."""
 
 
-def draw_system_picture(wiring: SystemWiring, title: str) -> str:
+def draw_system_block_diagram(wiring: SystemWiring, title: str) -> str:
     """Return the picture as an SVG document.
 
     Args:
