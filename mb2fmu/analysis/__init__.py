@@ -14,7 +14,7 @@ from mb2fmu.deferred_imports import import_on_first_use
 if TYPE_CHECKING:
     from mb2fmu.analysis.linearization import Linearization, linearize
     from mb2fmu.analysis.nominal_values import add_nominal_values
-    from mb2fmu.analysis.numerical_conditioning import NumericalConditioning, compute_conditioning
+    from mb2fmu.analysis.numerical_conditioning import NumericalConditioning, compute_numerical_conditioning
     from mb2fmu.analysis.operating_point import OperatingPoint, SteadyMotionKind
     from mb2fmu.analysis.operating_point_start import OperatingPointStart, set_operating_point_start
     from mb2fmu.analysis.root_locus import RootLocus, StabilityCrossing, compute_root_locus
@@ -34,7 +34,7 @@ __all__ = [
     "SteadyMotionKind",
     "ZeroOrderHoldInputs",
     "add_nominal_values",
-    "compute_conditioning",
+    "compute_numerical_conditioning",
     "compute_root_locus",
     "compute_sensitivities",
     "linearize",
@@ -48,7 +48,7 @@ __getattr__ = import_on_first_use(
     {
         "linearization": "Linearization linearize",
         "nominal_values": "add_nominal_values",
-        "numerical_conditioning": "NumericalConditioning compute_conditioning",
+        "numerical_conditioning": "NumericalConditioning compute_numerical_conditioning",
         "operating_point": "OperatingPoint SteadyMotionKind",
         "operating_point_start": "OperatingPointStart set_operating_point_start",
         "root_locus": "RootLocus StabilityCrossing compute_root_locus",

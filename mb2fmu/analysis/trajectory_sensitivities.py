@@ -22,9 +22,9 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu.analysis.mode_changes import ModeChangeProcessor
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
-from mb2fmu.analysis.saltation import IntegrationSettings, SaltationIntegration
+from mb2fmu.analysis.saltation_sensitivities import IntegrationSettings, SaltationIntegration
 from mb2fmu.analysis.sensitivity_request import SensitivityRequest
-from mb2fmu.analysis.zero_order_hold import ZeroOrderHoldInputs, iterate_stretch_ends
+from mb2fmu.analysis.zero_order_hold import ZeroOrderHoldInputs, iterate_input_jump_times
 from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_finite_start_derivative
 from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
@@ -117,7 +117,7 @@ def compute_sensitivities(
         require_finite_start_derivative(
             "the motion cannot be differentiated:", start.names, variation.slope(begin, y)[:n]
         )
-    for end in iterate_stretch_ends(signals, float(time[-1])):
+    for end in iterate_input_jump_times(signals, float(time[-1])):
         rows = np.flatnonzero((np.arange(len(time)) >= done) & (time <= end))
         with np.errstate(over="ignore", invalid="ignore"):  # derivatives that grow without bound: told below
             solution = solve_ivp(
@@ -151,7 +151,7 @@ def _integrate_through_events(
         slope=variation.slope,
         size=n,
         time=study.time,
-        ends=iterate_stretch_ends(signals, float(study.time[-1])),
+        ends=iterate_input_jump_times(signals, float(study.time[-1])),
         tolerance=study.tolerance,
         scales=variation.scales(variation.x),
         stiff=study.stiff,

@@ -40,7 +40,7 @@ class ZeroOrderHoldInputs:
         yield end
 
 
-def iterate_stretch_ends(signals: Callable[[float], Floats], end: float) -> Iterator[float]:
+def iterate_input_jump_times(signals: Callable[[float], Floats], end: float) -> Iterator[float]:
     """Yield the ends of stretches in which inputs do not jump, one after the other.
 
     Args:

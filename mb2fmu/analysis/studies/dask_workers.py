@@ -21,8 +21,8 @@ from distributed.client import Future
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from mb2fmu.analysis.studies.case_runner import CaseJob, CaseResults, CaseRunner
-from mb2fmu.analysis.studies.case_scheduling import CaseNumbers, FinishedChunks
+from mb2fmu.analysis.studies.study_case_runner import CaseResults, StudyCaseData, StudyCaseRunner
+from mb2fmu.analysis.studies.study_case_scheduling import CaseNumbers, FinishedChunks
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
@@ -47,9 +47,9 @@ class FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
 
     idempotent = True  # told again, because a worker ended meanwhile, those that have it keep it
 
-    def __init__(self, key: str, content: bytes, job: CaseJob, *, own: bool) -> None:
+    def __init__(self, key: str, content: bytes, job: StudyCaseData, *, own: bool) -> None:
         self.key, self.content, self.job, self.own = key, content, job, own
-        self.runner: CaseRunner | None = None
+        self.runner: StudyCaseRunner | None = None
 
     def setup(self, worker: Any) -> None:
         """Unpack the FMU in the worker's own folder, which the worker removes."""
@@ -58,7 +58,7 @@ class FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
         write_file_tree(unpack_archive_bytes(self.content, "unit"), folder)
         if self.own and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells all processes; who started this one ends it
-        self.runner = CaseRunner(self.job, folder)
+        self.runner = StudyCaseRunner(self.job, folder)
         self.runner.start_call_watchdog()
 
 
@@ -69,12 +69,12 @@ def run_chunk_of_cases(key: str, cases: Floats) -> CaseResults:
         if time.monotonic() > limit:
             raise RuntimeError("the FMU did not reach this worker")
         time.sleep(0.02)
-    assert isinstance(runner, CaseRunner)
+    assert isinstance(runner, StudyCaseRunner)
     return runner.run(cases)
 
 
-class DaskEngine:
-    """An ``ChunkEngine``.
+class DaskCaseEngine:
+    """An ``CaseExecutionEngine``.
 
     Args:
         client: Connected to a scheduler.
@@ -84,7 +84,7 @@ class DaskEngine:
         own: The workers were started by this program.
     """
 
-    def __init__(self, client: Client, content: bytes, job: CaseJob, cases: Floats, *, own: bool = False) -> None:
+    def __init__(self, client: Client, content: bytes, job: StudyCaseData, cases: Floats, *, own: bool = False) -> None:
         self._client, self._cases, self._own = client, cases, own
         digest = hashlib.sha256(content + repr(job).encode() + job.held.tobytes()).hexdigest()
         self._key = f"mb2fmu-{digest}"
@@ -172,7 +172,7 @@ def _lost_scheduler_error(error: Exception) -> ToolError:
 
 
 @contextmanager
-def connect_workers(scheduler: str, workers: int | None, folder: Path) -> Iterator[Client]:
+def connect_dask_workers(scheduler: str, workers: int | None, folder: Path) -> Iterator[Client]:
     """Return a client of workers.
 
     Args:

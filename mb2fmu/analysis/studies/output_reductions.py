@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 
 
-def find_crossings(before: Floats, after: Floats, level: float, direction: Direction) -> npt.NDArray[np.bool_]:
+def find_level_crossings(before: Floats, after: Floats, level: float, direction: Direction) -> npt.NDArray[np.bool_]:
     """Return where a value reaches or passes a level in that direction; a start on the level does not count.
 
     Args:
@@ -127,7 +127,7 @@ class FirstCrossing:
     def add_samples(self, memory: Floats, instance: IndexArray, t: Floats, y: Floats) -> None:
         """Look for a change of side."""
         before, was, found = memory[instance].T
-        now = np.isnan(found) & find_crossings(was, y, self.level, self.direction)
+        now = np.isnan(found) & find_level_crossings(was, y, self.level, self.direction)
         with np.errstate(divide="ignore", invalid="ignore"):
             time = before + (t - before) * ((self.level - was) / (y - was))
         memory[instance] = np.column_stack([t, y, np.where(now, time, found)])
@@ -138,7 +138,7 @@ class FirstCrossing:
 
     def differentiate(self, time: Floats, y: Floats, slopes: Floats) -> Floats:
         """Return the derivatives of the times; NaN where there is no crossing."""
-        found = find_crossings(y[:, :-1], y[:, 1:], self.level, self.direction)
+        found = find_level_crossings(y[:, :-1], y[:, 1:], self.level, self.direction)
         at, each = np.argmax(found, axis=1), np.arange(len(y))
         before, after = y[each, at], y[each, at + 1]
         with np.errstate(divide="ignore", invalid="ignore"):

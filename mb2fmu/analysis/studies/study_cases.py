@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.case_runner import CaseJob, ResultColumn
+from mb2fmu.analysis.studies.study_case_runner import CaseResultColumn, StudyCaseData
 from mb2fmu.analysis.studies.study_plan import MAX_CASES, Method, RequestedResult, StudyPlan, Value, VariedQuantity
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
@@ -38,7 +38,7 @@ RESERVED_COLUMNS = ("case", "message")
 
 
 @dataclass(frozen=True, slots=True)
-class VariedAxis:
+class VariedQuantityValues:
     """Values of one varied quantity, as numbers in its unit.
 
     Attributes:
@@ -82,7 +82,9 @@ class VariedAxis:
         return first + u * (last - first)
 
 
-def sample_cases(method: Method, axes: Sequence[VariedAxis], count: int, seed: int, *, indices: bool = False) -> Floats:
+def sample_study_cases(
+    method: Method, axes: Sequence[VariedQuantityValues], count: int, seed: int, *, indices: bool = False
+) -> Floats:
     """Return the cases, one row each, shape (n, n_axes).
 
     With ``indices`` the rows are those of ``sensitivity_indices``: two samples A and B of ``count`` rows, then for each
@@ -136,7 +138,7 @@ class ResolvedStudy:
     cases: Floats
     results: Mapping[str, str]
     wanted: tuple[RequestedResult, ...]
-    job: CaseJob
+    job: StudyCaseData
     fixed: Mapping[str, float]
     inputs: Mapping[str, Value]
     units: Mapping[str, str]
@@ -160,7 +162,7 @@ class ResolvedStudy:
         return {name: hashlib.sha256(content).hexdigest() for name, content in parts.items()}
 
 
-def resolve_study(
+def resolve_study_names(
     plan: StudyPlan,
     fmu: FmuDescription,
     table: DataTable | None,
@@ -216,7 +218,7 @@ class _StudyResolver:
         self._refuse_faults()
         used = [name for name in self._entrances() if name in {*signals, *fixed, *names}]
         tolerance = self._described.experiment_number("tolerance", DEFAULT_TOLERANCE)
-        job = CaseJob(
+        job = StudyCaseData(
             request=self._fmu.driver_request(kind, tolerance), step=step, tolerance=tolerance,
             **self._places(names, fixed, signals, used, (step, steps)),
             read=tuple(self._fmu.variables[name].reference for name in read), names=tuple(read), columns=columns,
@@ -275,7 +277,7 @@ class _StudyResolver:
         used: Sequence[str],
         steps: tuple[float, int],
     ) -> dict[str, Any]:
-        """Return where the numbers of a case go: start values and parameters, then inputs; see :class:`CaseJob`.
+        """Return where the numbers of a case go: start values and parameters, then inputs; see :class:`StudyCaseData`.
 
         Args:
             names: What varies.
@@ -338,7 +340,7 @@ class _StudyResolver:
             if not self._set(each.name, "vary") or not each.numbers:
                 continue
             before = len(self._faults)
-            axis = VariedAxis(each.law, self._scaled(each.name, each.numbers, each.law), each.count)
+            axis = VariedQuantityValues(each.law, self._scaled(each.name, each.numbers, each.law), each.count)
             if len(self._faults) > before:
                 continue
             if axis.fault():
@@ -353,7 +355,7 @@ class _StudyResolver:
         if plan.method == "grid" and n > MAX_CASES:
             self._fault(f"the grid has {n:.3g} cases", "vary", "take fewer points, or latin-hypercube")
             return names, np.zeros((0, len(names)))
-        cases = sample_cases(plan.method, axes, plan.count, plan.seed, indices=plan.indices)
+        cases = sample_study_cases(plan.method, axes, plan.count, plan.seed, indices=plan.indices)
         self._bounds(names, cases)
         return names, cases
 
@@ -401,7 +403,7 @@ class _StudyResolver:
             found[1] -= self._number(name, f"0 {numbers[1].split(maxsplit=1)[-1]}", "vary")
         return tuple(found)
 
-    def _columns(self, wanted: tuple[RequestedResult, ...]) -> tuple[tuple[ResultColumn, ...], list[str]]:
+    def _columns(self, wanted: tuple[RequestedResult, ...]) -> tuple[tuple[CaseResultColumn, ...], list[str]]:
         """Return results in the runner's form, and the variables to read for them."""
         names = [*(each.of for each in wanted), *self._plan.trajectories]
         for name in dict.fromkeys(names):
@@ -417,7 +419,7 @@ class _StudyResolver:
             level = 0.0
             if each.take == "first-crossing" and each.of in self._variables:
                 level = self._number(each.of, each.level, f"results.{each.name}", "level")
-            columns.append(ResultColumn(read.index(each.of), each.take, level, each.direction))
+            columns.append(CaseResultColumn(read.index(each.of), each.take, level, each.direction))
         return tuple(columns), read
 
     def _outputs(self) -> tuple[RequestedResult, ...]:

@@ -117,7 +117,7 @@ class StudyPlan:
     trajectory_format: Format = "parquet"
 
 
-def parse_plan_with_faults(content: Mapping[str, Any]) -> tuple[StudyPlan, tuple[Fault, ...]]:
+def parse_study_plan(content: Mapping[str, Any]) -> tuple[StudyPlan, tuple[Fault, ...]]:
     """Check a plan's file.
 
     Args:
@@ -130,7 +130,7 @@ def parse_plan_with_faults(content: Mapping[str, Any]) -> tuple[StudyPlan, tuple
     return reader.plan(content), tuple(reader.faults)
 
 
-def read_plan(content: Mapping[str, Any]) -> StudyPlan:
+def read_study_plan(content: Mapping[str, Any]) -> StudyPlan:
     """Read a plan without faults.
 
     Args:
@@ -139,13 +139,13 @@ def read_plan(content: Mapping[str, Any]) -> StudyPlan:
     Raises:
         AnalysisError: With every fault.
     """
-    plan, faults = parse_plan_with_faults(content)
+    plan, faults = parse_study_plan(content)
     if faults:
         raise AnalysisError("the plan cannot be used:", faults)
     return plan
 
 
-def names_no_fmu_or_model(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
+def lacks_fmu_and_model(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
     """Return whether a faulty plan names no unit or model, so that nothing can be checked against one."""
     of_arguments = [fault for fault in faults if fault.where == "arguments" or fault.what.startswith("argu")]
     return not plan.source or bool(of_arguments and not plan.source_is_fmu)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.case_runner import CaseJob
+from mb2fmu.analysis.studies.study_case_runner import StudyCaseData
 from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.package.atomic_publishing import make_private_folder
@@ -25,7 +25,7 @@ _CHUNK_SIZE = 1 << 20
 """Numbers in a chunk of an array: 8 MB before they are compressed."""
 
 
-def format_trajectory_table(job: CaseJob, cases: IndexArray, paths: Floats, messages: Sequence[str]) -> bytes:
+def format_trajectory_table(job: StudyCaseData, cases: IndexArray, paths: Floats, messages: Sequence[str]) -> bytes:
     """Return trajectories as Parquet: case, time, variables; those of failed cases are left out.
 
     Args:

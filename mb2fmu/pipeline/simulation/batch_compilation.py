@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu import analysis
-from mb2fmu.analysis.studies.ensembles import BatchFunction, BatchIntegrator, Ensemble, EnsembleSolver
+from mb2fmu.analysis.studies.compiled_model_ensembles import BatchFunction, BatchIntegrator, Ensemble, EnsembleSolver
 from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value_references
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError, Fault

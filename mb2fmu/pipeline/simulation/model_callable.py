@@ -19,7 +19,7 @@ from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 
 if TYPE_CHECKING:
-    from mb2fmu.analysis.studies.ensembles import Ensemble
+    from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble
     from mb2fmu.mechanics.equations.equations_of_motion import Method
 
 Floats = npt.NDArray[np.float64]

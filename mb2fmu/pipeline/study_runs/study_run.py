@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mb2fmu.analysis.studies.case_runner import CaseResults
-from mb2fmu.analysis.studies.case_scheduling import ChunkEngine, InProcessEngine, RunEffort, run_cases
-from mb2fmu.analysis.studies.study_cases import InputSignal, ResolvedStudy, resolve_study
-from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, names_no_fmu_or_model, parse_plan_with_faults
-from mb2fmu.analysis.studies.study_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
+from mb2fmu.analysis.studies.study_case_runner import CaseResults
+from mb2fmu.analysis.studies.study_case_scheduling import (
+    CaseExecutionEngine,
+    CaseRunTime,
+    InProcessCaseEngine,
+    run_study_cases,
+)
+from mb2fmu.analysis.studies.study_cases import InputSignal, ResolvedStudy, resolve_study_names
+from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, lacks_fmu_and_model, parse_study_plan
+from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
 from mb2fmu.analysis.studies.trajectory_files import import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package.fmu_archive import make_archive
@@ -93,7 +98,7 @@ def run_study(
         ToolError: If no scheduler answers, or it is gone; finished cases are kept.
     """
     written = plan if isinstance(plan, Mapping) else _read_plan_file(Path(plan))
-    checked, faults = parse_plan_with_faults(written)
+    checked, faults = parse_study_plan(written)
     if checked.trajectory_format == "zarr":
         import_zarr()  # told before anything runs
     base = Path() if isinstance(plan, Mapping) else Path(plan).parent
@@ -117,8 +122,8 @@ def run_study(
 
 
 def _run_remaining_cases(
-    engine: ChunkEngine, store: StudyStore, left: Sequence[int], say: CaseProgressCallback
-) -> RunEffort:
+    engine: CaseExecutionEngine, store: StudyStore, left: Sequence[int], say: CaseProgressCallback
+) -> CaseRunTime:
     """Run the cases that are left, and keep each result as it comes."""
 
     def take(cases: tuple[int, ...], answer: CaseResults) -> None:
@@ -126,8 +131,8 @@ def _run_remaining_cases(
         say(int(store.done.sum()), len(store.done), store.failed)
 
     begin = time.perf_counter()
-    spent, workers = run_cases(engine, left, take, len(store.study.results))
-    return RunEffort(time.perf_counter() - begin, spent, workers)
+    spent, workers = run_study_cases(engine, left, take, len(store.study.results))
+    return CaseRunTime(time.perf_counter() - begin, spent, workers)
 
 
 def _read_plan_file(path: Path) -> Mapping[str, Any]:
@@ -152,7 +157,7 @@ def _prepare_study(
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
     from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
-    if names_no_fmu_or_model(plan, earlier):
+    if lacks_fmu_and_model(plan, earlier):
         raise AnalysisError("the plan cannot be used:", earlier)
     faults = list(earlier)
     table: DataTable | None = None
@@ -169,7 +174,7 @@ def _prepare_study(
         raise type(error)(error.headline, [*faults, *error.faults]) from error
     tree = unpack_archive_bytes(content, name)
     fmu: FmuDescription = read_fmu_description(tree)
-    return resolve_study(plan, fmu, table, defaults, _make_input_signals, faults), name, content
+    return resolve_study_names(plan, fmu, table, defaults, _make_input_signals, faults), name, content
 
 
 def _load_study_fmu(
@@ -208,7 +213,7 @@ def _make_input_signals(given: Mapping[str, Value], units: Mapping[str, str], st
 @contextmanager
 def _open_case_engine(
     study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any
-) -> Iterator[ChunkEngine]:
+) -> Iterator[CaseExecutionEngine]:
     """Provide the engine that runs the cases; it is removed at the end."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_tree
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
@@ -217,24 +222,24 @@ def _open_case_engine(
         if client is None and scheduler == IN_PROCESS_SCHEDULER:
             (folder / "resources").mkdir()
             write_file_tree(unpack_archive_bytes(content, "unit"), folder)
-            yield InProcessEngine(study.job, folder, study.cases)
+            yield InProcessCaseEngine(study.job, folder, study.cases)
             return
         try:
-            from mb2fmu.analysis.studies.dask_workers import DaskEngine, connect_workers
+            from mb2fmu.analysis.studies.dask_workers import DaskCaseEngine, connect_dask_workers
         except ImportError as error:
             remedy = "pip install 'mb2fmu[study]', or write --scheduler none: in this process, one after the other"
             raise ToolError(
                 "the study cannot be run:", [Fault(f"{error.name} is not installed", remedy=remedy)]
             ) from error
         if client is not None:
-            engine = DaskEngine(client, content, study.job, study.cases)
+            engine = DaskCaseEngine(client, content, study.job, study.cases)
             try:
                 yield engine
             finally:
                 engine.close()
             return
-        with connect_workers(scheduler, workers, folder) as made:
-            engine = DaskEngine(made, content, study.job, study.cases, own=scheduler == "local")
+        with connect_dask_workers(scheduler, workers, folder) as made:
+            engine = DaskCaseEngine(made, content, study.job, study.cases, own=scheduler == "local")
             try:
                 yield engine
             finally:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mb2fmu.analysis.studies.sensitivity_indices import SobolIndices, estimate_sobol_indices
 from mb2fmu.analysis.studies.study_cases import ResolvedStudy
-from mb2fmu.analysis.studies.study_store import INPUTS_FILE
+from mb2fmu.analysis.studies.study_result_store import INPUTS_FILE
 from mb2fmu.report.figures.study_figures import (
     MOST_ACROSS,
     MOST_DOWN,

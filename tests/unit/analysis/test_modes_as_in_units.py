@@ -15,7 +15,7 @@ import sympy.physics.mechanics as me
 from compiled_c import MODELS, RUNTIME, bare_interface, compile_library
 
 from mb2fmu import CoulombFriction, Impact, Latch, Model, derive, pre
-from mb2fmu.analysis.mode_changes import ModeChangeProcessor, MotionPoint
+from mb2fmu.analysis.mode_changes import ModeChangeProcessor, MotionPointSensitivity
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import add_fmu_derivatives
 from mb2fmu.compiler.events import freeze_switches
 from mb2fmu.compiler.program.program import read_initial_memory
@@ -127,7 +127,7 @@ def differences(frozen, unit: InC, count: int) -> tuple[int, int, int]:
         memory, x = own.memory.copy(), near_surfaces(draw, names)
         for t in (float(draw.choice([0.0, 0.1, 0.25])), 0.5):  # the second from the modes of the first
             begins, theirs = x.copy(), x.copy()
-            at = MotionPoint(t, x, np.zeros((0, len(x))), np.zeros(0))
+            at = MotionPointSensitivity(t, x, np.zeros((0, len(x))), np.zeros(0))
             try:
                 own.set_initial_modes(at) if t < 0.5 else own.settle_modes_and_events(at)
                 found = True
@@ -180,7 +180,10 @@ def test_a_sign_without_effect_is_that_of_the_state_however_it_is_driven(in_band
     program, p, own, unit = in_band
     own.memory = np.array(read_initial_memory(program))
     memory = own.memory.copy()
-    at, theirs = MotionPoint(0.0, np.array([0.0, -0.5]), np.zeros((0, 2)), np.zeros(0)), np.array([0.0, -0.5])
+    at, theirs = (
+        MotionPointSensitivity(0.0, np.array([0.0, -0.5]), np.zeros((0, 2)), np.zeros(0)),
+        np.array([0.0, -0.5]),
+    )
     own.set_initial_modes(at)
     assert unit.settle(0.0, theirs, p, memory, first=True)
     begun = own.memory.copy()

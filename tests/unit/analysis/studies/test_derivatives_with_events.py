@@ -12,8 +12,8 @@ import sympy.physics.mechanics as me
 
 import mb2fmu
 from mb2fmu import Impact, Model, load, sticking_sign
-from mb2fmu.analysis.saltation import SaltationIntegration
-from mb2fmu.analysis.studies.ensembles import Ensemble
+from mb2fmu.analysis.saltation_sensitivities import SaltationIntegration
+from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble
 from mb2fmu.analysis.studies.output_reductions import LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
@@ -179,7 +179,7 @@ def test_an_instance_that_grazes_is_nan_beside_others(ball: Ensemble, monkeypatc
 
 
 def test_blocks_and_solvers_have_derivatives_alike(ball: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mb2fmu.analysis.studies.ensembles.INSTANCES_PER_BLOCK", 2)
+    monkeypatch.setattr("mb2fmu.analysis.studies.compiled_model_ensembles.INSTANCES_PER_BLOCK", 2)
     values = {"e": np.linspace(0.4, 0.8, 5)}
     explicit = ball.simulate(5, values, stop=0.7, step=0.1, sensitivities=("e", "h"))
     implicit = ball.simulate(5, values, stop=0.7, step=0.1, sensitivities=("e", "h"), solver="implicit")

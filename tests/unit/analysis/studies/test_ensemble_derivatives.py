@@ -13,7 +13,7 @@ import sympy.physics.mechanics as me
 
 import mb2fmu
 from mb2fmu import Model
-from mb2fmu.analysis.studies.ensembles import Ensemble, EnsembleSolver
+from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble, EnsembleSolver
 from mb2fmu.analysis.studies.output_reductions import FirstCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble

@@ -11,7 +11,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu import Model, pipeline, validation
-from mb2fmu.analysis.studies.ensembles import Ensemble
+from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble
 from mb2fmu.analysis.studies.output_reductions import FirstCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble

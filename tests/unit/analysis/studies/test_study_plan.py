@@ -10,8 +10,8 @@ from scipy.stats import sobol_indices as scipys
 from scipy.stats import uniform
 
 from mb2fmu.analysis.studies.sensitivity_indices import estimate_sobol_indices
-from mb2fmu.analysis.studies.study_cases import VariedAxis, sample_cases
-from mb2fmu.analysis.studies.study_plan import read_plan
+from mb2fmu.analysis.studies.study_cases import VariedQuantityValues, sample_study_cases
+from mb2fmu.analysis.studies.study_plan import read_study_plan
 from mb2fmu.errors import AnalysisError
 
 WRONG = {
@@ -27,7 +27,7 @@ WRONG = {
 
 def test_every_fault_of_a_plan_is_named_with_what_to_do() -> None:
     with pytest.raises(AnalysisError) as caught:
-        read_plan(WRONG)
+        read_study_plan(WRONG)
     message = str(caught.value)
     for part in (
         "fmuu means nothing", "neither model nor fmu", "'xx' is no kind", "-1.0 is no positive", "sed means nothing",
@@ -45,25 +45,28 @@ def test_every_fault_of_a_plan_is_named_with_what_to_do() -> None:
 )
 def test_nothing_is_said_of_what_follows_from_a_fault(cases: dict, begins: str) -> None:
     with pytest.raises(AnalysisError) as caught:
-        read_plan({"fmu": "a.fmu", "arguments": {"n": 3}, "cases": cases, "vary": {"m": {"from": 1, "to": 2}}})
+        read_study_plan({"fmu": "a.fmu", "arguments": {"n": 3}, "cases": cases, "vary": {"m": {"from": 1, "to": 2}}})
     assert [each.what.partition(" no ")[0] for each in caught.value.faults] == ["an FMU has", begins]
 
 
 @given(st.integers(1, 5), st.integers(2, 4))
 def test_a_grid_has_every_combination_once(n: int, d: int) -> None:
     axes = [
-        VariedAxis("values", tuple(float(k) for k in range(n))),
-        *[VariedAxis("uniform", (0.0, 1.0), n + 1)] * (d - 1),
+        VariedQuantityValues("values", tuple(float(k) for k in range(n))),
+        *[VariedQuantityValues("uniform", (0.0, 1.0), n + 1)] * (d - 1),
     ]
-    cases = sample_cases("grid", axes, 0, 0)
+    cases = sample_study_cases("grid", axes, 0, 0)
     assert cases.shape == (n * (n + 1) ** (d - 1), d)
     assert len(np.unique(cases, axis=0)) == len(cases)
 
 
 @given(st.integers(1, 40), st.integers(0, 2**31))
 def test_a_latin_hypercube_has_one_case_in_each_row_of_each_axis(n: int, seed: int) -> None:
-    cases = sample_cases(
-        "latin-hypercube", [VariedAxis("uniform", (2.0, 3.0)), VariedAxis("log", (1e-3, 1e3))], n, seed
+    cases = sample_study_cases(
+        "latin-hypercube",
+        [VariedQuantityValues("uniform", (2.0, 3.0)), VariedQuantityValues("log", (1e-3, 1e3))],
+        n,
+        seed,
     )
     cells = np.column_stack([(cases[:, 0] - 2.0) * n, (np.log10(cases[:, 1]) + 3.0) / 6.0 * n])
     for column in np.floor(cells + 1e-9).astype(int).T:
@@ -71,7 +74,7 @@ def test_a_latin_hypercube_has_one_case_in_each_row_of_each_axis(n: int, seed: i
 
 
 def test_normal_values_have_their_mean_and_deviation() -> None:
-    (values,) = sample_cases("sobol", [VariedAxis("normal", (5.0, 0.1))], 4096, 1).T
+    (values,) = sample_study_cases("sobol", [VariedQuantityValues("normal", (5.0, 0.1))], 4096, 1).T
     assert values.mean() == pytest.approx(5.0, abs=1e-3)
     assert values.std() == pytest.approx(0.1, rel=1e-2)
 
@@ -79,7 +82,7 @@ def test_normal_values_have_their_mean_and_deviation() -> None:
 def test_indices_are_the_closed_form_of_ishigamis_function_and_scipys() -> None:
     """Ishigami, Homma (1990): a = 7, b = 0.1."""
     a, b, n = 7.0, 0.1, 4096
-    cases = sample_cases("sobol", [VariedAxis("uniform", (-np.pi, np.pi))] * 3, n, 2, indices=True)
+    cases = sample_study_cases("sobol", [VariedQuantityValues("uniform", (-np.pi, np.pi))] * 3, n, 2, indices=True)
 
     def f(x: np.ndarray) -> np.ndarray:
         return np.sin(x[0]) + a * np.sin(x[1]) ** 2 + b * x[2] ** 4 * np.sin(x[0])
@@ -98,7 +101,7 @@ def test_indices_are_the_closed_form_of_ishigamis_function_and_scipys() -> None:
 
 
 def test_rows_without_results_are_left_out_of_the_indices() -> None:
-    values = sample_cases("sobol", [VariedAxis("uniform", (0.0, 1.0))] * 2, 256, 1, indices=True)[:, 0]
+    values = sample_study_cases("sobol", [VariedQuantityValues("uniform", (0.0, 1.0))] * 2, 256, 1, indices=True)[:, 0]
     lost = values.copy()
     lost[[3, 300, 900]] = np.nan
     assert estimate_sobol_indices(values, 2).used == 256

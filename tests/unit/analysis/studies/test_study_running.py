@@ -18,8 +18,8 @@ import pytest
 import zarr
 from click.testing import CliRunner
 
-from mb2fmu.analysis.studies import dask_workers, study_store
-from mb2fmu.analysis.studies.dask_workers import connect_workers
+from mb2fmu.analysis.studies import dask_workers, study_result_store
+from mb2fmu.analysis.studies.dask_workers import connect_dask_workers
 from mb2fmu.cli.application import commands
 from mb2fmu.errors import AnalysisError, ToolError
 from mb2fmu.pipeline.study_runs.study_run import run_study
@@ -114,7 +114,7 @@ def test_an_interrupted_study_goes_on_and_ends_with_the_same_bytes(
     rows = "g\n" + "\n".join(str(0.5 * k) for k in range(1, 30)) + "\n"
     plan = plan_of(falling, tmp_path, rows, "trajectories = ['h']")
     whole = run_study(plan, tmp_path / "whole", scheduler="none")
-    monkeypatch.setattr(study_store, "FLUSH_INTERVAL_S", 0.0)
+    monkeypatch.setattr(study_result_store, "FLUSH_INTERVAL_S", 0.0)
 
     def interrupt(done: int, n: int, _failed: int) -> None:
         if 2 < done < n:
@@ -221,7 +221,7 @@ def test_one_worker_and_eight_write_the_same_bytes(falling: Path, tmp_path: Path
     plan = plan_of(falling, tmp_path, rows, "trajectories = ['h']", results=ALL)
     written = []
     for n in (1, 8):
-        with connect_workers("local", n, tmp_path) as client:
+        with connect_dask_workers("local", n, tmp_path) as client:
             assert len(client.nthreads()) == n
             ran = run_study(plan, tmp_path / f"by {n}", client=client)
         assert ran.failed == 10
@@ -252,7 +252,7 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
     here = run_study(plan_of(falling, tmp_path / "calm", calm), tmp_path / "here", scheduler="none")
     plan = plan_of(falling, tmp_path, rows)
     killed: list[int] = []
-    with connect_workers("local", 2, tmp_path) as client:
+    with connect_dask_workers("local", 2, tmp_path) as client:
 
         def told(done: int, _n: int, _failed: int) -> None:
             if done > 20 and not killed and client.nthreads():
@@ -278,7 +278,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
     plan = plan_of(falling, tmp_path, rows)
     here = run_study(plan, tmp_path / "here", scheduler="none")
     killed: list[int] = []
-    with connect_workers("local", 2, tmp_path) as client:
+    with connect_dask_workers("local", 2, tmp_path) as client:
 
         def told(done: int, _n: int, _failed: int) -> None:
             if done and not killed:
@@ -295,7 +295,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
 
 def test_a_worker_that_is_killed_while_it_gets_the_unit_is_no_hindrance(falling: Path, tmp_path: Path) -> None:
     plan = plan_of(falling, tmp_path, "g\n" + "\n".join(map(str, range(1, 41))) + "\n")
-    with connect_workers("local", 2, tmp_path) as client:
+    with connect_dask_workers("local", 2, tmp_path) as client:
         register, killed = client.register_plugin, []
 
         def killing(*given: object, **named: object) -> object:
@@ -430,16 +430,16 @@ import sys
 from pathlib import Path
 import numpy as np
 from mb2fmu.pipeline.study_runs.study_run import _prepare_study, _read_plan_file
-from mb2fmu.analysis.studies.study_plan import read_plan
+from mb2fmu.analysis.studies.study_plan import read_study_plan
 from mb2fmu.fmu.package.fmu_archive import read_archive
 from mb2fmu.fmu.package.atomic_publishing import write_file_tree
-from mb2fmu.analysis.studies import case_runner
+from mb2fmu.analysis.studies import study_case_runner
 plan, unit, folder = map(Path, sys.argv[1:])
-study, _, _ = _prepare_study(plan.parent, read_plan(_read_plan_file(plan)), None)
+study, _, _ = _prepare_study(plan.parent, read_study_plan(_read_plan_file(plan)), None)
 write_file_tree(read_archive(unit), folder)
 (folder / "resources").mkdir(exist_ok=True)
-case_runner._HANGING_GRACE_S = 0.5
-runner = case_runner.CaseRunner(study.job, folder)
+study_case_runner._HANGING_GRACE_S = 0.5
+runner = study_case_runner.StudyCaseRunner(study.job, folder)
 runner.start_call_watchdog()
 runner.run(study.cases)
 """

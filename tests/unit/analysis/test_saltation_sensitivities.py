@@ -12,7 +12,7 @@ import sympy.physics.mechanics as me
 
 import mb2fmu
 from mb2fmu import Impact, Model, pre
-from mb2fmu.analysis.saltation import SaltationIntegration
+from mb2fmu.analysis.saltation_sensitivities import SaltationIntegration
 from mb2fmu.errors import AnalysisError
 
 MODELS = Path(__file__).parents[3] / "models"

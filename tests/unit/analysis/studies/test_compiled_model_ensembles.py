@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 
 import mb2fmu
 from mb2fmu import HydraulicCylinder, Impact, Model, Valve, pipeline, validation
-from mb2fmu.analysis.studies.ensembles import Ensemble
+from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble
 from mb2fmu.analysis.studies.output_reductions import FirstCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.case_runner import CaseJob, CaseResults, CaseRunner
+from mb2fmu.analysis.studies.study_case_runner import CaseResults, StudyCaseData, StudyCaseRunner
 
 Floats = npt.NDArray[np.float64]
 CaseNumbers = tuple[int, ...]
@@ -29,7 +29,7 @@ CHUNKS_PER_WORKER = 2
 """Chunks per worker that are handed out: one that runs, and one that waits."""
 
 
-class ChunkEngine(Protocol):
+class CaseExecutionEngine(Protocol):
     """Protocol: runs chunks."""
 
     def worker_count(self) -> int:
@@ -45,7 +45,7 @@ class ChunkEngine(Protocol):
         ...
 
 
-class InProcessEngine:
+class InProcessCaseEngine:
     """Runs everything in this process: for trials, and to measure the cost of workers.
 
     Args:
@@ -54,8 +54,8 @@ class InProcessEngine:
         cases: All of them, a row each.
     """
 
-    def __init__(self, job: CaseJob, unzipped: Path, cases: Floats) -> None:
-        self._runner, self._cases = CaseRunner(job, unzipped), cases
+    def __init__(self, job: StudyCaseData, unzipped: Path, cases: Floats) -> None:
+        self._runner, self._cases = StudyCaseRunner(job, unzipped), cases
         self._handed: deque[CaseNumbers] = deque()
 
     def worker_count(self) -> int:
@@ -73,7 +73,7 @@ class InProcessEngine:
 
 
 @dataclass(frozen=True, slots=True)
-class RunEffort:
+class CaseRunTime:
     """Time spent on cases.
 
     Attributes:
@@ -111,8 +111,8 @@ class RunEffort:
         }
 
 
-def run_cases(
-    engine: ChunkEngine, left: Sequence[int], take: Callable[[CaseNumbers, CaseResults], None], results: int
+def run_study_cases(
+    engine: CaseExecutionEngine, left: Sequence[int], take: Callable[[CaseNumbers, CaseResults], None], results: int
 ) -> tuple[float, int]:
     """Run cases until each has an answer.
 
@@ -153,7 +153,10 @@ def run_cases(
 
 
 def _run_suspect_chunks(
-    engine: ChunkEngine, suspects: deque[CaseNumbers], take: Callable[[CaseNumbers, CaseResults], None], results: int
+    engine: CaseExecutionEngine,
+    suspects: deque[CaseNumbers],
+    take: Callable[[CaseNumbers, CaseResults], None],
+    results: int,
 ) -> float:
     """Run pieces of chunks whose process ended, one at a time; return the time of their cases, s."""
     ended: set[int] = set()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.analysis.studies.output_reductions import find_crossings
+from mb2fmu.analysis.studies.output_reductions import find_level_crossings
 from mb2fmu.analysis.studies.study_plan import Direction, Take
 from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, INSTANCE_CLASSES, MessageLog
 
@@ -30,7 +30,7 @@ _HANGING_GRACE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class ResultColumn:
+class CaseResultColumn:
     """One kept number of a case.
 
     Attributes:
@@ -47,7 +47,7 @@ class ResultColumn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CaseJob:
+class StudyCaseData:
     """Data shared by all cases of a study.
 
     Attributes:
@@ -78,7 +78,7 @@ class CaseJob:
     order: tuple[int, ...]
     read: tuple[int, ...]
     names: tuple[str, ...]
-    columns: tuple[ResultColumn, ...]
+    columns: tuple[CaseResultColumn, ...]
     kept: tuple[int, ...]
     time_limit: float
 
@@ -100,7 +100,7 @@ class CaseResults:
     seconds: float
 
 
-class CaseRunner:
+class StudyCaseRunner:
     """One FMU in this process.
 
     An instance is reset between cases if that is the same as a new one: the first case is run both ways.
@@ -110,7 +110,7 @@ class CaseRunner:
         unzipped: Folder of the FMU.
     """
 
-    def __init__(self, job: CaseJob, unzipped: Path) -> None:
+    def __init__(self, job: StudyCaseData, unzipped: Path) -> None:
         self._job = job
         self._request = {**job.request, "unzipped": str(unzipped), "variables": list(job.read)}
         self._instance: Any = None
@@ -130,7 +130,7 @@ class CaseRunner:
             for k, case in enumerate(cases):
                 path, message = self._one(case)
                 if not message:
-                    values[k] = reduce_trajectory(path, self._job)
+                    values[k] = compute_case_results(path, self._job)
                     paths[k] = path[:, self._job.kept] if self._job.kept else paths[k]
                 messages.append(message)
             return CaseResults(values, tuple(messages), paths, time.perf_counter() - begin)
@@ -241,7 +241,7 @@ class CaseRunner:
             instance.free()
 
 
-def reduce_trajectory(path: Floats, job: CaseJob) -> Floats:
+def compute_case_results(path: Floats, job: StudyCaseData) -> Floats:
     """Return the results of a case.
 
     Args:
@@ -251,7 +251,7 @@ def reduce_trajectory(path: Floats, job: CaseJob) -> Floats:
     return np.array([_compute_result(path[:, column.place], column, job.step) for column in job.columns])
 
 
-def _compute_result(y: Floats, column: ResultColumn, step: float) -> float:
+def _compute_result(y: Floats, column: CaseResultColumn, step: float) -> float:
     """Return one result from the values at communication points, with lines between them."""
     match column.take:
         case "end":
@@ -267,11 +267,11 @@ def _compute_result(y: Floats, column: ResultColumn, step: float) -> float:
             return float(np.sqrt(between.mean()))
         case "first-crossing":
             side = y - column.level
-            at = np.flatnonzero(find_crossings(side[:-1], side[1:], 0.0, column.direction))
+            at = np.flatnonzero(find_level_crossings(side[:-1], side[1:], 0.0, column.direction))
             return float(step * (at[0] + side[at[0]] / (side[at[0]] - side[at[0] + 1]))) if len(at) else float("nan")
 
 
-def _describe_non_finite(path: Floats, job: CaseJob, *, through: bool) -> str:
+def _describe_non_finite(path: Floats, job: StudyCaseData, *, through: bool) -> str:
     """Name the first value that is not finite."""
     seen = path if through else path[-1:]
     if np.isfinite(seen).all():

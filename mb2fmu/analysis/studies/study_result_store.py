@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies import trajectory_files
-from mb2fmu.analysis.studies.case_runner import CaseResults
-from mb2fmu.analysis.studies.case_scheduling import RunEffort
+from mb2fmu.analysis.studies.study_case_runner import CaseResults
+from mb2fmu.analysis.studies.study_case_scheduling import CaseRunTime
 from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.analysis.studies.trajectory_files import format_trajectory_table, import_pyarrow, join_trajectory_arrays
 from mb2fmu.errors import AnalysisError, Fault
@@ -67,7 +67,7 @@ class StudyStore:
         self.done = np.zeros(len(study.cases), dtype=bool)
         self.failed = 0
         self.complete = False
-        self.effort: RunEffort | None = None
+        self.effort: CaseRunTime | None = None
         self._fresh = False
         self._waiting: list[tuple[Sequence[int], CaseResults]] = []
         self._flushed = time.monotonic()
