@@ -106,7 +106,7 @@ def measure(kind: str, links: int, method: Method) -> Cell:
     f = pipeline.right_hand_side(derivation)
     with tempfile.TemporaryDirectory() as folder:
         fmu = Path(folder) / "chain.fmu"
-        package.write_archive(pipeline.build(derivation, backend="python").core, fmu)
+        package.write_fmu_archive(pipeline.build(derivation, backend="python").core, fmu)
         seconds_per_step = simulate_fmu(
             fmu, form_experiment_values(derivation.definition), [f"q{links}"]
         ).seconds_per_step

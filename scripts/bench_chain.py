@@ -39,9 +39,9 @@ from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.toolchain import compile_program
-from mb2fmu.fmu.toolchain.compiled_batch import find_widest_vector_variant
+from mb2fmu.fmu.toolchain.compiled_batch_program import find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Variant, compile_options, find_compiler
-from mb2fmu.fmu.toolchain.platforms import host_platform
+from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 
 ROOT = Path(__file__).parents[1]

@@ -20,7 +20,7 @@ from bench_native import compiled_with, counted
 
 from mb2fmu import load, pipeline
 from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
-from mb2fmu.fmu.toolchain.platforms import host_platform
+from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.model.model import Model
 
 ROOT = Path(__file__).parents[1]

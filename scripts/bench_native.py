@@ -20,12 +20,12 @@ from pathlib import Path
 
 from mb2fmu import pipeline
 from mb2fmu.fmu import package
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface import FmuInterface
 from mb2fmu.fmu.toolchain import BuildSpecification
-from mb2fmu.fmu.toolchain.compile_and_link import MAIN_TRANSLATION_UNIT, list_platform_translation_units
 from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
-from mb2fmu.fmu.toolchain.platforms import PLATFORMS, host_platform
+from mb2fmu.fmu.toolchain.fmu_build_folder import MAIN_TRANSLATION_UNIT, list_platform_translation_units
+from mb2fmu.fmu.toolchain.target_platforms import PLATFORMS, host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.validation import form_experiment_values, simulate_fmu
 
@@ -86,7 +86,7 @@ def measure(model: str) -> Row:
         derivation = exported.build.derivation
         costs = calls(exported.build.core, exported.build.interface, folder, by_hand=model == BY_HAND)
         native = seconds_per_step(exported.path, derivation)
-        package.write_archive(pipeline.build(derivation, backend="python").core, folder / "python.fmu")
+        package.write_fmu_archive(pipeline.build(derivation, backend="python").core, folder / "python.fmu")
         hosted = seconds_per_step(folder / "python.fmu", derivation)
     return Row(
         model=model,

@@ -28,7 +28,7 @@ from mb2fmu import pipeline
 from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
-from mb2fmu.fmu.toolchain.platforms import host_platform
+from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 ROBOTS = ("arm", "quadruped", "humanoid", "hand")

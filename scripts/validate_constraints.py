@@ -189,7 +189,7 @@ def prove(case: str, treatment: str, unit: str) -> Found:
     used = derivation.equations.method
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "unit.fmu"
-        package.write_archive(pipeline.build(derivation, **UNITS[unit]).core, path)
+        package.write_fmu_archive(pipeline.build(derivation, **UNITS[unit]).core, path)
         measured = yardstick(case, used)
         equations = measured.reference.numeric.equations
         result = validation.validate(path, derivation.definition, equations, method=used, reference_data=measured)

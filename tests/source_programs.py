@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.fmu.emit_c.standalone_program import list_model_outputs
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.emit_c.standalone_c_program import list_model_outputs
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.pipeline.fmu_build.source_code_export import (
     describe_native_fmi3_variables,

@@ -146,7 +146,7 @@ def _write_page(page: Path, drawing: Drawing, signals: PlotSignals, plot: str | 
     """Write the page in motion; its plot has the variables of ``--plot``, or those that deserve a first look."""
     from mb2fmu import visualization
     from mb2fmu.fmu import package
-    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import FileTree
     from mb2fmu.visualization.default_plots import choose_default_plots
 
     shown = tuple(plot.split(",")) if plot else choose_default_plots(signals)

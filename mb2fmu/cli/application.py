@@ -54,7 +54,7 @@ from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict_output import default_only_option, print_run_verdict, verdict_json_option
 from mb2fmu.cli.watch_command import watch
 from mb2fmu.errors import Mb2FmuError, ToolError
-from mb2fmu.fmu.solvers import SOLVERS
+from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.targets import SOURCE_TARGETS
 from mb2fmu.temporary_files import DISK_FULL_ERRORS, describe_disk_fault
 from mb2fmu.version import __version__

@@ -24,9 +24,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically as write
-from mb2fmu.fmu.package.fmu_archive import make_archive
+from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import (
@@ -153,7 +153,7 @@ def run(
             command = report_pages.format_run_command(built, arguments or {}, options)
             documented = report_pages.add_validation_page(built, validated, command)
         with stage("pack"):
-            archive = make_archive(documented)
+            archive = make_fmu_archive(documented)
         page = report_pages.render_report_beside_fmu(built, validated, command, stage.timings, archive)
         results.publish_with_report(archive, page)
     return RunResult(ExportResult(built, results.path, stage.timings), validated, results.page, stage.timings)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from mb2fmu.fmu.template_environment import make_template_environment
+from mb2fmu.fmu.jinja_template_environment import make_template_environment
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineStyle, draw_chart
 from mb2fmu.report.pages.page_template import render_document
 from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult

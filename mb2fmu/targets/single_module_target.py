@@ -12,8 +12,8 @@ import jinja2
 
 from mb2fmu.compiler.program.program import PiecewisePolynomial, Program
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu import template_environment
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu import jinja_template_environment
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter, print_module
 
@@ -67,7 +67,9 @@ def emit_module(program: Program, model: TargetModelDescription, language: Modul
         "contents": contents,
         "tables": list(_list_table_arrays(contents.tables)),
         "fixed": [
-            template_environment.read_packaged_file(language.package, f"runtime/{name}.{language.suffix}").decode()
+            jinja_template_environment.read_packaged_file(
+                language.package, f"runtime/{name}.{language.suffix}"
+            ).decode()
             for name in ("arithmetic", *sorted(contents.routines))
         ],
     }
@@ -121,6 +123,6 @@ def _list_table_arrays(tables: Mapping[PiecewisePolynomial, str]) -> Iterator[tu
 @cache
 def _make_template_environment(language: ModuleLanguage) -> jinja2.Environment:
     """Return the template environment of a target."""
-    environment = template_environment.make_template_environment(language.package)
+    environment = jinja_template_environment.make_template_environment(language.package)
     environment.filters |= dict(language.filters)
     return environment

@@ -15,7 +15,7 @@ from mb2fmu.compiler import evaluation, lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives, add_fmu_derivatives
 from mb2fmu.fmu import emit_xml, interface, package
 from mb2fmu.fmu.emit_c import emit_fmu_sources, has_motion_equations, list_translation_units
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface, FmuTarget
 from mb2fmu.fmu.toolchain import host_platform
 from mb2fmu.mechanics import formulations, mechanism
@@ -90,7 +90,7 @@ def crowd(pendulum, tmp_path_factory):
             FileTree({library: (place / f"{name}.so").read_bytes()})
         )
         paths.append(folder / f"{name}.fmu")
-        package.write_archive(tree, paths[-1])
+        package.write_fmu_archive(tree, paths[-1])
     return paths
 
 

@@ -233,7 +233,7 @@ def made(model, folder):
     for fmi in VERSIONS:
         units[fmi] = folder / fmi / f"{derivation.definition.name}.fmu"
         units[fmi].parent.mkdir()
-        package.write_archive(pipeline.build(derivation, fmi=fmi).core, units[fmi])
+        package.write_fmu_archive(pipeline.build(derivation, fmi=fmi).core, units[fmi])
     definition, mechanism = derivation.definition, derivation.mechanism
     source = choose_reference_equations(mechanism, derivation.equations.method)
     numeric, equations = validation.is_too_large_for_symbols(mechanism), source.equations
@@ -324,6 +324,6 @@ def test_the_published_euler_number(tmp_path):
     derivation = pipeline.derive(ROOT / "models" / "msl_double_pendulum.py")
     for fmi in VERSIONS:
         path = tmp_path / f"{fmi}.fmu"
-        package.write_archive(pipeline.build(derivation, fmi=fmi).core, path)
+        package.write_fmu_archive(pipeline.build(derivation, fmi=fmi).core, path)
         output = tool(script("python"), "-c", program, path)
         assert json.loads(output.splitlines()[-1]) == ["4.21289321", "-0.17732859"]

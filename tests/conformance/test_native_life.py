@@ -14,7 +14,7 @@ from conformance.tools import driver, script, tool
 from mb2fmu import pipeline
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import package
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 
 ROOT = Path(__file__).parents[2]
 night = partial(pytest.param, marks=pytest.mark.repeats)
@@ -41,7 +41,7 @@ def units(tmp_path_factory):
             if model not in derived:
                 derived[model] = pipeline.derive(ROOT / "models" / f"{model}.py")
             built[key] = folder / f"{len(built)}.fmu"
-            package.write_archive(pipeline.build(derived[model], fmi=fmi, **options).core, built[key])
+            package.write_fmu_archive(pipeline.build(derived[model], fmi=fmi, **options).core, built[key])
         return built[key]
 
     return unit
@@ -66,7 +66,7 @@ def ends(unit):
 
 def without_binaries(unit, path):
     tree = package.read_archive(unit)
-    package.write_archive(FileTree({name: tree[name] for name in tree if not name.startswith("binaries/")}), path)
+    package.write_fmu_archive(FileTree({name: tree[name] for name in tree if not name.startswith("binaries/")}), path)
     return path
 
 

@@ -12,7 +12,7 @@ from conformance.tools import DRIVERS, driver
 from golden.handwritten import double_pendulum, pendulum_interface, pendulum_program
 
 from mb2fmu.fmu import emit_python, emit_xml
-from mb2fmu.fmu.package import build_python_fmu, write_archive
+from mb2fmu.fmu.package import build_python_fmu, write_fmu_archive
 
 EXITS = 20
 EXITS_WATCHED = 1
@@ -27,7 +27,7 @@ def paths(tmp_path_factory):
         unit = build_python_fmu(
             emit_python.emit_python_sources(program, interface), emit_xml.emit_description_files(interface), interface
         )
-        write_archive(unit, folder / f"{name}.fmu")
+        write_fmu_archive(unit, folder / f"{name}.fmu")
         found.append(folder / f"{name}.fmu")
     return found
 
@@ -74,7 +74,7 @@ def test_valgrind_finds_what_was_mended(monkeypatch, tmp_path):
         emit_xml.emit_description_files(interface),
         interface,
     )
-    write_archive(unit, tmp_path / "unit.fmu")
+    write_fmu_archive(unit, tmp_path / "unit.fmu")
     found = faults(1, tmp_path / "unit.fmu")
     assert found
     assert all("finalizePythonInterpreter" in block for block in found)

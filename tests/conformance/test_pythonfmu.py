@@ -18,7 +18,7 @@ from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.fmu import emit_python, emit_xml
 from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface, SolverSettings
-from mb2fmu.fmu.package import build_python_fmu, read_archive, write_archive
+from mb2fmu.fmu.package import build_python_fmu, read_archive, write_fmu_archive
 
 HERE = Path(__file__).parent
 TIME_LIMIT = 120
@@ -26,7 +26,7 @@ MODELS = ("Pendulum", "PendulumFixed", "PendulumImplicit", "DoublePendulum", "Co
 
 
 def built(program, interface, path):
-    write_archive(
+    write_fmu_archive(
         build_python_fmu(
             emit_python.emit_python_sources(program, interface), emit_xml.emit_description_files(interface), interface
         ),

@@ -14,9 +14,9 @@ from fmpy.fmi3 import FMU3Model, FMU3Slave
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package.fmu_archive import read_archive
-from mb2fmu.fmu.runner.array_elements import encode_element_reference
+from mb2fmu.fmu.runner.fmi3_array_elements import encode_array_element_reference
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
 ARM = robot(
@@ -202,7 +202,7 @@ def test_the_proof_finds_elements_by_what_the_description_calls_them(units: dict
     found = read_fmu_description(tree)
     tau = found.variables["tau"]
     assert [found.variables[name].reference for name in HELD["tau"]] == [
-        encode_element_reference(tau.reference, k) for k in (0, 1)
+        encode_array_element_reference(tau.reference, k) for k in (0, 1)
     ]
     assert found.variables["j2.effort"].start == "0.0"
     assert not tau.is_scalar

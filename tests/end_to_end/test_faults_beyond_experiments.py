@@ -14,8 +14,8 @@ from sympy.physics import mechanics as me
 from wrong_units import changed_unit, packed
 
 from mb2fmu import pipeline, validation
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import write_archive
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
 from mb2fmu.model import Model, check_model
@@ -180,6 +180,6 @@ def test_sources_that_are_not_those_of_the_binary_are_found(tmp_path):
         text = equations.replace(b"dx[3] = ", b"dx[3] = 1.001 * ") if wrong else equations
         tree = FileTree({**core.files, "sources/equations.c": text})
         path = tmp_path / f"{wrong}.fmu"
-        write_archive(tree, path)
+        write_fmu_archive(tree, path)
         (finding,) = compare_recompiled_sources(path, tree, description, experiment)
         assert finding.severity == ("error" if wrong else "note"), finding.message

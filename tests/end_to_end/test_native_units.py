@@ -53,7 +53,7 @@ def test_a_unit_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
 def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypatch):
     """Model Exchange alone is wrong: the verdict says so."""
     from mb2fmu.fmu import emit_c
-    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import FileTree
 
     emit = emit_c.emit_motion_sources
 

@@ -23,7 +23,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import model, pipeline
 from mb2fmu.errors import ToolError
-from mb2fmu.fmu.package import write_archive
+from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
 
 STEP = 0.02
@@ -92,7 +92,7 @@ def unit(request, tmp_path_factory):
     """Path and unpacked folder."""
     derivation = pipeline.derive(rocker_leads(), method="tmt", constraints="partition")
     path = tmp_path_factory.mktemp("partition") / f"{request.param}.fmu"
-    write_archive(pipeline.build(derivation, backend=request.param).core, path)
+    write_fmu_archive(pipeline.build(derivation, backend=request.param).core, path)
     return path, fmpy.extract(path), request.param
 
 

@@ -17,7 +17,7 @@ import sympy.physics.mechanics as me
 
 import mb2fmu
 from mb2fmu import pipeline, pre, visualization
-from mb2fmu.fmu.toolchain.compile_cache import ContentCache
+from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache
 from mb2fmu.pipeline.run_and_report.page_fmu import build_page_fmu
 from mb2fmu.visualization.interactive_fmu import (
     MAX_MODULE_BYTES,
@@ -110,7 +110,7 @@ def test_the_page_has_the_numbers_of_the_native_unit(built, browser: str, tmp_pa
     for each in live.inputs:
         chosen[f"inputs {each.index}"] = at[each.name] = 0.3
     package = tmp_path / "unit.fmu"
-    mb2fmu.fmu.package.write_archive(built.core, package)
+    mb2fmu.fmu.package.write_fmu_archive(built.core, package)
     native = mb2fmu.simulate(package, at=at, stop=times[-1], step=step)
     drawing = visualization.draw_motion(scene, visualization.scene.poses.start_trajectory(scene))
     page = tmp_path / "page.html"
@@ -172,7 +172,7 @@ def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float,
     pushes = [[0.0, 0.5], [0.5, 3.0], [0.75, 0.25], [1.5, -2.0]]
     times = [k / 64.0 for k in range(129)]
     package, page = tmp_path / "unit.fmu", tmp_path / "page.html"
-    mb2fmu.fmu.package.write_archive(built.core, package)
+    mb2fmu.fmu.package.write_fmu_archive(built.core, package)
     force = "0.5 if t < 0.5 else (3 if t < 0.75 else (0.25 if t < 1.5 else -2))"
     native = mb2fmu.simulate(package, at={"v": start}, inputs={"push": force}, stop=times[-1], step=times[1])
     assert native["v"][1] == 0.0 if start == 0.0 else native["v"][1] < -0.9  # held, or not stopped
@@ -194,7 +194,7 @@ def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float,
 def test_the_module_is_the_same_again(built, monkeypatch) -> None:
     """From the cache, and compiled anew."""
     first, stored = build_page_fmu(built), build_page_fmu(built)
-    monkeypatch.setattr(ContentCache, "get", lambda *_: None)
+    monkeypatch.setattr(CompiledFileCache, "get", lambda *_: None)
     again = build_page_fmu(built)
     assert stored == first
     assert first is not None

@@ -30,7 +30,7 @@ from mb2fmu.fmu.interface.interface_description import (
     describe_solver_type,
 )
 from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
-from mb2fmu.fmu.interface.variable_groups import DescribedTerminalMember, Terminal
+from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedTerminalMember, Terminal
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,

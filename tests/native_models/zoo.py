@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import mb2fmu.fmu.emit_c
-from mb2fmu.fmu.solvers import SOLVERS
+from mb2fmu.fmu.integration_method_table import SOLVERS
 
 HERE = Path(__file__).parent
 RUNTIME = Path(mb2fmu.fmu.emit_c.__file__).parent / "runtime"

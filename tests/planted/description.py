@@ -11,7 +11,7 @@ from lxml import etree
 from planted.fault import Mutant, Subject, generator
 
 from mb2fmu.compiler.program.program import Op
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
 FILE = "modelDescription.xml"

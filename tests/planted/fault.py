@@ -16,7 +16,7 @@ import numpy as np
 from mb2fmu import pipeline, validation
 from mb2fmu.compiler.derivatives import ProgramWithDerivatives, add_fmu_derivatives
 from mb2fmu.fmu import emit_xml, interface, package
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model import Model
@@ -141,7 +141,7 @@ class Subject:
         """What the FMU and every mutant that does not change the reading is judged by."""
         with tempfile.TemporaryDirectory(prefix="mb2fmu-") as folder:
             path = Path(folder) / "right.fmu"
-            package.write_archive(pipeline.build(self.derivation).core, path)
+            package.write_fmu_archive(pipeline.build(self.derivation).core, path)
             unit = read_fmu_description(package.read_archive(path))
         return validation.make_reference_data(
             self.mechanism.declared,

@@ -9,9 +9,9 @@ from planted.fault import Mutant, Subject, generator
 from planted.runtime import replaced
 
 from mb2fmu.compiler.events import freeze_switches, list_switches
-from mb2fmu.fmu.emit_c import MotionSources
+from mb2fmu.fmu.emit_c import MotionCodeFiles
 
-Planted = Iterator[tuple[str, str, Callable[[MotionSources], MotionSources]]]
+Planted = Iterator[tuple[str, str, Callable[[MotionCodeFiles], MotionCodeFiles]]]
 
 _DENSE = "    mb2fmu_method_of(&integrator->memory)->dense(work, part, x);\n"
 _DUE = "    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {\n        const double margin = work->settling.margin[k]"
@@ -65,8 +65,8 @@ def _of_instants() -> Planted:
 
 
 def _both(
-    first: Callable[[MotionSources], MotionSources], second: Callable[[MotionSources], MotionSources]
-) -> Callable[[MotionSources], MotionSources]:
+    first: Callable[[MotionCodeFiles], MotionCodeFiles], second: Callable[[MotionCodeFiles], MotionCodeFiles]
+) -> Callable[[MotionCodeFiles], MotionCodeFiles]:
     return lambda motion: second(first(motion))
 
 

@@ -76,7 +76,7 @@ def _judged(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
     except (Mb2FmuError, ZeroDivisionError, NoSolutionError) as error:
         return Verdict("refused", _words(error), effect)
     unit = folder / f"{derivation.definition.name}.fmu"
-    package.write_archive(built.core, unit)
+    package.write_fmu_archive(built.core, unit)
     try:
         return _said(subject, mutant, derivation, unit, effect)
     except Mb2FmuError as error:

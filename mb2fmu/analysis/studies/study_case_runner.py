@@ -17,7 +17,7 @@ from fmpy.fmi1 import FMICallException
 
 from mb2fmu.analysis.studies.output_reductions import find_level_crossings
 from mb2fmu.analysis.studies.study_plan import Direction, Take
-from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, INSTANCE_CLASSES, MessageLog
+from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, INSTANCE_CLASSES, FmuMessageLog
 
 Floats = npt.NDArray[np.float64]
 
@@ -200,7 +200,7 @@ class StudyCaseRunner:
         rows = held.tolist()
         if self._instance is None:
             self._instance = INSTANCE_CLASSES[self._request["kind"], self._request["version"]](
-                self._request, MessageLog(self._said)
+                self._request, FmuMessageLog(self._said)
             )
         else:
             self._instance.reset()

@@ -32,7 +32,7 @@ from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.analysis.studies.trajectory_files import format_trajectory_table, import_pyarrow, join_trajectory_arrays
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.package.atomic_publishing import report_write_failure, write_file_atomically
-from mb2fmu.fmu.package.file_locks import LockHeldError, take_lock_at_once
+from mb2fmu.fmu.package.file_locks import LockHeldError, acquire_lock_without_waiting
 
 Floats = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -97,7 +97,7 @@ class StudyStore:
             self.folder.mkdir(parents=True, exist_ok=True)
         holder = f"process {os.getpid()} on {platform.node() or 'this machine'}"
         try:
-            with take_lock_at_once(self.folder / LOCK_FILE, holder):
+            with acquire_lock_without_waiting(self.folder / LOCK_FILE, holder):
                 yield
         except LockHeldError as error:
             what = f"a study is being run in it, by {str(error) or 'another process'}"

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mb2fmu.analysis.studies.study_case_runner import StudyCaseData
 from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.fmu.package.atomic_publishing import make_private_folder
+from mb2fmu.fmu.package.atomic_publishing import make_unpublished_folder
 
 Floats = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -57,7 +57,7 @@ def join_trajectory_arrays(study: ResolvedStudy, folder: Path) -> None:
     zarr, (_, pq) = import_zarr(), import_pyarrow()
     job, n, points = study.job, len(study.cases), len(study.job.held) + 1
     rows = min(max(_CHUNK_SIZE // points, 1), n)
-    with make_private_folder(folder, TRAJECTORIES_ZARR) as private:
+    with make_unpublished_folder(folder, TRAJECTORIES_ZARR) as private:
         group = zarr.open_group(private / TRAJECTORIES_ZARR, mode="w")
         given = {"case": (np.arange(n), ""), "time": (job.step * np.arange(points), "s")}
         for name, (values, unit) in given.items():

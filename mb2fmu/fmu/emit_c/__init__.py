@@ -11,47 +11,47 @@ bounded size; equal input gives equal bytes; warnings of compilers are errors he
 variables, and must not change the equations.
 """
 
-from mb2fmu.fmu.emit_c.batch_printing import (
+from mb2fmu.fmu.emit_c.batch_library_printing import (
     PROCESSOR_PROBE,
     emit_batch_function,
     emit_batch_integrator,
-    emit_processor_probe,
+    emit_cpu_feature_probe,
     read_batch_fmu_sources,
 )
 from mb2fmu.fmu.emit_c.fmu_sources import (
     FUNCTION_NAMES_HEADER,
-    MotionSources,
+    MotionCodeFiles,
     emit_derivative_sources,
     emit_fmu_sources,
     emit_motion_sources,
     has_derivatives,
     has_motion_equations,
-    is_seldom_evaluated,
+    is_rarely_evaluated_unit,
     list_translation_units,
 )
-from mb2fmu.fmu.emit_c.standalone_program import ExperimentInputs, emit_standalone
-from mb2fmu.fmu.emit_c.wasm_component_code import WIT_WORLD, emit_component, emit_component_manifest
-from mb2fmu.fmu.emit_c.web_module import emit_web_module
+from mb2fmu.fmu.emit_c.standalone_c_program import StandaloneInputSignals, emit_standalone_c_program
+from mb2fmu.fmu.emit_c.wasm_component_code import WIT_WORLD, emit_wasm_component, emit_wasm_component_manifest
+from mb2fmu.fmu.emit_c.wasm_page_module import emit_wasm_module
 
 __all__ = [
     "FUNCTION_NAMES_HEADER",
     "PROCESSOR_PROBE",
     "WIT_WORLD",
-    "ExperimentInputs",
-    "MotionSources",
+    "MotionCodeFiles",
+    "StandaloneInputSignals",
     "emit_batch_function",
     "emit_batch_integrator",
-    "emit_component",
-    "emit_component_manifest",
+    "emit_cpu_feature_probe",
     "emit_derivative_sources",
     "emit_fmu_sources",
     "emit_motion_sources",
-    "emit_processor_probe",
-    "emit_standalone",
-    "emit_web_module",
+    "emit_standalone_c_program",
+    "emit_wasm_component",
+    "emit_wasm_component_manifest",
+    "emit_wasm_module",
     "has_derivatives",
     "has_motion_equations",
-    "is_seldom_evaluated",
+    "is_rarely_evaluated_unit",
     "list_translation_units",
     "read_batch_fmu_sources",
 ]

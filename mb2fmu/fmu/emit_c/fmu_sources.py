@@ -17,7 +17,7 @@ from mb2fmu.compiler.events import list_switches
 from mb2fmu.compiler.program.operation_cost import estimate_evaluation_cost
 from mb2fmu.compiler.program.program import Program, read_initial_memory
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu import template_environment
+from mb2fmu.fmu import jinja_template_environment
 from mb2fmu.fmu.emit_c.c_literals import (
     escape_comment_text,
     format_array_elements,
@@ -25,18 +25,18 @@ from mb2fmu.fmu.emit_c.c_literals import (
     format_c_double,
     format_c_string,
 )
-from mb2fmu.fmu.emit_c.equations_source import (
+from mb2fmu.fmu.emit_c.equations_c_source import (
     PrintedEquations,
     PrintedTranslationUnit,
     print_compact_motion,
     print_derivative_functions,
     print_motion_functions,
 )
-from mb2fmu.fmu.emit_c.operation_code import list_operation_files
-from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.emit_c.long_function_splitting import MAX_VALUES_PER_PART
+from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmiVersion, FmuInterface, FmuVariable
-from mb2fmu.fmu.template_environment import read_packaged_file
+from mb2fmu.fmu.jinja_template_environment import read_packaged_file
 
 _SOURCE_CONSTANTS = {
     "time": "TIME",
@@ -114,7 +114,7 @@ _CAUSALITY_CONSTANTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class MotionSources:
+class MotionCodeFiles:
     """The code of an FMU without derivatives; none of its files depends on them.
 
     Attributes:
@@ -128,7 +128,7 @@ class MotionSources:
 
 def emit_motion_sources(
     program: Program, interface: FmuInterface, *, adjoint: bool, part: int = MAX_VALUES_PER_PART
-) -> MotionSources:
+) -> MotionCodeFiles:
     """Print the code of an FMU without its derivatives.
 
     Args:
@@ -165,12 +165,12 @@ def emit_motion_sources(
         "unit.c": render_c_template("unit.c.jinja", **facts),
         **_render_equations_files(printed, program),
     }
-    runtime = _read_runtime_files(fmi, events=bool(facts["switches"])) | read_operation_files(program)
-    return MotionSources(FileTree({**files, **runtime, **_read_fmi_headers(fmi)}).move_under("sources"), printed)
+    runtime = _read_runtime_files(fmi, events=bool(facts["switches"])) | read_operation_c_files(program)
+    return MotionCodeFiles(FileTree({**files, **runtime, **_read_fmi_headers(fmi)}).move_under("sources"), printed)
 
 
 def emit_derivative_sources(
-    native: ProgramWithDerivatives, interface: FmuInterface, motion: MotionSources, *, part: int = MAX_VALUES_PER_PART
+    native: ProgramWithDerivatives, interface: FmuInterface, motion: MotionCodeFiles, *, part: int = MAX_VALUES_PER_PART
 ) -> FileTree:
     """Print the rest of an FMU's code: the derivatives, and the file for CMake.
 
@@ -192,7 +192,7 @@ def emit_derivative_sources(
         "others": [name for name in named if not has_motion_equations(name)],
     }
     files["CMakeLists.txt"] = render_c_template("CMakeLists.txt.jinja", interface=interface, **listed)
-    more = read_operation_files(native.program)  # those of the derivatives alone
+    more = read_operation_c_files(native.program)  # those of the derivatives alone
     files |= {name: more[name] for name in more if f"sources/{name}" not in motion.sources.files}
     return FileTree(files).move_under("sources")
 
@@ -303,7 +303,7 @@ def has_motion_equations(name: str) -> bool:
     return name.startswith(_TABLE_FILE_STEMS["equations"])
 
 
-def is_seldom_evaluated(name: str) -> bool:
+def is_rarely_evaluated_unit(name: str) -> bool:
     """Return whether a translation unit is evaluated too seldom for a long optimization.
 
     Args:
@@ -398,7 +398,7 @@ def _read_fmi_headers(version: FmiVersion) -> dict[str, bytes]:
     return {name: read_packaged_file("mb2fmu.fmu.emit_c", f"fmi_headers/{name}") for name in _FMI_HEADERS[version]}
 
 
-def read_operation_files(program: Program) -> dict[str, bytes]:
+def read_operation_c_files(program: Program) -> dict[str, bytes]:
     """Return the files of ``operations/`` that a program's code includes."""
     return {
         name: read_packaged_file("mb2fmu.fmu.emit_c", f"operations/{name}") for name in list_operation_files(program)
@@ -413,7 +413,7 @@ def render_c_template(template: str, **facts: object) -> bytes:
 @cache
 def _make_template_environment() -> jinja2.Environment:
     """Return the template environment: undefined names raise, C code is not escaped."""
-    environment = template_environment.make_template_environment("mb2fmu.fmu.emit_c")
+    environment = jinja_template_environment.make_template_environment("mb2fmu.fmu.emit_c")
     environment.filters |= {
         "number": format_c_double,
         "string": format_c_string,

@@ -15,19 +15,19 @@ import numpy.typing as npt
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.statement_schedule import FactorizationStatement, ScheduledGraph, Statement
-from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
-from mb2fmu.fmu.emit_c.split_functions import SplitFunction
+from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction
+from mb2fmu.fmu.emit_c.long_function_splitting import SplitCFunction
 from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter, format_function_signature
 
 STAGE_ARGUMENT = "stage"
 """The last argument: the last stage that is wanted."""
 
 
-def print_shared_function(
+def print_shared_motion_function(
     graph: ScheduledGraph,
     name: str,
     entries: Mapping[str, FunctionSignature],
-    names: SharedCNames,
+    names: CNameRegistry,
     given: npt.NDArray[np.bool_],
 ) -> tuple[PrintedFunction, dict[str, PrintedFunction]]:
     """Return a function for several entry points, and one for each that calls it.
@@ -108,7 +108,7 @@ def _print_calling_function(
     return PrintedFunction(own.name, "\n".join(lines), count, work=shared.work + size)
 
 
-class _StagedFunction(SplitFunction):
+class _StagedFunction(SplitCFunction):
     """One part, in stages.
 
     Args:
@@ -125,7 +125,7 @@ class _StagedFunction(SplitFunction):
         signature: FunctionSignature,
         stages: Sequence[Sequence[Statement]],
         outputs: Sequence[Sequence[tuple[str, int]]],
-        names: SharedCNames,
+        names: CNameRegistry,
     ) -> None:
         every = [statement for stage in stages for statement in stage]
         super().__init__(graph, signature, [every], [each for stage in outputs for each in stage], names)

@@ -19,8 +19,8 @@ from mb2fmu.compiler.program.statement_schedule import (
     Statement,
     factor_storage_size,
 )
+from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, newton_body_name
 from mb2fmu.fmu.emit_c.c_literals import format_c_comment, format_c_double
-from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames, newton_body_name
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 
@@ -77,7 +77,7 @@ class FunctionBodyPrinter:
         self,
         graph: ScheduledGraph,
         signature: FunctionSignature,
-        names: SharedCNames,
+        names: CNameRegistry,
         places: dict[int, int] | None = None,
         angles: Mapping[SineCosineStatement, tuple[int, int]] | None = None,
     ) -> None:

@@ -1,4 +1,4 @@
-"""``emit_component``: the code of an FMU as a WebAssembly component, after FMI's layered standard for it (a draft).
+"""``emit_wasm_component``: the code of an FMU as a WebAssembly component, after the layered standard for it (a draft).
 
 The FMU's own sources, unchanged, and around them the functions that the component model calls (``component/``), the
 interface in its language (``unit.wit``), and the manifest that the layered standard asks for in ``extra/``.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from mb2fmu.fmu.emit_c.fmu_sources import list_translation_units, render_c_template
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.template_environment import read_packaged_file
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.jinja_template_environment import read_packaged_file
 
 LAYERED_STANDARD_NAME = "org.modelica.fmi-ls-wasm"
 """Of the layered standard: of its folder below ``extra/``, too (FMI 3.0.2, section 2.5.3)."""
@@ -24,7 +24,7 @@ _FIXED_FILES = MappingProxyType(
 )
 
 
-def emit_component(sources: FileTree) -> tuple[FileTree, tuple[str, ...]]:
+def emit_wasm_component(sources: FileTree) -> tuple[FileTree, tuple[str, ...]]:
     """Print the code of the component.
 
     Args:
@@ -39,7 +39,7 @@ def emit_component(sources: FileTree) -> tuple[FileTree, tuple[str, ...]]:
     return FileTree(files), ("component.c", *list_translation_units(sources))
 
 
-def emit_component_manifest() -> FileTree:
+def emit_wasm_component_manifest() -> FileTree:
     """Return ``extra/org.modelica.fmi-ls-wasm/manifest.xml``, which announces an FMU's component."""
     text = render_c_template("component_manifest.xml.jinja", name=LAYERED_STANDARD_NAME, version=LAYERED_STANDARD_DRAFT)
     return FileTree({f"extra/{LAYERED_STANDARD_NAME}/manifest.xml": text})

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mb2fmu.errors import Fault, InterfaceError
-from mb2fmu.fmu.interface.variable_groups import DescribedType, FmuArray, Terminal
-from mb2fmu.fmu.solvers import SOLVERS, find_solver_by_kind
+from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind
+from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedType, FmuArray, Terminal
 from mb2fmu.units import BASE_UNITS
 
 Causality = Literal["independent", "parameter", "calculatedParameter", "input", "output", "local"]
@@ -250,7 +250,8 @@ class SolverSettings:
     """How a co-simulation FMU integrates.
 
     Attributes:
-        kind: Of a row of :data:`mb2fmu.fmu.solvers.SOLVERS`. Python FMUs have ``explicit``, ``implicit`` and ``fixed``.
+        kind: Of a row of :data:`mb2fmu.fmu.integration_method_table.SOLVERS`. Python FMUs have ``explicit``,
+            ``implicit`` and ``fixed``.
         tolerance: Relative.
         internal_step: Largest step of the solvers with fixed steps in s; None: the communication step.
     """

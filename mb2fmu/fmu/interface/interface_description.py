@@ -46,6 +46,7 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.compiler.program.result_dependencies import DependencyKind as ReadKind
 from mb2fmu.compiler.program.result_dependencies import find_all_dependencies
 from mb2fmu.errors import Fault, InterfaceError
+from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind, find_solver_by_name
 from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
@@ -61,9 +62,8 @@ from mb2fmu.fmu.interface.fmu_interface import (
     VariableSource,
 )
 from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
-from mb2fmu.fmu.interface.terminals import describe_terminals
-from mb2fmu.fmu.interface.variable_groups import DescribedType, EnumerationItem, FmuArray, Terminal
-from mb2fmu.fmu.solvers import SOLVERS, find_solver_by_kind, find_solver_by_name
+from mb2fmu.fmu.interface.terminals import describe_fmu_terminals
+from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedType, EnumerationItem, FmuArray, Terminal
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
@@ -97,7 +97,7 @@ _MODE_DESCRIPTIONS: dict[SwitchKind, str] = {
 }
 
 
-def describe_arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> tuple[FmuArray, ...]:
+def describe_fmu_arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> tuple[FmuArray, ...]:
     """Return the arrays of an FMU of FMI 3.0; their value references follow those of ``variables``."""
     return tuple(_declared_arrays(definition, variables))
 
@@ -184,7 +184,9 @@ def describe_native_capabilities(target: FmuTarget, *, remembers: bool = False, 
 def describe_solver_type(taken: Sequence[str]) -> DescribedType:
     """Return the enumeration of solvers, with a name that is not in ``taken``."""
     items = tuple(EnumerationItem(row.item, row.number, row.method) for row in SOLVERS)
-    return DescribedType(make_unused_name("Solver", taken), items=items, description="how the Co-Simulation integrates")
+    return DescribedType(
+        make_unique_variable_name("Solver", taken), items=items, description="how the Co-Simulation integrates"
+    )
 
 
 def describe_solver_parameters(
@@ -200,7 +202,7 @@ def describe_solver_parameters(
     taken = [variable.name for variable in variables]
     free = max(variable.value_reference for variable in variables) + 1
     choice = FmuVariable(
-        name=make_unused_name("solver", taken),
+        name=make_unique_variable_name("solver", taken),
         value_reference=free,
         causality="parameter",
         variability="fixed",
@@ -212,7 +214,7 @@ def describe_solver_parameters(
         description="how the Co-Simulation integrates",
     )
     step = FmuVariable(
-        name=make_unused_name("solver_step", taken),
+        name=make_unique_variable_name("solver_step", taken),
         value_reference=free + 1,
         causality="parameter",
         variability="fixed",
@@ -227,7 +229,7 @@ def describe_solver_parameters(
     return choice, step
 
 
-def make_unused_name(wanted: str, taken: Sequence[str]) -> str:
+def make_unique_variable_name(wanted: str, taken: Sequence[str]) -> str:
     """Return ``wanted``, with underscores added until the name is not in ``taken``."""
     while wanted in taken:
         wanted += "_"
@@ -263,8 +265,8 @@ def describe_interface(
         variables, types = _declare_types(
             (*variables, *describe_solver_parameters(variables, solver, definition.experiment.internal_step))
         )
-    found = describe_terminals(definition, equations, program) if native else ()
-    held = describe_arrays(definition, variables) if target.fmi == "3" and definition.arrays else ()
+    found = describe_fmu_terminals(definition, equations, program) if native else ()
+    held = describe_fmu_arrays(definition, variables) if target.fmi == "3" and definition.arrays else ()
     interface = FmuInterface(
         model_name=definition.name,
         model_identifier=definition.name,

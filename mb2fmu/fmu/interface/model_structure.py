@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mb2fmu.fmu.interface.fmu_interface import Dependency, FmiDependencyKind, FmuInterface, FmuVariable, VariableSource
-from mb2fmu.fmu.interface.variable_groups import FmuArray
+from mb2fmu.fmu.interface.variable_types_arrays_terminals import FmuArray
 
 _NumberedDependencies = tuple[tuple[int, ...], tuple[FmiDependencyKind, ...]]
 _KINDS_BY_GENERALITY: tuple[FmiDependencyKind, ...] = ("constant", "fixed", "tunable", "dependent")
@@ -57,7 +57,7 @@ class ModelStructure:
     event_indicators: tuple[DescribedUnknown, ...] = ()
 
 
-def number_variables(interface: FmuInterface) -> dict[str, int]:
+def assign_variable_numbers(interface: FmuInterface) -> dict[str, int]:
     """Return by name the number of each variable; in FMI 3.0 of one that is in an array only that of the array."""
     if interface.target.fmi == "2":
         return {variable.name: i for i, variable in enumerate(interface.variables, start=1)}
@@ -68,8 +68,8 @@ def number_variables(interface: FmuInterface) -> dict[str, int]:
 
 
 def form_model_structure(interface: FmuInterface) -> ModelStructure:
-    """Return the model structure, with variables numbered as by :func:`number_variables`."""
-    numbers, direct = number_variables(interface), _list_knowns(interface)
+    """Return the model structure, with variables numbered as by :func:`assign_variable_numbers`."""
+    numbers, direct = assign_variable_numbers(interface), _list_knowns(interface)
     approximate = {variable.name: variable for variable in interface.variables if variable.initial == "approx"}
 
     def seen(on: tuple[Dependency, ...]) -> _NumberedDependencies:

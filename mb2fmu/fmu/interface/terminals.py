@@ -19,7 +19,7 @@ import numpy as np
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.result_dependencies import DependencyKind, find_dependencies
-from mb2fmu.fmu.interface.variable_groups import DescribedTerminalMember, MemberKind, Terminal
+from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedTerminalMember, MemberKind, Terminal
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
 from mb2fmu.model.declarations.model_declarations import Declarations
@@ -31,7 +31,7 @@ _ROTATION_MEMBERS = ("tau", "phi", "w")
 _TRANSLATION_MEMBERS = ("f", "s", "v")
 
 
-def describe_terminals(
+def describe_fmu_terminals(
     definition: Declarations, equations: EquationsOfMotion, program: Program
 ) -> tuple[Terminal, ...]:
     """Return the terminals of an FMU: the declared ones, then others in the order of the inputs.

@@ -7,15 +7,15 @@ not at all, and with its report or not at all; what is no FMU is refused. Must n
 """
 
 from mb2fmu.fmu.package.atomic_publishing import (
-    make_private_folder,
+    make_unpublished_folder,
     publish_files,
     relative_posix_path,
     write_file_atomically,
     write_file_tree,
     write_new_file,
 )
-from mb2fmu.fmu.package.embedded_reference import TrajectoryTable, form_reference_files
-from mb2fmu.fmu.package.fmu_archive import make_archive, read_archive, write_archive
+from mb2fmu.fmu.package.embedded_reference_trajectory import TrajectoryTable, form_embedded_reference_files
+from mb2fmu.fmu.package.fmu_archive import make_fmu_archive, read_archive, write_fmu_archive
 from mb2fmu.fmu.package.fmu_icons import make_fmu_pictures, rasterize_svg
 from mb2fmu.fmu.package.native_fmu import (
     add_documentation_page,
@@ -32,18 +32,18 @@ __all__ = [
     "add_validation_report",
     "assemble_native_fmu",
     "build_python_fmu",
-    "form_reference_files",
+    "form_embedded_reference_files",
     "hash_file_tree",
-    "make_archive",
+    "make_fmu_archive",
     "make_fmu_pictures",
-    "make_private_folder",
+    "make_unpublished_folder",
     "publish_files",
     "rasterize_svg",
     "read_archive",
     "relative_posix_path",
     "remove_validation_report",
-    "write_archive",
     "write_file_atomically",
     "write_file_tree",
+    "write_fmu_archive",
     "write_new_file",
 ]

@@ -18,15 +18,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package.file_locks import wait_for_lock
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.package.file_locks import acquire_lock_with_waiting
 from mb2fmu.temporary_files import DISK_FULL_ERRORS, lock_folder, remove_abandoned_folders
 
 _FORMER_FILES_FOLDER = "before"
 
 
 @contextmanager
-def make_private_folder(folder: Path, name: str) -> Iterator[Path]:
+def make_unpublished_folder(folder: Path, name: str) -> Iterator[Path]:
     """Make a folder for results that must not be seen yet; it is removed at the end in any case.
 
     Args:
@@ -44,7 +44,7 @@ def make_private_folder(folder: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def _make_hidden_folder(folder: Path, name: str) -> Iterator[Path]:
-    """Make a private folder as :func:`make_private_folder` does, inside a folder that exists.
+    """Make a private folder as :func:`make_unpublished_folder` does, inside a folder that exists.
 
     Those of the same name that killed processes left there are removed.
     """
@@ -63,7 +63,7 @@ def publish_files(private: Path, names: Sequence[str], stale: Sequence[str] = ()
     """Move results out of their private folder, all of them or none.
 
     Args:
-        private: From :func:`make_private_folder`.
+        private: From :func:`make_unpublished_folder`.
         names: Of the files in it, the FMU first: whoever looks meanwhile may miss a report, but finds no old one.
         stale: Names of files beside the private folder that are removed, because what they are about is replaced.
 
@@ -73,7 +73,7 @@ def publish_files(private: Path, names: Sequence[str], stale: Sequence[str] = ()
     folder = private.parent
     kept = private / _FORMER_FILES_FOLDER
     touched = (*names, *stale)
-    with report_write_failure(folder), wait_for_lock(folder / f".{names[0]}.lock"):
+    with report_write_failure(folder), acquire_lock_with_waiting(folder / f".{names[0]}.lock"):
         kept.mkdir()
         for name in touched:
             _back_up_file(folder / name, kept / name)

@@ -23,7 +23,7 @@ class LockHeldError(Exception):
 
 
 @contextmanager
-def wait_for_lock(path: Path) -> Iterator[None]:
+def acquire_lock_with_waiting(path: Path) -> Iterator[None]:
     """Hold a lock that other processes wait for.
 
     Args:
@@ -39,7 +39,7 @@ def wait_for_lock(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def take_lock_at_once(path: Path, holder: str) -> Iterator[None]:
+def acquire_lock_without_waiting(path: Path, holder: str) -> Iterator[None]:
     """Hold a lock that nobody waits for; a file left by a process that has ended is taken over.
 
     Args:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 
 MODEL_DESCRIPTION_MEMBER = "modelDescription.xml"
@@ -25,7 +25,7 @@ _ZIP_FILE_MODE = stat.S_IFREG | 0o644
 _MIN_CHECKED_MEMBER_BYTES = 1 << 24
 
 
-def make_archive(tree: FileTree) -> bytes:
+def make_fmu_archive(tree: FileTree) -> bytes:
     """Return the tree as the bytes of an archive; the same tree gives the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
@@ -38,7 +38,7 @@ def make_archive(tree: FileTree) -> bytes:
     return buffer.getvalue()
 
 
-def write_archive(tree: FileTree, path: Path) -> None:
+def write_fmu_archive(tree: FileTree, path: Path) -> None:
     """Write an FMU. An existing file is replaced at the end, in one step, and kept if anything fails.
 
     Args:
@@ -50,7 +50,7 @@ def write_archive(tree: FileTree, path: Path) -> None:
     """
     if MODEL_DESCRIPTION_MEMBER not in tree.files:
         raise PackageError(f"{path} was not written:", [Fault(f"the FMU has no {MODEL_DESCRIPTION_MEMBER}")])
-    write_file_atomically(path, make_archive(tree))
+    write_file_atomically(path, make_fmu_archive(tree))
 
 
 def read_archive(path: Path, needed: str = MODEL_DESCRIPTION_MEMBER, what: str = "FMU") -> FileTree:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmiVersion, FmuInterface
 
 ICON_SIZE_PX = 400

@@ -12,9 +12,9 @@ from importlib import resources
 from typing import Literal
 
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.package.embedded_reference import REFERENCE_FOLDER, REPORT_PATH
+from mb2fmu.fmu.package.embedded_reference_trajectory import REFERENCE_FOLDER, REPORT_PATH
 from mb2fmu.fmu.package.fmu_archive import MODEL_DESCRIPTION_MEMBER
 from mb2fmu.fmu.package.fmu_icons import make_fmu_pictures
 
@@ -82,7 +82,7 @@ def add_validation_report(core: FileTree, page: bytes, references: FileTree) -> 
     Args:
         core: From :func:`assemble_native_fmu`.
         page: The report: ``documentation/index.html``.
-        references: From ``form_reference_files``.
+        references: From ``form_embedded_reference_files``.
 
     Raises:
         PackageError: If the references stand outside of their folder.

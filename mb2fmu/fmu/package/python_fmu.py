@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.package.fmu_archive import MODEL_DESCRIPTION_MEMBER, unpack_archive_bytes
 from mb2fmu.fmu.toolchain.pythonfmu_builder import pythonfmu_version, read_pythonfmu_licence, run_pythonfmu_builder

@@ -19,7 +19,7 @@ from mb2fmu.fmu.runner.fmpy_instances import (
     Fmi2ModelExchange,
     Fmi3CoSimulation,
     Fmi3ModelExchange,
-    MessageLog,
+    FmuMessageLog,
 )
 
 
@@ -31,7 +31,7 @@ class ApiSession:
         log: Of the FMU's messages.
     """
 
-    def __init__(self, request: dict[str, Any], log: MessageLog) -> None:
+    def __init__(self, request: dict[str, Any], log: FmuMessageLog) -> None:
         self._request, self._log = request, log
         self._held = [np.load(experiment["held"]) for experiment in request["experiments"]]
         self._kept: tuple[Any, float] = (None, 0.0)

@@ -28,7 +28,7 @@ from fmpy.fmi3 import FMU3Model, FMU3Slave
 from fmpy.logging import addLoggerProxy
 from fmpy.sundials import CVodeSolver
 
-from mb2fmu.fmu.runner.array_elements import map_array_elements
+from mb2fmu.fmu.runner.fmi3_array_elements import map_array_elements
 
 MAX_EVENTS_PER_STEP = 1000
 MAX_CVODE_STEPS = 1_000_000
@@ -174,7 +174,7 @@ class _ConstantInputs:
         """Do nothing."""
 
 
-class MessageLog:
+class FmuMessageLog:
     """Writes the FMU's messages at once, so that a crash loses none."""
 
     def __init__(self, stream: IO[str]) -> None:
@@ -257,7 +257,7 @@ class FmpyInstance:
 class Fmi2CoSimulation(FmpyInstance):
     """An FMI 2.0 Co-Simulation instance."""
 
-    def __init__(self, request: dict[str, Any], log: MessageLog) -> None:
+    def __init__(self, request: dict[str, Any], log: FmuMessageLog) -> None:
         self._request = request
         self._fmu = self._made(request)
         self._callbacks = fmi2CallbackFunctions()
@@ -326,7 +326,7 @@ class Fmi2CoSimulation(FmpyInstance):
 class Fmi3CoSimulation(FmpyInstance):
     """An FMI 3.0 Co-Simulation instance."""
 
-    def __init__(self, request: dict[str, Any], log: MessageLog) -> None:
+    def __init__(self, request: dict[str, Any], log: FmuMessageLog) -> None:
         self._request = request
         self._fmu = self._made(request)
         self._fmu.instantiate(

@@ -17,10 +17,10 @@ import numpy as np
 from fmpy.fmi1 import FMICallException
 
 from mb2fmu.fmu.runner.api_call_sessions import ApiSession
-from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, INSTANCE_CLASSES, MessageLog
+from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, INSTANCE_CLASSES, FmuMessageLog
 
 
-def run_experiment(request: dict[str, Any], experiment: dict[str, Any], log: MessageLog) -> dict[str, Any]:
+def run_experiment(request: dict[str, Any], experiment: dict[str, Any], log: FmuMessageLog) -> dict[str, Any]:
     """Step through an experiment; return where and why it ended, or how long it took."""
     held = np.load(experiment["held"])
     steps, size = len(held), float(experiment["step"])
@@ -59,13 +59,13 @@ def run_experiment(request: dict[str, Any], experiment: dict[str, Any], log: Mes
     return outcome
 
 
-def run_request(request_file: Path) -> None:
+def run_driver_request(request_file: Path) -> None:
     """Read a request, run its experiments until one fails, then its sessions; write the outcome."""
     request = json.loads(request_file.read_text(encoding="utf-8"))
     folder = Path(request["folder"])
     outcome: dict[str, Any] = {"experiments": [], "sessions": {}}
     with (folder / "log.jsonl").open("w", encoding="utf-8") as stream:
-        log = MessageLog(stream)
+        log = FmuMessageLog(stream)
         for experiment in request["experiments"]:
             outcome["experiments"].append(run_experiment(request, experiment, log))
             if outcome["experiments"][-1]["failure"]:
@@ -77,4 +77,4 @@ def run_request(request_file: Path) -> None:
 
 
 if __name__ == "__main__":
-    run_request(Path(sys.argv[1]))
+    run_driver_request(Path(sys.argv[1]))

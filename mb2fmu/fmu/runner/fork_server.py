@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mb2fmu.fmu.runner.fmu_driver import run_request
+from mb2fmu.fmu.runner.fmu_driver import run_driver_request
 
 IDLE_TIME_S = 120.0
 """Time without requests and processes after which the server ends, in s."""
@@ -100,7 +100,7 @@ class ForkServer:
                 os.kill(process_id, signal.SIGKILL)
 
 
-def enter_work_folder(request: dict[str, Any]) -> None:
+def enter_request_folder(request: dict[str, Any]) -> None:
     """Take the request's environment and folder, and write output into files there."""
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -119,8 +119,8 @@ def main() -> None:
     """Serve; a forked process works on its request and ends as any process does, with all that runs at an exit."""
     request = ForkServer().serve()
     if request is not None:
-        enter_work_folder(request)
-        run_request(Path(request["request"]))
+        enter_request_folder(request)
+        run_driver_request(Path(request["request"]))
     sys.exit(0)
 
 

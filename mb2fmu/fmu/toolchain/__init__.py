@@ -8,23 +8,23 @@ nothing is left behind but the user's cache folder, which may be deleted.
 Must not: know models or equations, and of FMI no more than the names of its platforms and folders.
 """
 
-from mb2fmu.fmu.toolchain.compile_and_link import BuildSpecification
-from mb2fmu.fmu.toolchain.compiled_batch import CompiledProgram, compile_program
+from mb2fmu.fmu.toolchain.compiled_batch_program import CompiledProgram, compile_program
 from mb2fmu.fmu.toolchain.compiled_integrator import CompiledIntegrator, compile_implicit_integrator, compile_motion
 from mb2fmu.fmu.toolchain.compilers import Compiler, default_compiler
+from mb2fmu.fmu.toolchain.fmu_build_folder import BuildSpecification
 from mb2fmu.fmu.toolchain.fmu_compilation import CompileObserver, FmuCompilation, compile_fmu_binaries
 from mb2fmu.fmu.toolchain.host_library_compilation import compile_library, load_library_bytes
-from mb2fmu.fmu.toolchain.platforms import (
+from mb2fmu.fmu.toolchain.pythonfmu_builder import pythonfmu_version, read_pythonfmu_licence, run_pythonfmu_builder
+from mb2fmu.fmu.toolchain.target_platforms import (
     PLATFORMS,
     WASM_COMPONENT_FOLDER,
     Platform,
     host_platform,
     parse_platforms,
-    split_wasm_component,
+    separate_wasm_platform,
 )
-from mb2fmu.fmu.toolchain.pythonfmu_builder import pythonfmu_version, read_pythonfmu_licence, run_pythonfmu_builder
-from mb2fmu.fmu.toolchain.wasm_component_compilation import compile_component, find_wasm_tools
-from mb2fmu.fmu.toolchain.web_compilation import compile_web_module
+from mb2fmu.fmu.toolchain.wasm_component_compilation import compile_wasm_component, find_wasm_tools
+from mb2fmu.fmu.toolchain.wasm_page_compilation import compile_wasm_module
 
 __all__ = [
     "PLATFORMS",
@@ -36,13 +36,13 @@ __all__ = [
     "Compiler",
     "FmuCompilation",
     "Platform",
-    "compile_component",
     "compile_fmu_binaries",
     "compile_implicit_integrator",
     "compile_library",
     "compile_motion",
     "compile_program",
-    "compile_web_module",
+    "compile_wasm_component",
+    "compile_wasm_module",
     "default_compiler",
     "find_wasm_tools",
     "host_platform",
@@ -51,5 +51,5 @@ __all__ = [
     "pythonfmu_version",
     "read_pythonfmu_licence",
     "run_pythonfmu_builder",
-    "split_wasm_component",
+    "separate_wasm_platform",
 ]

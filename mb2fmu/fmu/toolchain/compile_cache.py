@@ -36,7 +36,7 @@ def compute_cache_key(told: Iterable[str], sources: Mapping[str, bytes]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ContentCache:
+class CompiledFileCache:
     """Contents by key.
 
     Args:

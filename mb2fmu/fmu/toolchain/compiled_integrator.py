@@ -11,8 +11,8 @@ import numpy.typing as npt
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.emit_c import emit_batch_integrator
-from mb2fmu.fmu.toolchain.batch_arguments import BatchArguments, BatchResult, BatchRunStruct, BatchTimeGrid
-from mb2fmu.fmu.toolchain.compiled_batch import compile_and_load_library, find_widest_vector_variant
+from mb2fmu.fmu.toolchain.batch_run_arguments import BatchArguments, BatchResult, BatchRunStruct, BatchTimeGrid
+from mb2fmu.fmu.toolchain.compiled_batch_program import compile_and_load_library, find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant
 
 Floats = npt.NDArray[np.float64]

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Literal
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.fmu.toolchain.platforms import Platform, host_platform
+from mb2fmu.fmu.toolchain.target_platforms import Platform, host_platform
 
 Compiler = Literal["zig", "cc"]
 Variant = Literal["any", "avx2", "avx512"]

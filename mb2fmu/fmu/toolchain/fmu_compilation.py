@@ -16,18 +16,18 @@ from types import TracebackType
 from typing import Literal, Protocol, Self
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain.compile_and_link import (
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, CompiledFileCache
+from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
+from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, link_options
+from mb2fmu.fmu.toolchain.fmu_build_folder import (
     MAIN_TRANSLATION_UNIT,
     BuildFolder,
     BuildSpecification,
     list_compiled_files,
     list_platform_translation_units,
 )
-from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, ContentCache
-from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
-from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, link_options
-from mb2fmu.fmu.toolchain.platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, Platform
+from mb2fmu.fmu.toolchain.target_platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, Platform
 from mb2fmu.fmu.user_cache import cache_folder
 
 _BINARIES_CACHE_VERSION = b"mb2fmu binaries 4"
@@ -103,9 +103,9 @@ class FmuCompilation:
         self._told = {each: link_options(order.compiler, each, order.identifier) for each in self._platforms}
         self._tool = find_compiler(order.compiler)
         self._cache = cache_folder()
-        self._storage = ContentCache(self._cache / "binaries")
-        self._marked = ContentCache(self._cache / "begun", kept=4 * MAX_CACHED_BINARIES)
-        self._objects = ContentCache(self._cache / "objects", kept=2 * MAX_CACHED_BINARIES)
+        self._storage = CompiledFileCache(self._cache / "binaries")
+        self._marked = CompiledFileCache(self._cache / "begun", kept=4 * MAX_CACHED_BINARIES)
+        self._objects = CompiledFileCache(self._cache / "objects", kept=2 * MAX_CACHED_BINARIES)
         self._observer = observer
         self._lock = threading.Lock()
         self._processes = CompilerProcesses()

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mb2fmu.fmu.toolchain.compile_cache import ContentCache, compute_cache_key
+from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache, compute_cache_key
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses, command_failure_error
 from mb2fmu.fmu.toolchain.compilers import (
     Compiler,
@@ -17,7 +17,7 @@ from mb2fmu.fmu.toolchain.compilers import (
     host_compile_options,
     link_options,
 )
-from mb2fmu.fmu.toolchain.platforms import host_platform
+from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.fmu.user_cache import cache_folder
 
 
@@ -59,7 +59,7 @@ def _compile_cached(sources: Mapping[str, bytes], name: str, compiler: Compiler,
     units = sorted(path for path in sources if path.endswith(".c"))
     told = [*host_compile_options(compiler, platform, often=often), *link_options(compiler, platform, name)]
     key = compute_cache_key([tool.version, *told], sources)
-    storage = ContentCache(cache_folder() / "binaries")
+    storage = CompiledFileCache(cache_folder() / "binaries")
     content = storage.get(key)
     if content is not None:
         return content

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError, describe_process_end
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.temporary_files import make_work_folder
 
 BUILDER_TIME_LIMIT_S = 120.0

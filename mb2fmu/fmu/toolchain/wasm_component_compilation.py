@@ -1,4 +1,4 @@
-"""``compile_component``: a WebAssembly component out of C sources and an interface in WIT."""
+"""``compile_wasm_component``: a WebAssembly component out of C sources and an interface in WIT."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 
 from mb2fmu.deferred_imports import require_packages
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain.compile_cache import ContentCache, compute_cache_key
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache, compute_cache_key
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
 from mb2fmu.fmu.toolchain.compilers import compiler_environment, find_compiler
 from mb2fmu.fmu.user_cache import cache_folder
@@ -26,7 +26,7 @@ _COMPONENT_OPTIONS = (
 WebAssembly computes as IEEE 754 says, so that results have the bits of the native FMU."""
 
 
-def compile_component(sources: FileTree, units: Sequence[str], world: str) -> bytes:
+def compile_wasm_component(sources: FileTree, units: Sequence[str], world: str) -> bytes:
     """Compile, link, and wrap the module as a component; the same sources give the same bytes.
 
     Args:
@@ -41,7 +41,7 @@ def compile_component(sources: FileTree, units: Sequence[str], world: str) -> by
         ToolError: If zig or wasm-tools is missing or fails.
     """
     tool, (wrap, wrapper) = find_compiler("zig"), find_wasm_tools()
-    storage = ContentCache(cache_folder() / "binaries")
+    storage = CompiledFileCache(cache_folder() / "binaries")
     key = compute_cache_key([tool.version, wrapper, *_COMPONENT_OPTIONS, *units, world], sources.files)
     content = storage.get(key)
     if content is not None:

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ModelError, PackageError
-from mb2fmu.fmu.package.embedded_reference import REFERENCE_FILE, REFERENCE_FOLDER
+from mb2fmu.fmu.package.embedded_reference_trajectory import REFERENCE_FILE, REFERENCE_FOLDER
 from mb2fmu.pipeline.fmu_build.model_scene import build_model_scene
 from mb2fmu.visualization.scene.poses import sample_inputs
 
 if TYPE_CHECKING:
-    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import FileTree
     from mb2fmu.pipeline.derivation.pipeline_results import Derivation
     from mb2fmu.validation import ValidationResult
     from mb2fmu.visualization import Drawing, PlotSignals, Scene, StateTrajectory

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Unpack, get_args
 
 from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault, InterfaceError
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.pipeline.derivation.hybrid_models import needs_events
 from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions, FmiVersion
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
@@ -58,7 +58,7 @@ def build_native(
     from mb2fmu.fmu import emit_c, emit_xml, interface, package, toolchain
 
     program = derivation.program_with_modes
-    native_platforms, component = toolchain.split_wasm_component(options.get("platforms", "host"))
+    native_platforms, component = toolchain.separate_wasm_platform(options.get("platforms", "host"))
     platforms = toolchain.parse_platforms(native_platforms) if native_platforms or not component else ()
     if component:
         _refuse_component_options(options)
@@ -85,7 +85,7 @@ def build_native(
         if component:
             with stage(f"compile for {toolchain.WASM_COMPONENT_FOLDER}"):
                 binaries = binaries.joined(_build_wasm_component(sources, described.model_identifier))
-            description = description.joined(emit_c.emit_component_manifest())
+            description = description.joined(emit_c.emit_wasm_component_manifest())
     with stage("build"):
         core = package.assemble_native_fmu(sources, binaries, description, described, drawn=drawn, compiler=compiler)
         core = core.joined(looks.files)
@@ -148,8 +148,8 @@ def _build_wasm_component(sources: FileTree, identifier: str) -> FileTree:
     """Return the FMU as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
     from mb2fmu.fmu import emit_c, toolchain
 
-    tree, units = emit_c.emit_component(sources)
-    content = toolchain.compile_component(tree, units, emit_c.WIT_WORLD)
+    tree, units = emit_c.emit_wasm_component(sources)
+    content = toolchain.compile_wasm_component(tree, units, emit_c.WIT_WORLD)
     return FileTree({f"binaries/{toolchain.WASM_COMPONENT_FOLDER}/{identifier}.wasm": content})
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, MeshPlacement
 
 if TYPE_CHECKING:

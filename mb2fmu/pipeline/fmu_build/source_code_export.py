@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mb2fmu.compiler.program.program import EntryPoint, Program, read_initial_memory
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
@@ -53,8 +53,8 @@ def _print_c(derivation: Derivation) -> FileTree:
     from mb2fmu.fmu import emit_c
 
     run = validation.form_experiment_values(derivation.definition)
-    experiment = emit_c.ExperimentInputs(run.step, len(run.inputs), _inputs_per_step(run))
-    return emit_c.emit_standalone(
+    experiment = emit_c.StandaloneInputSignals(run.step, len(run.inputs), _inputs_per_step(run))
+    return emit_c.emit_standalone_c_program(
         derivatives.add_fmu_derivatives(derivation.program), describe_native_fmi3_variables(derivation), experiment
     )
 

@@ -28,8 +28,8 @@ def build_page_fmu(built: FmuBuild) -> InteractiveFmu | None:
     described = built.interface
     if described.target.backend != "native":
         return None
-    module = toolchain.compile_web_module(
-        emit_c.emit_web_module(built.sources, built.derivation.program_with_modes, described)
+    module = toolchain.compile_wasm_module(
+        emit_c.emit_wasm_module(built.sources, built.derivation.program_with_modes, described)
     )
     if module is None or len(module) > MAX_MODULE_BYTES:
         return None

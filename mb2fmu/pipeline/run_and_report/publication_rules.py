@@ -15,7 +15,7 @@ from mb2fmu.pipeline.derivation.pipeline_options import ExportOptions
 from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
-    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import FileTree
     from mb2fmu.report import ReportClaim
 
 
@@ -45,7 +45,7 @@ class UnpublishedResults:
         """Write the archive."""
         from mb2fmu.fmu import package
 
-        package.write_archive(tree, self.archive_path)
+        package.write_fmu_archive(tree, self.archive_path)
 
     def publish(self) -> None:
         """Publish the FMU alone; the report of an FMU that it replaces is removed."""
@@ -70,7 +70,7 @@ def publish_results(name: str, folder: Path | str) -> Iterator[UnpublishedResult
     from mb2fmu.fmu import package
 
     path = Path(folder) / f"{name}.fmu"
-    with package.make_private_folder(path.parent, path.stem) as private:
+    with package.make_unpublished_folder(path.parent, path.stem) as private:
         yield UnpublishedResults(path, private)
 
 
@@ -181,7 +181,7 @@ def refuse_unrunnable_fmu(options: ExportOptions) -> None:
         return
     asked = options.get("platforms", "host")
     host = toolchain.host_platform()
-    native, _ = toolchain.split_wasm_component(asked)
+    native, _ = toolchain.separate_wasm_platform(asked)
     if not native or host not in toolchain.parse_platforms(native):
         remedy = f"add the host (--platform host,{asked}), or write it without a validation: mb2fmu export"
         fault = Fault(f"{asked} is not {host}, where it would have to run", "--platform", remedy)

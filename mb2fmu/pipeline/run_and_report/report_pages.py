@@ -12,7 +12,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild, StageTime, Val
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mb2fmu.fmu.file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import FileTree
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.report.pages.report_content import TheoryContent
@@ -113,7 +113,7 @@ def add_validation_page(built: FmuBuild, validated: ValidationOutcome, command: 
         else None
     )
     origin = f"equations of motion by {reference.numeric.formulation}, integrated apart from the FMU"
-    files = package.form_reference_files(built.interface, table, stimuli=stimuli, origin=origin)
+    files = package.form_embedded_reference_files(built.interface, table, stimuli=stimuli, origin=origin)
     return package.add_validation_report(built.core, page, files)
 
 

@@ -15,7 +15,7 @@ from mb2fmu.analysis.studies.compiled_model_ensembles import BatchFunction, Batc
 from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value_references
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.fmu.toolchain.batch_arguments import BatchResult, BatchTimeGrid
+from mb2fmu.fmu.toolchain.batch_run_arguments import BatchResult, BatchTimeGrid
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.hybrid_models import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive

@@ -134,7 +134,7 @@ def _simulate_by_fmu(
     observer: StageObserver | None,
 ) -> FmuSimulation:
     """Make the FMU of a model in a temporary folder, and run it: it handles the events."""
-    from mb2fmu.fmu.package import write_archive
+    from mb2fmu.fmu.package import write_fmu_archive
     from mb2fmu.pipeline.fmu_build.fmu_assembly import build
     from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
     from mb2fmu.validation import form_experiment_values
@@ -147,7 +147,7 @@ def _simulate_by_fmu(
     inputs: dict[str, InputValue] = {**held, **{signal.name: signal.at for signal in signals}}
     with Stopwatch(observer)("simulate"), make_work_folder("run the FMU") as folder:
         path = folder / f"{derivation.definition.name}.fmu"
-        write_archive(built.core, path)
+        write_fmu_archive(built.core, path)
         return simulate_fmu_file(path, inputs=inputs, stop=run.stop, step=run.step)
 
 

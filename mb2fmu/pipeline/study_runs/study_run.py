@@ -25,7 +25,7 @@ from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, lacks_fmu_and_m
 from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
 from mb2fmu.analysis.studies.trajectory_files import import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
-from mb2fmu.fmu.package.fmu_archive import make_archive
+from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.simulation.input_signals import InputValue, read_inputs
@@ -201,7 +201,7 @@ def _load_study_fmu(
     for column, name in enumerate(given.input_names):
         values = given.inputs[:, column].tolist()
         defaults[name] = lambda t, values=values: values[min(int(t / run.step + 0.5), len(values) - 1)]  # type: ignore[misc]
-    return f"{definition.name}.fmu", make_archive(built.core), defaults
+    return f"{definition.name}.fmu", make_fmu_archive(built.core), defaults
 
 
 def _make_input_signals(given: Mapping[str, Value], units: Mapping[str, str], stop: float) -> Mapping[str, InputSignal]:

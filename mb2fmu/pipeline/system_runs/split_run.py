@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mb2fmu.fmu import package
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
@@ -106,7 +106,7 @@ def split_model(
 def _build_part_fmu(part: MechanismPart, observer: StageObserver | None) -> bytes:
     """Build the FMU of a part, like ``pipeline.export``; nothing is written before all parts exist."""
     built = build(derive(part.definition, observer=observer), observer=observer)
-    return package.make_archive(report_pages.add_description_page(built))
+    return package.make_fmu_archive(report_pages.add_description_page(built))
 
 
 def complete_split_settings(

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_finite_start_derivative
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.fmu import package
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.model.model_loading import load_object_by_annotation
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.hybrid_models import needs_events
@@ -299,7 +299,7 @@ def _form_publication_files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
     name = joined.system.name
     return FileTree(
         {
-            f"{name}.ssp": package.make_archive(write_ssp_files(joined, ssp)),
+            f"{name}.ssp": package.make_fmu_archive(write_ssp_files(joined, ssp)),
             f"{name}.svg": draw_system_block_diagram(joined.wiring, f"{name}: FMUs and their connections").encode(),
             f"{name}_fmpy.py": write_fmpy_script(joined, f"{name}/").encode(),
         }

@@ -9,7 +9,7 @@ from functools import cache
 from jinja2 import Environment, Template
 from markupsafe import Markup, escape
 
-from mb2fmu.fmu.template_environment import make_template_environment
+from mb2fmu.fmu.jinja_template_environment import make_template_environment
 from mb2fmu.report.pages.report_content import ReportPage
 from mb2fmu.report.sections.tooltips import EXPLANATIONS, add_tooltips
 from mb2fmu.visualization.three_js import THREE_JS_LICENCE

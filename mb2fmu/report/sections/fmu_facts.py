@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from mb2fmu.fmu.integration_method_table import find_solver_by_kind
 from mb2fmu.fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
-from mb2fmu.fmu.solvers import find_solver_by_kind
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.model.declarations.model_declarations import Declarations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mb2fmu.fmu.template_environment import make_template_environment
+from mb2fmu.fmu.jinja_template_environment import make_template_environment
 from mb2fmu.systems.master.input_evaluation_order import order_gauss_seidel_components, order_inputs_by_level
 from mb2fmu.systems.wired_system import WiredSystem
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lxml import etree
 
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.systems.system_port_links import ComponentPort, find_stale_output_reads
 from mb2fmu.systems.wired_system import WiredSystem
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi3 import FMU3Slave
 
-from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, Fmi3CoSimulation, MessageLog
+from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, Fmi3CoSimulation, FmuMessageLog
 from mb2fmu.systems.master import input_extrapolation
 
 Floats = npt.NDArray[np.float64]
@@ -313,7 +313,7 @@ class IntermediateUpdateInstance(Fmi3CoSimulation):
     def __init__(
         self,
         request: dict[str, Any],
-        log: MessageLog,
+        log: FmuMessageLog,
         capabilities: SlaveCapabilities,
         required_variables: Sequence[int],
     ) -> None:

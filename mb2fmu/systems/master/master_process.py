@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from fmpy.fmi2 import FMU2Slave
 
-from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, MessageLog
+from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, FmuMessageLog
 from mb2fmu.systems.master.cosimulation_run import run_coupled_system
 from mb2fmu.systems.master.fmu_slaves import (
     Fmi2Slave,
@@ -66,7 +66,7 @@ class MasterRunRequest:
     components: tuple[MasterComponentRequest, ...]
 
 
-class _ComponentMessageLog(MessageLog):
+class _ComponentMessageLog(FmuMessageLog):
     """A log that names the component of each message.
 
     Args:

@@ -21,7 +21,7 @@ import fmpy.ssp
 from lxml import etree
 
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.systems.block_diagram_layout import ComponentBox, place_component_boxes
 from mb2fmu.systems.fmu_component import FmuComponent, FmuUnitDefinition
 from mb2fmu.systems.system_port_links import find_stale_output_reads

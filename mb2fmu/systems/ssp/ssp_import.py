@@ -15,7 +15,7 @@ from typing import Any
 from lxml import etree
 
 from mb2fmu.errors import Fault
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_file_tree
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredParameter, DeclaredValue, ParameterTarget

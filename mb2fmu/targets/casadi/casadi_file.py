@@ -17,15 +17,15 @@ from mb2fmu.compiler.program.program import Op, Program, find_domain_restricted_
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
-from mb2fmu.fmu import template_environment
+from mb2fmu.fmu import jinja_template_environment
+from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction
 from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double
-from mb2fmu.fmu.emit_c.equations_source import print_lookup_tables, print_newton_bodies
-from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files
-from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
-from mb2fmu.fmu.emit_c.operation_code import list_operation_files
-from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.template_environment import read_packaged_file
+from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
+from mb2fmu.fmu.emit_c.equations_c_source import print_lookup_tables, print_newton_bodies
+from mb2fmu.fmu.emit_c.fmu_sources import read_operation_c_files
+from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.jinja_template_environment import read_packaged_file
 from mb2fmu.targets.target_model_description import TargetModelDescription
 
 _RUNTIME_FILES = (
@@ -90,7 +90,7 @@ def emit_casadi_files(program: Program, model: TargetModelDescription) -> FileTr
     for entry in [name for name in PRINTED_ENTRIES if program.entries[name].results]:
         twice = differentiate_twice(program, entry, INPUT_GROUPS)
         files[f"{model.name}_{entry}.c"] = _print_function_file(twice, model, entry, read_initial_memory(program))
-        runtime |= read_operation_files(twice.program)
+        runtime |= read_operation_c_files(twice.program)
     runtime["external.h"] = read_packaged_file("mb2fmu.targets.casadi", "runtime/external.h")
     return FileTree(files).joined(FileTree(runtime).move_under("runtime"))
 
@@ -101,7 +101,7 @@ def _print_function_file(
     """Print one function with its derivatives."""
     program = twice.program
     graph = ScheduledGraph(program)
-    names = SharedCNames(
+    names = CNameRegistry(
         pivots=find_domain_restricted_nodes(program, "pivots"),
         divisors=find_domain_restricted_nodes(program, "divisors"),
         domains=find_domain_restricted_nodes(program, "domains"),
@@ -132,7 +132,7 @@ def _print_function_file(
 
 
 def _print_external_function(
-    graph: ScheduledGraph, function: ExternalFunction, names: SharedCNames
+    graph: ScheduledGraph, function: ExternalFunction, names: CNameRegistry
 ) -> _PrintedExternalFunction:
     """Print the C functions behind an external function."""
     entry = graph.program.entries[function.entry]
@@ -161,7 +161,7 @@ def _print_external_function(
 @cache
 def _make_template_environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = template_environment.make_template_environment("mb2fmu.targets.casadi")
+    environment = jinja_template_environment.make_template_environment("mb2fmu.targets.casadi")
     environment.filters |= {"number": format_c_double, "remark": escape_comment_text}
     return environment
 

@@ -12,8 +12,8 @@ import numpy as np
 from mb2fmu.compiler.derivatives import form_jacobian
 from mb2fmu.compiler.program.program import PiecewisePolynomial, Program, SolveBlock
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu import template_environment
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu import jinja_template_environment
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.targets.statement_printing import Requirement, StatementPrinter, format_decimal
 from mb2fmu.targets.target_model_description import TargetModelDescription
 
@@ -48,7 +48,8 @@ def emit_matlab_files(program: Program, model: TargetModelDescription) -> FileTr
         "columns": np.asarray(slopes.columns) + 1,
         "functions": printed,
         "fixed": [
-            template_environment.read_packaged_file("mb2fmu.targets.matlab", path).decode() for path in FIXED_FILES
+            jinja_template_environment.read_packaged_file("mb2fmu.targets.matlab", path).decode()
+            for path in FIXED_FILES
         ],
     }
     files = {f"{model.name}.m": "model.m.jinja", f"{model.name}_experiment.m": "experiment.m.jinja"}
@@ -63,7 +64,7 @@ def emit_matlab_files(program: Program, model: TargetModelDescription) -> FileTr
 @cache
 def _make_template_environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = template_environment.make_template_environment("mb2fmu.targets.matlab")
+    environment = jinja_template_environment.make_template_environment("mb2fmu.targets.matlab")
     environment.filters |= {"number": format_matlab_number, "text": format_matlab_text}
     return environment
 

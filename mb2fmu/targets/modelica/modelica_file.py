@@ -13,8 +13,8 @@ import jinja2
 from mb2fmu.compiler.events import list_switches
 from mb2fmu.compiler.program.program import PiecewisePolynomial, Program
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu import template_environment
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu import jinja_template_environment
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection, form_flange_model
 from mb2fmu.targets.modelica.modelica_mode_clauses import form_modes_and_events, make_mode_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames, format_modelica_number
@@ -227,6 +227,6 @@ def _list_attributes(quantity: TargetQuantity, start: str) -> Iterator[str]:
 @cache
 def _make_template_environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = template_environment.make_template_environment("mb2fmu.targets.modelica")
+    environment = jinja_template_environment.make_template_environment("mb2fmu.targets.modelica")
     environment.filters |= {"number": format_modelica_number, "text": _format_string, "attributes": _format_attributes}
     return environment

@@ -13,8 +13,8 @@ from typing import Literal
 from mb2fmu.audit.description.description_import import make_description_records, parse_root_element_safely
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, DescribedVariable
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.runner import array_elements as elements
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.runner import fmi3_array_elements as elements
 
 InterfaceType = Literal["CoSimulation", "ModelExchange"]
 INTERFACE_TYPES: tuple[InterfaceType, ...] = ("CoSimulation", "ModelExchange")
@@ -34,8 +34,8 @@ class FmuVariableDescription:
     """A variable of an FMU.
 
     Attributes:
-        reference: Its value reference; of an element of an array what :func:`.array_elements.encode_element_reference`
-            makes.
+        reference: Its value reference; of an element of an array what
+            :func:`.array_elements.encode_array_element_reference` makes.
         is_double: It is a scalar of doubles.
         causality: As the standards name it.
         variability: As the standards name it.
@@ -271,7 +271,7 @@ def _describe_array_elements(
             continue
         for i, name in enumerate(names):
             if name not in known:
-                reference = elements.encode_element_reference(array.reference, i)
+                reference = elements.encode_array_element_reference(array.reference, i)
                 start = starts[i] if starts else ""
                 element_variables[name] = replace(
                     array, reference=reference, is_double=True, is_scalar=True, start=start

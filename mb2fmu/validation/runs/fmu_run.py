@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, ValidationError, describe_process_end
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.temporary_files import make_work_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues

@@ -14,8 +14,8 @@ import numpy as np
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import toolchain
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import write_archive
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.temporary_files import make_work_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.runs.fmu_description import FmuDescription
@@ -71,7 +71,7 @@ def _compare_with_sources(
             break
         with make_work_folder("run the FMU of the sources") as folder:
             path = folder / fmu.name
-            write_archive(FileTree({**tree.files, **built.files}), path)
+            write_fmu_archive(FileTree({**tree.files, **built.files}), path)
             values = simulate_fmu(path, first, variables, kind=kind).values
         if np.array_equal(values, expected, equal_nan=True):
             break

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from mb2fmu.fmu import user_cache
 from mb2fmu.fmu.emit_c import list_translation_units
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain import Platform, compilers, host_platform
-from mb2fmu.fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
+from mb2fmu.fmu.toolchain.target_platforms import AARCH64_LINUX, X86_64_WINDOWS
 
 HERE = Path(__file__).parent
 SYSROOT = Path("/usr/aarch64-linux-gnu")

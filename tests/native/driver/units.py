@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mb2fmu import Model, pipeline
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain import Platform, compile_fmu_binaries
 
 MODELS = Path(__file__).parents[3] / "models"

@@ -14,10 +14,10 @@ from native.platforms import inspection
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import user_cache
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain import PLATFORMS, compile_fmu_binaries, compilers, host_platform
 from mb2fmu.fmu.toolchain import fmu_compilation as building
-from mb2fmu.fmu.toolchain.platforms import AARCH64_DARWIN, X86_64_DARWIN, X86_64_LINUX
+from mb2fmu.fmu.toolchain.target_platforms import AARCH64_DARWIN, X86_64_DARWIN, X86_64_LINUX
 
 MODEL = "double_pendulum"
 FMI = (2, 3)

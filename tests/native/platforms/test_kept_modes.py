@@ -19,7 +19,7 @@ from native.fmi import CS, ME, OK, EventInfo, Unit, bits, load
 
 from mb2fmu import Impact, Model
 from mb2fmu.fmu.toolchain import host_platform
-from mb2fmu.fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
+from mb2fmu.fmu.toolchain.target_platforms import AARCH64_LINUX, X86_64_WINDOWS
 
 # --- saved while friction holds --------------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ import pytest
 from native.driver import hosting
 from native.driver.units import Unit, unit
 
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain import host_platform
-from mb2fmu.fmu.toolchain.platforms import AARCH64_LINUX, X86_64_LINUX, X86_64_WINDOWS
+from mb2fmu.fmu.toolchain.target_platforms import AARCH64_LINUX, X86_64_LINUX, X86_64_WINDOWS
 
 MODEL = "double_pendulum"
 KINDS = [(fmi, kind) for fmi in (2, 3) for kind in ("cs", "me")]

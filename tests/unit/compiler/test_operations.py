@@ -21,8 +21,8 @@ from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import LOWERING_RULES
 from mb2fmu.compiler.program.program import EntryPoint, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.fmu.emit_c.operation_code import list_operation_files
-from mb2fmu.fmu.template_environment import read_packaged_file
+from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
+from mb2fmu.fmu.jinja_template_environment import read_packaged_file
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Op
 from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS
 from mb2fmu.report.equation_display.mathml import MathMLPrinter

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from coupled_masses import exact
 
-from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, MessageLog
+from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, FmuMessageLog
 from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
 from mb2fmu.systems import (
     CoupledSystem,
@@ -92,7 +92,7 @@ def test_units_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_pat
         system = joined(two_masses(mass_units["2"], step=0.01, order=2, passes=5))
         folder = tmp_path / str(detour)
         request = _make_request(system, folder)
-        log = MessageLog(io.StringIO())
+        log = FmuMessageLog(io.StringIO())
         slaves = []
         for k, unit in enumerate(request.components):
             wiring = request.wiring

@@ -19,7 +19,7 @@ from lxml import etree
 from mb2fmu.cli import commands
 from mb2fmu.cli.system_command import _print_system_result
 from mb2fmu.fmu import package
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
 from mb2fmu.systems import CoupledSystem, WiredSystem, read_component, wire_system
 from mb2fmu.systems.block_diagram_layout import place_component_boxes
@@ -63,7 +63,7 @@ def joined(mass_units: Units) -> WiredSystem:
 @pytest.fixture(scope="session")
 def written(joined: WiredSystem, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("written")
-    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_archive(write_ssp_files(joined))}), folder)
+    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_fmu_archive(write_ssp_files(joined))}), folder)
     package.write_file_tree(write_osp_files(joined).move_under("TwoMasses"), folder)
     (folder / "TwoMasses_fmpy.py").write_text(write_fmpy_script(joined, "TwoMasses/"))
     return folder
@@ -118,7 +118,7 @@ def test_a_broken_structure_is_noticed(joined: WiredSystem) -> None:
 
 
 def test_the_same_system_gives_the_same_bytes(joined: WiredSystem) -> None:
-    assert package.make_archive(write_ssp_files(joined)) == package.make_archive(write_ssp_files(joined))
+    assert package.make_fmu_archive(write_ssp_files(joined)) == package.make_fmu_archive(write_ssp_files(joined))
 
 
 def test_the_script_gives_the_number_of_the_ideal_held_inputs(written: Path) -> None:
@@ -145,7 +145,7 @@ def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: U
     joined = wire_system(
         system, [read_component(name, system.component_source(name)) for name in system.component_names]
     )
-    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_archive(write_ssp_files(joined))}), tmp_path)
+    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_fmu_archive(write_ssp_files(joined))}), tmp_path)
     package.write_file_tree(write_osp_files(joined).move_under("TwoMasses"), tmp_path)
     answers = run_foreign_masters(
         ["fmpy", "libcosim", "ecos"], tmp_path / "TwoMasses.ssp", tmp_path / "TwoMasses", 0.001, 1.0, ["left.x"]

@@ -21,7 +21,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import EmitError
-from mb2fmu.fmu.package import write_archive
+from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.fmu_build.source_code_export import list_source_files
@@ -284,7 +284,7 @@ def test_the_environment_of_the_page_moves_as_the_fmu(monkeypatch, tmp_path):
     for force in forces:
         states.append(np.asarray(step(states[-1], force)[0]))
     path = tmp_path / "CartPole.fmu"
-    write_archive(pipeline.build(pipeline.derive(MODELS / "cart_pole.py"), fmi="3").core, path)
+    write_fmu_archive(pipeline.build(pipeline.derive(MODELS / "cart_pole.py"), fmi="3").core, path)
     moved = _drive_fmu(path, dict(zip(("x", "theta", "v", "omega"), states[0].tolist(), strict=True)), forces, 0.02)
     assert np.abs(np.array(states) - moved).max() < 1e-9
 

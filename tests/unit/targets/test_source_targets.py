@@ -24,8 +24,8 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import PiecewisePolynomial, VariableLayout, read_initial_memory
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import EmitError
-from mb2fmu.fmu.package import write_archive
-from mb2fmu.fmu.template_environment import read_packaged_file
+from mb2fmu.fmu.jinja_template_environment import read_packaged_file
+from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.targets import SOURCE_TARGETS
 from mb2fmu.targets.matlab.matlab_files import FIXED_FILES, MatlabFunctionPrinter
 
@@ -73,7 +73,7 @@ def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path)
     table = np.array(rows, dtype=float)
 
     build, path = pipeline.build(derivation, fmi="3"), tmp_path / "unit.fmu"
-    write_archive(build.core, path)
+    write_fmu_archive(build.core, path)
     run = validation.form_experiment_values(derivation.definition)
     interface = build.interface
     states = [v.name for v in sorted(interface.variables_from_sources("state"), key=lambda v: v.index)]
@@ -177,7 +177,7 @@ def test_matlab_experiment_moves_as_the_unit_does(tmp_path: Path) -> None:
     derivation = derived("cart_pole")
     pipeline.export_source_code(derivation, "matlab", tmp_path)
     build, path = pipeline.build(derivation, fmi="3"), tmp_path / "unit.fmu"
-    write_archive(build.core, path)
+    write_fmu_archive(build.core, path)
     name = derivation.definition.name
     text = octave(tmp_path, f"[t, x, y] = {name}_experiment(); printf('%.17g\\n', x');")
     names = [v.name for v in sorted(build.interface.variables_from_sources("state"), key=lambda v: v.index)]

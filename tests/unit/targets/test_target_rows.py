@@ -15,7 +15,7 @@ from mb2fmu import Model, pipeline
 from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import EmitError
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, list_source_files
 from mb2fmu.targets import SOURCE_TARGETS, SourceTarget, format_targets_as_markdown
 from mb2fmu.targets.csharp import emit_csharp_files

@@ -16,7 +16,7 @@ from mb2fmu.audit.description.description_import import read_description, read_t
 from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import package
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.validation.conformity_checks import (
@@ -43,7 +43,7 @@ def errors(built, tmp_path, edit=None) -> list[str]:
     files = dict(core.files)
     files.update(edited(edit)(FileTree(files)).files if edit else {})
     path = tmp_path / "CartPole.fmu"
-    package.write_archive(FileTree(files), path)
+    package.write_fmu_archive(FileTree(files), path)
     found = check_conformity(path, derivation.definition, derivation.equations)
     return [f"{each.checker}: {each.message}" for each in found if each.severity == "error"]
 
@@ -227,7 +227,7 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
     )
     monkeypatch.setattr("mb2fmu.validation.conformity_checks.audit", lambda *_, **__: said)
     path = tmp_path / "CartPole.fmu"
-    package.write_archive(core, path)
+    package.write_fmu_archive(core, path)
     found = check_conformity(path, definition, derivation.equations, redundant=redundant)
     assert any(each.severity == "error" for each in found) is fails
 

@@ -1,5 +1,5 @@
 /* batch.h: values as vectors, one lane per instance, for code that evaluates many instances at once
- * (fmu/emit_c/batch_printing.py).
+ * (fmu/emit_c/batch_library_printing.py).
  *
  * Why it exists: parameter studies evaluate the same equations for many states and parameters. Side by side in vector
  * registers they cost a fraction of what they cost one after the other, and every lane has the bits it has alone: only

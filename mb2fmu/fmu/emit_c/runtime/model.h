@@ -1,7 +1,7 @@
 /* model.h: what the generated model (model_config.h, model.c) offers to the fixed part of a unit.
  *
  * Why it exists: this is the only meeting point of generated and fixed code. The runtime is written against these
- * declarations; the printer (fmu/emit_c/equations_source.py) writes definitions for them. Functions have internal linkage; the tables
+ * declarations; the printer (fmu/emit_c/equations_c_source.py) writes definitions for them. Functions have internal linkage; the tables
  * (model.c) are a translation unit of their own, with hidden names of this unit, so that several FMUs can live in one
  * process or one executable. The equations behind it are translation units, too (equations*.c, derived*.c), those of x'
  * compiled once more for processors with AVX2: what links them is equations.h. Nothing here depends on how they are

@@ -1,5 +1,5 @@
 /* solver_methods.c: the methods of integration, one row each. A new one is a file with a step and a dense output, and a
- * row here; the enumeration that importers see has the same numbers (mb2fmu/fmu/solvers.py).
+ * row here; the enumeration that importers see has the same numbers (mb2fmu/fmu/integration_method_table.py).
  */
 #include "solver.h"
 

@@ -22,9 +22,9 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu import interface
 from mb2fmu.fmu.emit_c import emit_fmu_sources, emit_motion_sources, list_translation_units
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, FmuTarget, SolverSettings
-from mb2fmu.fmu.toolchain.compile_and_link import collect_included_files
+from mb2fmu.fmu.toolchain.fmu_build_folder import collect_included_files
 from mb2fmu.mechanics import formulations, mechanism
 
 ROOT = Path(__file__).parents[4]

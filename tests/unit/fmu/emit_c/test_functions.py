@@ -14,8 +14,8 @@ from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Op, PiecewisePolynomial, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
-from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames
-from mb2fmu.fmu.emit_c.split_functions import print_c_function
+from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature
+from mb2fmu.fmu.emit_c.long_function_splitting import print_c_function
 
 SMOOTH = (Op.EXP, Op.SIN, Op.COS, Op.TANH, Op.ATAN, Op.ASINH, Op.ERF, Op.COSH, Op.SINH)
 KINKED = (Op.ABS, Op.SIGN, Op.FLOOR, Op.CEIL, Op.NOT)
@@ -111,7 +111,7 @@ def test_parts_are_of_bounded_size() -> None:
         node = b.add(b.mul(node, node), b.constant(float(i)))
     b.entry("rhs", ["x"], [node])
     signature = FunctionSignature("rhs", ("const double x[]", "double work[]", "double dx[]"), {Op.STATE: "x"})
-    printed = print_c_function(ScheduledGraph(b.build()), signature, [("dx[0]", node)], SharedCNames(), part=100)
+    printed = print_c_function(ScheduledGraph(b.build()), signature, [("dx[0]", node)], CNameRegistry(), part=100)
     lengths = [len(part.text.splitlines()) for part in printed.parts]
     assert len(lengths) > 30
     assert max(lengths) < 150

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu.fmu import emit_xml
-from mb2fmu.fmu.interface.model_structure import form_model_structure, number_variables
+from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
 
 SCHEMA = etree.XMLSchema(etree.parse(Path(fmpy.__file__).parent / "schema" / "fmi2" / "fmi2ModelDescription.xsd"))
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -47,10 +47,10 @@ def test_numbers_read_back_to_the_same_bits(start, nominal):
 def test_every_variable_stands_at_its_index_with_its_reference():
     interface = pendulum_interface()
     elements = parsed(interface).xpath("/fmiModelDescription/ModelVariables/ScalarVariable")
-    assert [element.get("name") for element in elements] == list(number_variables(interface))
+    assert [element.get("name") for element in elements] == list(assign_variable_numbers(interface))
     assert [int(e.get("valueReference")) for e in elements] == [v.value_reference for v in interface.variables]
     derivatives = {e.get("name"): e[0].get("derivative") for e in elements if e[0].get("derivative")}
-    index = number_variables(interface)
+    index = assign_variable_numbers(interface)
     assert derivatives == {"der(q)": str(index["q"]), "der(u)": str(index["u"])}
 
 

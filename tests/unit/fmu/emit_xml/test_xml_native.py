@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu.fmu import emit_xml
+from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.fmu.interface.fmu_interface import SolverSettings
-from mb2fmu.fmu.interface.model_structure import form_model_structure, number_variables
-from mb2fmu.fmu.interface.variable_groups import DescribedTerminalMember, Terminal
-from mb2fmu.fmu.solvers import SOLVERS
+from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
+from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedTerminalMember, Terminal
 
 FOLDER = Path(fmpy.__file__).parent / "schema"
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
@@ -144,7 +144,7 @@ def test_units_types_and_display_units_are_those_of_the_interface(fmi):
 @VERSIONS
 def test_derivatives_point_at_their_states(fmi):
     interface = native_interface(fmi)
-    numbers = number_variables(interface)
+    numbers = assign_variable_numbers(interface)
     found = variables(description(interface))
     assert {name: typed.get("derivative") for name, (_, typed) in found.items() if typed.get("derivative")} == {
         "der(q)": str(numbers["q"]),

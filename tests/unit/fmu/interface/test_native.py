@@ -10,11 +10,11 @@ from golden.handwritten import constrained_point, double_pendulum, native_interf
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.errors import InterfaceError
+from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.interface.model_structure import form_model_structure, number_variables
-from mb2fmu.fmu.interface.variable_groups import DescribedTerminalMember, DescribedType, Terminal
-from mb2fmu.fmu.solvers import SOLVERS
+from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
+from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedTerminalMember, DescribedType, Terminal
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
 
@@ -145,7 +145,7 @@ def influence(program, variable, known):
 def test_dependencies_are_what_finite_differences_find(fmi):
     """FMI 2: inputs and states; FMI 3: parameters too; at the start in both: all that is exact."""
     interface, program = described(fmi=fmi)
-    number = number_variables(interface)
+    number = assign_variable_numbers(interface)
     by_number = {number[variable.name]: variable for variable in interface.variables}
     structure = form_model_structure(interface)
     known = {

@@ -7,9 +7,9 @@ from golden.handwritten import pendulum_interface
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.fmu.interface.interface_description import make_unused_name
+from mb2fmu.fmu.interface.interface_description import make_unique_variable_name
 from mb2fmu.fmu.interface.physical_quantities import find_physical_quantity, list_quantity_types
-from mb2fmu.fmu.interface.variable_groups import DescribedType
+from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedType
 from mb2fmu.units import parse_unit
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -81,7 +81,7 @@ def test_types_have_names_of_their_own(pairs):
 
 @given(st.lists(st.sampled_from(["solver", "solver_", "solver__", "x"])))
 def test_free_names_are_free(taken):
-    name = make_unused_name("solver", taken)
+    name = make_unique_variable_name("solver", taken)
     assert name not in taken
     assert name.rstrip("_") == "solver"
 

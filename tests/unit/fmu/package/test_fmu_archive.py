@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.errors import PackageError
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import fmu_archive, read_archive, write_archive
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.package import fmu_archive, read_archive, write_fmu_archive
 
 DESCRIPTION = "modelDescription.xml"
 SOUND = FileTree(
@@ -38,7 +38,7 @@ trees = st.dictionaries(names, st.binary(max_size=200), max_size=6).filter(
 def test_round_trip(files, tmp_path_factory):
     tree = FileTree({**files, DESCRIPTION: b"<xml/>"})
     path = tmp_path_factory.mktemp("unit") / "Ä unit.fmu"
-    write_archive(tree, path)
+    write_fmu_archive(tree, path)
     assert read_archive(path) == tree
 
 
@@ -46,15 +46,15 @@ def test_round_trip(files, tmp_path_factory):
 def test_same_bytes_in_any_order(files, seed):
     shuffled = list(files.items())
     seed.shuffle(shuffled)
-    assert fmu_archive.make_archive(FileTree(files)) == fmu_archive.make_archive(FileTree(dict(shuffled)))
+    assert fmu_archive.make_fmu_archive(FileTree(files)) == fmu_archive.make_fmu_archive(FileTree(dict(shuffled)))
 
 
 def test_nothing_of_when_and_where(tmp_path, monkeypatch):
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    write_archive(SOUND, tmp_path / "one" / "M.fmu")
+    write_fmu_archive(SOUND, tmp_path / "one" / "M.fmu")
     monkeypatch.setattr("time.time", lambda: 2e9)
-    write_archive(SOUND, tmp_path / "two" / "N.fmu")
+    write_fmu_archive(SOUND, tmp_path / "two" / "N.fmu")
     assert (tmp_path / "one" / "M.fmu").read_bytes() == (tmp_path / "two" / "N.fmu").read_bytes()
     with zipfile.ZipFile(tmp_path / "one" / "M.fmu") as file:
         assert {info.date_time for info in file.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -64,7 +64,7 @@ def test_nothing_of_when_and_where(tmp_path, monkeypatch):
 
 def test_an_existing_unit_survives_a_failure(tmp_path, monkeypatch):
     path = tmp_path / "M.fmu"
-    write_archive(SOUND, path)
+    write_fmu_archive(SOUND, path)
     before = path.read_bytes()
 
     def full(*_arguments):
@@ -72,21 +72,21 @@ def test_an_existing_unit_survives_a_failure(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(PackageError, match="No space left"):
-        write_archive(FileTree({DESCRIPTION: b"other"}), path)
+        write_fmu_archive(FileTree({DESCRIPTION: b"other"}), path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["M.fmu"]
 
 
 def test_what_is_no_unit_is_not_written(tmp_path):
     with pytest.raises(PackageError, match=DESCRIPTION):
-        write_archive(FileTree({"readme": b""}), tmp_path / "M.fmu")
+        write_fmu_archive(FileTree({"readme": b""}), tmp_path / "M.fmu")
     assert not list(tmp_path.iterdir())
 
 
 def test_what_is_no_folder_is_told(tmp_path):
     (tmp_path / "file").write_bytes(b"kept")
     with pytest.raises(PackageError, match="choose a folder"):
-        write_archive(SOUND, tmp_path / "file" / "M.fmu")
+        write_fmu_archive(SOUND, tmp_path / "file" / "M.fmu")
     assert (tmp_path / "file").read_bytes() == b"kept"
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
 
@@ -107,14 +107,14 @@ def test_no_archive_is_refused(tmp_path, content):
 
 @given(cut=st.integers(1, 10_000))
 def test_truncated_archives_are_refused(cut):
-    whole = fmu_archive.make_archive(SOUND)
+    whole = fmu_archive.make_fmu_archive(SOUND)
     with pytest.raises(PackageError):
         fmu_archive.unpack_archive_bytes(whole[: -(cut % len(whole)) or -1], "M.fmu")
 
 
 def test_damaged_content_is_never_taken_for_sound():
     """A flipped byte, wherever it is, is noticed, or is in a place that carries nothing (times, versions)."""
-    sound = fmu_archive.make_archive(SOUND)
+    sound = fmu_archive.make_fmu_archive(SOUND)
     noticed = 0
     for position in range(len(sound)):
         damaged = bytearray(sound)
@@ -168,7 +168,7 @@ def test_bombs_are_refused(tmp_path):
 
 
 def test_encrypted_members_are_refused():
-    whole = bytearray(fmu_archive.make_archive(FileTree({DESCRIPTION: b"<xml/>"})))
+    whole = bytearray(fmu_archive.make_fmu_archive(FileTree({DESCRIPTION: b"<xml/>"})))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         whole[whole.index(signature) + offset] |= 1
     with pytest.raises(PackageError, match="is encrypted"):

@@ -12,16 +12,16 @@ from golden.handwritten import native_interface
 
 from mb2fmu.errors import PackageError
 from mb2fmu.fmu import emit_xml
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import (
     TrajectoryTable,
     add_validation_report,
     assemble_native_fmu,
-    form_reference_files,
+    form_embedded_reference_files,
     hash_file_tree,
     read_archive,
     remove_validation_report,
-    write_archive,
+    write_fmu_archive,
 )
 
 VERSIONS = pytest.mark.parametrize("fmi", ["2", "3"])
@@ -37,7 +37,7 @@ def parts(fmi):
 
 def references(interface):
     table = TrajectoryTable(["q", "tip.x"], [0.0, 0.1], [[0.5, 0.2], [0.4, 0.1]])
-    return form_reference_files(interface, table, origin="by hand")
+    return form_embedded_reference_files(interface, table, origin="by hand")
 
 
 @VERSIONS
@@ -67,7 +67,7 @@ def test_checkers_have_nothing_to_say(fmi, tmp_path):
     page = b"<!DOCTYPE html><title>x</title>"
     unit = add_validation_report(assemble_native_fmu(*parts(fmi)), page, references(native_interface(fmi)))
     path = tmp_path / "Pendulum.fmu"
-    write_archive(unit, path)
+    write_fmu_archive(unit, path)
     assert read_archive(path) == unit
     assert validate_fmu(str(path)) == []
     tool = Path(sysconfig.get_path("scripts")) / "fmutool"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import PackageError
-from mb2fmu.fmu.package import make_private_folder, publish_files, write_file_atomically
-from mb2fmu.fmu.package.file_locks import LockHeldError, take_lock_at_once, wait_for_lock
+from mb2fmu.fmu.package import make_unpublished_folder, publish_files, write_file_atomically
+from mb2fmu.fmu.package.file_locks import LockHeldError, acquire_lock_with_waiting, acquire_lock_without_waiting
 from mb2fmu.temporary_files import MIN_ABANDONED_AGE_S, remove_abandoned_folders
 
 NAMES = ("unit", "report")
@@ -29,7 +29,7 @@ def pair(folder):
 
 
 def put(folder, text, **more):
-    with make_private_folder(folder, "unit") as private:
+    with make_unpublished_folder(folder, "unit") as private:
         for name in NAMES:
             (private / name).write_bytes(text)
         publish_files(private, NAMES, **more)
@@ -47,7 +47,7 @@ def test_what_is_not_published_leaves_all_as_it_was(tmp_path):
     put(tmp_path, b"old")
 
     def fail():
-        with make_private_folder(tmp_path, "unit") as private:
+        with make_unpublished_folder(tmp_path, "unit") as private:
             (private / "unit").write_bytes(b"new")
             raise KeyboardInterrupt
 
@@ -62,8 +62,8 @@ def test_private_folders_of_killed_processes_are_removed_and_others_are_not(tmp_
     """By the next one that writes results of that name; whoever works in one keeps it."""
     work = (
         "import pathlib, time\n"
-        "from mb2fmu.fmu.package import make_private_folder\n"
-        f"with make_private_folder(pathlib.Path({str(tmp_path)!r}), 'unit') as made:\n"
+        "from mb2fmu.fmu.package import make_unpublished_folder\n"
+        f"with make_unpublished_folder(pathlib.Path({str(tmp_path)!r}), 'unit') as made:\n"
         "    print(made.name, flush=True)\n"
         "    time.sleep(99)\n"
     )
@@ -121,7 +121,7 @@ def test_a_file_system_without_links_is_served_too(tmp_path, monkeypatch):
 
 def test_a_stale_report_goes_with_the_unit_that_it_was_about(tmp_path):
     put(tmp_path, b"old")
-    with make_private_folder(tmp_path, "unit") as private:
+    with make_unpublished_folder(tmp_path, "unit") as private:
         (private / "unit").write_bytes(b"new")
         publish_files(private, ["unit"], ["report"])
     assert pair(tmp_path) == (b"new", None)
@@ -131,10 +131,10 @@ def test_pairs_of_many_writers_do_not_mix(tmp_path):
     """Whoever looks while others publish sees an FMU; in the end it has its own report."""
     put(tmp_path, b"0")
     program = (
-        "import sys; from pathlib import Path; from mb2fmu.fmu.package import make_private_folder, publish_files\n"
+        "import sys; from pathlib import Path; from mb2fmu.fmu.package import make_unpublished_folder, publish_files\n"
         "folder = Path(sys.argv[1])\n"
         "for k in range(40):\n"
-        "    with make_private_folder(folder, 'unit') as private:\n"
+        "    with make_unpublished_folder(folder, 'unit') as private:\n"
         "        for name in ('unit', 'report'):\n"
         "            (private / name).write_text(f'{sys.argv[2]} {k}')\n"
         "        publish_files(private, ['unit', 'report'])\n"
@@ -144,7 +144,7 @@ def test_pairs_of_many_writers_do_not_mix(tmp_path):
     missing = 0
     while any(each.poll() is None for each in writers):
         missing += not (tmp_path / "unit").exists()
-        with make_private_folder(tmp_path, "look") as private, wait_for_lock(tmp_path / ".unit.lock"):
+        with make_unpublished_folder(tmp_path, "look") as private, acquire_lock_with_waiting(tmp_path / ".unit.lock"):
             assert private.exists()
             unit, report = pair(tmp_path)
             assert unit == report is not None
@@ -160,7 +160,7 @@ def test_the_lock_is_held_by_one_at_a_time(tmp_path):
 
     def work():
         for _ in range(50):
-            with wait_for_lock(tmp_path / ".lock"):
+            with acquire_lock_with_waiting(tmp_path / ".lock"):
                 inside.append(1)
                 most.append(len(inside))
                 inside.pop()
@@ -178,8 +178,8 @@ def test_the_lock_is_held_by_one_at_a_time(tmp_path):
 def test_a_lock_that_is_held_is_refused_by_name_and_one_of_a_dead_process_is_taken_over(tmp_path):
     path = tmp_path / ".lock"
     program = (
-        "import sys; from pathlib import Path; from mb2fmu.fmu.package.file_locks import take_lock_at_once\n"
-        "with take_lock_at_once(Path(sys.argv[1]), 'the first'):\n"
+        "import sys; from pathlib import Path; from mb2fmu.fmu.package.file_locks import acquire_lock_without_waiting\n"
+        "with acquire_lock_without_waiting(Path(sys.argv[1]), 'the first'):\n"
         "    print('has it', flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -187,13 +187,13 @@ def test_a_lock_that_is_held_is_refused_by_name_and_one_of_a_dead_process_is_tak
         [sys.executable, "-c", program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
         assert other.stdout.readline() == b"has it\n"
-        with pytest.raises(LockHeldError, match="the first"), take_lock_at_once(path, "the second"):
+        with pytest.raises(LockHeldError, match="the first"), acquire_lock_without_waiting(path, "the second"):
             pass
         other.kill()
     assert path.read_text() == "the first"
-    with take_lock_at_once(path, "the second"):
+    with acquire_lock_without_waiting(path, "the second"):
         assert path.read_text() == "the second"
-        with pytest.raises(LockHeldError, match="the second"), take_lock_at_once(path, "the third"):
+        with pytest.raises(LockHeldError, match="the second"), acquire_lock_without_waiting(path, "the third"):
             pass
     assert names(tmp_path) == []
 

@@ -7,7 +7,7 @@ from golden.handwritten import pendulum_interface, pendulum_program
 
 from mb2fmu.errors import PackageError, ToolError
 from mb2fmu.fmu import emit_python, emit_xml
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import build_python_fmu
 from mb2fmu.fmu.toolchain import read_pythonfmu_licence, run_pythonfmu_builder
 

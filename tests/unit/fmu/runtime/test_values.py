@@ -6,7 +6,7 @@ import math
 import pytest
 from native.fmi import CS, ERROR, ME, NAMES, OK, REALS, WARNING, bits, doubles, references
 
-from mb2fmu.fmu.solvers import SOLVERS
+from mb2fmu.fmu.integration_method_table import SOLVERS
 
 STATES, INPUTS, TUNABLE, FIXED = {"x", "v"}, {"force"}, {"mass", "stiffness"}, {"damping", "wall", "solver_step"}
 HELD = STATES | INPUTS | TUNABLE | FIXED

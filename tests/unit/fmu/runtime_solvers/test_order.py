@@ -12,7 +12,7 @@ from native_models.zoo import ADAPTIVE, RUNTIME, Kind, Solver, Unit
 from native_models.zoo_solutions import CASES
 from scipy.integrate import solve_ivp
 
-from mb2fmu.fmu.solvers import SOLVERS
+from mb2fmu.fmu.integration_method_table import SOLVERS
 
 STEPS = {1: 800, 3: 100, 4: 60, 5: 40}
 """Of 2 s, by the order: errors are small, and above round-off."""

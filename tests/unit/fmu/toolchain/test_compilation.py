@@ -10,7 +10,7 @@ import pytest
 
 from mb2fmu.errors import ToolError, describe_process_end
 from mb2fmu.fmu import user_cache
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain import BuildSpecification, FmuCompilation, compile_fmu_binaries, host_platform
 from mb2fmu.fmu.toolchain.compiler_processes import command_failure_error
 

@@ -11,13 +11,13 @@ import pytest
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import user_cache
-from mb2fmu.fmu.toolchain.compile_cache import ContentCache
+from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache
 
 KEY = "ab" * 32
 
 
 def test_what_was_put_is_got(tmp_path: Path) -> None:
-    cache = ContentCache(tmp_path / "binaries")
+    cache = CompiledFileCache(tmp_path / "binaries")
     assert cache.get(KEY) is None
     for content in (b"", b"content", bytes(range(256)) * 1000):
         cache.put(KEY, content)
@@ -29,7 +29,7 @@ def test_what_was_put_is_got(tmp_path: Path) -> None:
     "damage", [lambda b: b[:-1], lambda b: b + b"x", lambda b: b[:0], lambda b: b[:40] + b"x" + b[41:]]
 )
 def test_a_damaged_file_counts_as_missing(tmp_path: Path, damage) -> None:
-    cache = ContentCache(tmp_path)
+    cache = CompiledFileCache(tmp_path)
     cache.put(KEY, b"some content")
     (tmp_path / KEY).write_bytes(damage((tmp_path / KEY).read_bytes()))
     assert cache.get(KEY) is None
@@ -38,7 +38,7 @@ def test_a_damaged_file_counts_as_missing(tmp_path: Path, damage) -> None:
 
 
 def test_the_least_recently_used_goes_first(tmp_path: Path) -> None:
-    cache = ContentCache(tmp_path, kept=3)
+    cache = CompiledFileCache(tmp_path, kept=3)
     keys = [f"{number:02x}" for number in range(4)]
     for age, key in enumerate(keys[:3]):
         cache.put(key, key.encode())
@@ -50,7 +50,7 @@ def test_the_least_recently_used_goes_first(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    cache = ContentCache(tmp_path / "file" / "below")
+    cache = CompiledFileCache(tmp_path / "file" / "below")
     cache.put(KEY, b"content")
     assert cache.get(KEY) is None
 
@@ -58,9 +58,9 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) 
 _WRITER = """
 import sys
 from pathlib import Path
-from mb2fmu.fmu.toolchain.compile_cache import ContentCache
+from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache
 
-cache = ContentCache(Path(sys.argv[1]), kept=2)
+cache = CompiledFileCache(Path(sys.argv[1]), kept=2)
 for round in range(200):
     content = sys.argv[2].encode() * (1 + round * 50)
     cache.put("00", content)

@@ -12,7 +12,7 @@ import pytest
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import user_cache
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain import (
     PLATFORMS,
     compile_cache,
@@ -175,7 +175,7 @@ def hostile(folder):
 def test_a_hostile_environment_gives_the_same_bytes(compiler, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     if compiler == "cc" and not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("there is no compiler")
-    monkeypatch.setattr(compile_cache.ContentCache, "get", lambda _self, _key: None)
+    monkeypatch.setattr(compile_cache.CompiledFileCache, "get", lambda _self, _key: None)
     clean = compile_fmu_binaries(SOURCES, "it", [host_platform()], fmi=3, compiler=compiler)
     forget()
     for name, value in hostile(tmp_path / "hostile").items():
@@ -188,8 +188,8 @@ def test_a_hostile_environment_gives_the_same_bytes(compiler, tmp_path, monkeypa
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_the_hostile_environment_is_hostile(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Handed on as it is, the caller's run path gets into the library."""
-    monkeypatch.setattr(compile_cache.ContentCache, "get", lambda _self, _key: None)
-    monkeypatch.setattr(compile_cache.ContentCache, "put", lambda _self, _key, _content: None)
+    monkeypatch.setattr(compile_cache.CompiledFileCache, "get", lambda _self, _key: None)
+    monkeypatch.setattr(compile_cache.CompiledFileCache, "put", lambda _self, _key, _content: None)
     monkeypatch.setenv("CC", "gcc")
     clean = compile_fmu_binaries(SOURCES, "it", [host_platform()], fmi=3, compiler="cc")
     forget()

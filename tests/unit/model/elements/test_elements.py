@@ -5,10 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.fmu.runner.array_elements import encode_element_reference, map_array_elements
+from mb2fmu.fmu.runner.fmi3_array_elements import encode_array_element_reference, map_array_elements
 
 SIZES = {100: 3, 200: 1, 300: 4}
-KNOWN = [*range(6), *(encode_element_reference(array, place) for array, size in SIZES.items() for place in range(size))]
+KNOWN = [
+    *range(6),
+    *(encode_array_element_reference(array, place) for array, size in SIZES.items() for place in range(size)),
+]
 REFERENCES = st.permutations(KNOWN).flatmap(lambda known: st.integers(0, len(KNOWN)).map(lambda n: known[:n]))
 
 

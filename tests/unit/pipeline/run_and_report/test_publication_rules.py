@@ -17,7 +17,7 @@ from shorter_validations import PRELUDE, shorten_validations, shorter_validation
 from mb2fmu import pipeline, validation
 from mb2fmu.cli import commands
 from mb2fmu.errors import PackageError, PlatformError, ToolError
-from mb2fmu.fmu.package import make_archive, read_archive, remove_validation_report, write_archive
+from mb2fmu.fmu.package import make_fmu_archive, read_archive, remove_validation_report, write_fmu_archive
 from mb2fmu.fmu.toolchain import PLATFORMS, host_platform
 from mb2fmu.pipeline.run_and_report import publication_rules
 
@@ -95,7 +95,7 @@ def test_the_report_in_a_unit_belongs_to_it_too(folder: Path) -> None:
     tree = read_archive(folder / "Swing.fmu")
     (folder / "inside.html").write_bytes(tree["documentation/index.html"])
     assert publication_rules.match_report_to_fmu(folder / "inside.html", folder / "Swing.fmu").passed
-    write_archive(remove_validation_report(tree), folder / "Swing.fmu")
+    write_fmu_archive(remove_validation_report(tree), folder / "Swing.fmu")
     assert publication_rules.match_report_to_fmu(folder / "inside.html", folder / "Swing.fmu").passed
     assert not publication_rules.match_report_to_fmu(folder / "Swing.html").together  # that one names the archive
 
@@ -105,7 +105,7 @@ def test_one_other_byte_in_the_unit_is_seen(folder: Path) -> None:
     (folder / "inside.html").write_bytes(tree["documentation/index.html"])
     path = next(path for path in tree if path.startswith("binaries/"))
     wrong = tree[path][:-1] + bytes([tree[path][-1] ^ 1])
-    write_archive(type(tree)({**tree.files, path: wrong}), folder / "Swing.fmu")
+    write_fmu_archive(type(tree)({**tree.files, path: wrong}), folder / "Swing.fmu")
     for page in ("Swing.html", "inside.html"):
         result = call("validate", "--check-report", folder / page, folder / "Swing.fmu")
         assert (result.exit_code, "another FMU" in result.stdout) == (1, True)
@@ -220,8 +220,10 @@ def test_two_runs_into_one_folder_do_not_mix(model: Path, tmp_path: Path) -> Non
     assert [each.returncode for each in running] == [0, 0], said
     assert publication_rules.match_report_to_fmu(tmp_path / "Swing.html").passed
     assert sorted(contents(tmp_path)) == ["Swing.fmu", "Swing.html"]
-    alone = [make_archive(pipeline.build(pipeline.derive(model, arguments={"length": each})).core) for each in lengths]
-    assert make_archive(remove_validation_report(read_archive(tmp_path / "Swing.fmu"))) in alone
+    alone = [
+        make_fmu_archive(pipeline.build(pipeline.derive(model, arguments={"length": each})).core) for each in lengths
+    ]
+    assert make_fmu_archive(remove_validation_report(read_archive(tmp_path / "Swing.fmu"))) in alone
 
 
 WAITS = """

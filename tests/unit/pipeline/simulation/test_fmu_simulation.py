@@ -16,7 +16,7 @@ from sympy.physics import mechanics as me
 from mb2fmu import Model, pipeline
 from mb2fmu.cli import commands
 from mb2fmu.fmu.runner import fmu_driver
-from mb2fmu.fmu.runner.fmpy_instances import MessageLog
+from mb2fmu.fmu.runner.fmpy_instances import FmuMessageLog
 from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 from mb2fmu.pipeline.simulation.simulation_trajectories import SimulationStoppedError
 
@@ -53,7 +53,7 @@ def test_a_run_ends_at_the_first_value_that_is_no_number(
     experiment = {"held": str(tmp_path / "held.npy"), "values": str(tmp_path / "values.npy"), "step": 0.1, "inputs": []}
     request = {"kind": "CoSimulation", "version": 2, "variables": [0, 1], "names": ["x", "y"]}
     outcome = fmu_driver.run_experiment(
-        {**request, "stops_at_not_finite": stops}, experiment, MessageLog(io.StringIO())
+        {**request, "stops_at_not_finite": stops}, experiment, FmuMessageLog(io.StringIO())
     )
     assert outcome["reached"] == (2 if stops else 10)
     assert outcome["failure"] == ("y is nan at t = 0.3 s" if stops else "")

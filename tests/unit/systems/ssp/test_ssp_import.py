@@ -11,7 +11,7 @@ from lxml import etree
 from mb2fmu.audit.description.description_records import TERMINALS
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.fmu import package
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.pipeline.system_runs.system_run import wire_loaded_system
 from mb2fmu.systems import CoupledSystem, CouplingError, WiredSystem, read_component, wire_system
 from mb2fmu.systems.ssp.ssp_archive import (
@@ -45,7 +45,7 @@ def files(mass_units: Units) -> FileTree:
 
 def written(files: FileTree, folder: Path, **changes: bytes) -> Path:
     path = folder / "some.ssp"
-    path.write_bytes(package.make_archive(FileTree({**dict(files.files), **changes})))
+    path.write_bytes(package.make_fmu_archive(FileTree({**dict(files.files), **changes})))
     return path
 
 
@@ -152,7 +152,9 @@ def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) ->
     ):  # fmt: skip
         tree = package.read_archive(mass_units["2"][name])
         path = folder / f"{name}.fmu"
-        path.write_bytes(package.make_archive(FileTree({**tree.files, TERMINALS: TERMINAL.format(**members).encode()})))
+        path.write_bytes(
+            package.make_fmu_archive(FileTree({**tree.files, TERMINALS: TERMINAL.format(**members).encode()}))
+        )
         system.component(name, path)
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
     system.connect("left.spring", "right.spring")

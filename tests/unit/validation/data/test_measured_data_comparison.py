@@ -11,8 +11,8 @@ from scipy.integrate import solve_ivp
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.errors import ToolError, ValidationError
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import read_archive, write_archive
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.package import read_archive, write_fmu_archive
 from mb2fmu.validation import ColumnTolerance, DataRunSettings, compare_data, compare_points, read_table
 
 MASS, SPRING, DAMPER, START = 2.0, 50.0, 0.8, 0.1
@@ -345,7 +345,7 @@ def test_a_unit_that_makes_steps_of_one_size_needs_even_times(unit, tmp_path):
     text = tree["modelDescription.xml"].decode()
     assert 'canHandleVariableCommunicationStepSize="true"' in text
     text = text.replace('canHandleVariableCommunicationStepSize="true"', "")
-    write_archive(FileTree({**tree.files, "modelDescription.xml": text.encode()}), tmp_path / "even.fmu")
+    write_fmu_archive(FileTree({**tree.files, "modelDescription.xml": text.encode()}), tmp_path / "even.fmu")
     settings = DataRunSettings(default_tolerance=ColumnTolerance(1e-4))
     with pytest.raises(ValidationError, match="steps of one size only"):
         compare_data(tmp_path / "even.fmu", written(tmp_path, "time,x", [(t, x_of(t)) for t in TIMES]), settings)

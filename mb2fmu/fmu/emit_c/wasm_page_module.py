@@ -1,4 +1,4 @@
-"""``emit_web_module``: print an FMU for a page: the same equations, elementary functions and solver, without imports.
+"""``emit_wasm_module``: print an FMU for a page: the same equations, elementary functions and solver, without imports.
 
 It is compiled for WebAssembly. What nothing in a page calls is left out: directional and adjoint derivatives, the
 Jacobian unless the FMU's solver is implicit, u' and dependent speeds as values of their own, solvers that the FMU
@@ -18,10 +18,10 @@ from mb2fmu.fmu.emit_c.fmu_sources import (
     has_motion_equations,
     render_c_template,
 )
-from mb2fmu.fmu.emit_c.standalone_program import describe_named_interface
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.emit_c.standalone_c_program import describe_standalone_interface
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.template_environment import read_packaged_file
+from mb2fmu.fmu.jinja_template_environment import read_packaged_file
 
 MAIN_FILE = "web.c"
 """The translation unit that holds all but the equations."""
@@ -42,7 +42,7 @@ _UNUSED_ENTRIES = (
 )
 
 
-def emit_web_module(sources: FileTree, program: Program, interface: FmuInterface) -> FileTree:
+def emit_wasm_module(sources: FileTree, program: Program, interface: FmuInterface) -> FileTree:
     """Print the code.
 
     Args:
@@ -64,7 +64,7 @@ def emit_web_module(sources: FileTree, program: Program, interface: FmuInterface
     motion, work = emit_compact_motion(program)
     files |= motion.files
     files["derived.c"] = _enlarge_work(files["derived.c"], work)
-    facts = describe_named_interface(interface)
+    facts = describe_standalone_interface(interface)
     unused = (*_UNUSED_ENTRIES, *(() if interface.solver.kind == "implicit" else ("jacobian",)))
     files |= _remove_table_entries(files, unused)
     files["solver_methods.c"] = _keep_one_solver(files["solver_methods.c"], interface.solver.solver_enumeration_value)

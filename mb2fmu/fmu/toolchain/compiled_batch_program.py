@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.fmu.emit_c import PROCESSOR_PROBE, emit_batch_function, emit_processor_probe
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.emit_c import PROCESSOR_PROBE, emit_batch_function, emit_cpu_feature_probe
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, default_compiler
 from mb2fmu.fmu.toolchain.fmu_compilation import compile_fmu_binaries
-from mb2fmu.fmu.toolchain.platforms import host_platform
+from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.temporary_files import make_work_folder
 
 Floats = npt.NDArray[np.float64]
@@ -168,4 +168,4 @@ def compile_and_load_library(sources: FileTree, compiler: Compiler | None, varia
 def find_widest_vector_variant(compiler: Compiler | None = None) -> Variant:
     """Return the variant with the widest vectors of the running machine: 8 instances at once, 4, or 2 (``any``)."""
     known: tuple[Variant, ...] = ("any", "avx2", "avx512")
-    return known[int(compile_and_load_library(emit_processor_probe(), compiler, "any")[PROCESSOR_PROBE]())]
+    return known[int(compile_and_load_library(emit_cpu_feature_probe(), compiler, "any")[PROCESSOR_PROBE]())]

@@ -19,11 +19,11 @@ import numpy.typing as npt
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
 from mb2fmu.compiler.program.program import Op, Program, find_domain_restricted_nodes
 from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
+from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction, newton_body_name
 from mb2fmu.fmu.emit_c.c_literals import format_array_elements, format_c_double
-from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames, newton_body_name
-from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
-from mb2fmu.fmu.emit_c.shared_motion_function import print_shared_function
-from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART, print_c_function, print_forwarding_function
+from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
+from mb2fmu.fmu.emit_c.long_function_splitting import MAX_VALUES_PER_PART, print_c_function, print_forwarding_function
+from mb2fmu.fmu.emit_c.shared_motion_function import print_shared_motion_function
 from mb2fmu.fmu.emit_c.straight_line_printing import format_function_declaration, format_function_signature
 
 _C_ARGUMENTS = (
@@ -145,7 +145,7 @@ class _PlannedFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedTable:
+class PrintedLookupTable:
     """A lookup table, or a derivative of one, as C arrays.
 
     Attributes:
@@ -177,7 +177,7 @@ class PrintedTranslationUnit:
 
     prototypes: tuple[str, ...]
     texts: tuple[str, ...]
-    tables: tuple[PrintedTable, ...]
+    tables: tuple[PrintedLookupTable, ...]
     entries: tuple[str, ...] = ()
     compiled_quickly: bool = False
 
@@ -240,7 +240,9 @@ def print_compact_motion(program: Program) -> PrintedEquations:
     alone = sum(printed[name].total_value_count for name in stages)
     if len(stages) > 1 and alone <= MAX_SHARED_VALUES:
         signatures = {name: functions[name].signature for name in stages}
-        shared, callers = print_shared_function(printer.graph, "motion", signatures, printer.names, printer.hoisted)
+        shared, callers = print_shared_motion_function(
+            printer.graph, "motion", signatures, printer.names, printer.hoisted
+        )
         if shared.total_value_count < alone - MIN_SHARED_VALUES:
             first_caller = next(name for name in printed if name in callers)
             printed |= callers
@@ -294,7 +296,7 @@ class _EquationsPrinter:
         self.hoisted = self.graph.parameter_only_mask & ~self.graph.is_leaf
         self._first = first
         self._part = part
-        self.names = SharedCNames(
+        self.names = CNameRegistry(
             prepared=_hoisted_places_of_functions(self.graph, functions, self.hoisted, first),
             pivots=find_domain_restricted_nodes(program, "pivots"),
             divisors=find_domain_restricted_nodes(program, "divisors"),
@@ -378,7 +380,7 @@ def _print_coloured_jacobian(
 
 
 def _arrange_translation_units(
-    printed: Sequence[PrintedFunction], tables: Sequence[PrintedTable], bodies: Sequence[PrintedFunction]
+    printed: Sequence[PrintedFunction], tables: Sequence[PrintedLookupTable], bodies: Sequence[PrintedFunction]
 ) -> tuple[PrintedTranslationUnit, ...]:
     """Return the slowly compiled and then the quickly compiled translation unit; the first has the table.
 
@@ -522,8 +524,8 @@ def place_hoisted_nodes(graph: ScheduledGraph, results: Sequence[int], hoisted: 
 
 
 def print_lookup_tables(
-    program: Program, names: SharedCNames, inner: Sequence[SharedCNames]
-) -> tuple[PrintedTable, ...]:
+    program: Program, names: CNameRegistry, inner: Sequence[CNameRegistry]
+) -> tuple[PrintedLookupTable, ...]:
     """Return the lookup tables that printed functions read, those of Newton blocks' bodies (``inner``) included."""
     return tuple(
         _print_lookup_table(owner, key, name)
@@ -533,8 +535,8 @@ def print_lookup_tables(
 
 
 def print_newton_bodies(
-    program: Program, names: SharedCNames, *, batch: bool = False
-) -> tuple[list[PrintedFunction], list[SharedCNames]]:
+    program: Program, names: CNameRegistry, *, batch: bool = False
+) -> tuple[list[PrintedFunction], list[CNameRegistry]]:
     """Print the functions of Newton's method: residuals, then steps; each in one part.
 
     Args:
@@ -547,7 +549,7 @@ def print_newton_bodies(
     """
     printed, inner = [], []
     for i, body in enumerate(program.bodies):
-        own = SharedCNames(failures=names.failures, stem=newton_body_name(i))
+        own = CNameRegistry(failures=names.failures, stem=newton_body_name(i))
         own.pivots.update(find_domain_restricted_nodes(body, "pivots"))
         own.divisors.update(find_domain_restricted_nodes(body, "divisors"))
         signature = _newton_body_signature(own.stem, batch=batch)
@@ -571,13 +573,13 @@ def _newton_body_signature(name: str, *, batch: bool) -> FunctionSignature:
     return FunctionSignature(name, (*arrays, "mb2fmu_words lost[]", "mb2fmu_reals work[]"), leaves, batch=True)
 
 
-def _print_lookup_table(program: Program, key: tuple[int, int], name: str) -> PrintedTable:
+def _print_lookup_table(program: Program, key: tuple[int, int], name: str) -> PrintedLookupTable:
     """Return the breaks and coefficients of a table's derivative, highest power first in each piece."""
     index, order = key
     table = program.tables[index].derivative(order)
     pieces = len(table.breaks) - 1
     columns = [row[i] for i in range(pieces) for row in reversed(table.coefficients)]
-    return PrintedTable(
+    return PrintedLookupTable(
         name=name,
         pieces=pieces,
         terms=len(table.coefficients),

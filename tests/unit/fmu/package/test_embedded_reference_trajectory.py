@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu.errors import PackageError
-from mb2fmu.fmu.package import TrajectoryTable, form_reference_files
+from mb2fmu.fmu.package import TrajectoryTable, form_embedded_reference_files
 
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
 MANIFEST = "{http://fmi-standard.org/fmi-ls-manifest}"
@@ -19,7 +19,7 @@ TABLE = TrajectoryTable(["q"], [0.0, 0.1], [[0.5], [0.4]])
 
 def test_the_manifest_lists_what_there_is():
     stimuli = TrajectoryTable(["tau"], [0.0], [[1.0]])
-    files = form_reference_files(native_interface("3"), TABLE, stimuli=stimuli, origin="an independent way")
+    files = form_embedded_reference_files(native_interface("3"), TABLE, stimuli=stimuli, origin="an independent way")
     assert set(files) == {
         f"{FOLDER}/{name}" for name in ("fmi-ls-manifest.xml", "reference.csv", "experiments.xml", "stimuli.csv")
     }
@@ -41,7 +41,7 @@ def test_the_manifest_lists_what_there_is():
 def test_the_experiment_is_the_default_one():
     interface = native_interface("2")
     stimuli = TrajectoryTable(["tau"], [0.0], [[1.0]])
-    files = form_reference_files(interface, TABLE, stimuli=stimuli, origin="x")
+    files = form_embedded_reference_files(interface, TABLE, stimuli=stimuli, origin="x")
     (experiment,) = etree.fromstring(files[f"{FOLDER}/experiments.xml"])
     run = interface.experiment
     found = [float(experiment.get(key)) for key in ("startTime", "stopTime", "stepSize", "tolerance")]
@@ -53,7 +53,7 @@ def test_the_experiment_is_the_default_one():
 
 
 def test_without_stimuli_and_report_none_are_named():
-    files = form_reference_files(native_interface("3"), TABLE, origin="x", report=False)
+    files = form_embedded_reference_files(native_interface("3"), TABLE, origin="x", report=False)
     assert f"{FOLDER}/stimuli.csv" not in set(files)
     roles = [item.get("role") for item in etree.fromstring(files[f"{FOLDER}/fmi-ls-manifest.xml"])]
     assert roles == ["result", "experiment/validation"]
@@ -64,7 +64,7 @@ def test_held_stimuli_are_right_where_they_are_interpolated():
     interface = native_interface("3")
     stop = interface.experiment.stop
     stimuli = TrajectoryTable(["tau"], [0.0, 0.25 * stop, 0.5 * stop], [[1.0], [1.0], [-2.0]])
-    files = form_reference_files(interface, TABLE, stimuli=stimuli, origin="x")
+    files = form_embedded_reference_files(interface, TABLE, stimuli=stimuli, origin="x")
     _, *rows = csv.reader(io.StringIO(files[f"{FOLDER}/stimuli.csv"].decode()))
     expected = [(0.0, 1.0), (0.5 * stop, 1.0), (0.5 * stop, -2.0), (stop, -2.0)]
     assert [tuple(map(float, row)) for row in rows] == expected
@@ -84,7 +84,7 @@ def test_numbers_and_names_read_back(rows):
 
 def test_a_table_of_another_unit_is_refused():
     with pytest.raises(PackageError) as caught:
-        form_reference_files(
+        form_embedded_reference_files(
             native_interface("3"),
             TrajectoryTable(["nobody"], [0.0], [[0.0]]),
             stimuli=TrajectoryTable(["q"], [0.0], [[0.0]]),

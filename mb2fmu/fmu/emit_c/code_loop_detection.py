@@ -1,4 +1,4 @@
-"""``find_loops``: find repeating runs of statements, so that each can be printed once, as a loop.
+"""``find_statement_loops``: find repeating runs of statements, so that each can be printed once, as a loop.
 
 What a chain of joints or a row of equal elements needs is the same code over and over again, with other operands.
 Where a run of statements is a body repeated, and each operand moves on by the same step from one turn to the next, the
@@ -42,7 +42,7 @@ IntegerArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class StatementLoop:
+class DetectedCodeLoop:
     """A repeating run of statements.
 
     Attributes:
@@ -68,17 +68,17 @@ class StatementLoop:
         """Number of statements that need not be printed."""
         return self.period * (self.turns - 1)
 
-    def join_iterations(self, count: int) -> StatementLoop:
+    def join_iterations(self, count: int) -> DetectedCodeLoop:
         """Return the loop with several turns joined into one; left-over turns are dropped."""
         steps = tuple(tuple(count * step for step in row) for row in self.steps) * count
-        return StatementLoop(self.first, self.period * count, self.turns // count, steps)
+        return DetectedCodeLoop(self.first, self.period * count, self.turns // count, steps)
 
-    def select_turns(self, begin: int, turns: int) -> StatementLoop:
+    def select_turns(self, begin: int, turns: int) -> DetectedCodeLoop:
         """Return some turns of the loop."""
-        return StatementLoop(self.first + begin * self.period, self.period, turns, self.steps)
+        return DetectedCodeLoop(self.first + begin * self.period, self.period, turns, self.steps)
 
 
-class ValueAddresses:
+class StatementValueAddresses:
     """Addresses of the values that statements read.
 
     Args:
@@ -135,9 +135,9 @@ def _first_element_address(kind: str) -> int:
     return _ADDRESS_KINDS.index(kind) << _ADDRESS_KIND_SHIFT
 
 
-def find_loops(
-    graph: ScheduledGraph, statements: StatementSequence, addresses: ValueAddresses, least: int | None = None
-) -> list[StatementLoop]:
+def find_statement_loops(
+    graph: ScheduledGraph, statements: StatementSequence, addresses: StatementValueAddresses, least: int | None = None
+) -> list[DetectedCodeLoop]:
     """Find loops that do not overlap, in order.
 
     Args:
@@ -159,7 +159,7 @@ class _LoopSearch:
     """
 
     def __init__(
-        self, graph: ScheduledGraph, statements: StatementSequence, addresses: ValueAddresses, least: int
+        self, graph: ScheduledGraph, statements: StatementSequence, addresses: StatementValueAddresses, least: int
     ) -> None:
         self._kinds = _statement_keys(graph, statements, addresses.marks)
         operands = graph.matrix[statements.nodes]
@@ -171,9 +171,9 @@ class _LoopSearch:
         self._next = _find_next_windows(self._windows)
         self._broken: dict[int, int] = {}  # period → place up to which runs of it are too short
 
-    def loops(self) -> list[StatementLoop]:
+    def loops(self) -> list[DetectedCodeLoop]:
         """Return loops that do not overlap, in order."""
-        found: list[StatementLoop] = []
+        found: list[DetectedCodeLoop] = []
         begin = 0
         while begin < len(self._kinds):
             end = min(begin + _SEARCH_CHUNK, len(self._kinds))
@@ -187,9 +187,9 @@ class _LoopSearch:
             begin = end
         return found
 
-    def _best(self, place: int, periods: Sequence[int]) -> StatementLoop | None:
+    def _best(self, place: int, periods: Sequence[int]) -> DetectedCodeLoop | None:
         """Return the longest loop that begins at a place, of the shortest period; None if nothing repeats."""
-        best: StatementLoop | None = None
+        best: DetectedCodeLoop | None = None
         for period in periods:
             if period == 0 or (best is not None and period % best.period == 0):
                 continue  # the same loop, several turns at once
@@ -198,7 +198,7 @@ class _LoopSearch:
                 best = loop
         return best
 
-    def _run(self, first: int, period: int) -> StatementLoop | None:
+    def _run(self, first: int, period: int) -> DetectedCodeLoop | None:
         """Return the longest loop of that period that begins there."""
         if first <= self._broken.get(period, -1):
             return None
@@ -210,7 +210,7 @@ class _LoopSearch:
         steps = self._codes[first + period : first + 2 * period] - self._codes[first : first + period]
         arity = self._arity[first : first + period].tolist()
         rows = zip(steps.tolist(), arity, strict=True)
-        return StatementLoop(first, period, turns, tuple(tuple(row[:count]) for row, count in rows))
+        return DetectedCodeLoop(first, period, turns, tuple(tuple(row[:count]) for row, count in rows))
 
     def _end(self, first: int, period: int) -> tuple[int, int]:
         """Return the first place that breaks the repetition, and the place up to which no new search is useful."""

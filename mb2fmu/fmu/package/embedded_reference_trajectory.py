@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from lxml import etree
 
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
 REFERENCE_FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
@@ -53,7 +53,7 @@ class TrajectoryTable:
         return text.getvalue().encode()
 
 
-def form_reference_files(
+def form_embedded_reference_files(
     interface: FmuInterface,
     reference: TrajectoryTable,
     *,

@@ -17,11 +17,11 @@ from mb2fmu.fmu.emit_c import (
     FUNCTION_NAMES_HEADER,
     has_derivatives,
     has_motion_equations,
-    is_seldom_evaluated,
+    is_rarely_evaluated_unit,
     list_translation_units,
 )
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain.compile_cache import ContentCache, compute_cache_key
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache, compute_cache_key
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses, command_failure_error
 from mb2fmu.fmu.toolchain.compilers import (
     CompilationEffort,
@@ -32,7 +32,7 @@ from mb2fmu.fmu.toolchain.compilers import (
     compiler_environment,
     processor_variants,
 )
-from mb2fmu.fmu.toolchain.platforms import Platform
+from mb2fmu.fmu.toolchain.target_platforms import Platform
 from mb2fmu.temporary_files import make_work_folder, report_disk_failure
 
 MAIN_TRANSLATION_UNIT = "sources/unit.c"
@@ -93,7 +93,7 @@ def list_platform_translation_units(
         arguments = compile_options(compiler, platform, fast=fast, variant=variant, care="equations")
         found += [TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in equations]
     for name in filter(has_derivatives, names):
-        care: CompilationEffort = "seldom" if is_seldom_evaluated(name) else "equations"
+        care: CompilationEffort = "seldom" if is_rarely_evaluated_unit(name) else "equations"
         arguments = compile_options(compiler, platform, fast=fast, care=care)
         found.append(TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", arguments))
     return tuple(found)
@@ -148,7 +148,7 @@ class BuildFolder:
         platform: Platform,
         told: tuple[str, ...],
         tool: InstalledCompiler,
-        objects: ContentCache,
+        objects: CompiledFileCache,
         zig_cache: Path,
         processors: Executor,
         processes: CompilerProcesses,

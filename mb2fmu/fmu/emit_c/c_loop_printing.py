@@ -24,18 +24,18 @@ from mb2fmu.compiler.program.statement_schedule import (
     StatementSequence,
     group_statements,
 )
-from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
-from mb2fmu.fmu.emit_c.loop_detection import (
+from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction
+from mb2fmu.fmu.emit_c.code_loop_detection import (
     COSINE,
     MIN_SAVED_STATEMENTS_QUICK,
     PREPARED,
     SINE,
     VALUE,
-    StatementLoop,
-    ValueAddresses,
-    find_loops,
+    DetectedCodeLoop,
+    StatementValueAddresses,
+    find_statement_loops,
 )
-from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART, SplitFunction
+from mb2fmu.fmu.emit_c.long_function_splitting import MAX_VALUES_PER_PART, SplitCFunction
 from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter
 
 
@@ -43,7 +43,7 @@ def print_function_with_loops(
     graph: ScheduledGraph,
     signature: FunctionSignature,
     outputs: Sequence[tuple[str, int]],
-    names: SharedCNames,
+    names: CNameRegistry,
     *,
     given: npt.NDArray[np.bool_] | None = None,
     part: int = MAX_VALUES_PER_PART,
@@ -55,11 +55,11 @@ def print_function_with_loops(
     known = np.zeros(len(graph.op), dtype=bool) if given is None else given
     statements = graph.schedule_statements([node for _, node in outputs], known)
     marks = {**dict.fromkeys(names.divisors, 1), **dict.fromkeys(names.pivots, 2), **dict.fromkeys(names.domains, 3)}
-    addresses = ValueAddresses(graph, statements, names.prepared, marks)
+    addresses = StatementValueAddresses(graph, statements, names.prepared, marks)
     least = MIN_SAVED_STATEMENTS_QUICK if signature.compiled_quickly else None
-    memory = _arrange_storage(statements, find_loops(graph, statements, addresses, least), addresses, outputs)
+    memory = _arrange_storage(statements, find_statement_loops(graph, statements, addresses, least), addresses, outputs)
     if not memory.loops:
-        return SplitFunction(graph, signature, group_statements(statements, part), outputs, names).printed()
+        return SplitCFunction(graph, signature, group_statements(statements, part), outputs, names).printed()
     return _FunctionWithLoops(graph, signature, memory, outputs, names, part).printed()
 
 
@@ -94,7 +94,7 @@ class _LoopArray:
         base: Place of the array in ``work``.
     """
 
-    loop: StatementLoop
+    loop: DetectedCodeLoop
     columns: dict[int, int] = field(default_factory=dict)
     first: int = 0
     last: int = 0
@@ -135,7 +135,7 @@ class _LoopStorage:
     """
 
     def __init__(
-        self, statements: StatementSequence, loops: Sequence[StatementLoop], addresses: ValueAddresses
+        self, statements: StatementSequence, loops: Sequence[DetectedCodeLoop], addresses: StatementValueAddresses
     ) -> None:
         self.statements = statements
         self.loops = tuple(loops)
@@ -163,10 +163,10 @@ class _LoopStorage:
         inside = (places >= 0) & (places < len(self._loop_at))
         return np.where(inside, self._loop_at[np.where(inside, places, 0)], -1)
 
-    def assign_storage_places(self, outputs: Iterable[tuple[str, int]]) -> list[StatementLoop] | None:
+    def assign_storage_places(self, outputs: Iterable[tuple[str, int]]) -> list[DetectedCodeLoop] | None:
         """Give every value its place; return fewer loops instead if operands of some have no regular place."""
         requests = []
-        better: list[StatementLoop] = []
+        better: list[DetectedCodeLoop] = []
         for loop in self.loops:
             found = self._requests(loop)
             if isinstance(found, tuple):
@@ -186,7 +186,7 @@ class _LoopStorage:
         self._fix()
         return None
 
-    def _requests(self, loop: StatementLoop) -> dict[tuple[int, int], int] | tuple[int, int]:
+    def _requests(self, loop: DetectedCodeLoop) -> dict[tuple[int, int], int] | tuple[int, int]:
         """Return for each (place, step) of a moving operand the loop in whose array it is, or -1: an array of its own.
 
         Or the first of them that has no regular place.
@@ -207,7 +207,7 @@ class _LoopStorage:
                     found[place, step] = owner
         return found
 
-    def _regular(self, loop: StatementLoop, place: int, step: int) -> list[StatementLoop]:
+    def _regular(self, loop: DetectedCodeLoop, place: int, step: int) -> list[DetectedCodeLoop]:
         """Return the part of a loop that remains if this operand must be in one array, row after row.
 
         Where it moves on by a part of the turn of the loop that computes it, several turns become one; where it comes
@@ -270,7 +270,7 @@ class _LoopStorage:
         self._sines, self._cosines = self.size, self.size + count
         self.size += 2 * count
 
-    def _resolve(self, index: int, loop: StatementLoop, requests: dict[tuple[int, int], int]) -> None:
+    def _resolve(self, index: int, loop: DetectedCodeLoop, requests: dict[tuple[int, int], int]) -> None:
         """Give each operand of a loop its array: rows of a loop, or a new one to which values are copied."""
         arrays: dict[tuple[int, int], int] = {}
         for (place, step), owner in requests.items():
@@ -347,19 +347,19 @@ class _LoopStorage:
 
 def _arrange_storage(
     statements: StatementSequence,
-    loops: Sequence[StatementLoop],
-    addresses: ValueAddresses,
+    loops: Sequence[DetectedCodeLoop],
+    addresses: StatementValueAddresses,
     outputs: Sequence[tuple[str, int]],
 ) -> _LoopStorage:
     """Return memory for as many of the loops as can have one."""
-    better: list[StatementLoop] | None = list(loops)
+    better: list[DetectedCodeLoop] | None = list(loops)
     while better is not None:
         memory = _LoopStorage(statements, better, addresses)
         better = memory.assign_storage_places(outputs)
     return memory
 
 
-class _FunctionWithLoops(SplitFunction):
+class _FunctionWithLoops(SplitCFunction):
     """Straight parts and loops, one after the other."""
 
     def __init__(
@@ -368,7 +368,7 @@ class _FunctionWithLoops(SplitFunction):
         signature: FunctionSignature,
         memory: _LoopStorage,
         outputs: Sequence[tuple[str, int]],
-        names: SharedCNames,
+        names: CNameRegistry,
         part: int,
     ) -> None:
         parts: list[Sequence[Statement]] = []
@@ -460,7 +460,7 @@ class LoopBodyPrinter(FunctionBodyPrinter):
         self,
         graph: ScheduledGraph,
         signature: FunctionSignature,
-        names: SharedCNames,
+        names: CNameRegistry,
         places: dict[int, int],
         memory: _LoopStorage,
         index: int,

@@ -56,7 +56,7 @@ class FunctionSignature:
 
 
 @dataclass(slots=True)
-class SharedCNames:
+class CNameRegistry:
     """Names shared by the functions of one FMU.
 
     Attributes:
@@ -123,7 +123,7 @@ def newton_work_size(n: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedPart:
+class PrintedFunctionPart:
     """One part of a long function, which may stand in another translation unit.
 
     Attributes:
@@ -153,7 +153,7 @@ class PrintedFunction:
     name: str
     text: str
     weight: int
-    parts: tuple[PrintedPart, ...] = ()
+    parts: tuple[PrintedFunctionPart, ...] = ()
     work: int = 0
     prototype: str = ""
 

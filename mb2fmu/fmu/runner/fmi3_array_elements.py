@@ -11,7 +11,7 @@ from dataclasses import dataclass
 _REFERENCE_BITS = 32
 
 
-def encode_element_reference(array: int, place: int) -> int:
+def encode_array_element_reference(array: int, place: int) -> int:
     """Return the reference of an element, counted from 0, of the array with that value reference."""
     return (place + 1 << _REFERENCE_BITS) + array
 
@@ -46,7 +46,7 @@ def map_array_elements(references: Sequence[int], sizes: Mapping[int, int]) -> A
     """Return the places of array elements; None if all are scalars.
 
     Args:
-        references: Value references of scalars, and of :func:`encode_element_reference`.
+        references: Value references of scalars, and of :func:`encode_array_element_reference`.
         sizes: Elements of each array, by its value reference.
     """
     if all(reference < 1 << _REFERENCE_BITS for reference in references):

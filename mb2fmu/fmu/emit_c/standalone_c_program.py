@@ -1,4 +1,4 @@
-"""``emit_standalone``: the equations and the solver of an FMU as plain C99 functions, without FMI.
+"""``emit_standalone_c_program``: the equations and the solver of an FMU as plain C99 functions, without FMI.
 
 The code is the FMU's own: the same printed functions, the same elementary functions, the same solvers. So x', outputs,
 the Jacobian, and the states that ``main`` prints have the bits of the FMU.
@@ -16,9 +16,9 @@ from mb2fmu.fmu.emit_c.fmu_sources import (
     emit_motion_sources,
     render_c_template,
 )
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.template_environment import read_packaged_file
+from mb2fmu.fmu.jinja_template_environment import read_packaged_file
 
 _FMI_ONLY_FILES = re.compile(
     r"fmi|protocol|shell|instance|handles|values|state|start|communication|log\.c|floating_point|derivatives|batch"
@@ -27,7 +27,7 @@ _FMI_ONLY_FILES = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class ExperimentInputs:
+class StandaloneInputSignals:
     """Inputs of the experiment in ``main``, held over each step.
 
     Attributes:
@@ -56,7 +56,9 @@ class _StandaloneVariable:
     index: int = 0
 
 
-def emit_standalone(native: ProgramWithDerivatives, interface: FmuInterface, experiment: ExperimentInputs) -> FileTree:
+def emit_standalone_c_program(
+    native: ProgramWithDerivatives, interface: FmuInterface, experiment: StandaloneInputSignals
+) -> FileTree:
     """Print the code.
 
     Args:
@@ -74,7 +76,7 @@ def emit_standalone(native: ProgramWithDerivatives, interface: FmuInterface, exp
     derived = emit_derivative_sources(native, interface, motion)
     printed = {name.removeprefix("sources/"): text for name, text in motion.sources.joined(derived).files.items()}
     name = interface.model_identifier
-    facts = describe_named_interface(interface) | {
+    facts = describe_standalone_interface(interface) | {
         "start": interface.experiment.start,
         "step": experiment.step,
         "steps": experiment.steps,
@@ -98,7 +100,7 @@ def emit_standalone(native: ProgramWithDerivatives, interface: FmuInterface, exp
     return FileTree(files).joined(FileTree(runtime).move_under("runtime"))
 
 
-def describe_named_interface(interface: FmuInterface) -> dict[str, object]:
+def describe_standalone_interface(interface: FmuInterface) -> dict[str, object]:
     """Return what the templates ``standalone.[ch].jinja`` name: title, states, inputs, parameters, outputs."""
     return {
         "name": interface.model_identifier,

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import Op, Program, find_domain_restricted_nodes
 from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
-from mb2fmu.fmu.emit_c.equations_source import (
+from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature
+from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
+from mb2fmu.fmu.emit_c.equations_c_source import (
     place_hoisted_nodes,
     print_lookup_tables,
     print_newton_bodies,
 )
-from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files, render_c_template
-from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames
-from mb2fmu.fmu.emit_c.operation_code import list_operation_files, list_vector_lane_functions
-from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.template_environment import read_packaged_file
+from mb2fmu.fmu.emit_c.fmu_sources import read_operation_c_files, render_c_template
+from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files, list_vector_lane_functions
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.jinja_template_environment import read_packaged_file
 
 _RUNTIME_FILES = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),
@@ -52,10 +52,10 @@ _WORK_PARAMETERS = ("mb2fmu_words lost[]", "mb2fmu_reals work[]")
 _LEAF_ARRAYS = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
 
 PROCESSOR_PROBE = "mb2fmu_probe"
-"""Name of the function that :func:`emit_processor_probe` prints: 2 where the processor has AVX-512, 1 where AVX2."""
+"""Name of the function that :func:`emit_cpu_feature_probe` prints: 2 where the processor has AVX-512, 1 where AVX2."""
 
 
-def emit_processor_probe() -> FileTree:
+def emit_cpu_feature_probe() -> FileTree:
     """Print a library that tells the features of the processor."""
     runtime = {
         name: read_packaged_file("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in ("processor.h", "portability.h")
@@ -187,7 +187,7 @@ def _print_entries(
     results = [node for stores in stored.values() for _, node in stores]
     graph = ScheduledGraph(program)
     hoisted = graph.parameter_only_mask & ~graph.is_leaf
-    names = SharedCNames(
+    names = CNameRegistry(
         prepared=place_hoisted_nodes(graph, results, hoisted),
         pivots=find_domain_restricted_nodes(program, "pivots"),
         divisors=find_domain_restricted_nodes(program, "divisors"),
@@ -218,4 +218,4 @@ def _print_entries(
 def _library_sources(program: Program, text: bytes, names: Sequence[str]) -> FileTree:
     """Return the sources of a library."""
     runtime = {name: read_packaged_file("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in names}
-    return FileTree({**runtime, **read_operation_files(program), "unit.c": text}).move_under("sources")
+    return FileTree({**runtime, **read_operation_c_files(program), "unit.c": text}).move_under("sources")

@@ -137,7 +137,7 @@ def parse_platforms(text: str) -> tuple[Platform, ...]:
     return tuple(each for each in PLATFORMS if each in chosen)
 
 
-def split_wasm_component(text: str) -> tuple[str, bool]:
+def separate_wasm_platform(text: str) -> tuple[str, bool]:
     """Remove the component from a list of platforms for :func:`parse_platforms`.
 
     Args:

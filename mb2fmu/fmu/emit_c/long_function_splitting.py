@@ -21,11 +21,11 @@ from mb2fmu.compiler.program.statement_schedule import (
     factor_storage_size,
     group_statements,
 )
-from mb2fmu.fmu.emit_c.function_signatures import (
+from mb2fmu.fmu.emit_c.c_function_signatures import (
+    CNameRegistry,
     FunctionSignature,
     PrintedFunction,
-    PrintedPart,
-    SharedCNames,
+    PrintedFunctionPart,
     newton_work_size,
 )
 from mb2fmu.fmu.emit_c.straight_line_printing import (
@@ -49,7 +49,7 @@ def print_c_function(
     graph: ScheduledGraph,
     signature: FunctionSignature,
     outputs: Sequence[tuple[str, int]],
-    names: SharedCNames,
+    names: CNameRegistry,
     *,
     given: npt.NDArray[np.bool_] | None = None,
     part: int = MAX_VALUES_PER_PART,
@@ -66,7 +66,7 @@ def print_c_function(
     """
     known = np.zeros(len(graph.op), dtype=bool) if given is None else given
     statements = graph.schedule_statements([node for _, node in outputs], known)
-    return SplitFunction(graph, signature, group_statements(statements, part), outputs, names).printed()
+    return SplitCFunction(graph, signature, group_statements(statements, part), outputs, names).printed()
 
 
 def print_forwarding_function(
@@ -110,7 +110,7 @@ def _join_ranges(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
     return ranges
 
 
-class SplitFunction:
+class SplitCFunction:
     """A function in one or several parts, which pass values in ``work``.
 
     Args:
@@ -127,7 +127,7 @@ class SplitFunction:
         signature: FunctionSignature,
         parts: Sequence[Sequence[Statement]],
         outputs: Sequence[tuple[str, int]],
-        names: SharedCNames,
+        names: CNameRegistry,
     ) -> None:
         self._graph = graph
         self._signature = signature
@@ -156,7 +156,7 @@ class SplitFunction:
         ):
             text = format_function_definition("int", self._part(i), parameters, bodies[first:end])
             known = format_function_declaration(self._part(i), parameters, "MB2FMU_NOINLINE")
-            parts.append(PrintedPart(known, text, sum(weights[first:end])))
+            parts.append(PrintedFunctionPart(known, text, sum(weights[first:end])))
         return PrintedFunction(name, self._calls(len(parts)), len(parts), tuple(parts), self._size, prototype)
 
     def _bodies(self) -> list[FunctionBodyPrinter]:

@@ -1,10 +1,10 @@
-"""``compile_web_module``: compile the sources of ``emit_web_module`` into a WebAssembly module that imports nothing."""
+"""``compile_wasm_module``: compile the sources of ``emit_wasm_module`` to a WebAssembly module without imports."""
 
 from __future__ import annotations
 
 from mb2fmu.errors import ToolError
-from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain.compile_cache import ContentCache, compute_cache_key
+from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache, compute_cache_key
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
 from mb2fmu.fmu.toolchain.compilers import InstalledCompiler, compiler_environment, find_compiler
 from mb2fmu.fmu.user_cache import cache_folder
@@ -18,11 +18,11 @@ _WEB_OPTIONS = (
 """WebAssembly has no fused multiply-adds and computes as IEEE 754 says: results have the bits of the native FMU."""
 
 
-def compile_web_module(sources: FileTree) -> bytes | None:
+def compile_wasm_module(sources: FileTree) -> bytes | None:
     """Compile and link the module; the same sources give the same bytes.
 
     Args:
-        sources: As ``emit_web_module`` prints them.
+        sources: As ``emit_wasm_module`` prints them.
 
     Returns:
         The module; None where there is no compiler for it (``zig`` alone has WebAssembly).
@@ -33,7 +33,7 @@ def compile_web_module(sources: FileTree) -> bytes | None:
     tool = _find_zig()
     if tool is None:
         return None
-    storage = ContentCache(cache_folder() / "binaries")
+    storage = CompiledFileCache(cache_folder() / "binaries")
     key = compute_cache_key([tool.version, *_WEB_OPTIONS], sources.files)
     content = storage.get(key)
     if content is not None:

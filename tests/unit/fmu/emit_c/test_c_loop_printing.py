@@ -12,7 +12,7 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_EN
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Op, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.fmu.emit_c import emit_fmu_sources, equations_source, list_translation_units, loop_detection
+from mb2fmu.fmu.emit_c import code_loop_detection, emit_fmu_sources, equations_c_source, list_translation_units
 from mb2fmu.fmu.toolchain import compile_program
 
 
@@ -68,7 +68,7 @@ def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monk
     assert "* k] = work[" in printed(n)  # results too
     seeds, weights = np.linspace(-1.0, 1.0, 1 + 4 * n + 1), np.linspace(1.0, -1.0, 3 * n + 1)
     units = [compile_model(program, compiler)]
-    monkeypatch.setattr(loop_detection, "_MIN_SAVED_STATEMENTS", 10**9)
+    monkeypatch.setattr(code_loop_detection, "_MIN_SAVED_STATEMENTS", 10**9)
     units.append(compile_model(program, compiler))
     assert "for (int k = 0;" not in printed(n)
     for entry, more in (("rhs", ()), ("accelerations", ()), ("tangent", (seeds,)), ("adjoint", (weights,))):
@@ -89,7 +89,7 @@ def test_what_is_compiled_once_has_the_bits_of_what_is_compiled_for_each_process
     n = 4
     program, (t, x, r, p) = row(n), point(n)
     units = [compile_model(program)]
-    monkeypatch.setattr(equations_source, "MIN_NODES_FOR_QUICK_COMPILATION", 0)
+    monkeypatch.setattr(equations_c_source, "MIN_NODES_FOR_QUICK_COMPILATION", 0)
     sources = emit_fmu_sources(add_fmu_derivatives(program), bare_interface())
     assert list_translation_units(sources) == ("unit.c", "model.c", "equations.c", "derived.c", "derived_once.c")
     assert b"SHARED ${equations} unit.c model.c derived.c derived_once.c" in sources["sources/CMakeLists.txt"]
@@ -139,7 +139,7 @@ def test_many_at_once_have_the_bits_of_a_unit(compile_model, monkeypatch: pytest
 
 def test_twice_as_long_a_row_is_no_more_code_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of x': what grows is a list of stores."""
-    monkeypatch.setattr(equations_source, "MIN_NODES_FOR_QUICK_COMPILATION", 10**9)
+    monkeypatch.setattr(equations_c_source, "MIN_NODES_FOR_QUICK_COMPILATION", 10**9)
     monkeypatch.setattr(native, "MAX_JACOBIAN_OPERATIONS", 1_000)
     lengths = []
     for n in (60, 120):

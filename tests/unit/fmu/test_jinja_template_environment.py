@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.fmu import user_cache
-from mb2fmu.fmu.template_environment import make_template_environment
+from mb2fmu.fmu.jinja_template_environment import make_template_environment
 
 
 @pytest.fixture
