@@ -34,8 +34,8 @@ from mb2fmu import pipeline
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import EntryPoint, Program
 from mb2fmu.compiler.program.program_pruning import prune_program
+from mb2fmu.compiler.program.scalar_program import EntryPoint, Program
 from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.toolchain import compile_program

@@ -1,4 +1,4 @@
-"""What each operation costs in a compiled FMU, among others: the weights of ``operation_cost.py``.
+"""What each operation costs in a compiled FMU, among others: the weights of ``evaluation_cost_estimate.py``.
 
 Into x' of a chain of joints more operations of one kind are put, evenly among what is there, and the program is timed
 with and without them: so an operation costs what it adds, waiting included, not what it takes alone. Everything is
@@ -25,11 +25,11 @@ from scipy.integrate import solve_ivp
 from mb2fmu import pipeline
 from mb2fmu.compiler.arithmetic import python_runtime
 from mb2fmu.compiler.evaluation.numpy_printer import find_parameter_only_nodes
-from mb2fmu.compiler.program import operation_cost
-from mb2fmu.compiler.program.program import Op, PiecewisePolynomial, Program, SolveBlock
+from mb2fmu.compiler.program import evaluation_cost_estimate
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import CopiedProgram
+from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.result_dependencies import count_block_operations, count_operations
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, PiecewisePolynomial, Program
 from mb2fmu.model.scalar_operation_table import select_scalar_operations
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
@@ -71,7 +71,9 @@ def main(arguments: Sequence[str]) -> int:
     print("| operation | ns | as many of the chain's | weight |\n|---|---:|---:|---:|")
     for op in (*BINARY, *UNARY, Op.ACOSH, Op.SELECT, Op.TABLE):
         ns = (taken[op.name] - taken["nothing"]) / PLACES
-        print(f"| {op.name} | {ns:.2f} | {ns / one:.1f} | {operation_cost.OPERATION_COSTS.get(op, 1.0):.0f} |")
+        print(
+            f"| {op.name} | {ns:.2f} | {ns / one:.1f} | {evaluation_cost_estimate.OPERATION_COSTS.get(op, 1.0):.0f} |"
+        )
     for kind in KINDS:
         for n in SIZES:
             ns = (taken[f"{kind} {n}"] - taken[f"{kind} {n} without"]) / BLOCKS
@@ -87,7 +89,7 @@ def print_block(kind: str, n: int, found: float) -> None:
     for part in (kind, "solve"):
         for op, count in count_block_operations(part, n).items():
             counts[op] = counts.get(op, 0.0) + count
-    written = sum(operation_cost.OPERATION_COSTS.get(Op[op], 1.0) * count for op, count in counts.items())
+    written = sum(evaluation_cost_estimate.OPERATION_COSTS.get(Op[op], 1.0) * count for op, count in counts.items())
     print(f"{kind} and solve of {n}: {found:.0f} operations of the chain, {found / written:.2f} for each of its own")
 
 
@@ -136,10 +138,10 @@ def _block(kind: Any, n: int, b: ProgramBuilder, a: int, place: int, *, solved: 
     right = [b.add(a, b.state(k)) for k in range(n)]
     if not solved:
         return [*entries, *right]
-    return [*entries, *right, *b.solution(b.block(SolveBlock(kind, n, tuple(entries), name="more")), right)]
+    return [*entries, *right, *b.solution(b.block(EquationSolveBlock(kind, n, tuple(entries), name="more")), right)]
 
 
-class _More(CopiedProgram):
+class _More(CopiedProgramNodes):
     """A copy in which values at some places are a little larger.
 
     Args:

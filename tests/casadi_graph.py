@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import casadi as ca
 
-from mb2fmu.compiler.program.program import Op, Program, read_initial_memory
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
+from mb2fmu.compiler.program.scalar_program import Op, Program, read_initial_discrete_memory
 
 LEAVES = {Op.TIME: "t", Op.MEMORY: "m", Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
 PLAIN = {
@@ -28,7 +28,7 @@ def graph_function(program: Program, entry: str) -> ca.Function:
     layout = program.layout
     sizes = {"t": 1, "x": len(layout.states), "r": len(layout.inputs), "p": len(layout.parameters)}
     given = {name: kind.sym(name, size) for name, size in sizes.items()}
-    walker = Walker(program, kind, {**given, "m": kind(ca.DM(list(read_initial_memory(program))))})
+    walker = Walker(program, kind, {**given, "m": kind(ca.DM(list(read_initial_discrete_memory(program))))})
     results = walker.results(entry)
     return ca.Function("F", [given[name] for name in sizes], [results], [*sizes], ["y"])
 

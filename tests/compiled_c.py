@@ -18,8 +18,8 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
     ProgramWithDerivatives,
     add_fmu_derivatives,
 )
-from mb2fmu.compiler.program.program import EntryPoint, Program
 from mb2fmu.compiler.program.program_pruning import prune_program
+from mb2fmu.compiler.program.scalar_program import EntryPoint, Program
 from mb2fmu.fmu.emit_c import emit_fmu_sources, list_translation_units
 from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,

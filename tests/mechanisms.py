@@ -11,7 +11,7 @@ import sympy as sm
 from sympy.physics import mechanics as me
 
 from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism
@@ -76,7 +76,7 @@ class Evaluated:
     def __init__(self, mechanism: Mechanism, method: str) -> None:
         self.mechanism = mechanism
         self.equations: EquationsOfMotion = formulate(mechanism, method)  # type: ignore[arg-type]
-        self.program = lower_to_program(self.equations)
+        self.program = lower_equations_to_program(self.equations)
         self._evaluators: dict[str, EntryPointEvaluator] = {}
 
     def __call__(self, entry: str, state: State) -> Array:

@@ -13,7 +13,7 @@ from pymoca.backends.casadi import generator
 from scipy.sparse.linalg import splu
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.program.program import EntryPoint, Program
+from mb2fmu.compiler.program.scalar_program import EntryPoint, Program
 from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation

@@ -17,7 +17,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.equations.equations_of_motion import Method
 from mb2fmu.model.model import Model, Parts
@@ -136,7 +136,7 @@ def by_another_method(found: Compared, method: Method, count: int, *, spread: fl
     """The same mechanism by another formulation; its model is not read once more."""
     mechanism = found.derivation.mechanism
     equations = formulations.plan_constraint_treatment(mechanism).apply(formulations.formulate(mechanism, method))
-    program = CompilableProgram.of(lower_to_program(equations))
+    program = CompilableProgram.of(lower_equations_to_program(equations))
     return held_against(
         replace(found.derivation, equations=equations, program=program), found.truth, count, spread, seed
     )

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu import pipeline
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.emit_c.standalone_c_program import list_model_outputs
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree

@@ -24,7 +24,7 @@ from scipy.linalg import qr
 from mb2fmu.analysis.operating_point import OperatingPoint, find_operating_point, project_onto_constraints
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.analysis.program_derivatives import ProgramDerivatives
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 

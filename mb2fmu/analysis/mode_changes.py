@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.events import list_switches
-from mb2fmu.compiler.program.program import Program, read_initial_memory
+from mb2fmu.compiler.events import list_program_switches
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
 from mb2fmu.errors import AnalysisError, Fault
 
 Floats = npt.NDArray[np.float64]
@@ -57,7 +57,7 @@ class ModeChangeProcessor:
     """Modes of a frozen program, and the effects of its events.
 
     Args:
-        program: As ``mode_switching.freeze_switches`` gives it, with modes.
+        program: As ``mode_switching.convert_switches_to_modes`` gives it, with modes.
         signals: Time in s → inputs.
         p: Values of the parameters.
         along_p: Derivatives of the parameters, shape (k, n_p).
@@ -69,12 +69,12 @@ class ModeChangeProcessor:
 
     def __init__(self, program: Program, signals: InputSignals, p: Floats, along_p: Floats) -> None:
         self._signals, self._p, self._along_p = signals, p, along_p
-        switches = list_switches(program)
+        switches = list_program_switches(program)
         self.names = [each.name for each in switches]
         self._kinds = [each.kind for each in switches]
         self._places = [each.memory for each in switches]
         self._margins = len(program.entries["indicators"].results)
-        self.memory = np.array(read_initial_memory(program))
+        self.memory = np.array(read_initial_discrete_memory(program))
         self._indicators = make_evaluator(program, "indicators")
         self._surfaces = make_evaluator(program, "surfaces", memory=self._indicators.memory)
         self._event = make_evaluator(program, "event", memory=self._indicators.memory)

@@ -24,7 +24,7 @@ from mb2fmu.analysis.sensitivity_request import make_input_signals
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.emit_python.runtime.dormand_prince import DormandPrince
 from mb2fmu.fmu.emit_python.runtime.integrator_base import IntegratorMemory, Tolerance
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering.high_precision_evaluation import evaluate_high_precision
-from mb2fmu.compiler.program.program import Op, Program, read_initial_memory
+from mb2fmu.compiler.program.scalar_program import Op, Program, read_initial_discrete_memory
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,7 +69,9 @@ def compute_numerical_conditioning(
         r: Inputs.
         p: Free parameters.
     """
-    given = [np.atleast_1d(np.asarray(values, dtype=float)) for values in (t, x, r, p, read_initial_memory(program))]
+    given = [
+        np.atleast_1d(np.asarray(values, dtype=float)) for values in (t, x, r, p, read_initial_discrete_memory(program))
+    ]
     kinds = (Op.TIME, Op.STATE, Op.INPUT, Op.PARAMETER, Op.MEMORY)
 
     def exact(values: Sequence[Floats]) -> list[mpmath.mpf]:

@@ -11,7 +11,7 @@ from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.derivatives import form_jacobian
 from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
 from mb2fmu.compiler.lowering.auxiliary_program import lower_constraint_manifold
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 Floats = npt.NDArray[np.float64]

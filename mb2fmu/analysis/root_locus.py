@@ -25,7 +25,7 @@ from scipy.optimize import brentq, linear_sum_assignment
 from mb2fmu.analysis.linearization import Linearization, linearize
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.analysis.program_derivatives import ProgramDerivatives
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 

@@ -25,12 +25,12 @@ from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.analysis.saltation_sensitivities import IntegrationSettings, SaltationIntegration
 from mb2fmu.analysis.sensitivity_request import SensitivityRequest
 from mb2fmu.analysis.zero_order_hold import ZeroOrderHoldInputs, iterate_input_jump_times
-from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_finite_start_derivative
+from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
 from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
-from mb2fmu.compiler.events import freeze_switches
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.events import convert_switches_to_modes
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.units import quotient_unit
 
@@ -106,7 +106,7 @@ def compute_sensitivities(
         AnalysisError: If the equations cannot be integrated; if an event is only touched (grazing), or two that move
             apart happen at one instant: there is no derivative then.
     """
-    frozen = freeze_switches(program)
+    frozen = convert_switches_to_modes(program)
     if frozen is not program:
         return _integrate_through_events(frozen, start, signals, study)
     variation = _VariationalRightHandSide(program, start, signals, study)

@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 
-from mb2fmu.compiler.program.program import PiecewisePolynomial, Program
+from mb2fmu.compiler.program.scalar_program import PiecewisePolynomial, Program
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import jinja_template_environment
 from mb2fmu.fmu.in_memory_file_tree import FileTree

@@ -15,22 +15,22 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import (
+from mb2fmu.compiler.program.scalar_program import (
     LEAF_OPERATIONS,
+    EquationSolveBlock,
     Op,
     PiecewisePolynomial,
     Program,
-    SolveBlock,
     find_domain_restricted_nodes,
 )
 from mb2fmu.compiler.program.statement_schedule import (
     FactorizationStatement,
     NewtonStatement,
     OperationStatement,
-    ScheduledGraph,
     SineCosineStatement,
     SolveStatement,
     Statement,
+    StatementScheduleGraph,
     StatementSequence,
 )
 from mb2fmu.model.scalar_operation_table import OPERATIONS
@@ -64,7 +64,7 @@ class StatementPrinter(ABC):
     def __init__(self, program: Program) -> None:
         self.program = program
         self.lines: list[str] = []
-        self._graph = ScheduledGraph(program)
+        self._graph = StatementScheduleGraph(program)
         self._required = _list_requirements(program)
 
     def schedule(self, results: Sequence[int]) -> StatementSequence:
@@ -171,15 +171,15 @@ class StatementPrinter(ABC):
         """Print that a node's value must be positive or not zero, and finite; ``clause`` says what is wrong else."""
 
     @abstractmethod
-    def factorize(self, index: int, block: SolveBlock) -> None:
+    def factorize(self, index: int, block: EquationSolveBlock) -> None:
         """Print the factorization of a matrix."""
 
     @abstractmethod
-    def solve(self, index: int, block: SolveBlock) -> tuple[str, int]:
+    def solve(self, index: int, block: EquationSolveBlock) -> tuple[str, int]:
         """Print a linear solve; return the vector of its solution, and where it begins there, from 0."""
 
     @abstractmethod
-    def print_newton_iteration(self, index: int, block: SolveBlock) -> tuple[str, int]:
+    def print_newton_iteration(self, index: int, block: EquationSolveBlock) -> tuple[str, int]:
         """Print Newton's method; return the vector of its solution, and where it begins there, from 0."""
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from mb2fmu.compiler.program.program import PiecewisePolynomial, Program, SolveBlock
-from mb2fmu.compiler.program.statement_schedule import Statement, factor_storage_size, group_statements
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, PiecewisePolynomial, Program
+from mb2fmu.compiler.program.statement_schedule import Statement, count_factor_doubles, group_statements_by_size
 from mb2fmu.targets.statement_printing import Requirement, StatementPrinter, describe_singular_matrix
 
 MAX_VALUES_PER_FUNCTION = 1_000
@@ -104,7 +104,7 @@ class WorkArrayPrinter(StatementPrinter):
 
     def print_function(self, name: str, results: Sequence[int], result: str) -> StraightLineFunction:
         """Print the function that stores nodes in the vector ``result``."""
-        parts = group_statements(self.schedule(results), MAX_VALUES_PER_FUNCTION)
+        parts = group_statements_by_size(self.schedule(results), MAX_VALUES_PER_FUNCTION)
         self._home = {node: i for i, part in enumerate(parts) for statement in part for node in statement.defines}
         for i, part in enumerate(parts):
             for node in (node for statement in part for node in statement.reads):
@@ -145,9 +145,9 @@ class WorkArrayPrinter(StatementPrinter):
         """Print the return of a failure number."""
         self.fail(self.format_violation(requirement, self.read(node)), self._contents.first_failure_number(clause))
 
-    def factorize(self, index: int, block: SolveBlock) -> None:
+    def factorize(self, index: int, block: EquationSolveBlock) -> None:
         """Print a factorization in place, in ``w``."""
-        size = factor_storage_size(block.kind, block.size)
+        size = count_factor_doubles(block.kind, block.size)
         first = self._factors[index] = self._reserve(size)
         self._fill("w", first, block.operands)
         kind = block.kind.removesuffix("_factor")
@@ -156,17 +156,17 @@ class WorkArrayPrinter(StatementPrinter):
         number = self._contents.first_failure_number(describe_singular_matrix(block.name))
         self.call(block.kind, [str(block.size), *rank, self.section("w", first, size)], number)
 
-    def solve(self, index: int, block: SolveBlock) -> tuple[str, int]:  # noqa: ARG002 (structures of others have a name)
+    def solve(self, index: int, block: EquationSolveBlock) -> tuple[str, int]:  # noqa: ARG002 (structures of others have a name)
         """Print a solve in place, in ``b``."""
         factor = self.program.blocks[block.factor]
-        factors = self.section("w", self._factors[block.factor], factor_storage_size(factor.kind, factor.size))
+        factors = self.section("w", self._factors[block.factor], count_factor_doubles(factor.kind, factor.size))
         self._use_scratch(block.size)
         self._fill("b", 0, block.operands)
         routine = f"{factor.kind.removesuffix('_factor')}_solve"
         self.call(routine, [str(block.size), factors, self.section("b", 0, block.size)], None)
         return "b", 0
 
-    def print_newton_iteration(self, index: int, block: SolveBlock) -> tuple[str, int]:  # noqa: ARG002
+    def print_newton_iteration(self, index: int, block: EquationSolveBlock) -> tuple[str, int]:  # noqa: ARG002
         """Print Newton's method: in ``b`` stand its parameters, then its guess, which becomes the solution."""
         contents, count = self._contents, len(block.operands) - block.size
         name = self.function_name(f"body_{block.body}")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import Program, SolveBlock, read_initial_memory
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Program, read_initial_discrete_memory
 from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.visualization.scene.drawing_records import Drawing
 from mb2fmu.visualization.scene.scene import Scene
@@ -104,7 +104,7 @@ def form_interactive_record(live: InteractiveFmu, scene: Scene, drawing: Drawing
 
 def form_scene_tables(program: Program) -> dict[str, Any]:
     """Return a program as ``viewer_arithmetic.js`` reads it, with the memory to begin with."""
-    return {**_form_program_tables(program), "memory": list(read_initial_memory(program))}
+    return {**_form_program_tables(program), "memory": list(read_initial_discrete_memory(program))}
 
 
 def _form_program_tables(program: Program) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _form_program_tables(program: Program) -> dict[str, Any]:
     }
 
 
-def _form_block_record(block: SolveBlock) -> dict[str, Any]:
+def _form_block_record(block: EquationSolveBlock) -> dict[str, Any]:
     """Return what a page solves: names are for messages, which it does not have."""
     return {name: getattr(block, name) for name in ("kind", "size", "operands", "factor", "body", "rank")}
 

@@ -31,7 +31,7 @@ def pendulum():
     """A function: number, FMI version → a pendulum of another name that starts elsewhere, and its program."""
     definition = model.check_model(model.load(ROOT / "models" / "simple_pendulum.py"))
     equations = formulations.formulate(mechanism.read_mechanism(definition))
-    program = lowering.lower_to_program(equations)
+    program = lowering.lower_equations_to_program(equations)
     native = add_fmu_derivatives(program)
     plain = {
         fmi: interface.describe_interface(definition, equations, native.program, FmuTarget(fmi, "native"))

@@ -161,7 +161,7 @@ def kept_speeds(equations):
 
     original = MultiplierSystem.__init__
     with mock.patch.object(MultiplierSystem, "__init__", noted):
-        lowering.lower_to_program(equations)
+        lowering.lower_equations_to_program(equations)
     return systems[0].columns, systems[0].rows
 
 

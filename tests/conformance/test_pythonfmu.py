@@ -14,7 +14,7 @@ import pytest
 from golden.handwritten import constrained_point, double_pendulum, pendulum_interface, pendulum_program
 from lxml import etree
 
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.fmu import emit_python, emit_xml
 from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface, SolverSettings
@@ -37,7 +37,7 @@ def built(program, interface, path):
 
 def lowered(system):
     definition, equations = system()
-    program = lower_to_program(equations)
+    program = lower_equations_to_program(equations)
     return program, describe_interface(definition, equations, program)
 
 

@@ -11,7 +11,7 @@ from fmpy.fmi1 import FMICallException
 from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import pipeline
-from mb2fmu.compiler.program.operation_cost import estimate_evaluation_cost
+from mb2fmu.compiler.program.evaluation_cost_estimate import estimate_evaluation_cost
 from mb2fmu.fmu.emit_c.fmu_sources import (
     EVALUATIONS_PER_INTERNAL_STEP,
     MAX_INTERNAL_STEP_LIMIT,

@@ -19,7 +19,7 @@ import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.model import check_model, list_models, load
 from mb2fmu.validation import FmuSimulationResult
 

@@ -9,8 +9,8 @@ import uuid
 import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
-from mb2fmu.compiler.program.program import Op, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
 from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
@@ -49,7 +49,7 @@ PARAMETERS = ("m", "l", "g", "d")
 
 def pendulum_program() -> Program:
     """The pendulum, with the entry points that lowering makes."""
-    b = ProgramBuilder(VariableLayout(states=STATES, inputs=("tau",), parameters=PARAMETERS))
+    b = ProgramBuilder(ProgramVariableLayout(states=STATES, inputs=("tau",), parameters=PARAMETERS))
     q, u, tau = b.state(0), b.state(1), b.input(0)
     m, length, g, d = (b.parameter(i) for i in range(4))
     inertia = b.product([m, length, length])

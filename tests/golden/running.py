@@ -5,7 +5,7 @@ import importlib
 import sys
 import uuid
 
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu import emit_python
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 

@@ -14,8 +14,8 @@ from planted.fault import Mutant, Subject, generator
 from planted.runtime import replaced
 
 from mb2fmu.compiler.derivatives import ProgramWithDerivatives
-from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op, Program
 
 _FIVE_PERCENT = 1.05
 _REACHED = {"wrong far from the start", "wrong in the end", "saturated input"}

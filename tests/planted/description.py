@@ -10,7 +10,7 @@ from typing import Any, Literal
 from lxml import etree
 from planted.fault import Mutant, Subject, generator
 
-from mb2fmu.compiler.program.program import Op
+from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 

@@ -12,9 +12,9 @@ from planted.fault import Mutant, Subject, generator
 from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives import ProgramWithDerivatives
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import CopiedProgram
+from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
+from mb2fmu.compiler.program.scalar_program import Op, Program
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 RESULTS = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")
@@ -24,7 +24,7 @@ NodeChange = Callable[[ProgramBuilder, int], int]
 """From a node of the new program to the one that takes its place wherever it is used."""
 
 
-class Changed(CopiedProgram):
+class Changed(CopiedProgramNodes):
     """A copy in which others stand in the place of some nodes.
 
     Args:

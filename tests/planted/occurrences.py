@@ -8,7 +8,7 @@ from typing import Literal
 from planted.fault import Mutant, Subject, generator
 from planted.runtime import replaced
 
-from mb2fmu.compiler.events import freeze_switches, list_switches
+from mb2fmu.compiler.events import convert_switches_to_modes, list_program_switches
 from mb2fmu.fmu.emit_c import MotionCodeFiles
 
 Planted = Iterator[tuple[str, str, Callable[[MotionCodeFiles], MotionCodeFiles]]]
@@ -24,8 +24,8 @@ _RESTORE = "    memcpy(&instance->now, &state->now, sizeof instance->now);\n"
 
 def mutants(subject: Subject) -> Iterator[Mutant]:
     """Every fault of events that changes what this FMU does; nothing where it has none."""
-    program = freeze_switches(subject.derivation.program)
-    kinds = {switch.kind for switch in list_switches(program)}
+    program = convert_switches_to_modes(subject.derivation.program)
+    kinds = {switch.kind for switch in list_program_switches(program)}
     if not kinds:
         return
     fmi: Literal["2", "3"] = "2" if generator(subject.name, "events").random() < 0.5 else "3"

@@ -20,7 +20,7 @@ from mb2fmu import pipeline, validation
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -107,7 +107,7 @@ def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
             derivation = pipeline.derive(subject.model)
     elif mutant.level == "equations":
         equations = mutant.change(right.equations)
-        derivation = _with_program(right, equations, CompilableProgram.of(lower_to_program(equations)))
+        derivation = _with_program(right, equations, CompilableProgram.of(lower_equations_to_program(equations)))
     elif mutant.level == "program":
         derivation = _with_program(right, right.equations, mutant.change(right.program))
     elif mutant.level == "derivatives":

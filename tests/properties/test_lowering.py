@@ -12,10 +12,10 @@ from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forwar
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.program.program import Op, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.result_dependencies import DependencyKind, find_dependencies
+from mb2fmu.compiler.program.result_dependencies import DependencyKind, find_result_dependencies
+from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout
 
 t = sm.Symbol("t", real=True)
 x, y = sm.symbols("x y", real=True)
@@ -46,7 +46,7 @@ smooth, any_kind = _expressions(SMOOTH), _expressions(SMOOTH + KINKED)
 
 
 def _walker():
-    builder = ProgramBuilder(VariableLayout(states=("x", "y"), inputs=("r",), parameters=("p", "s")))
+    builder = ProgramBuilder(ProgramVariableLayout(states=("x", "y"), inputs=("r",), parameters=("p", "s")))
     nodes = [builder.time(), builder.state(0), builder.state(1), builder.input(0)]
     nodes += [builder.parameter(0), builder.parameter(1)]
     return builder, SympyLowering(builder, dict(zip(LEAVES, nodes, strict=True)))
@@ -131,7 +131,7 @@ def test_jacobian_holds_all_that_is_not_zero(expression, at):
 def test_what_is_not_named_has_no_influence(expression, at, moved):
     program = _program(expression)
     places = [("time", 0), ("states", 0), ("states", 1), ("inputs", 0), ("parameters", 0), ("parameters", 1)]
-    known = {(d.group, d.index): d.kind for d in find_dependencies(program, "e", fixed_parameters=[0])[0]}
+    known = {(d.group, d.index): d.kind for d in find_result_dependencies(program, "e", fixed_parameters=[0])[0]}
     f = make_evaluator(program, "e")
 
     def at_moved(step):
@@ -161,7 +161,9 @@ def test_what_cancels_has_no_influence(expression):
     secant = builder.sub(builder.mul(tangent, tangent), builder.div(one, builder.mul(cosine, cosine)))
     results = (e, divided, circle, back, builder.mul(e, secant))
     builder.entry("e", [str(i) for i in range(len(results))], results)
-    found = [{(d.group, d.index) for d in each} for each in find_dependencies(prune_program(builder.build()), "e")]
+    found = [
+        {(d.group, d.index) for d in each} for each in find_result_dependencies(prune_program(builder.build()), "e")
+    ]
     assert found[1:] == [found[0], set(), set(), found[0]]
 
 
@@ -169,7 +171,7 @@ def test_what_cancels_has_no_influence(expression):
 def test_a_small_influence_is_one(moved):
     """No number is too small: 1e-300 times a variable is not zero."""
     expression = sum(LEAVES) + sm.Float(1e-300) * LEAVES[moved] ** 2 - LEAVES[moved]
-    (found,) = find_dependencies(_program(expression), "e")
+    (found,) = find_result_dependencies(_program(expression), "e")
     assert len(found) == len(LEAVES)
 
 

@@ -21,7 +21,7 @@ from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
 
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.mechanics.formulations import check_all_formulations, formulate
 from mb2fmu.model.model import Parts
@@ -119,7 +119,7 @@ def test_an_arm_agrees_with_kanes_method(n: int) -> None:
 @pytest.mark.parametrize("kinds", [[("spherical", "x", 0), ("pin", "y", 1), ("planar", "z", 2)], [("pin", "z", 0)] * 4])
 def test_inverse_of_forward_is_zero_and_added_forces_add(method, kinds):
     mechanism = _tree(kinds, tilted=True)
-    program = lower_to_program(formulate(mechanism, method), ["forward", "inverse"])
+    program = lower_equations_to_program(formulate(mechanism, method), ["forward", "inverse"])
     forward, inverse = make_evaluator(program, "forward"), make_evaluator(program, "inverse")
     n = len(mechanism.u)
     for state in random_states(mechanism, 3):
@@ -136,7 +136,7 @@ def test_several_sets_of_forces_share_their_inertias(method):
     kinds = [("pin", "x", 0), ("spherical", "y", 1), ("pin", "z", 2)]
     mechanism = _tree(kinds, tilted=False)
     equations = formulate(mechanism, method)
-    one, three = (lower_to_program(equations, ["forward"], forces=count) for count in (1, 3))
+    one, three = (lower_equations_to_program(equations, ["forward"], forces=count) for count in (1, 3))
     n = len(mechanism.u)
     (state,) = random_states(mechanism, 1)
     forces = np.random.default_rng(7).uniform(-1, 1, (3, n))
@@ -183,7 +183,7 @@ def test_motors_add_inertia_along_their_joints():
     mechanism = mechanism_of(model_of("Geared", parts, [q, x], [u, v], m=1.0, J=0.2, r=0.5, g=9.81))
     numeric, evaluated = Numeric(mechanism), [Evaluated(mechanism, method) for method in VARIANTS]
     assert len(evaluated[0].equations.dynamics.geared_links) == 1
-    program = lower_to_program(evaluated[0].equations, ["forward", "inverse"])
+    program = lower_equations_to_program(evaluated[0].equations, ["forward", "inverse"])
     forward, inverse = make_evaluator(program, "forward"), make_evaluator(program, "inverse")
     for state in random_states(mechanism, 3):
         expected, condition = numeric.accelerations(state), numeric.condition()

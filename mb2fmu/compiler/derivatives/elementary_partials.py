@@ -14,7 +14,7 @@ ZERO_DERIVATIVE_OPERATIONS = select_scalar_operations(lambda row: row.flat)
 """Operations whose derivative is 0 wherever it exists."""
 
 
-def form_partial_derivative(b: ProgramBuilder, op: Op, nodes: Sequence[int], value: int, k: int) -> int:
+def form_operation_derivative(b: ProgramBuilder, op: Op, nodes: Sequence[int], value: int, k: int) -> int:
     """Return the derivative of an operation with respect to its operand ``k``.
 
     Args:

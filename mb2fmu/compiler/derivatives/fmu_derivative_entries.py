@@ -9,14 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.derivatives.forward_derivatives import add_jacobian_entry, add_tangent_entry, list_variables
-from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
+from mb2fmu.compiler.derivatives.forward_derivatives import (
+    add_jacobian_entry,
+    add_tangent_entry,
+    list_grouped_variables,
+)
+from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
 from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
-from mb2fmu.compiler.program.program import EntryPoint, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import CopiedProgram
+from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes, prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import EntryPoint, Op, Program
 
 DIFFERENTIATED_ENTRIES = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")
 """Entry points whose results are differentiated, in this order."""
@@ -71,10 +75,10 @@ def add_fmu_derivatives(program: Program, *, adjoint: bool = True) -> ProgramWit
     start_source = "rhs"
     if "initialize" in entries:
         whole, start_source = make_newton_solutions_differentiable(whole, "initialize")
-    variables = list_variables(program, DIFFERENTIATION_GROUPS)
+    variables = list_grouped_variables(program, DIFFERENTIATION_GROUPS)
     weights = range(len(variables), len(results) if adjoint else 0)
     seeds = (*(f"d {name}" for name, _ in variables), *(f"weight {i}" for i in weights))
-    copy = CopiedProgram(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
+    copy = CopiedProgramNodes(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
     add_tangent_entry(copy, source, variables, 0, "tangent")
     if adjoint:
         add_adjoint_entry(copy, source, variables, "adjoint")
@@ -87,7 +91,7 @@ def add_fmu_derivatives(program: Program, *, adjoint: bool = True) -> ProgramWit
     reads = _x_dot_dependencies(program)
     if sum(each.bit_count() for each in reads) > MAX_JACOBIAN_OPERATIONS:
         return _add_coloured_jacobian(copy, [reads[node] for node in program.entries["rhs"].results])
-    rows, columns = add_jacobian_entry(copy, motion, list_variables(program, ("states", "time")), "jacobian")
+    rows, columns = add_jacobian_entry(copy, motion, list_grouped_variables(program, ("states", "time")), "jacobian")
     return _separate_time_column(copy.builder.build(), rows, columns)
 
 
@@ -107,7 +111,7 @@ def _x_dot_dependencies(program: Program) -> list[int]:
     return reads[:-1]
 
 
-def _add_coloured_jacobian(copy: CopiedProgram, reads: Sequence[int]) -> ProgramWithDerivatives:
+def _add_coloured_jacobian(copy: CopiedProgramNodes, reads: Sequence[int]) -> ProgramWithDerivatives:
     """Return the Jacobian by one tangent per colour."""
     for name in ("jacobian", "jacobian_time"):
         copy.builder.entry(name, (), ())

@@ -28,15 +28,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS, form_partial_derivative
-from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
-from mb2fmu.compiler.derivatives.zero_derivative_masks import ForwardMasks
+from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS, form_operation_derivative
+from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
+from mb2fmu.compiler.derivatives.structural_zero_masks import ForwardSweepMasks
 from mb2fmu.compiler.numerics.linear_solve import solve_written_out_system
-from mb2fmu.compiler.program.program import Op, Program, SolveBlock, WrittenOutSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgram, factor_entry_row_and_column
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, factor_entry_row_and_column
 from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program, WrittenOutSystem
 
 DerivativeTerm = tuple[int, int]
 """Nodes of a factor and of a derivative that it multiplies."""
@@ -199,18 +199,18 @@ def differentiate_forward(
         A program whose ``layout.seeds`` end with ``d <variable>``.
     """
     program, source = make_newton_solutions_differentiable(program, entry)
-    variables = list_variables(program, with_respect_to)
+    variables = list_grouped_variables(program, with_respect_to)
     first = len(program.layout.seeds)
     seeds = (*program.layout.seeds, *(f"d {name}" for name, _ in variables))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
-    add_tangent_entry(CopiedProgram(program, builder), source, variables, first, f"jvp_{entry}")
+    add_tangent_entry(CopiedProgramNodes(program, builder), source, variables, first, f"jvp_{entry}")
     if source != entry:
         builder.forget(source)
     return prune_program(builder.build())
 
 
 def add_tangent_entry(
-    copy: CopiedProgram, entry: str, variables: Sequence[VariableReference], first_seed: int, name: str
+    copy: CopiedProgramNodes, entry: str, variables: Sequence[VariableReference], first_seed: int, name: str
 ) -> None:
     """Add an entry point: derivatives of another one's results in a direction.
 
@@ -227,7 +227,7 @@ def add_tangent_entry(
 
 
 def form_directional_derivatives(
-    copy: CopiedProgram, along: Mapping[tuple[VariableGroup, int], int], results: Sequence[int]
+    copy: CopiedProgramNodes, along: Mapping[tuple[VariableGroup, int], int], results: Sequence[int]
 ) -> list[int]:
     """Return nodes for the derivatives of results in a direction.
 
@@ -253,7 +253,7 @@ def add_time_derivative_entry(program: Program, entry: str, name: str) -> Progra
     """
     program, source = make_newton_solutions_differentiable(program, entry, order=2)
     builder = ProgramBuilder(program.layout)
-    copy = CopiedProgram(program, builder)
+    copy = CopiedProgramNodes(program, builder)
     rates = [copy.node[node] for node in program.entries["rhs"].results]
     tangents: dict[tuple[VariableGroup, int], TangentNodes] = {("time", 0): {0: builder.constant(1.0)}}
     zero = builder.constant(0.0)
@@ -275,10 +275,10 @@ def form_jacobian(program: Program, entry: str, with_respect_to: Sequence[Variab
         with_respect_to: Groups of variables; columns are in their order.
     """
     program, source = make_newton_solutions_differentiable(program, entry)
-    variables = list_variables(program, with_respect_to)
+    variables = list_grouped_variables(program, with_respect_to)
     builder = ProgramBuilder(program.layout)
     name = f"jacobian_{entry}"
-    rows, columns = add_jacobian_entry(CopiedProgram(program, builder), source, variables, name)
+    rows, columns = add_jacobian_entry(CopiedProgramNodes(program, builder), source, variables, name)
     if source != entry:
         builder.forget(source)
     return SparseJacobian(
@@ -291,7 +291,7 @@ def form_jacobian(program: Program, entry: str, with_respect_to: Sequence[Variab
 
 
 def add_jacobian_entry(
-    copy: CopiedProgram, entry: str, variables: Sequence[VariableReference], name: str
+    copy: CopiedProgramNodes, entry: str, variables: Sequence[VariableReference], name: str
 ) -> tuple[IndexArray, IndexArray]:
     """Add an entry point: the non-zero entries of a Jacobian, row by row.
 
@@ -318,7 +318,7 @@ def add_jacobian_entry(
     )
 
 
-def list_variables(program: Program, groups: Iterable[VariableGroup]) -> list[VariableReference]:
+def list_grouped_variables(program: Program, groups: Iterable[VariableGroup]) -> list[VariableReference]:
     """Return names and places of the variables of some groups."""
     layout = program.layout
     names: dict[VariableGroup, tuple[str, ...]] = {
@@ -346,7 +346,7 @@ class _ForwardDifferentiation:
     """A copy of a program with tangents for the nodes that some results need."""
 
     def __init__(
-        self, copy: CopiedProgram, tangents: dict[tuple[VariableGroup, int], TangentNodes], results: Iterable[int]
+        self, copy: CopiedProgramNodes, tangents: dict[tuple[VariableGroup, int], TangentNodes], results: Iterable[int]
     ) -> None:
         self._program = copy.program
         self._builder = copy.builder
@@ -371,7 +371,7 @@ class _ForwardDifferentiation:
         self._sums = TangentSumBuilder(copy.builder, min(seeds, default=0), way)
         single = {leaf: node for leaf, tangent in tangents.items() for node in tangent.values()}
         moves = any(copy.builder.value(node) is None for node in seeds)  # else every variable has a seed of 1
-        self._sources = ForwardMasks(copy, single, self._operands) if moves else None
+        self._sources = ForwardSweepMasks(copy, single, self._operands) if moves else None
         for node in order:
             if node in within:
                 self._terms[node] = self._terms_of(node)
@@ -494,7 +494,7 @@ class _ForwardDifferentiation:
             first = b.binary(Op.LT, *(nodes if op is Op.MIN else nodes[::-1]))
             return {i: b.select(first, tangents[0].get(i, zero), tangents[1].get(i, zero)) for i in directions}
         partials = [
-            form_partial_derivative(b, op, nodes, value, k) if tangent else zero for k, tangent in enumerate(tangents)
+            form_operation_derivative(b, op, nodes, value, k) if tangent else zero for k, tangent in enumerate(tangents)
         ]
         return {
             i: b.sum(
@@ -577,14 +577,14 @@ class _LeastNormTangent:
     """
 
     builder: ProgramBuilder
-    block: SolveBlock
+    block: EquationSolveBlock
     factor: int
     entries: dict[int, int]
     twofold_solution: list[int]
     left: list[int]
 
     @classmethod
-    def of(cls, copy: CopiedProgram, solve: SolveBlock) -> _LeastNormTangent:
+    def of(cls, copy: CopiedProgramNodes, solve: EquationSolveBlock) -> _LeastNormTangent:
         """Return the copy of a solve of least norm, with the matrix that its factors were made of."""
         b, old = copy.builder, copy.program.blocks[solve.factor]
         factor = copy.factor[solve.factor]
@@ -607,14 +607,14 @@ class _LeastNormTangent:
 
 
 def multiply_factored_matrix(
-    b: ProgramBuilder, factor: SolveBlock, entries: Mapping[int, int], x: Sequence[int]
+    b: ProgramBuilder, factor: EquationSolveBlock, entries: Mapping[int, int], x: Sequence[int]
 ) -> list[int]:
     """Return a x, of the entries of A that are not zero by operand of its factor block."""
     return [b.sum(row) for row in _form_row_products(b, factor, entries, x)]
 
 
 def _form_row_products(
-    b: ProgramBuilder, factor: SolveBlock, entries: Mapping[int, int], x: Sequence[int]
+    b: ProgramBuilder, factor: EquationSolveBlock, entries: Mapping[int, int], x: Sequence[int]
 ) -> list[list[int]]:
     """Return matrix · x row by row, for a sparse matrix whose entries are numbered by position in the block."""
     products: list[list[int]] = [[] for _ in range(factor.size)]

@@ -18,20 +18,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS, form_partial_derivative
+from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS, form_operation_derivative
 from mb2fmu.compiler.derivatives.forward_derivatives import (
     ALL_GROUPS,
     VariableReference,
-    list_variables,
+    list_grouped_variables,
     multiply_factored_matrix,
 )
-from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
-from mb2fmu.compiler.derivatives.zero_derivative_masks import SELECTION_OPERATIONS, ReverseMasks
-from mb2fmu.compiler.program.program import Op, Program, SolveBlock
+from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
+from mb2fmu.compiler.derivatives.structural_zero_masks import SELECTION_OPERATIONS, ReverseSweepMasks
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgram, factor_entry_row_and_column
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, factor_entry_row_and_column
 from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program
 
 _ADD, _MUL, _BLOCK, _CONSTANT = (int(op) for op in (Op.ADD, Op.MUL, Op.BLOCK, Op.CONSTANT))  # quicker to look up
 _SUM_OPERATIONS = frozenset({_ADD, int(Op.SUB)})
@@ -52,17 +52,17 @@ def differentiate_reverse(
     """
     program, source = make_newton_solutions_differentiable(program, entry)
     old = program.entries[source]
-    variables = list_variables(program, with_respect_to)
+    variables = list_grouped_variables(program, with_respect_to)
     missing = range(len(program.layout.seeds), len(old.results))
     seeds = (*program.layout.seeds, *(f"weight {i}" for i in missing))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
-    add_adjoint_entry(CopiedProgram(program, builder), source, variables, f"vjp_{entry}")
+    add_adjoint_entry(CopiedProgramNodes(program, builder), source, variables, f"vjp_{entry}")
     if source != entry:
         builder.forget(source)
     return prune_program(builder.build())
 
 
-def add_adjoint_entry(copy: CopiedProgram, entry: str, variables: Sequence[VariableReference], name: str) -> None:
+def add_adjoint_entry(copy: CopiedProgramNodes, entry: str, variables: Sequence[VariableReference], name: str) -> None:
     """Add an entry point: the gradient of another one's results, weighted by seeds 0, 1, …, and summed.
 
     Args:
@@ -80,7 +80,7 @@ def add_adjoint_entry(copy: CopiedProgram, entry: str, variables: Sequence[Varia
 class _ReverseDifferentiation:
     """A copy of a program and the adjoints of its nodes."""
 
-    def __init__(self, copy: CopiedProgram) -> None:
+    def __init__(self, copy: CopiedProgramNodes) -> None:
         program = copy.program
         self._program = program
         self._builder = copy.builder
@@ -96,7 +96,7 @@ class _ReverseDifferentiation:
 
     def gradient(self, results: Sequence[int], weights: Sequence[int]) -> dict[tuple[VariableGroup, int], int]:
         """Return the non-zero adjoints of the leaves."""
-        self._readers = ReverseMasks(self._copy, results, weights, self._operands)
+        self._readers = ReverseSweepMasks(self._copy, results, weights, self._operands)
         for result, weight in zip(results, weights, strict=True):
             self._add(result, weight)
         gradient: dict[tuple[VariableGroup, int], int] = {}
@@ -155,7 +155,7 @@ class _ReverseDifferentiation:
         if op is Op.DIV:
             quotient = b.div(adjoint, nodes[1])
             return [quotient, b.neg(b.mul(value, quotient))]
-        return [b.mul(form_partial_derivative(b, op, nodes, value, k), adjoint) for k in range(len(nodes))]
+        return [b.mul(form_operation_derivative(b, op, nodes, value, k), adjoint) for k in range(len(nodes))]
 
     def _of_result(self, node: int, shares: list[int] | None) -> None:
         """Handle one result of a solve; when the first one's turn comes, the others are complete."""
@@ -190,7 +190,7 @@ class _ReverseDifferentiation:
             self._add(operand, share_of(first, b.sum([b.neg(share), *terms])))
 
     def _of_least_norm(
-        self, block: SolveBlock, adjoints: Sequence[int], right: Sequence[int]
+        self, block: EquationSolveBlock, adjoints: Sequence[int], right: Sequence[int]
     ) -> list[tuple[list[int], list[int]]]:
         """Return the columns and rows of the two extra terms of a least-norm solution."""
         b, copy, old = self._builder, self._copy, self._program.blocks[block.factor]
@@ -209,4 +209,4 @@ class _ReverseDifferentiation:
             return self._copy.factor[factor]
         n = old.size
         operands = tuple(self._copy.node[old.operands[j * n + i]] for i in range(n) for j in range(n))
-        return self._builder.block(SolveBlock(old.kind, n, operands, name=old.name))
+        return self._builder.block(EquationSolveBlock(old.kind, n, operands, name=old.name))

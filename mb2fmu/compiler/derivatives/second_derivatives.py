@@ -14,14 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.derivatives.forward_derivatives import add_jacobian_entry, add_tangent_entry, list_variables
-from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
+from mb2fmu.compiler.derivatives.forward_derivatives import (
+    add_jacobian_entry,
+    add_tangent_entry,
+    list_grouped_variables,
+)
+from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
 from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
-from mb2fmu.compiler.program.program import EntryPoint, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import CopiedProgram
+from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes, prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import EntryPoint, Program
 from mb2fmu.errors import EmitError, Fault
 
 IndexArray = npt.NDArray[np.intp]
@@ -65,7 +69,7 @@ class TwiceDifferentiatedEntry:
     variables: Mapping[VariableGroup, int]
 
 
-def differentiate_twice(
+def form_second_derivatives(
     program: Program, entry: str, with_respect_to: Sequence[VariableGroup]
 ) -> TwiceDifferentiatedEntry:
     """Return first and second derivatives of an entry point.
@@ -83,25 +87,25 @@ def differentiate_twice(
     entries["value"] = dataclasses.replace(program.entries[entry], name="value")
     alone = prune_program(dataclasses.replace(program, entries=entries))
     whole, source = make_newton_solutions_differentiable(alone, "value", order=2)
-    variables = list_variables(alone, with_respect_to)
+    variables = list_grouped_variables(alone, with_respect_to)
     results = len(alone.entries["value"].results)
     n = len(variables)
     # The weights come first, as an adjoint has them; a tangent of the results reads the seeds of an adjoint's tangent.
     names = [f"weight {i}" for i in range(results)]
     seeds = (*names, *(f"d {name}" for name, _ in variables), *(f"d {name}" for name in names))
-    copy = CopiedProgram(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
+    copy = CopiedProgramNodes(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
     add_tangent_entry(copy, source, variables, results, "tangent")
     jacobian = add_jacobian_entry(copy, source, variables, "jacobian")
     add_adjoint_entry(copy, source, variables, "adjoint")
     adjoint = copy.builder.build()
-    weights = list_variables(adjoint, ("seeds",))[:results]
-    again = CopiedProgram(adjoint, ProgramBuilder(adjoint.layout))
+    weights = list_grouped_variables(adjoint, ("seeds",))[:results]
+    again = CopiedProgramNodes(adjoint, ProgramBuilder(adjoint.layout))
     second = add_jacobian_entry(again, "adjoint", [*variables, *weights], "hessian")
     add_tangent_entry(again, "adjoint", [*variables, *weights], results, "adjoint_tangent")
     folded, pattern = _mirror_hessian_entries(again.builder.build(), *second, n)
     if source != "value":
         folded = _remove_entry(folded, source)
-    sizes = {group: len(list_variables(alone, (group,))) for group in with_respect_to}
+    sizes = {group: len(list_grouped_variables(alone, (group,))) for group in with_respect_to}
     return TwiceDifferentiatedEntry(
         prune_program(folded),
         SparsityPattern((results, n), *jacobian),

@@ -12,14 +12,14 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
     VariableReference,
     add_jacobian_entry,
     form_directional_derivatives,
-    list_variables,
+    list_grouped_variables,
 )
-from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
-from mb2fmu.compiler.program.program import EntryPoint, Program
+from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import CopiedProgram
+from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import EntryPoint, Program
 
 
 def add_variational_states(program: Program, to: Sequence[VariableReference], order: int = 1) -> Program:
@@ -46,7 +46,7 @@ def add_variational_states(program: Program, to: Sequence[VariableReference], or
     states = program.layout.states
     carried = (*states, *(f"d {state} / d {name}" for name, _ in to for state in states))
     builder = ProgramBuilder(dataclasses.replace(program.layout, states=carried))
-    varied = _VariationalResults(CopiedProgram(whole, builder), to, len(states), sources)
+    varied = _VariationalResults(CopiedProgramNodes(whole, builder), to, len(states), sources)
     for name in sources:
         labels = program.entries["outputs"].labels if name == "outputs" else states
         along = [node for k in range(len(to)) for node in varied.result_derivatives(name, k)]
@@ -79,8 +79,8 @@ def add_variational_jacobian(native: ProgramWithDerivatives, to: Sequence[Variab
     rates = varied.entries["rhs"]
     entries = {**varied.entries, "rates": EntryPoint("rates", rates.labels[n:], rates.results[n:])}
     builder = ProgramBuilder(varied.layout)
-    copy = CopiedProgram(dataclasses.replace(varied, entries=entries), builder)
-    variables = [*list_variables(varied, ("states",))[:n], *list_variables(varied, ("time",))]
+    copy = CopiedProgramNodes(dataclasses.replace(varied, entries=entries), builder)
+    variables = [*list_grouped_variables(varied, ("states",))[:n], *list_grouped_variables(varied, ("time",))]
     rows, columns = add_jacobian_entry(copy, "rates", variables, "jacobian_rates")
     found = builder.build()
     nodes, labels = found.entries["jacobian_rates"].results, found.entries["jacobian_rates"].labels
@@ -109,7 +109,9 @@ class _VariationalResults:
         sources: Entry point → where it can be differentiated.
     """
 
-    def __init__(self, copy: CopiedProgram, to: Sequence[VariableReference], n: int, sources: dict[str, str]) -> None:
+    def __init__(
+        self, copy: CopiedProgramNodes, to: Sequence[VariableReference], n: int, sources: dict[str, str]
+    ) -> None:
         self._copy, self._to, self._n, self._sources = copy, to, n, sources
 
     def results(self, name: str) -> list[int]:

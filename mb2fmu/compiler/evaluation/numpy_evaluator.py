@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.arithmetic import python_runtime
 from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
-from mb2fmu.compiler.program.program import Op, Program, read_constant_results, read_initial_memory
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
+from mb2fmu.compiler.program.scalar_program import Op, Program, read_constant_results, read_initial_discrete_memory
 
 Vector = npt.ArrayLike
 _NO_VALUES: tuple[float, ...] = ()
@@ -37,7 +37,7 @@ def make_evaluator(
         memory: Of another evaluator of the program, to be shared with it where there is discrete memory.
     """
     source = print_numpy_function(program, entry, "evaluate", results=results, hoist=hoist)
-    first = read_initial_memory(program)
+    first = read_initial_discrete_memory(program)
     if memory is not None or not first:
         return EntryPointEvaluator(source, memory, hoist=hoist)
     remember = print_numpy_function(program, "remember", "evaluate", hoist=hoist)

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
+from mb2fmu.compiler.program.scalar_program import LEAF_OPERATIONS, Op, Program
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 MAX_STATEMENTS_PER_FUNCTION = 5_000

@@ -13,6 +13,11 @@ Promises: a program without switches and events is handed back as it is, the sam
 Must not: know how modes change; the fixed part of the FMU does that (``fmu/emit_c/runtime/events.c``).
 """
 
-from mb2fmu.compiler.events.mode_switching import Switch, SwitchKind, freeze_switches, list_switches
+from mb2fmu.compiler.events.switch_to_mode_conversion import (
+    Switch,
+    SwitchKind,
+    convert_switches_to_modes,
+    list_program_switches,
+)
 
-__all__ = ["Switch", "SwitchKind", "freeze_switches", "list_switches"]
+__all__ = ["Switch", "SwitchKind", "convert_switches_to_modes", "list_program_switches"]

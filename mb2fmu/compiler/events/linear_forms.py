@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, Program
 
 _MAX_ATOMS = 64
 """Longer sums are atoms themselves."""

@@ -40,12 +40,12 @@ import numpy as np
 from mb2fmu.compiler.derivatives.forward_derivatives import (
     add_jacobian_entry,
     add_time_derivative_entry,
-    list_variables,
+    list_grouped_variables,
 )
-from mb2fmu.compiler.numerics.linear_solve import LinearSystem
-from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import CopiedProgram
+from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
+from mb2fmu.compiler.program.scalar_program import Op, Program
 
 _RELAXATION = 1e-9  # ε, as a part of a row
 _MAX_RELAXATION = 1e-6  # ε', as a part of the diagonal: for what can take much less than others
@@ -224,7 +224,7 @@ class SlidingModeSystem:
             ]
             for i, row in enumerate(matrix)
         ]
-        system = LinearSystem(b, rows, name)
+        system = FactoredLinearSystem(b, rows, name)
         sides = zip(at, right, free, strict=True)
         whole = [system.solve([b.select(*side) for side in sides])]  # and what E makes of it, again and again
         for _ in range(3):
@@ -244,7 +244,7 @@ class SlidingModeSystem:
         return b.mul(b.unary(Op.SIGN, row[i]), b.binary(Op.MIN, shared, most))
 
 
-class _ModeValueCopy(CopiedProgram):
+class _ModeValueCopy(CopiedProgramNodes):
     """A copy that reads modes for σ."""
 
     def __init__(self, program: Program, builder: ProgramBuilder, modes: Sequence[int]) -> None:
@@ -260,7 +260,7 @@ class _ModeValueCopy(CopiedProgram):
         return super()._leaf(op, index)
 
 
-class _OpenContactCopy(CopiedProgram):
+class _OpenContactCopy(CopiedProgramNodes):
     """A copy in which contacts are open and latches released, of a program that is in the builder already.
 
     Args:
@@ -280,7 +280,9 @@ class _OpenContactCopy(CopiedProgram):
         return super()._leaf(op, index)
 
 
-def form_sliding_system(program: Program, sticking: Sequence[int], holding: Sequence[int] = ()) -> SlidingModeSystem:
+def form_sliding_mode_system(
+    program: Program, sticking: Sequence[int], holding: Sequence[int] = ()
+) -> SlidingModeSystem:
     """Return the system of the signs of a frozen program.
 
     Args:
@@ -291,9 +293,9 @@ def form_sliding_system(program: Program, sticking: Sequence[int], holding: Sequ
     count = len(sticking)
     rated = add_time_derivative_entry(program, "slip", "rates")
     first = len(program.layout.inputs) - count
-    factors = list_variables(rated, ("inputs",))[first:]
+    factors = list_grouped_variables(rated, ("inputs",))[first:]
     builder = ProgramBuilder(rated.layout)
-    copy = CopiedProgram(rated, builder)
+    copy = CopiedProgramNodes(rated, builder)
     places = _index_pairs(*add_jacobian_entry(copy, "rates", factors, "B"))
     reach = _index_pairs(*add_jacobian_entry(copy, "rhs", factors, "X"))
     if not holding:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from mb2fmu.compiler.events.linear_forms import LinearFormFinder
-from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, Program
 
 _POWERS = frozenset(map(int, (Op.SQRT, Op.POW, Op.LOG, Op.ASIN, Op.ACOS, Op.ACOSH, Op.ATANH)))
 """Operations that have no value for some numbers; ``acos(Min(1, c))`` ends as ``Max(-y, 0)**1.5`` does."""
@@ -26,7 +26,7 @@ _UNFROZEN = frozenset(map(int, (Op.MIN, Op.MAX, Op.ABS, Op.LT, Op.LE)))
 _LOGIC = frozenset(map(int, (Op.NOT, Op.AND, Op.OR, Op.EQ)))
 
 
-class SwitchGuardedPowers:
+class SwitchGuardedPowerFinder:
     """Finds the powers of a program whose base depends on switches, and the selections that guard a power.
 
     Args:

@@ -11,9 +11,9 @@ import sympy as sm
 
 from mb2fmu.compiler.lowering.equation_lowering import EquationsLowering
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.program.program import Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_pruning import prune_program
+from mb2fmu.compiler.program.scalar_program import Program, ProgramVariableLayout
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
 
 
@@ -27,7 +27,7 @@ def lower_constraint_manifold(equations: EquationsOfMotion) -> Program:
         LoweringError: As ``lower``.
     """
     e = equations
-    layout = VariableLayout(tuple(map(str, e.states)), tuple(map(str, e.r)), tuple(map(str, e.p)))
+    layout = ProgramVariableLayout(tuple(map(str, e.states)), tuple(map(str, e.r)), tuple(map(str, e.p)))
     b = ProgramBuilder(layout)
     symbols = {e.t: b.time()}
     for group, leaf in ((e.states, b.state), (e.r, b.input), (e.p, b.parameter)):

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 import sympy as sm
 
+from mb2fmu.compiler.lowering.acceleration_solves import ConstrainedDynamicsSolver
 from mb2fmu.compiler.lowering.contact_mobility import ContactMobility
-from mb2fmu.compiler.lowering.dynamics_solves import ConstrainedDynamicsSolver
-from mb2fmu.compiler.lowering.friction_laws import FrictionalContactLaws
+from mb2fmu.compiler.lowering.frictional_contact_laws import FrictionalContactLaws
 from mb2fmu.compiler.lowering.latch_laws import LatchLaws
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.numerics.unilateral_impulses import (
+from mb2fmu.compiler.numerics.frictionless_impact_impulses import (
     FrictionlessImpactProblem,
     solve_resting_forces,
     solve_sequential_impulses,
     solve_simultaneous_impulses,
 )
-from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.link_recursion import RecursiveDynamics

@@ -79,10 +79,10 @@ class ContactMobility:
         self, walker: SympyLowering, after: Sequence[sm.Symbol], before: Sequence[sm.Expr], forces: Sequence[sm.Symbol]
     ) -> None:
         """Define a vector as another one plus what the given forces or impulses of all rows change it by."""
-        define_response_sums(self._builder, walker, after, before, self._response, forces)
+        define_contact_response_sums(self._builder, walker, after, before, self._response, forces)
 
 
-def define_response_sums(
+def define_contact_response_sums(
     b: ProgramBuilder,
     walker: SympyLowering,
     after: Sequence[sm.Symbol],

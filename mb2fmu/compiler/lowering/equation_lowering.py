@@ -1,4 +1,4 @@
-"""``lower_to_program``: EquationsOfMotion → Program. SymPy expressions end here.
+"""``lower_equations_to_program``: EquationsOfMotion → Program. SymPy expressions end here.
 
 Constraint diagnostics as nodes: residuals of the states, rank and condition of the Jacobian.
 
@@ -27,22 +27,22 @@ from typing import Literal
 
 import sympy as sm
 
+from mb2fmu.compiler.lowering.acceleration_solves import ConstrainedDynamicsSolver
 from mb2fmu.compiler.lowering.contact_accelerations import define_contact_accelerations
-from mb2fmu.compiler.lowering.dynamics_solves import ConstrainedDynamicsSolver
 from mb2fmu.compiler.lowering.position_projection import PositionProjection
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.numerics.constraint_systems import (
+from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem, solve_dense
+from mb2fmu.compiler.numerics.regularized_constraint_systems import (
     GRAM_REGULARIZATION,
     compute_row_scales,
     form_gram_matrix,
     project_speeds,
-    scale_rows,
+    scale_constraint_rows,
 )
-from mb2fmu.compiler.numerics.linear_solve import LinearSystem, solve_dense
-from mb2fmu.compiler.program.program import Op, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_pruning import prune_program
+from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
 from mb2fmu.errors import Fault, LoweringError
 from mb2fmu.mechanics.equations.equations_of_motion import (
     DIAGNOSTIC_SYMBOLS,
@@ -186,7 +186,7 @@ class DependentCoordinateSolver:
         """Build the body of Newton's method: scaled residuals of the loops, one step, and the Jacobian."""
         n, q = len(self._dependent), self._q
         b = ProgramBuilder(
-            VariableLayout(states=tuple(map(str, self._dependent)), parameters=tuple(map(str, self.needs)))
+            ProgramVariableLayout(states=tuple(map(str, self._dependent)), parameters=tuple(map(str, self.needs)))
         )
         symbols = {symbol: b.state(i) for i, symbol in enumerate(self._dependent)}
         symbols |= {symbol: b.parameter(i) for i, symbol in enumerate(self.needs)}
@@ -197,10 +197,10 @@ class DependentCoordinateSolver:
         whole = [list(entries[i * len(q) : (i + 1) * len(q)]) for i in range(n)]
         scales = compute_row_scales(b, whole, (), self._lengths)
         columns = [q.index(symbol) for symbol in self._dependent]
-        D = scale_rows(b, scales, [[row[j] for j in columns] for row in whole])
+        D = scale_constraint_rows(b, scales, [[row[j] for j in columns] for row in whole])
         inside = self._inside(b, D)
         residual = [b.mul(inside, b.mul(scale, value)) for scale, value in zip(scales, phi, strict=True)]
-        step = LinearSystem(b, D, self._name).solve([b.neg(value) for value in residual])
+        step = FactoredLinearSystem(b, D, self._name).solve([b.neg(value) for value in residual])
         labels = [f"y{i}" for i in range(n)]
         b.entry("residual", labels, residual)
         b.entry("step", labels, step)
@@ -225,14 +225,14 @@ class DependentCoordinateSolver:
         return inside
 
 
-def lower_to_program(
+def lower_equations_to_program(
     equations: EquationsOfMotion, optional: Collection[OptionalEntry] = (), *, forces: int = 1
 ) -> Program:
     """Return the equations as one scalar program.
 
     Entry points: ``prepare``, ``position``, ``velocity``, ``acceleration``, ``dependent_speeds``, ``rhs``,
     ``accelerations``, ``outputs``, ``energy``, ``equations``, ``initialize`` where start values are solved for, and
-    ``remember`` and ``read_initial_memory`` where there is discrete memory (see the stage's docstring).
+    ``remember`` and ``read_initial_discrete_memory`` where there is discrete memory (see the stage's docstring).
 
     Args:
         equations: Of any formulation.
@@ -285,7 +285,7 @@ class EquationsLowering:
     @classmethod
     def start_lowering(cls, equations: EquationsOfMotion, seeds: Sequence[str] = ()) -> EquationsLowering:
         """Return a builder with the leaves, a walker with all definitions, no entry points yet."""
-        layout = VariableLayout(
+        layout = ProgramVariableLayout(
             states=tuple(map(str, equations.states)),
             inputs=tuple(map(str, equations.r)),
             parameters=tuple(map(str, equations.p)),

@@ -14,7 +14,7 @@ import numpy as np
 
 from mb2fmu.compiler.arithmetic.python_newton import newton
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.program.program import Op, Program, SolveBlock
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 _EIGENVALUE_CUTOFF = 1e-14  # of the largest eigenvalue, as in python_least_norm
@@ -82,7 +82,7 @@ class _HighPrecisionEvaluator:
         step = x - mpmath.mpf(table.breaks[piece])
         return mpmath.polyval([mpmath.mpf(row[piece]) for row in reversed(table.coefficients)], step)
 
-    def _solution(self, block: SolveBlock) -> Sequence[Any]:
+    def _solution(self, block: EquationSolveBlock) -> Sequence[Any]:
         """Solve a block with all digits: a linear system, or equations that are refined by Newton."""
         if block.kind == "newton":
             return self._refined(block)
@@ -102,7 +102,7 @@ class _HighPrecisionEvaluator:
         except ZeroDivisionError:
             return [mpmath.nan] * n
 
-    def _refined(self, block: SolveBlock) -> Sequence[Any]:
+    def _refined(self, block: EquationSolveBlock) -> Sequence[Any]:
         """Return the solution of Newton's method in doubles, refined by steps with all digits."""
         body, n = self._program.bodies[block.body], block.size
         theta, guess = self.of(block.operands[:-n]), self.of(block.operands[-n:])

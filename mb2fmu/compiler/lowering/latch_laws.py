@@ -16,11 +16,11 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.contact_mobility import define_response_sums, split_into_groups
+from mb2fmu.compiler.lowering.contact_mobility import define_contact_response_sums, split_into_groups
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.numerics.unilateral_impulses import ActiveRowSystem
-from mb2fmu.compiler.program.program import Op
+from mb2fmu.compiler.numerics.frictionless_impact_impulses import ActiveRowSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 _HELD_ROW_TOLERANCE = 1e-9
@@ -132,7 +132,7 @@ class LatchLaws:
         before = (self._bare, *self._columns[len(self._rows) :])
         after, weights = (self.free, *self.response), (self._alone, *self._answers)
         for column, found, forces in zip(before, after, weights, strict=True):
-            define_response_sums(self._builder, walker, found, column, self._columns[: len(self._rows)], forces)
+            define_contact_response_sums(self._builder, walker, found, column, self._columns[: len(self._rows)], forces)
 
     def _define_closing(self, walker: SympyLowering) -> None:
         """Define impulses of latches that close at this instant, and the jumps of speeds."""
@@ -150,4 +150,4 @@ class LatchLaws:
             return [b.select(some, impulse, zero) for impulse in system.solve([b.neg(x) for x in rest[2 * r :]])]
 
         walker.define(blows, needs, struck)
-        define_response_sums(b, walker, latches.jumps, [sm.S.Zero] * len(e.u), self._columns[:r], blows)
+        define_contact_response_sums(b, walker, latches.jumps, [sm.S.Zero] * len(e.u), self._columns[:r], blows)

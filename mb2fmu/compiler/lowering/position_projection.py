@@ -13,14 +13,14 @@ from collections.abc import Collection, Sequence
 import sympy as sm
 
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.numerics.constraint_systems import (
+from mb2fmu.compiler.numerics.regularized_constraint_systems import (
     RegularizedConstraintSystem,
     compute_row_scales,
     form_gram_matrix,
-    scale_rows,
+    scale_constraint_rows,
 )
-from mb2fmu.compiler.program.program import Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Program, ProgramVariableLayout
 from mb2fmu.model.supported_functions import NoEvent
 
 _RESIDUAL_TOLERANCE = 1e-9
@@ -84,7 +84,7 @@ class PositionProjection:
         x, others, entries, sizes = nodes[:n], nodes[n:first], nodes[first : first + m * n], nodes[first + m * n :]
         G = [list(entries[i * n : i * n + n]) for i in range(m)]
         scales = compute_row_scales(b, G, self._redundant, self._lengths)
-        D = scale_rows(b, scales, G)
+        D = scale_constraint_rows(b, scales, G)
         filled = [(i, j) for i in range(m) for j in range(n) if not b.is_zero(D[i][j])]
         theta = [*x, *scales, *others, *(D[i][j] for i, j in filled)]
         S, held = form_gram_matrix(b, D, D), []
@@ -100,7 +100,7 @@ class PositionProjection:
         ]
 
     def _closing(self, scales: Sequence[int], sizes: Sequence[int]) -> list[int]:
-        """Return the allowed residual of each row (:class:`SolveBlock`): a fraction of its largest terms."""
+        """Return the allowed residual of each row (:class:`EquationSolveBlock`): a fraction of its largest terms."""
         b = self._builder
         whole = [b.mul(scale, size) for scale, size in zip(scales, sizes, strict=True)]
         return [
@@ -119,7 +119,7 @@ class PositionProjection:
         names = [*(f"x {s}" for s in self._q), *(f"scale {i}" for i in range(m)), *map(str, self._others)]
         names += [f"D[{i},{j}]" for i, j in filled] + [f"S[{i},{j}]" for i, j in held]
         names += [f"{kind} {row}" for kind in ("unit", "open") for row in self._rows]
-        b = ProgramBuilder(VariableLayout(states=tuple(f"y{i}" for i in range(m)), parameters=tuple(names)))
+        b = ProgramBuilder(ProgramVariableLayout(states=tuple(f"y{i}" for i in range(m)), parameters=tuple(names)))
         y, zero = [b.state(i) for i in range(m)], b.constant(0.0)
         theta = [b.parameter(i) for i in range(len(names))]
         x, scales, others, rest = theta[:n], theta[n : n + m], theta[n + m : n + m + k], theta[n + m + k : -2 * m]
@@ -131,7 +131,7 @@ class PositionProjection:
         walker = SympyLowering(b, symbols)
         phi = walker.lower(self._phi)
         entries = walker.lower([e for row in self._jacobian for e in row])
-        G = scale_rows(b, scales, [list(entries[i * n : i * n + n]) for i in range(m)])
+        G = scale_constraint_rows(b, scales, [list(entries[i * n : i * n + n]) for i in range(m)])
         residual = [b.mul(scale, value) for scale, value in zip(scales, phi, strict=True)]
         one = b.constant(1.0)
         slopes = form_gram_matrix(b, G, D)

@@ -20,8 +20,8 @@ import sympy as sm
 from sympy.codegen import cfunctions
 from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 
-from mb2fmu.compiler.program.program import Op, PiecewisePolynomial
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial
 from mb2fmu.errors import Fault, LoweringError
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Operation
 from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS, LookupTableDerivative, NoEvent, Pre, StickingSign

@@ -20,9 +20,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from mb2fmu.compiler.numerics.unilateral_impulses import solve_small_system
-from mb2fmu.compiler.program.program import Op
+from mb2fmu.compiler.numerics.frictionless_impact_impulses import solve_small_linear_system
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op
 
 NodeMatrix = list[list[int]]
 
@@ -268,7 +268,7 @@ def _contact_forces(
     right = [
         b.neg(b.sum([rubbing.q[i], *(b.mul(W[i][j], parts[j]) for j in range(n) if parts[j] != zero)])) for i in rows
     ]
-    found = solve_small_system(b, [[entry(i, j) for j in rows] for i in rows], right)
+    found = solve_small_linear_system(b, [[entry(i, j) for j in rows] for i in rows], right)
     for row, value in zip(rows, found, strict=True):
         parts[row] = value
         if row in ratio:

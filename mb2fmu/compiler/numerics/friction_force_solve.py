@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mb2fmu.compiler.numerics.linear_solve import LinearSystem
-from mb2fmu.compiler.program.program import Op
+from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op
 
 NodeMatrix = list[list[int]]
 
@@ -80,7 +80,7 @@ class FrictionForceSolver:
         regular = [list(row) for row in self._matrix]
         for i in range(n) if self._refined else ():
             regular[i][i] = b.select(held[i], b.constant(1.0 + _DIAGONAL_REGULARIZATION), one)
-        self._system = LinearSystem(b, regular, name)
+        self._system = FactoredLinearSystem(b, regular, name)
 
     def solve(self, right: Sequence[int], given: Sequence[int] | None = None) -> list[int]:
         """Return N and T.

@@ -20,8 +20,8 @@ from mb2fmu.compiler.numerics.coulomb_contacts import (
     require_no_painleve_paradox,
 )
 from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
-from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO
 from mb2fmu.model.quantity_declarations import RestitutionLaw
 

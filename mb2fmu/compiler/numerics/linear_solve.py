@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import SolveBlock, WrittenOutSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, WrittenOutSystem
 
 NodeMatrix = list[list[int]]
 
@@ -23,7 +23,7 @@ _MAX_WRITTEN_OUT_HALVED_SIZE = 12  # the same where halves are wanted
 _MAX_SPARSE_COST_RATIO = 0.6  # larger ones if they need less than this part of the operations of a full one
 
 
-class LinearSystem:
+class FactoredLinearSystem:
     """One matrix, factored once, for any number of right-hand sides.
 
     Args:
@@ -57,7 +57,7 @@ def solve_dense(
     builder: ProgramBuilder, matrix: NodeMatrix, rights: NodeMatrix, *, name: str, symmetric: bool = False
 ) -> NodeMatrix:
     """Return one solution for each right side."""
-    return LinearSystem(builder, matrix, name, symmetric=symmetric).solve_all(rights)
+    return FactoredLinearSystem(builder, matrix, name, symmetric=symmetric).solve_all(rights)
 
 
 class SparselyOrderedSystem:
@@ -74,7 +74,9 @@ class SparselyOrderedSystem:
 
     def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, name: str) -> None:
         self._order = _order_by_minimum_degree(_adjacency(builder, matrix))
-        self._system = LinearSystem(builder, _permute_matrix(builder, matrix, self._order), name, symmetric=True)
+        self._system = FactoredLinearSystem(
+            builder, _permute_matrix(builder, matrix, self._order), name, symmetric=True
+        )
 
     def solve(self, right: Sequence[int]) -> list[int]:
         """Return the solution for one right-hand side."""
@@ -260,7 +262,7 @@ class _SymmetricBlockFactors:
     def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, name: str) -> None:
         self._builder = builder
         lower = tuple(node for i, row in enumerate(matrix) for node in row[: i + 1])
-        self._factor = builder.block(SolveBlock("ldlt_factor", len(matrix), lower, name=name))
+        self._factor = builder.block(EquationSolveBlock("ldlt_factor", len(matrix), lower, name=name))
 
     def solve(self, right: list[int]) -> list[int]:
         return self._builder.solution(self._factor, right)
@@ -291,7 +293,7 @@ class _SubstitutionSolver:
         for part, unknowns in _find_triangular_blocks(entries, rows, columns):
             operands = tuple(matrix[i][j] for i in part for j in unknowns)
             self._blocks.append(
-                (part, unknowns, builder.block(SolveBlock("lu_factor", len(part), operands, name=name)))
+                (part, unknowns, builder.block(EquationSolveBlock("lu_factor", len(part), operands, name=name)))
             )
 
     def solve(self, right: list[int]) -> list[int]:

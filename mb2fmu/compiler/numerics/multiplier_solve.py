@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mb2fmu.compiler.numerics.constraint_systems import (
+from mb2fmu.compiler.numerics.linear_solve import count_elimination_products
+from mb2fmu.compiler.numerics.regularized_constraint_systems import (
     NodeMatrix,
     RegularizedConstraintSystem,
     compute_row_length_regularization,
     form_gram_matrix,
-    scale_rows,
+    scale_constraint_rows,
 )
-from mb2fmu.compiler.numerics.linear_solve import count_elimination_products
 from mb2fmu.compiler.numerics.saddle_point_solve import SaddlePointSystem
 from mb2fmu.compiler.numerics.speed_elimination import SpeedElimination
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
@@ -85,7 +85,7 @@ class MultiplierSystem:
     def _augmented(self, M: NodeMatrix) -> NodeMatrix:
         """Form the lower triangle of M + Aᵀ W A, the augmented mass matrix; zeros above it."""
         b, n = self._builder, len(M)
-        weighted = scale_rows(b, self._weights, self._A)
+        weighted = scale_constraint_rows(b, self._weights, self._A)
         zero = b.constant(0.0)
         return [
             [

@@ -20,8 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from mb2fmu.compiler.numerics.constraint_systems import GRAM_REGULARIZATION, NodeMatrix, RegularizedConstraintSystem
 from mb2fmu.compiler.numerics.linear_solve import FactoredInverseProduct
+from mb2fmu.compiler.numerics.regularized_constraint_systems import (
+    GRAM_REGULARIZATION,
+    NodeMatrix,
+    RegularizedConstraintSystem,
+)
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 _MASS, _ROWS = "the mass matrix with the constraints", "the constraints' multipliers"

@@ -8,7 +8,7 @@ Every method takes and gives node ids. Laws of folding, all exact in IEEE arithm
     b − a where a − b is known         → −(a − b)
     c1·(c2·x) → (c1·c2)·x              one rounding moves
     b·(a·c) where a·(b·c) is known     → that, likewise
-    x/d + y/d → (x + y)/d              in sums, likewise; common factors leave them too (``factor_sum``)
+    x/d + y/d → (x + y)/d              in sums, likewise; common factors leave them too (``factor_out_common_terms``)
     sin(−x) → −sin x, cos(−x) → cos x  likewise the other odd and even functions
     x**n → products by squaring, x**(n/2) → powers of a square root, x**−n → 1/x**n
 
@@ -31,16 +31,16 @@ import mpmath
 import numpy as np
 
 from mb2fmu.compiler.arithmetic.python_runtime import IEEE
-from mb2fmu.compiler.program.program import (
+from mb2fmu.compiler.program.scalar_graph import ScalarGraphWithSwitches
+from mb2fmu.compiler.program.scalar_program import (
     EntryPoint,
+    EquationSolveBlock,
     Op,
     PiecewisePolynomial,
     Program,
-    SolveBlock,
-    VariableLayout,
+    ProgramVariableLayout,
     WrittenOutSystem,
 )
-from mb2fmu.compiler.program.scalar_graph import ScalarGraphWithSwitches
 from mb2fmu.model.scalar_operation_table import OPERATIONS, select_scalar_operations
 
 _MAX_SUM_LENGTH = 4_096  # the search is quadratic in the worst case: longer sums are added as they are
@@ -65,7 +65,7 @@ class _FactoredTerm(NamedTuple):
     node: int | None = None
 
 
-def factor_sum(b: ProgramBuilder, plus: Sequence[int], minus: Sequence[int]) -> int:
+def factor_out_common_terms(b: ProgramBuilder, plus: Sequence[int], minus: Sequence[int]) -> int:
     """Return the sum of nodes less the sum of others, common factors taken out.
 
     Args:
@@ -164,11 +164,11 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         layout: Names of what the program reads.
     """
 
-    def __init__(self, layout: VariableLayout) -> None:
+    def __init__(self, layout: ProgramVariableLayout) -> None:
         super().__init__()
         self.layout = layout
-        self._blocks: list[SolveBlock] = []
-        self._block_index: dict[SolveBlock, int] = {}
+        self._blocks: list[EquationSolveBlock] = []
+        self._block_index: dict[EquationSolveBlock, int] = {}
         self._bodies: list[Program] = []
         self._systems: dict[WrittenOutSystem, None] = {}
         self._tables: list[PiecewisePolynomial] = []
@@ -340,7 +340,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         count = len(plus) + len(minus)
         if count < 2 or (count == 2 and not self._share_factor(*plus, *minus)):  # most sums
             return self._added(plus, minus)
-        return factor_sum(self, plus, minus)
+        return factor_out_common_terms(self, plus, minus)
 
     def _share_factor(self, a: int, b: int) -> bool:
         """Return whether a + b can be factored: equal terms, a common factor, or a common divisor."""
@@ -478,7 +478,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
 
     # --- blocks ------------------------------------------------------------------------------------------------------
 
-    def block(self, block: SolveBlock) -> int:
+    def block(self, block: EquationSolveBlock) -> int:
         """Return the index of a block statement; equal blocks are shared."""
         index = self._block_index.setdefault(block, len(self._blocks))
         if index == len(self._blocks):
@@ -490,7 +490,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         if all(self.is_zero(node) for node in right_hand_side):
             return list(right_hand_side)
         factored = self._blocks[factor]
-        index = self.block(SolveBlock("solve", factored.size, tuple(right_hand_side), factor, factored.name))
+        index = self.block(EquationSolveBlock("solve", factored.size, tuple(right_hand_side), factor, factored.name))
         rank = max(self._rank[node] for node in (*factored.operands, *right_hand_side))
         return [self._intern(Op.BLOCK, index, i, -1, max(rank, 1)) for i in range(factored.size)]
 
@@ -531,13 +531,13 @@ class ProgramBuilder(ScalarGraphWithSwitches):
             theta: One node per parameter of the body.
             guess: Where y starts.
             name: Of what is solved for, for messages.
-            rows: Names of the rows of F where they may contradict each other (see :class:`SolveBlock`).
+            rows: Names of the rows of F where they may contradict each other (see :class:`EquationSolveBlock`).
         """
         place = next((i for i, known in enumerate(self._bodies) if known is body), len(self._bodies))
         if place == len(self._bodies):
             self._bodies.append(body)
         operands = (*theta, *guess)
-        index = self.block(SolveBlock("newton", len(guess), operands, name=name, body=place, rows=tuple(rows)))
+        index = self.block(EquationSolveBlock("newton", len(guess), operands, name=name, body=place, rows=tuple(rows)))
         rank = max((self._rank[node] for node in operands), default=1)
         return [self._intern(Op.BLOCK, index, i, -1, max(rank, 1)) for i in range(len(guess))]
 

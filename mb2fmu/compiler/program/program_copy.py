@@ -6,9 +6,9 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
-from mb2fmu.compiler.program.program import Op, Program, SolveBlock
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program
 
 LEAF_GROUPS: dict[Op, VariableGroup] = {
     Op.TIME: "time",
@@ -23,7 +23,7 @@ LEAF_GROUPS: dict[Op, VariableGroup] = {
 _ARITHMETIC_OPERATIONS = frozenset(map(int, (Op.ADD, Op.SUB, Op.MUL, Op.DIV)))  # a member of Op takes long to look up
 
 
-class CopiedProgram:
+class CopiedProgramNodes:
     """The nodes and entry points of a program in a builder.
 
     Args:
@@ -108,14 +108,14 @@ class CopiedProgram:
         self.solution[index] = b.solution(self.factor[block.factor], right)
         return self.solution[index]
 
-    def _newton(self, block: SolveBlock) -> list[int]:
+    def _newton(self, block: EquationSolveBlock) -> list[int]:
         """Copy a Newton block: its parameters theta, the guesses, and the body as it is."""
         nodes = [self.node[node] for node in block.operands]
         theta, guess = nodes[: -block.size], nodes[-block.size :]
         return self.builder.newton(self.program.bodies[block.body], theta, guess, block.name, block.rows)
 
 
-def factor_entry_row_and_column(factor: SolveBlock, position: int) -> tuple[int, int]:
+def factor_entry_row_and_column(factor: EquationSolveBlock, position: int) -> tuple[int, int]:
     """Return row and column of an operand of a factor block."""
     if factor.kind == "lu_factor":
         return divmod(position, factor.size)

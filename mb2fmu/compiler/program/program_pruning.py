@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import BINARY_OPERATIONS, TERNARY_OPERATIONS, UNARY_OPERATIONS, Op, Program
+from mb2fmu.compiler.program.scalar_program import BINARY_OPERATIONS, TERNARY_OPERATIONS, UNARY_OPERATIONS, Op, Program
 
 _NODE_OPERANDS = {
     "a": UNARY_OPERATIONS | BINARY_OPERATIONS | TERNARY_OPERATIONS,

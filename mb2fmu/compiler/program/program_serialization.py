@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import (
+from mb2fmu.compiler.program.scalar_program import (
     EntryPoint,
+    EquationSolveBlock,
     Op,
     PiecewisePolynomial,
     Program,
-    SolveBlock,
-    VariableLayout,
+    ProgramVariableLayout,
     WrittenOutSystem,
 )
 
@@ -25,7 +25,7 @@ def program_to_record(program: Program) -> dict[str, Any]:
     """Return the program by its fields; operations by their names, so that their numbers may change."""
     record = {
         "version": PROGRAM_RECORD_VERSION,
-        "layout": {field.name: list(getattr(program.layout, field.name)) for field in fields(VariableLayout)},
+        "layout": {field.name: list(getattr(program.layout, field.name)) for field in fields(ProgramVariableLayout)},
         "operations": [op.name for op in Op],
         "op": program.op.tolist(),
         "a": program.a.tolist(),
@@ -53,13 +53,13 @@ def program_from_record(record: Mapping[str, Any]) -> Program:
     try:
         known = np.array([int(Op[name]) for name in record["operations"]], dtype=np.uint8)
         return Program(
-            layout=VariableLayout(**{name: tuple(labels) for name, labels in record["layout"].items()}),
+            layout=ProgramVariableLayout(**{name: tuple(labels) for name, labels in record["layout"].items()}),
             op=known[np.array(record["op"], dtype=np.intp)],
             a=np.array(record["a"], dtype=np.int32),
             b=np.array(record["b"], dtype=np.int32),
             c=np.array(record["c"], dtype=np.int32),
             constants=np.array([float.fromhex(text) for text in record["constants"]], dtype=np.float64),
-            blocks=tuple(SolveBlock(**_restore_tuples(block)) for block in record["blocks"]),
+            blocks=tuple(EquationSolveBlock(**_restore_tuples(block)) for block in record["blocks"]),
             systems=tuple(WrittenOutSystem(**_restore_tuples(system)) for system in record.get("systems", ())),
             tables=tuple(PiecewisePolynomial(**_restore_tuples(table)) for table in record["tables"]),
             entries={

@@ -34,16 +34,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import (
+from mb2fmu.compiler.program.program_pruning import find_needed_nodes
+from mb2fmu.compiler.program.scalar_program import (
     BINARY_OPERATIONS,
     LEAF_OPERATIONS,
     UNARY_OPERATIONS,
     EntryPoint,
+    EquationSolveBlock,
     Op,
     Program,
-    SolveBlock,
 )
-from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 
 Residues = npt.NDArray[np.int64]
 """Numbers modulo P."""
@@ -81,7 +81,7 @@ class _ModularDualNumber:
     partials: Residues
 
 
-def find_actual_dependencies(
+def find_numeric_dependencies(
     program: Program, results: Sequence[int], variables: Sequence[tuple[Op, int]]
 ) -> npt.NDArray[np.bool_]:
     """Return whether each result depends on each variable, shape (n_results, n_variables); True where not validated.
@@ -186,7 +186,7 @@ class _ModularEvaluation:
             self._solutions[index] = solve(block)
         return self._solutions[index]
 
-    def _solve(self, block: SolveBlock) -> list[_ModularDualNumber]:
+    def _solve(self, block: EquationSolveBlock) -> list[_ModularDualNumber]:
         """Solve a y = b: y' = A⁻¹ (b' − A' y)."""
         factor = self._program.blocks[block.factor]
         entries = [[self._found[node] for node in row] for row in _factored_matrix_nodes(factor)]
@@ -208,7 +208,7 @@ class _ModularEvaluation:
         slopes = _multiply_residues(inverse, np.array(rest))
         return [_ModularDualNumber(value, slope) for value, slope in zip(y, slopes, strict=True)]
 
-    def _newton(self, block: SolveBlock) -> list[_ModularDualNumber]:
+    def _newton(self, block: EquationSolveBlock) -> list[_ModularDualNumber]:
         """Solve F(y, θ) = 0: y' = −F_y⁻¹ F_θ θ', with y an unknown of its own."""
         n, body = block.size, self._program.bodies[block.body]
         theta = [self._found[node] for node in block.operands[:-n]]
@@ -339,7 +339,7 @@ _ARITHMETIC_RULES: dict[Op, Callable[..., _ModularDualNumber]] = {
 }
 
 
-def _factored_matrix_nodes(factor: SolveBlock) -> list[list[int]]:
+def _factored_matrix_nodes(factor: EquationSolveBlock) -> list[list[int]]:
     """Return the nodes of the matrix that a block factors."""
     n, nodes = factor.size, factor.operands
     if factor.kind == "lu_factor":
@@ -429,7 +429,7 @@ class _VariableSets(NamedTuple):
         )
 
 
-def find_dependencies(
+def find_result_dependencies(
     program: Program, entry: str, fixed_parameters: Iterable[int] = ()
 ) -> tuple[tuple[ResultDependency, ...], ...]:
     """Return the dependencies of each result of an entry point, ordered by group and index.
@@ -445,7 +445,7 @@ def find_dependencies(
 def find_all_dependencies(
     program: Program, entries: Sequence[str], fixed_parameters: Iterable[int] = ()
 ) -> dict[str, tuple[tuple[ResultDependency, ...], ...]]:
-    """Return :func:`find_dependencies` of several entry points in one pass; equal results share one tuple.
+    """Return :func:`find_result_dependencies` of several entry points in one pass; equal results share one tuple.
 
     Args:
         program: Any.
@@ -460,7 +460,7 @@ def find_all_dependencies(
         union = _unite_variable_sets(reads[node] for node in results).any
         read = [variable for i, variable in enumerate(bits.variables) if union >> i & 1]
         column = {variable: i for i, variable in enumerate(read)}
-        rows = find_actual_dependencies(program, results, [(_GROUP_OPERATIONS[group], index) for group, index in read])
+        rows = find_numeric_dependencies(program, results, [(_GROUP_OPERATIONS[group], index) for group, index in read])
         keys = [(reads[node], row.tobytes()) for node, row in zip(results, rows, strict=True)]
         lists: dict[tuple[_VariableSets, bytes], tuple[ResultDependency, ...]] = {}
         for key, row in zip(keys, rows, strict=True):

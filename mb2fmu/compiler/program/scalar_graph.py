@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, Program
 
 _CONSTANT = int(Op.CONSTANT)  # members of an enumeration are slow to look up
 _PARAMETER = int(Op.PARAMETER)

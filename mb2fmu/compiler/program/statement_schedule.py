@@ -15,7 +15,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import (
+from mb2fmu.compiler.program.scalar_program import (
     BINARY_OPERATIONS,
     LEAF_OPERATIONS,
     TERNARY_OPERATIONS,
@@ -108,7 +108,7 @@ class StatementSequence(Sequence[Statement]):
         others: The other ones by their places.
     """
 
-    def __init__(self, graph: ScheduledGraph, nodes: NodeArray, others: Mapping[int, Statement]) -> None:
+    def __init__(self, graph: StatementScheduleGraph, nodes: NodeArray, others: Mapping[int, Statement]) -> None:
         self._graph = graph
         self.nodes = nodes
         self.others = others
@@ -186,7 +186,7 @@ class _PartiallyEvaluatedGraph:
     depth: NodeArray
 
 
-class ScheduledGraph:
+class StatementScheduleGraph:
     """A program with the analyses that all functions printed from it share.
 
     Args:
@@ -309,12 +309,12 @@ class ScheduledGraph:
         return [FactorizationStatement(block.factor, self.program.blocks[block.factor].operands), solve]
 
 
-def group_statements(statements: Iterable[Statement], size: int) -> list[list[Statement]]:
+def group_statements_by_size(statements: Iterable[Statement], size: int) -> list[list[Statement]]:
     """Group statements so that each group computes at most so many values."""
     parts: list[list[Statement]] = [[]]
     weight = 0
     for statement in statements:
-        added = count_values([statement])
+        added = count_statement_values([statement])
         if parts[-1] and weight + added > size:
             parts.append([])
             weight = 0
@@ -323,12 +323,12 @@ def group_statements(statements: Iterable[Statement], size: int) -> list[list[St
     return parts
 
 
-def count_values(statements: Sequence[Statement]) -> int:
+def count_statement_values(statements: Sequence[Statement]) -> int:
     """Count the values that statements define; a statement without any counts as one."""
     return sum(max(1, len(statement.defines)) for statement in statements)
 
 
-def factor_storage_size(kind: str, n: int) -> int:
+def count_factor_doubles(kind: str, n: int) -> int:
     """Return the number of doubles in the factors of an n × n matrix where they stand in one array.
 
     L D Lᵀ: the lower triangle row by row, with D on the diagonal; P A = L U: the matrix row by row, then the row with

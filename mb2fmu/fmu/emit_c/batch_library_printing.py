@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import Op, Program, find_domain_restricted_nodes
-from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
+from mb2fmu.compiler.program.scalar_program import Op, Program, find_domain_restricted_nodes
+from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.equations_c_source import (
@@ -185,7 +185,7 @@ def _print_entries(
 ) -> _PrintedEntries:
     """Print ``batch_prepare`` and the functions ``batch_…``, which share its results."""
     results = [node for stores in stored.values() for _, node in stores]
-    graph = ScheduledGraph(program)
+    graph = StatementScheduleGraph(program)
     hoisted = graph.parameter_only_mask & ~graph.is_leaf
     names = CNameRegistry(
         prepared=place_hoisted_nodes(graph, results, hoisted),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mb2fmu.compiler.program.program import Op
+from mb2fmu.compiler.program.scalar_program import Op
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.program.statement_schedule import (
     OperationStatement,
-    ScheduledGraph,
     SineCosineStatement,
     Statement,
+    StatementScheduleGraph,
     StatementSequence,
-    group_statements,
+    group_statements_by_size,
 )
 from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction
 from mb2fmu.fmu.emit_c.code_loop_detection import (
@@ -40,7 +40,7 @@ from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter
 
 
 def print_function_with_loops(
-    graph: ScheduledGraph,
+    graph: StatementScheduleGraph,
     signature: FunctionSignature,
     outputs: Sequence[tuple[str, int]],
     names: CNameRegistry,
@@ -59,7 +59,7 @@ def print_function_with_loops(
     least = MIN_SAVED_STATEMENTS_QUICK if signature.compiled_quickly else None
     memory = _arrange_storage(statements, find_statement_loops(graph, statements, addresses, least), addresses, outputs)
     if not memory.loops:
-        return SplitCFunction(graph, signature, group_statements(statements, part), outputs, names).printed()
+        return SplitCFunction(graph, signature, group_statements_by_size(statements, part), outputs, names).printed()
     return _FunctionWithLoops(graph, signature, memory, outputs, names, part).printed()
 
 
@@ -364,7 +364,7 @@ class _FunctionWithLoops(SplitCFunction):
 
     def __init__(
         self,
-        graph: ScheduledGraph,
+        graph: StatementScheduleGraph,
         signature: FunctionSignature,
         memory: _LoopStorage,
         outputs: Sequence[tuple[str, int]],
@@ -376,11 +376,11 @@ class _FunctionWithLoops(SplitCFunction):
         place = 0
         for index, loop in enumerate(memory.loops):
             if place < loop.first:
-                parts += group_statements(memory.statements[place : loop.first], part)
+                parts += group_statements_by_size(memory.statements[place : loop.first], part)
             self._loops[len(parts)] = index
             parts.append(memory.statements[loop.first : loop.first + loop.period])  # the other turns are like this one
             place = loop.end
-        parts += group_statements(memory.statements[place:], part)
+        parts += group_statements_by_size(memory.statements[place:], part)
         super().__init__(graph, signature, parts, outputs, names)
         self._home = {node: i for node, i in self._home.items() if i not in self._loops}  # others are in rows of loops
         self._memory = memory
@@ -458,7 +458,7 @@ class LoopBodyPrinter(FunctionBodyPrinter):
 
     def __init__(
         self,
-        graph: ScheduledGraph,
+        graph: StatementScheduleGraph,
         signature: FunctionSignature,
         names: CNameRegistry,
         places: dict[int, int],

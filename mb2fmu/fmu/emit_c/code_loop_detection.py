@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op
-from mb2fmu.compiler.program.statement_schedule import ScheduledGraph, SineCosineStatement, StatementSequence
+from mb2fmu.compiler.program.scalar_program import LEAF_OPERATIONS, Op
+from mb2fmu.compiler.program.statement_schedule import SineCosineStatement, StatementScheduleGraph, StatementSequence
 
 ValueAddress = tuple[str, int]
 """What kind of array, and which element."""
@@ -93,7 +93,7 @@ class StatementValueAddresses:
 
     def __init__(
         self,
-        graph: ScheduledGraph,
+        graph: StatementScheduleGraph,
         statements: StatementSequence,
         prepared: Mapping[int, int],
         marks: Mapping[int, int] | None = None,
@@ -136,7 +136,10 @@ def _first_element_address(kind: str) -> int:
 
 
 def find_statement_loops(
-    graph: ScheduledGraph, statements: StatementSequence, addresses: StatementValueAddresses, least: int | None = None
+    graph: StatementScheduleGraph,
+    statements: StatementSequence,
+    addresses: StatementValueAddresses,
+    least: int | None = None,
 ) -> list[DetectedCodeLoop]:
     """Find loops that do not overlap, in order.
 
@@ -159,7 +162,11 @@ class _LoopSearch:
     """
 
     def __init__(
-        self, graph: ScheduledGraph, statements: StatementSequence, addresses: StatementValueAddresses, least: int
+        self,
+        graph: StatementScheduleGraph,
+        statements: StatementSequence,
+        addresses: StatementValueAddresses,
+        least: int,
     ) -> None:
         self._kinds = _statement_keys(graph, statements, addresses.marks)
         operands = graph.matrix[statements.nodes]
@@ -257,7 +264,9 @@ def _have_constant_steps(differences: IntegerArray) -> npt.NDArray[np.bool_]:
     return np.asarray((np.abs(differences) < 1 << (_ADDRESS_KIND_SHIFT - 1)).all(axis=1))
 
 
-def _statement_keys(graph: ScheduledGraph, statements: StatementSequence, marks: Mapping[int, int]) -> IntegerArray:
+def _statement_keys(
+    graph: StatementScheduleGraph, statements: StatementSequence, marks: Mapping[int, int]
+) -> IntegerArray:
     """Return keys that the same statement has in all turns of a loop; -1: it belongs in no loop."""
     program, nodes = graph.program, statements.nodes
     marked = np.zeros(len(program), dtype=np.int64)

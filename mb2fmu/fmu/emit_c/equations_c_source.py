@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
-from mb2fmu.compiler.program.program import Op, Program, find_domain_restricted_nodes
-from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
+from mb2fmu.compiler.program.scalar_program import Op, Program, find_domain_restricted_nodes
+from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction, newton_body_name
 from mb2fmu.fmu.emit_c.c_literals import format_array_elements, format_c_double
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
@@ -292,7 +292,7 @@ class _EquationsPrinter:
         part: int,
         failures: Sequence[str] = (),
     ) -> None:
-        self.graph = ScheduledGraph(program)
+        self.graph = StatementScheduleGraph(program)
         self.hoisted = self.graph.parameter_only_mask & ~self.graph.is_leaf
         self._first = first
         self._part = part
@@ -337,7 +337,7 @@ class _EquationsPrinter:
 
 
 def _forward_accelerations(
-    graph: ScheduledGraph, function: _PlannedFunction, rhs: PrintedFunction, hoisted: np.ndarray
+    graph: StatementScheduleGraph, function: _PlannedFunction, rhs: PrintedFunction, hoisted: np.ndarray
 ) -> PrintedFunction | None:
     """Return u' as a forward of x' where x' holds little else, so that a long function is printed once."""
     results = graph.program.entries["rhs"].results
@@ -505,7 +505,7 @@ def _store_pairs(array: str, nodes: Sequence[int]) -> tuple[tuple[str, int], ...
 
 
 def _hoisted_places_of_functions(
-    graph: ScheduledGraph, functions: Sequence[_PlannedFunction], hoisted: np.ndarray, first: int
+    graph: StatementScheduleGraph, functions: Sequence[_PlannedFunction], hoisted: np.ndarray, first: int
 ) -> dict[int, int]:
     """Return places in w of the calculated parameters, and behind them of the other hoisted nodes that they read."""
     wanted: set[int] = set()
@@ -518,7 +518,7 @@ def _hoisted_places_of_functions(
     return places | {node: i for i, node in enumerate(sorted(wanted - places.keys()), start=first)}
 
 
-def place_hoisted_nodes(graph: ScheduledGraph, results: Sequence[int], hoisted: np.ndarray) -> dict[int, int]:
+def place_hoisted_nodes(graph: StatementScheduleGraph, results: Sequence[int], hoisted: np.ndarray) -> dict[int, int]:
     """Return the places in w of hoisted nodes that some results need."""
     return {node: i for i, node in enumerate(sorted(graph.boundary_nodes(results, hoisted)))}
 
@@ -555,7 +555,9 @@ def print_newton_bodies(
         signature = _newton_body_signature(own.stem, batch=batch)
         nodes = (*body.entries["residual"].results, *body.entries["step"].results)
         printed.append(
-            print_c_function(ScheduledGraph(body), signature, _store_pairs("values", nodes), own, part=len(body) + 1)
+            print_c_function(
+                StatementScheduleGraph(body), signature, _store_pairs("values", nodes), own, part=len(body) + 1
+            )
         )
         names.body_work[i] = printed[-1].work
         inner.append(own)

@@ -13,9 +13,9 @@ from importlib import resources
 import jinja2
 
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, ProgramWithDerivatives
-from mb2fmu.compiler.events import list_switches
-from mb2fmu.compiler.program.operation_cost import estimate_evaluation_cost
-from mb2fmu.compiler.program.program import Program, read_initial_memory
+from mb2fmu.compiler.events import list_program_switches
+from mb2fmu.compiler.program.evaluation_cost_estimate import estimate_evaluation_cost
+from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import jinja_template_environment
 from mb2fmu.fmu.emit_c.c_literals import (
@@ -149,8 +149,8 @@ def emit_motion_sources(
         "rows": _variable_table_rows(interface),
         "longest_step_loop": compute_max_internal_steps(program),
         "most_steps": MAX_INTERNAL_STEP_LIMIT,
-        "first_memory": read_initial_memory(program),
-        "switches": list_switches(program),
+        "first_memory": read_initial_discrete_memory(program),
+        "switches": list_program_switches(program),
         "size": lambda name: len(program.entries[name].results) if name in program.entries else 0,
         "coordinates": count_coordinates(program),
         "solver": _default_solver_number(interface),

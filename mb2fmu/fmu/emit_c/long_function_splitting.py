@@ -14,12 +14,12 @@ import numpy.typing as npt
 from mb2fmu.compiler.program.statement_schedule import (
     FactorizationStatement,
     NewtonStatement,
-    ScheduledGraph,
     SineCosineStatement,
     Statement,
-    count_values,
-    factor_storage_size,
-    group_statements,
+    StatementScheduleGraph,
+    count_factor_doubles,
+    count_statement_values,
+    group_statements_by_size,
 )
 from mb2fmu.fmu.emit_c.c_function_signatures import (
     CNameRegistry,
@@ -46,7 +46,7 @@ _MAX_STACK_DOUBLES = 128
 
 
 def print_c_function(
-    graph: ScheduledGraph,
+    graph: StatementScheduleGraph,
     signature: FunctionSignature,
     outputs: Sequence[tuple[str, int]],
     names: CNameRegistry,
@@ -66,7 +66,7 @@ def print_c_function(
     """
     known = np.zeros(len(graph.op), dtype=bool) if given is None else given
     statements = graph.schedule_statements([node for _, node in outputs], known)
-    return SplitCFunction(graph, signature, group_statements(statements, part), outputs, names).printed()
+    return SplitCFunction(graph, signature, group_statements_by_size(statements, part), outputs, names).printed()
 
 
 def print_forwarding_function(
@@ -123,7 +123,7 @@ class SplitCFunction:
 
     def __init__(
         self,
-        graph: ScheduledGraph,
+        graph: StatementScheduleGraph,
         signature: FunctionSignature,
         parts: Sequence[Sequence[Statement]],
         outputs: Sequence[tuple[str, int]],
@@ -198,7 +198,7 @@ class SplitCFunction:
 
     def _weight(self, i: int) -> int:
         """Return the weight of a part, by which parts are made of equal size."""
-        return count_values(self._parts[i])
+        return count_statement_values(self._parts[i])
 
     def _store_outputs(self, body: FunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:
         """Print the stores of a part's outputs."""
@@ -230,7 +230,7 @@ class SplitCFunction:
                     self._size += newton_work_size(block.size) + self._names.body_work[block.body]
                 if isinstance(statement, FactorizationStatement):
                     block = self._graph.program.blocks[statement.block]
-                    size = factor_storage_size(block.kind, block.size)
+                    size = count_factor_doubles(block.kind, block.size)
                     if len(self._parts) > 1 or size > _MAX_STACK_DOUBLES:
                         places[~statement.block] = self._size
                         self._size += size

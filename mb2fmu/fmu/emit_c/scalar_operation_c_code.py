@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Op, Operation
 
 

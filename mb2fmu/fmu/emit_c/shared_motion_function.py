@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.statement_schedule import FactorizationStatement, ScheduledGraph, Statement
+from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.statement_schedule import FactorizationStatement, Statement, StatementScheduleGraph
 from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction
 from mb2fmu.fmu.emit_c.long_function_splitting import SplitCFunction
 from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter, format_function_signature
@@ -24,7 +24,7 @@ STAGE_ARGUMENT = "stage"
 
 
 def print_shared_motion_function(
-    graph: ScheduledGraph,
+    graph: StatementScheduleGraph,
     name: str,
     entries: Mapping[str, FunctionSignature],
     names: CNameRegistry,
@@ -121,7 +121,7 @@ class _StagedFunction(SplitCFunction):
 
     def __init__(
         self,
-        graph: ScheduledGraph,
+        graph: StatementScheduleGraph,
         signature: FunctionSignature,
         stages: Sequence[Sequence[Statement]],
         outputs: Sequence[Sequence[tuple[str, int]]],

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mb2fmu.compiler.program.program import Op
+from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.compiler.program.statement_schedule import (
     FactorizationStatement,
     NewtonStatement,
     OperationStatement,
-    ScheduledGraph,
     SineCosineStatement,
     SolveStatement,
     Statement,
-    factor_storage_size,
+    StatementScheduleGraph,
+    count_factor_doubles,
 )
 from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, newton_body_name
 from mb2fmu.fmu.emit_c.c_literals import format_c_comment, format_c_double
@@ -75,7 +75,7 @@ class FunctionBodyPrinter:
 
     def __init__(
         self,
-        graph: ScheduledGraph,
+        graph: StatementScheduleGraph,
         signature: FunctionSignature,
         names: CNameRegistry,
         places: dict[int, int] | None = None,
@@ -327,7 +327,9 @@ class FunctionBodyPrinter:
             name = self._factor(statement.block)
         else:
             name = self._factors[statement.block] = f"f{len(self._factors)}"
-            self.lines.append(f"    {self._signature.real_type} {name}[{factor_storage_size(block.kind, block.size)}];")
+            self.lines.append(
+                f"    {self._signature.real_type} {name}[{count_factor_doubles(block.kind, block.size)}];"
+            )
         self.lines += [f"    {name}[{i}] = {entry};" for i, entry in enumerate(entries)]
         sizes = (str(block.size), *((str(block.rank),) if block.rank >= 0 else ()))
         self._check(block.kind, ", ".join((*sizes, name, *self._marks())), block.name)

@@ -10,7 +10,7 @@ import jinja2
 from mb2fmu.compiler.arithmetic import python_runtime
 from mb2fmu.compiler.derivatives.forward_derivatives import form_jacobian
 from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
-from mb2fmu.compiler.program.program import Program, read_initial_memory
+from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import jinja_template_environment
 from mb2fmu.fmu.in_memory_file_tree import FileTree
@@ -72,7 +72,7 @@ def emit_python_sources(program: Program, interface: FmuInterface) -> FileTree:
         places = [(int(row), int(column)) for row, column in zip(slopes.rows, slopes.columns, strict=True)]
     printed = {
         "unit.py": _render_python_template(
-            "unit.py.jinja", jacobian=places, memory=read_initial_memory(program), **facts
+            "unit.py.jinja", jacobian=places, memory=read_initial_discrete_memory(program), **facts
         ),
         "entries.py": _render_python_template(
             "entries.py.jinja",

@@ -41,10 +41,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from mb2fmu.compiler.events import SwitchKind, list_switches
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.events import SwitchKind, list_program_switches
 from mb2fmu.compiler.program.result_dependencies import DependencyKind as ReadKind
 from mb2fmu.compiler.program.result_dependencies import find_all_dependencies
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind, find_solver_by_name
 from mb2fmu.fmu.interface.fmu_interface import (
@@ -282,7 +282,7 @@ def describe_interface(
         terminals=drop_terminals_of_array_elements(found, held),
         arrays=held,
         capabilities=describe_native_capabilities(
-            target, remembers=bool(program.layout.memory), switches=bool(list_switches(program))
+            target, remembers=bool(program.layout.memory), switches=bool(list_program_switches(program))
         ),
         generation_tool=GENERATION_TOOL,
     )
@@ -466,7 +466,7 @@ class _VariableDescriber:
 
     def _switches(self) -> Iterator[FmuVariable]:
         """Yield event indicators, then modes."""
-        switches = list_switches(self._program)
+        switches = list_program_switches(self._program)
         margins = len(self._program.entries["indicators"].results) if switches else 0
         for i, switch in enumerate(switches[:margins]):
             yield FmuVariable(
@@ -521,7 +521,7 @@ class _VariableDescriber:
             )
             for key, each in lists.items()
         }
-        first = len(self._program.layout.memory) - len(list_switches(self._program))  # modes come behind
+        first = len(self._program.layout.memory) - len(list_program_switches(self._program))  # modes come behind
         self._moded = {
             (entry, i)
             for entry, several in found.items()

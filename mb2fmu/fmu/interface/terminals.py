@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import Op, Program
-from mb2fmu.compiler.program.result_dependencies import DependencyKind, find_dependencies
+from mb2fmu.compiler.program.result_dependencies import DependencyKind, find_result_dependencies
+from mb2fmu.compiler.program.scalar_program import Op, Program
 from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedTerminalMember, MemberKind, Terminal
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
@@ -65,7 +65,7 @@ def _input_terminals(
     if not rows or all(item.name in connected for item in definition.inputs):
         return
     speeds = _speeds_of_equations(definition, equations, len(rows))
-    found = find_dependencies(program, "equations")
+    found = find_result_dependencies(program, "equations")
     for index, item in enumerate(definition.inputs):
         if item.name in connected:
             continue

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.emit_c import PROCESSOR_PROBE, emit_batch_function, emit_cpu_feature_probe
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, default_compiler

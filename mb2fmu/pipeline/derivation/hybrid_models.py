@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mb2fmu.compiler import events
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model import Declarations
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
@@ -28,7 +28,7 @@ def needs_events(derivation: Derivation) -> bool:
 
 def list_sticking_frictions(derivation: Derivation) -> tuple[str, ...]:
     """Return the names of the modes of the program in which friction can stick."""
-    switches = events.list_switches(derivation.program_with_modes)
+    switches = events.list_program_switches(derivation.program_with_modes)
     return tuple(switch.name for switch in switches if switch.kind == "sticking")
 
 
@@ -69,4 +69,4 @@ def add_discrete_modes(definition: Declarations, equations: EquationsOfMotion, p
 
         return estimate_switching_scales(definition, states, surfaces, n)
 
-    return events.freeze_switches(program, sizes)
+    return events.convert_switches_to_modes(program, sizes)

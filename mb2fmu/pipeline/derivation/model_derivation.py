@@ -9,9 +9,9 @@ from typing import Any, Literal, Unpack
 
 import mb2fmu.model
 from mb2fmu import robots
-from mb2fmu.compiler.lowering import lower_to_program
-from mb2fmu.compiler.program.operation_cost import estimate_evaluation_cost
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.lowering import lower_equations_to_program
+from mb2fmu.compiler.program.evaluation_cost_estimate import estimate_evaluation_cost
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
 from mb2fmu.mechanics.mechanism import Mechanism
@@ -167,7 +167,7 @@ def list_candidate_equations(mechanism: Mechanism, asked: Method | Literal["auto
 
 def choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> MethodChoice:
     """Lower all candidates, and return the one whose x' costs least; written-out equations have an advantage."""
-    programs = [lower_to_program(one) for one in equations]
+    programs = [lower_equations_to_program(one) for one in equations]
     if len(programs) == 1:
         return MethodChoice(equations[0], programs[0], "nothing else was worth trying")
     costs = [

@@ -14,7 +14,7 @@ from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 if TYPE_CHECKING:
-    from mb2fmu.compiler.program.program import Program
+    from mb2fmu.compiler.program.scalar_program import Program
     from mb2fmu.fmu.in_memory_file_tree import FileTree
     from mb2fmu.fmu.interface.fmu_interface import FmuInterface
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion

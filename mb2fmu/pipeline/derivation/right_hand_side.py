@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import Program, read_initial_memory
+from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
 
 if TYPE_CHECKING:
     from mb2fmu.analysis import NumericalConditioning
@@ -169,7 +169,7 @@ class RightHandSide:
             steps=1,
             held=((),),
             tolerance=0.0,
-            memory=read_initial_memory(self.program),
+            memory=read_initial_discrete_memory(self.program),
         )
         require_packages("x' in JAX", "jax")
         source = print_jax_module(self.program, model)

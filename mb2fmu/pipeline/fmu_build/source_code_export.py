@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mb2fmu.compiler.program.program import EntryPoint, Program, read_initial_memory
+from mb2fmu.compiler.program.scalar_program import EntryPoint, Program, read_initial_discrete_memory
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
@@ -90,7 +90,7 @@ def describe_source_model(derivation: Derivation) -> TargetModelDescription:
         steps=len(run.inputs),
         held=_inputs_per_step(run),
         tolerance=run.tolerance,
-        memory=read_initial_memory(program),
+        memory=read_initial_discrete_memory(program),
     )
 
 

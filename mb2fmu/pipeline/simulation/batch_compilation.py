@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mb2fmu import analysis
 from mb2fmu.analysis.studies.compiled_model_ensembles import BatchFunction, BatchIntegrator, Ensemble, EnsembleSolver
 from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value_references
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.toolchain.batch_run_arguments import BatchResult, BatchTimeGrid
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
@@ -26,8 +26,8 @@ from mb2fmu.pipeline.fmu_build.source_code_export import describe_native_fmi3_va
 if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
     from mb2fmu.compiler.derivatives.forward_derivatives import VariableReference
-    from mb2fmu.compiler.program.program import Program
     from mb2fmu.compiler.program.result_dependencies import VariableGroup
+    from mb2fmu.compiler.program.scalar_program import Program
     from mb2fmu.fmu.toolchain import CompiledIntegrator, CompiledProgram
 
 Floats = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mb2fmu import visualization
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_finite_start_derivative
+from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import OverrideValue

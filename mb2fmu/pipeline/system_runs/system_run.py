@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.arithmetic.undefined_state_derivative import require_finite_start_derivative
+from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree

@@ -11,12 +11,17 @@ import jinja2
 from mb2fmu.compiler.derivatives.second_derivatives import (
     SparsityPattern,
     TwiceDifferentiatedEntry,
-    differentiate_twice,
+    form_second_derivatives,
 )
-from mb2fmu.compiler.program.program import Op, Program, find_domain_restricted_nodes, read_initial_memory
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
-from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
+from mb2fmu.compiler.program.scalar_program import (
+    Op,
+    Program,
+    find_domain_restricted_nodes,
+    read_initial_discrete_memory,
+)
+from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu import jinja_template_environment
 from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction
 from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double
@@ -88,8 +93,10 @@ def emit_casadi_files(program: Program, model: TargetModelDescription) -> FileTr
     files: dict[str, bytes] = {}
     runtime = {name: read_packaged_file("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in _RUNTIME_FILES}
     for entry in [name for name in PRINTED_ENTRIES if program.entries[name].results]:
-        twice = differentiate_twice(program, entry, INPUT_GROUPS)
-        files[f"{model.name}_{entry}.c"] = _print_function_file(twice, model, entry, read_initial_memory(program))
+        twice = form_second_derivatives(program, entry, INPUT_GROUPS)
+        files[f"{model.name}_{entry}.c"] = _print_function_file(
+            twice, model, entry, read_initial_discrete_memory(program)
+        )
         runtime |= read_operation_c_files(twice.program)
     runtime["external.h"] = read_packaged_file("mb2fmu.targets.casadi", "runtime/external.h")
     return FileTree(files).joined(FileTree(runtime).move_under("runtime"))
@@ -100,7 +107,7 @@ def _print_function_file(
 ) -> bytes:
     """Print one function with its derivatives."""
     program = twice.program
-    graph = ScheduledGraph(program)
+    graph = StatementScheduleGraph(program)
     names = CNameRegistry(
         pivots=find_domain_restricted_nodes(program, "pivots"),
         divisors=find_domain_restricted_nodes(program, "divisors"),
@@ -132,7 +139,7 @@ def _print_function_file(
 
 
 def _print_external_function(
-    graph: ScheduledGraph, function: ExternalFunction, names: CNameRegistry
+    graph: StatementScheduleGraph, function: ExternalFunction, names: CNameRegistry
 ) -> _PrintedExternalFunction:
     """Print the C functions behind an external function."""
     entry = graph.program.entries[function.entry]

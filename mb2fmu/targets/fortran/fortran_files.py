@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.targets.single_module_target import ModuleLanguage, emit_module
 from mb2fmu.targets.statement_printing import format_decimal

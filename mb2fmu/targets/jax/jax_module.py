@@ -9,7 +9,7 @@ from functools import cache
 import jinja2
 
 from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import jinja_template_environment
 from mb2fmu.fmu.in_memory_file_tree import FileTree

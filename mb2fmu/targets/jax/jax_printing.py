@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
-from mb2fmu.compiler.program.program import Op, PiecewisePolynomial, Program, SolveBlock
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, PiecewisePolynomial, Program
 from mb2fmu.compiler.program.statement_schedule import OperationStatement, SineCosineStatement, Statement
 from mb2fmu.targets.jax.repeated_statements import LoopOperand, RepeatedStatements, find_repeated_statements
 from mb2fmu.targets.statement_printing import LEAF_VECTORS, Requirement, StatementPrinter
@@ -121,18 +121,18 @@ class JaxPrinter(StatementPrinter):
         self._print(f"v{node} = {function}({self.read(node)})")
         self._names[node] = f"v{node}"
 
-    def factorize(self, index: int, block: SolveBlock) -> None:
+    def factorize(self, index: int, block: EquationSolveBlock) -> None:
         """Print a factorization."""
         rank = f", {block.rank}" if block.rank >= 0 else ""
         self._print(f"b{index} = {block.kind}({block.size}, {self._join(block.operands)}{rank})")
 
-    def solve(self, index: int, block: SolveBlock) -> tuple[str, int]:
+    def solve(self, index: int, block: EquationSolveBlock) -> tuple[str, int]:
         """Print a solve."""
         kind = self.program.blocks[block.factor].kind.removesuffix("_factor")
         self._print(f"b{index} = {kind}_solve(b{block.factor}, {self._join(block.operands)})")
         return f"b{index}", 0
 
-    def print_newton_iteration(self, index: int, block: SolveBlock) -> tuple[str, int]:
+    def print_newton_iteration(self, index: int, block: EquationSolveBlock) -> tuple[str, int]:
         """Print a call of Newton's method with its body."""
         body = self._bodies.setdefault(block.body, f"{self._name}_body_{block.body}")
         theta, guess = (self._join(part) for part in (block.operands[: -block.size], block.operands[-block.size :]))

@@ -10,7 +10,7 @@ import jinja2
 import numpy as np
 
 from mb2fmu.compiler.derivatives import form_jacobian
-from mb2fmu.compiler.program.program import PiecewisePolynomial, Program, SolveBlock
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, PiecewisePolynomial, Program
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import jinja_template_environment
 from mb2fmu.fmu.in_memory_file_tree import FileTree
@@ -137,19 +137,19 @@ class MatlabFunctionPrinter(StatementPrinter):
         function = "require_positive" if requirement == "positive" else "require_nonzero"
         self.lines.append(f"{function}({self.read(node)}, {format_matlab_text(clause)});")
 
-    def factorize(self, index: int, block: SolveBlock) -> None:
+    def factorize(self, index: int, block: EquationSolveBlock) -> None:
         """Print a factorization, whose factors are a structure."""
         rank = f", {block.rank}" if block.rank >= 0 else ""
         arguments = f"{block.size}, {format_matlab_text(block.name)}, {self._vector(block.operands)}{rank}"
         self.lines.append(f"b{index} = {block.kind}({arguments});")
 
-    def solve(self, index: int, block: SolveBlock) -> tuple[str, int]:
+    def solve(self, index: int, block: EquationSolveBlock) -> tuple[str, int]:
         """Print a solve."""
         kind = self.program.blocks[block.factor].kind.removesuffix("_factor")
         self.lines.append(f"b{index} = {kind}_solve(b{block.factor}, {self._vector(block.operands)});")
         return f"b{index}", 0
 
-    def print_newton_iteration(self, index: int, block: SolveBlock) -> tuple[str, int]:
+    def print_newton_iteration(self, index: int, block: EquationSolveBlock) -> tuple[str, int]:
         """Print a call of Newton's method with its body, of which parameters are held."""
         body = self._bodies.setdefault(block.body, f"{self._name}_body_{block.body}")
         theta, guess = block.operands[: -block.size], block.operands[-block.size :]

@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 import jinja2
 
-from mb2fmu.compiler.events import list_switches
-from mb2fmu.compiler.program.program import PiecewisePolynomial, Program
+from mb2fmu.compiler.events import list_program_switches
+from mb2fmu.compiler.program.scalar_program import PiecewisePolynomial, Program
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import jinja_template_environment
 from mb2fmu.fmu.in_memory_file_tree import FileTree
@@ -103,7 +103,7 @@ def emit_modelica_file(
         EmitError: If something in the equations cannot be said in Modelica; all of it is named.
     """
     frozen = "indicators" in program.entries
-    if len(program.layout.memory) > (len(list_switches(program)) if frozen else 0):
+    if len(program.layout.memory) > (len(list_program_switches(program)) if frozen else 0):
         fault = Fault("it has discrete memory", model.name, "use the C or MATLAB target, or other constraints")
         raise EmitError("the model cannot be written in Modelica:", [fault])
     groups = (model.states, model.inputs, model.parameters, model.outputs)

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.compiler.events import Switch, list_switches
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.events import Switch, list_program_switches
+from mb2fmu.compiler.program.scalar_program import Program
 
 MODE_CHANGE_MARGIN = "(-1e-10)"
 """Margin below which a mode changes, as in an FMU for Model Exchange: at the event itself no margin is zero."""
@@ -98,7 +98,7 @@ def form_modes_and_events(
         results: How the results of its entries ``indicators`` (one margin per switch), ``surfaces`` (what each switch
             looks at, then what drives those that are held) and ``event`` are read.
     """
-    switches, names, margins = list_switches(program), make_mode_identifiers(program), results["indicators"]
+    switches, names, margins = list_program_switches(program), make_mode_identifiers(program), results["indicators"]
     looking = [switch for switch in switches if switch.kind not in _CONDITION_KINDS]
     conditions = [switch for switch in switches if switch.kind in _CONDITION_KINDS]
     surfaces, drives = results["surfaces"][: len(looking)], results["surfaces"][len(looking) :]

@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import PiecewisePolynomial, Program, SolveBlock
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, PiecewisePolynomial, Program
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.model.scalar_operation_table import LEAF_OPERATIONS, OPERATIONS, Op
 
@@ -177,7 +177,7 @@ class ModelicaEquationPrinter:
             ]
             self.equations.append(f"{' + '.join(row)} = {self.read(block.operands[i])}")
 
-    def _solve_nonlinear(self, index: int, block: SolveBlock) -> None:
+    def _solve_nonlinear(self, index: int, block: EquationSolveBlock) -> None:
         """Print F(y, theta) = 0: the body's nodes under own names, and its residuals set to zero.
 
         A tool begins with the guess at the start, and goes on from the last solution.
@@ -220,7 +220,7 @@ class ModelicaEquationPrinter:
         return f"{self.prefix}v{node}"
 
 
-def _factor_entry_index(factor: SolveBlock, i: int, j: int) -> int:
+def _factor_entry_index(factor: EquationSolveBlock, i: int, j: int) -> int:
     """Return the index of A[i, j] in the operands of a factorization."""
     if not factor.symmetric:
         return i * factor.size + j

@@ -17,7 +17,7 @@ from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mb2fmu.compiler.program import program_from_record, program_to_record
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 from mb2fmu.visualization.scene.scene_contacts import SceneContact

@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.compiler.lowering import AuxiliaryProgramBuilder
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
 from mb2fmu.mechanics.formulations.generalized_force_projection import (

@@ -17,8 +17,8 @@ from compiled_c import MODELS, RUNTIME, bare_interface, compile_library
 from mb2fmu import CoulombFriction, Impact, Latch, Model, derive, pre
 from mb2fmu.analysis.mode_changes import ModeChangeProcessor, MotionPointSensitivity
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import add_fmu_derivatives
-from mb2fmu.compiler.events import freeze_switches
-from mb2fmu.compiler.program.program import read_initial_memory
+from mb2fmu.compiler.events import convert_switches_to_modes
+from mb2fmu.compiler.program.scalar_program import read_initial_discrete_memory
 from mb2fmu.errors import AnalysisError
 from mb2fmu.fmu.emit_c import emit_fmu_sources, list_translation_units
 
@@ -112,7 +112,7 @@ def near_surfaces(draw: np.random.Generator, names: tuple[str, ...]) -> np.ndarr
 def frozen():
     derivation = derive(machine(), method="kane")
     p = np.array([item.value for item in derivation.definition.parameters if not item.calculated])
-    program, none = freeze_switches(derivation.program), np.zeros(0)
+    program, none = convert_switches_to_modes(derivation.program), np.zeros(0)
     return program, p, ModeChangeProcessor(program, lambda _: none, p, np.zeros((0, len(p))))
 
 
@@ -123,7 +123,7 @@ def differences(frozen, unit: InC, count: int) -> tuple[int, int, int]:
     names = program.layout.states
     differ = happened = lost = 0
     for _ in range(count):
-        own.memory = np.array(read_initial_memory(program))
+        own.memory = np.array(read_initial_discrete_memory(program))
         memory, x = own.memory.copy(), near_surfaces(draw, names)
         for t in (float(draw.choice([0.0, 0.1, 0.25])), 0.5):  # the second from the modes of the first
             begins, theirs = x.copy(), x.copy()
@@ -178,7 +178,7 @@ def foot() -> Model:
 @pytest.mark.parametrize("speed", [1e-2, 1e-6, 1e-8, 5e-10, 1e-12])
 def test_a_sign_without_effect_is_that_of_the_state_however_it_is_driven(in_band, speed):
     program, p, own, unit = in_band
-    own.memory = np.array(read_initial_memory(program))
+    own.memory = np.array(read_initial_discrete_memory(program))
     memory = own.memory.copy()
     at, theirs = (
         MotionPointSensitivity(0.0, np.array([0.0, -0.5]), np.zeros((0, 2)), np.zeros(0)),
@@ -199,6 +199,6 @@ def test_a_sign_without_effect_is_that_of_the_state_however_it_is_driven(in_band
 def in_band(tmp_path_factory):
     derivation = derive(foot(), method="kane")
     p = np.array([item.value for item in derivation.definition.parameters if not item.calculated])
-    program, none = freeze_switches(derivation.program), np.zeros(0)
+    program, none = convert_switches_to_modes(derivation.program), np.zeros(0)
     own = ModeChangeProcessor(program, lambda _: none, p, np.zeros((0, len(p))))
     return program, p, own, InC(program, tmp_path_factory.mktemp("foot"))

@@ -14,7 +14,7 @@ from trees import AXES, build
 
 from mb2fmu import Model, pipeline
 from mb2fmu.compiler.lowering.high_precision_evaluation import evaluate_high_precision
-from mb2fmu.compiler.program.program import Op
+from mb2fmu.compiler.program.scalar_program import Op
 
 MODELS = Path(__file__).parents[3] / "models"
 

@@ -19,8 +19,8 @@ from source_programs import missing as missing_target
 
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import LOWERING_RULES
-from mb2fmu.compiler.program.program import EntryPoint, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import EntryPoint, Program, ProgramVariableLayout
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
 from mb2fmu.fmu.jinja_template_environment import read_packaged_file
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Op
@@ -40,7 +40,7 @@ POINTS = [
 
 def program() -> tuple[Program, list[str]]:
     """The value of every operation, then its slopes by each operand."""
-    b = ProgramBuilder(VariableLayout(states=("x", "y", "z")))
+    b = ProgramBuilder(ProgramVariableLayout(states=("x", "y", "z")))
     x = [b.state(i) for i in range(3)]
     values, slopes, labels = [], [], []
     for row in ROWS:
@@ -184,6 +184,6 @@ def test_the_documentation_lists_what_has_a_line() -> None:
 
 def test_units_carry_the_code_of_what_they_use() -> None:
     for op, files in ((Op.HYPOT, ("hypot.h",)), (Op.ATAN2, ())):
-        b = ProgramBuilder(VariableLayout(states=("x", "y")))
+        b = ProgramBuilder(ProgramVariableLayout(states=("x", "y")))
         b.entry("rhs", ["x"], [b.binary(op, b.state(0), b.state(1))])
         assert list_operation_files(b.build()) == files

@@ -69,7 +69,7 @@ def _find_attribute(frame: FrameType) -> object:
 def test_run_makes_modes_and_scene_once_and_seldom_comes_back(monkeypatch, tmp_path):
     shorten_validations(monkeypatch)
     made = []
-    for owner, name in ((events, "freeze_switches"), (visualization, "build_scene")):
+    for owner, name in ((events, "convert_switches_to_modes"), (visualization, "build_scene")):
         actual = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *given, _as=actual, _name=name: made.append(_name) or _as(*given))
     trace = CallTrace()
@@ -79,6 +79,6 @@ def test_run_makes_modes_and_scene_once_and_seldom_comes_back(monkeypatch, tmp_p
     finally:
         sys.setprofile(None)
     assert finished.passed
-    assert sorted(made) == ["build_scene", "freeze_switches"]
+    assert sorted(made) == ["build_scene", "convert_switches_to_modes"]
     assert len(trace.files) > 8
     assert len(trace.returns) <= 4, trace.returns

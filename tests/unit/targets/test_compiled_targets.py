@@ -16,14 +16,14 @@ from source_programs import TARGETS, Floats, Point, Values, compile_c, evaluate,
 from mb2fmu import pipeline
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import (
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import (
+    EquationSolveBlock,
     PiecewisePolynomial,
     Program,
-    SolveBlock,
-    VariableLayout,
-    read_initial_memory,
+    ProgramVariableLayout,
+    read_initial_discrete_memory,
 )
-from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.model.scalar_operation_table import Op
 
 ROOT = Path(__file__).parents[3]
@@ -88,7 +88,7 @@ def largest_error(found: Floats, wanted: Floats) -> float:
 
 def step_by_numpy(derivation: pipeline.Derivation, point: Point, h: float) -> Floats:
     """A step of the classical Runge–Kutta method with x' by NumPy."""
-    rhs, memory = make_evaluator(derivation.program, "rhs"), read_initial_memory(derivation.program)
+    rhs, memory = make_evaluator(derivation.program, "rhs"), read_initial_discrete_memory(derivation.program)
 
     def slope(part: float, moved: Floats) -> Floats:
         return np.asarray(rhs(point.t + part * h, point.x + part * h * moved, point.r, point.p, memory))
@@ -118,7 +118,7 @@ def test_values_are_those_of_the_c_code(case: Case, target: str, tmp_path: Path)
 @cache
 def systems() -> Program:
     """Linear systems of every kind, the last of rank 2, and a lookup table with its slope; all depend on the states."""
-    b, n = ProgramBuilder(VariableLayout(states=("x", "y"))), 4
+    b, n = ProgramBuilder(ProgramVariableLayout(states=("x", "y"))), 4
     g = np.random.default_rng(8)
     x, y = b.state(0), b.state(1)
 
@@ -133,9 +133,9 @@ def systems() -> Program:
     right = [b.add(b.constant(float(value)), y) for value in g.uniform(-1.0, 1.0, n)]
     definite = lower(matrix(square @ square.T + np.eye(n), b.add(x, b.constant(3.0))))
     blocks = [
-        SolveBlock("ldlt_factor", n, definite, name="a"),
-        SolveBlock("lu_factor", n, tuple(node for row in matrix(square, x) for node in row), name="b"),
-        SolveBlock("least_norm_factor", n, lower(matrix(tall @ tall.T, b.mul(x, x))), name="c", rank=2),
+        EquationSolveBlock("ldlt_factor", n, definite, name="a"),
+        EquationSolveBlock("lu_factor", n, tuple(node for row in matrix(square, x) for node in row), name="b"),
+        EquationSolveBlock("least_norm_factor", n, lower(matrix(tall @ tall.T, b.mul(x, x))), name="c", rank=2),
     ]
     results = [node for block in blocks for node in b.solution(b.block(block), right)]
     curve = PiecewisePolynomial("curve", (-1.0, 0.5, 1.0, 2.0), ((1.0, -2.0, 0.5), (0.3, 0.1, -0.7), (2.0, 0.0, 1.5)))
@@ -173,7 +173,7 @@ def linkage(*, with_limits: bool) -> Program:
     """Angles of coupler and rocker from the link before; states: what :data:`CRANK` has, then the guess."""
     limits = (1.0, 1.0, 1e-9, 1e-9) if with_limits else ()
     names = ("crank", "la", "lb", "lc", "ln", *(f"limit{i}" for i in range(len(limits))))
-    i = ProgramBuilder(VariableLayout(states=("coupler", "rocker"), parameters=names))
+    i = ProgramBuilder(ProgramVariableLayout(states=("coupler", "rocker"), parameters=names))
     crank, la, lb, lc, ln = map(i.parameter, range(5))
     b = i.add(crank, i.state(0))
     c = i.add(b, i.state(1))
@@ -191,7 +191,7 @@ def linkage(*, with_limits: bool) -> Program:
     i.entry("residual", ("x", "y"), (gap_x, gap_y))
     i.entry("step", ("coupler", "rocker"), step)
     i.entry("jacobian", ("xc", "xr", "yc", "yr"), slopes)
-    o = ProgramBuilder(VariableLayout(states=(*names[:5], "coupler", "rocker")))
+    o = ProgramBuilder(ProgramVariableLayout(states=(*names[:5], "coupler", "rocker")))
     theta = [*map(o.state, range(5)), *map(o.constant, limits)]
     rows = ("along", "across") if with_limits else ()
     found = o.newton(i.build(), theta, [o.state(5), o.state(6)], "the linkage", rows)

@@ -18,8 +18,8 @@ from source_programs import load_jax_module
 from mb2fmu import Model, pipeline
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Program, ProgramVariableLayout
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.model.scalar_operation_table import Op
@@ -162,7 +162,7 @@ def test_a_chain_in_loops_is_that_of_the_c_code():
 
 def there_and_back(n: int) -> Program:
     """Recurrences forward along x and backward, with a parameter, as a chain has them."""
-    b = ProgramBuilder(VariableLayout(states=tuple(f"x{i}" for i in range(n)), parameters=("c",)))
+    b = ProgramBuilder(ProgramVariableLayout(states=tuple(f"x{i}" for i in range(n)), parameters=("c",)))
     c, s, forward = b.parameter(0), b.constant(0.5), []
     for k in range(n):
         s = b.add(b.unary(Op.TANH, b.mul(c, s)), b.state(k))

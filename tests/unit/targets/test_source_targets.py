@@ -21,8 +21,12 @@ from mb2fmu import Latch, Model, pipeline, validation
 from mb2fmu.cli import commands
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import PiecewisePolynomial, VariableLayout, read_initial_memory
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import (
+    PiecewisePolynomial,
+    ProgramVariableLayout,
+    read_initial_discrete_memory,
+)
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.jinja_template_environment import read_packaged_file
 from mb2fmu.fmu.package import write_fmu_archive
@@ -142,7 +146,7 @@ def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path)
     slopes = derivatives.form_jacobian(program, "rhs", ("states",))
     code = [f"m = {definition.name}();"]
     expected = []
-    first = read_initial_memory(program)
+    first = read_initial_discrete_memory(program)
     for _ in range(5):
         x = x0 + generator.uniform(-0.05, 0.05, len(x0))
         r, t = r0 + generator.uniform(-1.0, 1.0, len(r0)), float(generator.uniform(0.0, 3.0))
@@ -159,7 +163,7 @@ def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path)
 
 @pytest.mark.skipif(OCTAVE is None, reason="octave-cli is not installed")
 def test_matlab_tables_are_those_of_the_program(tmp_path: Path) -> None:
-    b = ProgramBuilder(VariableLayout(states=("x",)))
+    b = ProgramBuilder(ProgramVariableLayout(states=("x",)))
     curve = PiecewisePolynomial("curve", (-1.0, 0.5, 1.0, 2.0), ((1.0, -2.0, 0.5), (0.3, 0.1, -0.7), (2.0, 0.0, 1.5)))
     b.entry("outputs", ("y", "slope"), [b.table(curve, order, b.state(0)) for order in (0, 1)])
     program, points = b.build(), (-1.5, -0.2, 0.5, 0.8, 1.0, 3.0)

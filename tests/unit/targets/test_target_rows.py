@@ -12,8 +12,8 @@ import sympy.physics.mechanics as me
 from source_programs import EMITTERS, TARGETS, Point, missing, run_files
 
 from mb2fmu import Model, pipeline
-from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, list_source_files
@@ -69,7 +69,7 @@ def test_the_comments_say_model_and_units(row: SourceTarget) -> None:
 def tiny(
     name: str, names: tuple[str, ...] = ("x",), description: str = ""
 ) -> tuple[ProgramBuilder, TargetModelDescription]:
-    b = ProgramBuilder(VariableLayout(states=names))
+    b = ProgramBuilder(ProgramVariableLayout(states=names))
     b.entry("rhs", names, [b.neg(b.state(i)) for i in range(len(names))])
     b.entry("outputs", (), ())
     states = tuple(TargetQuantity(each, "m", 1.0, description=description) for each in names)

@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 from strangers import STRANGERS
 
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
 from mb2fmu.model import Model, ModelDefinition, check_model
@@ -94,7 +94,7 @@ def run_of(mechanism: Mechanism) -> ExperimentRun:
     applying = [
         method for method, applies in formulations.check_all_formulations(mechanism).items() if applies.is_applicable
     ]
-    program = lower_to_program(formulations.formulate(mechanism, applying[0]))
+    program = lower_equations_to_program(formulations.formulate(mechanism, applying[0]))
     rhs, outputs, speeds = (make_evaluator(program, entry) for entry in ("rhs", "outputs", "dependent_speeds"))
     p = tuple(float(each.value) for each in d.parameters if not each.calculated)
     r = tuple(each.start for each in d.inputs)

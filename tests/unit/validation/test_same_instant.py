@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mb2fmu import CoulombFriction, Impact, Latch, derive, export, pre, sticking_sign
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.events import freeze_switches, list_switches
+from mb2fmu.compiler.events import convert_switches_to_modes, list_program_switches
 from mb2fmu.validation.modes.coupled_holding_forces import solve_coupled_holding_forces
 
 t = lines.t
@@ -96,8 +96,8 @@ def shared():
         model, *_ = particle(0.0, 0.0, lambda _, v: pull - F * sticking_sign(v, f) - G * sticking_sign(v, g))
         for symbol in (F, f, G, g, pull):
             model.parameter(symbol, 1.5)
-        frozen = freeze_switches(derive(model).program)
-        _SHARED.append((frozen, [switch.name for switch in list_switches(frozen)]))
+        frozen = convert_switches_to_modes(derive(model).program)
+        _SHARED.append((frozen, [switch.name for switch in list_program_switches(frozen)]))
     return _SHARED[0]
 
 

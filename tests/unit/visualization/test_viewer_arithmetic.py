@@ -15,8 +15,13 @@ import pytest
 
 from mb2fmu import visualization
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import PiecewisePolynomial, Program, SolveBlock, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import (
+    EquationSolveBlock,
+    PiecewisePolynomial,
+    Program,
+    ProgramVariableLayout,
+)
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Op
 from mb2fmu.visualization.interactive_fmu import form_scene_tables, format_script_safe_json
 
@@ -48,10 +53,10 @@ def matrix(kind: Factor) -> tuple[Program, list[float]]:
     else:
         A = A[:, :3] @ A[:, :3].T  # of rank 3
     entries = A.ravel() if kind == "lu_factor" else A[np.tril_indices(N)]
-    b = ProgramBuilder(VariableLayout(states=tuple(map(str, range(len(entries) + N)))))
+    b = ProgramBuilder(ProgramVariableLayout(states=tuple(map(str, range(len(entries) + N)))))
     leaves = [b.state(i) for i in range(len(entries) + N)]
     rank = 3 if kind == "least_norm_factor" else -1
-    factor = b.block(SolveBlock(kind, N, tuple(leaves[:-N]), name="A", rank=rank))
+    factor = b.block(EquationSolveBlock(kind, N, tuple(leaves[:-N]), name="A", rank=rank))
     first = b.solution(factor, leaves[-N:])
     b.entry("points", tuple(map(str, range(2 * N))), [*first, *b.solution(factor, first)])
     return b.build(), [*entries.tolist(), *rng.normal(size=N).tolist()]
@@ -59,7 +64,7 @@ def matrix(kind: Factor) -> tuple[Program, list[float]]:
 
 def operations() -> tuple[Program, list[float]]:
     """Every operation of one, two and three operands, at values where it is defined."""
-    b = ProgramBuilder(VariableLayout(states=("a", "b", "c"), parameters=("p",)))
+    b = ProgramBuilder(ProgramVariableLayout(states=("a", "b", "c"), parameters=("p",)))
     a, other, c = (b.state(i) for i in range(3))
     nodes = []
     for op, row in OPERATIONS.items():
@@ -77,7 +82,7 @@ def operations() -> tuple[Program, list[float]]:
 def curve() -> tuple[Program, list[float]]:
     """A lookup table and its derivatives, in pieces, at a break, and outside on either side."""
     table = PiecewisePolynomial("lift", (0.0, 0.5, 2.0), ((1.0, 2.0), (0.5, -1.0), (3.0, 0.25)))
-    b = ProgramBuilder(VariableLayout(states=tuple("abcde")))
+    b = ProgramBuilder(ProgramVariableLayout(states=tuple("abcde")))
     nodes = [b.table(table, order, b.state(i)) for order in range(4) for i in range(5)]
     b.entry("points", tuple(map(str, range(len(nodes)))), nodes)
     return b.build(), [-1.0, 0.2, 0.5, 1.3, 4.0]
@@ -85,13 +90,13 @@ def curve() -> tuple[Program, list[float]]:
 
 def newton() -> tuple[Program, list[float]]:
     """The root of y³ + y = a, from what is remembered: far away, so that steps are halved."""
-    inner = ProgramBuilder(VariableLayout(states=("y",), parameters=("a",)))
+    inner = ProgramBuilder(ProgramVariableLayout(states=("y",), parameters=("a",)))
     y, a = inner.state(0), inner.parameter(0)
     residual = inner.sub(inner.add(inner.mul(inner.mul(y, y), y), y), a)
     slope = inner.add(inner.mul(inner.constant(3.0), inner.mul(y, y)), inner.constant(1.0))
     for name, node in (("residual", residual), ("step", inner.neg(inner.div(residual, slope))), ("jacobian", slope)):
         inner.entry(name, ("0",), [node])
-    b = ProgramBuilder(VariableLayout(states=("a",), memory=("last y",)))
+    b = ProgramBuilder(ProgramVariableLayout(states=("a",), memory=("last y",)))
     (root,) = b.newton(inner.build(), [b.state(0)], [b.memory(0)], "y")
     b.entry("points", ("y", "2y"), [root, b.mul(b.constant(2.0), root)])
     b.entry("remember", ("last y",), [root])

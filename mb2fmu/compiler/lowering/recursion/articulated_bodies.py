@@ -31,14 +31,14 @@ from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     shift_inertia_to_parent,
     shift_motion_to_link,
 )
-from mb2fmu.compiler.lowering.recursion.vector_nodes import NodeVectorArithmetic
-from mb2fmu.compiler.numerics.linear_solve import LinearSystem
+from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import NodeVectorArithmetic
+from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 
 _MAX_CRAMER_SIZE = 3  # blocks of B up to this size are inverted by cofactors: no pivot is chosen, none can be wrong
 
 
 @dataclass(frozen=True, slots=True)
-class MotionDirection:
+class JointMotionDirection:
     """A direction of motion: six components; ``unit`` is the index of the only non-zero one, if it is 1."""
 
     components: tuple[int, ...]
@@ -65,9 +65,9 @@ class JointMotionSubspace:
         if len(rows) == len(columns) and not geared:
             self._B = [[column[i] for column in columns] for i in rows]
             units = (tuple(g.one if i == k else g.zero for i in range(6)) for k in rows)
-            self.directions = [MotionDirection(unit, k) for unit, k in zip(units, rows, strict=True)]
+            self.directions = [JointMotionDirection(unit, k) for unit, k in zip(units, rows, strict=True)]
         else:
-            self.directions = [MotionDirection(column, None) for column in columns]
+            self.directions = [JointMotionDirection(column, None) for column in columns]
 
     def speeds_from(self, w: Sequence[int]) -> list[int]:
         """Return u, or u', for given w: B u = w."""
@@ -87,7 +87,7 @@ class JointMotionSubspace:
             block = [[matrix[i][j] for j in columns] for i in rows]
             values = [right[i] for i in rows]
             if len(rows) != len(columns) or len(rows) > _MAX_CRAMER_SIZE:
-                return LinearSystem(self._g.b, matrix, f"the speeds of the joint of {self._name}").solve(right)
+                return FactoredLinearSystem(self._g.b, matrix, f"the speeds of the joint of {self._name}").solve(right)
             name = f"the speeds of the joint of {self._name}"
             for j, value in zip(columns, _solve_by_cramer(self._g, block, values, name), strict=True):
                 result[j] = value
@@ -142,7 +142,7 @@ class EliminatedDirection:
         ratios: Inertia between it and every component, over that along it.
     """
 
-    direction: MotionDirection
+    direction: JointMotionDirection
     inverse: int
     ratios: tuple[int, ...]
 
@@ -269,7 +269,7 @@ class ArticulatedBodies:
                 felt[parent] = felt[parent].plus(carried, g) if parent in felt else carried
 
     def _eliminated_from(
-        self, rows: list[list[int]], direction: MotionDirection, rotor: int, link: int
+        self, rows: list[list[int]], direction: JointMotionDirection, rotor: int, link: int
     ) -> EliminatedDirection:
         """Remove a direction from an inertia, in place; ``rotor`` acts along its speed alone."""
         g, b = self._g, self._g.b

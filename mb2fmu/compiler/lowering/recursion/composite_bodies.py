@@ -19,7 +19,7 @@ from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     shift_force_to_parent,
     shift_motion_to_link,
 )
-from mb2fmu.compiler.lowering.recursion.vector_nodes import NodeVectorArithmetic
+from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import NodeVectorArithmetic
 
 
 class CompositeBodies:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
-from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, NodeVectorArithmetic, Vector
+from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import Matrix, NodeVectorArithmetic, Vector
 from mb2fmu.mechanics.equations.link_recursion import LinkBody
 
 

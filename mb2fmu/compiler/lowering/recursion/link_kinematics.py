@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, NodeVectorArithmetic, Vector
+from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import Matrix, NodeVectorArithmetic, Vector
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.link_recursion import LinearVector, LinkFixedPoint, LinkRecursion

@@ -11,7 +11,7 @@ from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodies
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, attachment_position, attachment_velocity
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import SpatialVector, shift_motion_to_link
-from mb2fmu.compiler.lowering.recursion.vector_nodes import Vector
+from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import Vector
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion

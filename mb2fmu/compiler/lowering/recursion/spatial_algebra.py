@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mb2fmu.compiler.lowering.recursion.link_inertia import RigidInertia
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion
-from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, NodeVectorArithmetic, Vector
+from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import Matrix, NodeVectorArithmetic, Vector
 
 SpatialVector = tuple[Vector, Vector]
 

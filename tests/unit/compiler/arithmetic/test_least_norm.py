@@ -7,17 +7,17 @@ from mb2fmu.compiler.arithmetic.python_runtime import SingularMatrixError
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
 from mb2fmu.compiler.derivatives.reverse_derivatives import differentiate_reverse
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.program.program import SolveBlock, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, ProgramVariableLayout
 
 
 def program_of(n, rank):
     """x = S⁺ b: the states are S's lower triangle row by row, then b."""
     entries = n * (n + 1) // 2
     names = tuple(map(str, range(entries + n)))
-    b = ProgramBuilder(VariableLayout(states=names))
+    b = ProgramBuilder(ProgramVariableLayout(states=names))
     leaves = [b.state(i) for i in range(len(names))]
-    factor = b.block(SolveBlock("least_norm_factor", n, tuple(leaves[:entries]), name="the matrix", rank=rank))
+    factor = b.block(EquationSolveBlock("least_norm_factor", n, tuple(leaves[:entries]), name="the matrix", rank=rank))
     b.entry("e", names[:n], b.solution(factor, leaves[entries:]))
     return b.build()
 

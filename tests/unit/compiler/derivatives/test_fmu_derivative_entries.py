@@ -15,7 +15,7 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
     add_fmu_derivatives,
 )
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read_mechanism
@@ -49,7 +49,7 @@ def _shifted(state: State, direction: np.ndarray, h: float) -> State:
 @pytest.mark.parametrize("name", [*NAMES, "moving_pivot", "reactions"])
 def test_tangent_adjoint_and_jacobian(name):
     mechanism = _mechanism(name)
-    native = add_fmu_derivatives(lower_to_program(formulate(mechanism, "tmt")))
+    native = add_fmu_derivatives(lower_equations_to_program(formulate(mechanism, "tmt")))
     program = native.program
     generator = np.random.default_rng(3)
     tangent, adjoint = make_evaluator(program, "tangent"), make_evaluator(program, "adjoint")
@@ -85,7 +85,7 @@ def test_tangent_adjoint_and_jacobian(name):
 
 @pytest.mark.parametrize("name", ["double_pendulum", "n_link_pendulum"])
 def test_derivatives_stay_proportional(name):
-    program = add_fmu_derivatives(lower_to_program(formulate(_mechanism(name), "tmt"))).program
+    program = add_fmu_derivatives(lower_equations_to_program(formulate(_mechanism(name), "tmt"))).program
     cost = {entry: sum(count_operations(program, entry).values()) for entry in ("outputs", "tangent", "adjoint")}
     whole = sum(sum(count_operations(program, entry).values()) for entry in ("rhs", "outputs"))
     assert cost["tangent"] <= 3 * whole
@@ -95,7 +95,7 @@ def test_derivatives_stay_proportional(name):
 def test_derivatives_of_a_recursion_cost_a_small_multiple() -> None:
     """By counted operations: one directional derivative at most 3 times x', one adjoint at most 5 times."""
     model = load(MODELS / "chain.py", {"n": 6})
-    program = lower_to_program(formulate(read_mechanism(check_model(model)), "recursive-articulated"))
+    program = lower_equations_to_program(formulate(read_mechanism(check_model(model)), "recursive-articulated"))
     x_dot = count_operations(program, "rhs").total()
     assert count_operations(differentiate_forward(program, "rhs"), "jvp_rhs").total() <= 3 * x_dot
     assert count_operations(differentiate_reverse(program, "rhs"), "vjp_rhs").total() <= 5 * x_dot

@@ -9,20 +9,20 @@ import pytest
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives import second_derivatives
-from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
+from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import Program, read_initial_memory
+from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
 
 MODELS = Path(__file__).parents[4] / "models"
 
 
 def errors(program: Program, x: np.ndarray, r: np.ndarray, p: np.ndarray) -> float:
     """Largest error of the Hessian of a weighted sum of x', in parts of its largest entry."""
-    twice = second_derivatives.differentiate_twice(program, "rhs", ("states", "parameters"))
+    twice = second_derivatives.form_second_derivatives(program, "rhs", ("states", "parameters"))
     n, n_x = sum(twice.variables.values()), len(x)
     weights = np.random.default_rng(3).uniform(-1.0, 1.0, len(program.entries["rhs"].results))
     seeds = np.concatenate([weights, np.zeros(len(twice.program.layout.seeds) - len(weights))])
-    gradient, memory = make_evaluator(twice.program, "adjoint"), read_initial_memory(program)
+    gradient, memory = make_evaluator(twice.program, "adjoint"), read_initial_discrete_memory(program)
     v, h = np.concatenate([x, p]), 2e-3
 
     def at(point: np.ndarray) -> np.ndarray:

@@ -9,17 +9,17 @@ from mb2fmu.compiler.derivatives import forward_derivatives as differentiation
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, form_jacobian
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.numerics.linear_solve import solve_dense
-from mb2fmu.compiler.program.program import Op, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_serialization import program_from_record, program_to_record
 from mb2fmu.compiler.program.result_dependencies import count_operations
+from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
 
 X = np.array([0.4, -1.1, 0.7, 1.3, 0.2, -0.5, 2.1, 0.9, -0.3])
 
 
 def turned() -> Program:
     """(c x − s y, s x + c y) with c, s of the first state."""
-    b = ProgramBuilder(VariableLayout(states=("angle", "x", "y")))
+    b = ProgramBuilder(ProgramVariableLayout(states=("angle", "x", "y")))
     c, s, x, y = b.unary(Op.COS, b.state(0)), b.unary(Op.SIN, b.state(0)), b.state(1), b.state(2)
     first, second = b.sum([b.mul(c, x)], [b.mul(s, y)]), b.sum([b.mul(s, x), b.mul(c, y)])
     b.entry("e", ["first", "second"], [first, second])
@@ -28,7 +28,7 @@ def turned() -> Program:
 
 def system(n: int) -> Program:
     """A x = b, A = 1 + v vᵀ without some entries, written out."""
-    b = ProgramBuilder(VariableLayout(states=tuple(f"v{i}" for i in range(9))))
+    b = ProgramBuilder(ProgramVariableLayout(states=tuple(f"v{i}" for i in range(9))))
     v = [b.state(i) for i in range(n)]
     one, zero = b.constant(1.0), b.constant(0.0)
     A = [[b.mul(v[i], v[j]) if abs(i - j) < 2 else zero for j in range(n)] for i in range(n)]

@@ -16,7 +16,7 @@ from mb2fmu import Model, pipeline
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
 
 MODELS = Path(__file__).parents[4] / "models"

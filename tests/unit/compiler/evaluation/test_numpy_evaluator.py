@@ -14,16 +14,16 @@ from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forwar
 from mb2fmu.compiler.evaluation.numpy_evaluator import EntryPointEvaluator, make_evaluator
 from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.numerics.linear_solve import LinearSystem
-from mb2fmu.compiler.program.program import Op, SolveBlock, VariableLayout
+from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, ProgramVariableLayout
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 x, y, p = sm.symbols("x y p", real=True)
 
 
 def lowered(*expressions):
-    builder = ProgramBuilder(VariableLayout(states=("x", "y"), parameters=("p",)))
+    builder = ProgramBuilder(ProgramVariableLayout(states=("x", "y"), parameters=("p",)))
     walker = SympyLowering(builder, {x: builder.state(0), y: builder.state(1), p: builder.parameter(0)})
     results = walker.lower(expressions)
     builder.entry("e", list(map(str, range(len(results)))), results)
@@ -34,10 +34,10 @@ def solver(n, *, kind, parameters_only=False):
     """x = A⁻¹ b: the states are A row by row (or its lower triangle) and b."""
     entries = n * n if kind == "lu_factor" else n * (n + 1) // 2
     names = tuple(map(str, range(entries + n)))
-    layout = VariableLayout(parameters=names) if parameters_only else VariableLayout(states=names)
+    layout = ProgramVariableLayout(parameters=names) if parameters_only else ProgramVariableLayout(states=names)
     b = ProgramBuilder(layout)
     leaves = [(b.parameter if parameters_only else b.state)(i) for i in range(entries + n)]
-    factor = b.block(SolveBlock(kind, n, tuple(leaves[:entries]), name="the matrix"))
+    factor = b.block(EquationSolveBlock(kind, n, tuple(leaves[:entries]), name="the matrix"))
     b.entry("e", names[:n], b.solution(factor, leaves[entries:]))
     return b.build()
 
@@ -94,9 +94,9 @@ def test_written_out_and_substituted_systems_solve(n, seed, symmetric):
     A = np.where(rng.random((n, n)) < 0.4, rng.normal(size=(n, n)), 0.0) + np.diag(rng.uniform(1, 2, n) * n)
     if symmetric:
         A = A + A.T
-    b = ProgramBuilder(VariableLayout(states=tuple(map(str, range(n * n + n)))))
+    b = ProgramBuilder(ProgramVariableLayout(states=tuple(map(str, range(n * n + n)))))
     node = [[b.state(i * n + j) if A[i, j] else b.constant(0.0) for j in range(n)] for i in range(n)]
-    system = LinearSystem(b, node, "a sparse matrix", symmetric=symmetric)
+    system = FactoredLinearSystem(b, node, "a sparse matrix", symmetric=symmetric)
     b.entry("e", list(map(str, range(n))), system.solve([b.state(n * n + i) for i in range(n)]))
     right = rng.normal(size=n)
     found = make_evaluator(b.build(), "e")(0.0, [*A.ravel(), *right])
@@ -211,6 +211,6 @@ def test_batches_of_different_sizes_are_refused():
 
 
 def test_discrete_memory_and_seeds_are_read():
-    b = ProgramBuilder(VariableLayout(memory=("m",), seeds=("s",)))
+    b = ProgramBuilder(ProgramVariableLayout(memory=("m",), seeds=("s",)))
     b.entry("e", ["y"], [b.binary(Op.SUB, b.memory(0), b.seed(0))])
     assert make_evaluator(b.build(), "e")(0.0, (), m=[5.0], s=[3.0]).tolist() == [2.0]

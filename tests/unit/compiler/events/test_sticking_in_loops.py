@@ -14,8 +14,8 @@ import pytest
 from mb2fmu import CoulombFriction, derive, load
 from mb2fmu.compiler.derivatives import add_fmu_derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.events import freeze_switches
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.events import convert_switches_to_modes
+from mb2fmu.compiler.program.scalar_program import Program
 
 CRANK_SLIDER = Path(__file__).parents[4] / "models" / "crank_slider.py"
 ANGLE, RADIUS, LENGTH, STEP = 0.9, 0.05, 0.15, 1e-5
@@ -40,7 +40,7 @@ def test_the_jacobian_is_that_of_differences(treatment, mode):
     model.add(CoulombFriction("guide", (parts.origin, pin, parts.frame.x), kinetic=50.0, static=60.0, stribeck=0.2))
     derivation = derive(model, constraints=treatment)
     known = {str(p.symbol): p.value for p in derivation.definition.parameters}
-    program = freeze_switches(derivation.program)
+    program = convert_switches_to_modes(derivation.program)
     x, memory = place(program, mode)
     given = ([10.0, -40.0], [known[name] for name in program.layout.parameters], memory)
     native = add_fmu_derivatives(program)

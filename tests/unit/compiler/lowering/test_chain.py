@@ -6,7 +6,7 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod, PinJoint, Point, ReferenceFrame, RigidBody, dynamicsymbols, inertia
 
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.compiler.program.result_dependencies import count_operations
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, KinematicEquations, MassMatrixDynamics
 
@@ -63,7 +63,7 @@ def equations_of(kane, parameters):
 def test_few_operations_move_the_same(n, operations):
     kane, parameters = kane_of_chain(n)
     equations = equations_of(kane, parameters)
-    program = lower_to_program(equations)
+    program = lower_equations_to_program(equations)
     assert count_operations(program, "rhs").total() < operations
     rng = np.random.default_rng(1)
     x, p = rng.uniform(-1.0, 1.0, 2 * n), rng.uniform(1.0, 2.0, len(parameters))

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.result_dependencies import count_operations, find_dependencies
+from mb2fmu.compiler.program.result_dependencies import count_operations, find_result_dependencies
 from mb2fmu.errors import LoweringError
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
@@ -67,7 +67,7 @@ def sleigh(*, reduced):
 @pytest.mark.parametrize("reduced", [False, True])
 def test_sleigh_moves_as_its_closed_form(reduced):
     """v' = a w² + F/m, (I + m a²) w' = −m a v w, v along the sleigh."""
-    program = lower_to_program(sleigh(reduced=reduced))
+    program = lower_equations_to_program(sleigh(reduced=reduced))
     m, inertia, a, theta, v_x, w, force = 2.0, 0.3, 0.4, 0.7, 1.1, -0.6, 0.9
     arguments = (0.0, [0.0, 0.0, theta, v_x, w], [force], [m, inertia, a])
     (v_y,) = make_evaluator(program, "dependent_speeds")(*arguments)
@@ -117,7 +117,7 @@ def _random(n, m, seed, *, reduced):
 def test_constraints_reduced_both_ways_solve_the_saddle_point_system(free, m, seed, reduced):
     n = free + m
     equations, M, f, A, b, gamma = _random(n, m, seed, reduced=reduced)
-    program = lower_to_program(equations, optional={"forward", "inverse"})
+    program = lower_equations_to_program(equations, optional={"forward", "inverse"})
     u = np.linspace(-1.0, 1.0, free)
     exact = np.linalg.solve(np.block([[M, A.T], [A, np.zeros((m, m))]]), np.concatenate([f, -gamma]))[:n]
     tolerance = 1e-13 * np.linalg.cond(M) * (np.linalg.cond(A[:, free:]) ** 2 if m else 1.0)
@@ -139,12 +139,12 @@ def test_constraints_reduced_both_ways_solve_the_saddle_point_system(free, m, se
 
 
 def test_a_position_costs_no_linear_solve_and_has_no_false_feedthrough():
-    program = lower_to_program(_chain(5))
+    program = lower_equations_to_program(_chain(5))
     _, blocks = find_needed_nodes(program, program.entries["position"].results)
     assert not blocks.any()
     _, blocks = find_needed_nodes(program, program.entries["rhs"].results)
     assert blocks.any()
-    (reads,) = find_dependencies(program, "position")
+    (reads,) = find_result_dependencies(program, "position")
     assert {(d.group, d.index) for d in reads} == {("states", 0), ("parameters", 0)}
     assert count_operations(program, "position") == {"MUL": 1, "SIN": 1}
 
@@ -177,7 +177,7 @@ def _chain(n):
 
 def test_intermediates_and_calculated_parameters():
     n = 4
-    program = lower_to_program(_chain(n))
+    program = lower_equations_to_program(_chain(n))
     x, p = np.linspace(-1.0, 1.5, 2 * n), [0.7, 9.81]
     q, u, length, g = x[:n], x[n:], *p
     h = np.linalg.solve([[2, q[0]], [1, 3 + q[0]]], [u[0], g])
@@ -204,7 +204,7 @@ def test_a_diagonal_mass_matrix_costs_divisions_only():
         kinematics=KinematicEquations(MATRIX(0, n, []), MATRIX(0, 1, [])),
         dynamics=MassMatrixDynamics(MATRIX(sm.diag(*masses)), MATRIX([[i + 2] for i in range(n)])),
     )
-    assert count_operations(lower_to_program(equations), "rhs") == {"DIV": n}
+    assert count_operations(lower_equations_to_program(equations), "rhs") == {"DIV": n}
 
 
 def test_definitions_that_need_themselves_are_refused():
@@ -213,15 +213,15 @@ def test_definitions_that_need_themselves_are_refused():
     bad = Assignment(sm.Symbol("twice"), sm.Symbol("k"))
     object.__setattr__(equations, "calculated_parameters", (bad, equations.calculated_parameters[1]))
     with pytest.raises(LoweringError, match="defined by itself"):
-        lower_to_program(equations)
+        lower_equations_to_program(equations)
 
 
 _DIGEST = """
 import hashlib
 from tests_lower import _chain, sleigh
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 digest = hashlib.sha256()
-for program in map(lower_to_program, (_chain(5), sleigh(reduced=False), sleigh(reduced=True))):
+for program in map(lower_equations_to_program, (_chain(5), sleigh(reduced=False), sleigh(reduced=True))):
     for array in (program.op, program.a, program.b, program.c, program.constants):
         digest.update(array.tobytes())
     digest.update(repr((program.layout, program.blocks, program.tables, sorted(program.entries.items()))).encode())

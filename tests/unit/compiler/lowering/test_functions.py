@@ -10,8 +10,8 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 from mb2fmu.model.supported_functions import LookupTable
 
 v = sm.Symbol("v", real=True)
@@ -20,7 +20,7 @@ INSIDE = np.linspace(-0.99, 2.99, 41)
 
 
 def program(expression):
-    builder = ProgramBuilder(VariableLayout(states=("v",)))
+    builder = ProgramBuilder(ProgramVariableLayout(states=("v",)))
     builder.entry("e", ["y"], SympyLowering(builder, {v: builder.state(0)}).lower([expression]))
     return builder.build()
 

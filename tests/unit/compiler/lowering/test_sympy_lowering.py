@@ -15,9 +15,9 @@ from sympy.physics.biomechanics import (
 
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_pruning import prune_program
+from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 from mb2fmu.errors import LoweringError
 from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS
 
@@ -25,7 +25,7 @@ x, y = sm.symbols("x y", real=True)
 
 
 def lowered(*expressions):
-    builder = ProgramBuilder(VariableLayout(states=("x", "y")))
+    builder = ProgramBuilder(ProgramVariableLayout(states=("x", "y")))
     walker = SympyLowering(builder, {x: builder.state(0), y: builder.state(1)})
     results = walker.lower(expressions)
     builder.entry("e", list(map(str, range(len(results)))), results)

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.numerics.unilateral_impulses import ActiveRowSystem
-from mb2fmu.compiler.program.program import Op, VariableLayout
+from mb2fmu.compiler.numerics.frictionless_impact_impulses import ActiveRowSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout
 
 
 def forces(W: np.ndarray, right: np.ndarray, held: np.ndarray | None = None) -> np.ndarray:
     """What the nodes give."""
     n = len(right)
     names = tuple(map(str, range(n * n + 2 * n)))
-    b = ProgramBuilder(VariableLayout(states=names))
+    b = ProgramBuilder(ProgramVariableLayout(states=names))
     x = [b.state(k) for k in range(len(names))]
     W_nodes = [x[n * i : n * i + n] for i in range(n)]
     truths, rights = x[n * n : n * n + n], x[n * n + n :]

@@ -8,8 +8,8 @@ from mb2fmu.compiler.numerics.linear_solve import FactoredInverseProduct
 from mb2fmu.compiler.numerics.multiplier_solve import MultiplierSystem
 from mb2fmu.compiler.numerics.speed_elimination import SpeedElimination
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 
 
 def program(A, n, redundant=(), band=None):
@@ -26,7 +26,7 @@ def program(A, n, redundant=(), band=None):
     names = [f"M{i},{j}" for i in range(n) for j in range(i + 1)]
     names += [f"{letter}{i}" for letter, count in (("f", n), ("g", m), ("v", n), ("b", m)) for i in range(count)]
     names += [f"A{i}{j}" for i in range(m) for j in range(n) if np.isnan(A[i][j])]
-    b = ProgramBuilder(VariableLayout(states=tuple(names)))
+    b = ProgramBuilder(ProgramVariableLayout(states=tuple(names)))
     node = {name: b.state(i) for i, name in enumerate(names)}
     zero = b.constant(0.0)
     M = [[node[f"M{i},{j}"] if i - band <= j <= i else zero for j in range(n)] for i in range(n)]
@@ -141,7 +141,7 @@ def test_a_row_that_vanishes_pulls_at_nothing():
 
 
 def test_numbers_are_pivots_and_round_off_is_none():
-    b = ProgramBuilder(VariableLayout(states=("s",)))
+    b = ProgramBuilder(ProgramVariableLayout(states=("s",)))
     s, one, two, tiny = b.state(0), b.constant(1.0), b.constant(2.0), b.constant(1e-17)
     taken = SpeedElimination(b, [[one, s, two], [one, s, b.add(two, tiny)]])
     assert len(taken.rows) == 1  # the second row is the first
@@ -153,7 +153,7 @@ def test_numbers_are_pivots_and_round_off_is_none():
 def test_halves_of_small_and_large_systems(n):
     """Written out, and as a block."""
     names = [f"S{i},{j}" for i in range(n) for j in range(i + 1)] + [f"{c}{i}" for c in "xy" for i in range(n)]
-    b = ProgramBuilder(VariableLayout(states=tuple(names)))
+    b = ProgramBuilder(ProgramVariableLayout(states=tuple(names)))
     node = {name: b.state(i) for i, name in enumerate(names)}
     zero = b.constant(0.0)
     system = FactoredInverseProduct(

@@ -5,18 +5,18 @@ import pytest
 
 from mb2fmu.compiler.numerics.linear_solve import solve_dense
 from mb2fmu.compiler.program import result_dependencies as vanishing
-from mb2fmu.compiler.program.program import Op, PiecewisePolynomial, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.result_dependencies import find_dependencies
+from mb2fmu.compiler.program.result_dependencies import find_result_dependencies
+from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, ProgramVariableLayout
 
 
 def builder():
-    return ProgramBuilder(VariableLayout(states=("x", "y"), parameters=("m", "k")))
+    return ProgramBuilder(ProgramVariableLayout(states=("x", "y"), parameters=("m", "k")))
 
 
 def influences(b, *nodes):
     b.entry("e", [str(node) for node in nodes], nodes)
-    return [{(d.group[0], d.index) for d in found} for found in find_dependencies(b.build(), "e")]
+    return [{(d.group[0], d.index) for d in found} for found in find_result_dependencies(b.build(), "e")]
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
@@ -35,7 +35,7 @@ def test_a_mass_that_divides_out_of_a_linear_system(symmetric):
 
 def test_solutions_of_newton_depend_on_what_they_are_solved_from():
     """y0³ + y0 = x, y1 = m y0, whatever the guesses."""
-    body = ProgramBuilder(VariableLayout(states=("y0", "y1"), parameters=("x", "m")))
+    body = ProgramBuilder(ProgramVariableLayout(states=("y0", "y1"), parameters=("x", "m")))
     y0, y1, x, m = body.state(0), body.state(1), body.parameter(0), body.parameter(1)
     slope = body.add(body.constant(1.0), body.mul(body.constant(3.0), body.mul(y0, y0)))
     first = body.sub(body.add(body.mul(y0, body.mul(y0, y0)), y0), x)
@@ -84,10 +84,10 @@ def test_nothing_is_proven_of_what_is_too_large_or_singular(monkeypatch):
     b.entry("singular", ("singular",), (singular,))
     program = b.build()
     variables = [(Op.STATE, 0), (Op.PARAMETER, 0)]
-    np.testing.assert_array_equal(vanishing.find_actual_dependencies(program, [cancelled], variables), [[True, False]])
-    np.testing.assert_array_equal(vanishing.find_actual_dependencies(program, [singular], variables), [[True, True]])
+    np.testing.assert_array_equal(vanishing.find_numeric_dependencies(program, [cancelled], variables), [[True, False]])
+    np.testing.assert_array_equal(vanishing.find_numeric_dependencies(program, [singular], variables), [[True, True]])
     np.testing.assert_array_equal(
-        vanishing.find_actual_dependencies(program, [zero], variables), [[True, True]]
+        vanishing.find_numeric_dependencies(program, [zero], variables), [[True, True]]
     )  # seen as round-off
     monkeypatch.setattr(vanishing, "MAX_PARTIAL_DERIVATIVES", 1)
-    np.testing.assert_array_equal(vanishing.find_actual_dependencies(program, [cancelled], variables), [[True, True]])
+    np.testing.assert_array_equal(vanishing.find_numeric_dependencies(program, [cancelled], variables), [[True, True]])

@@ -6,13 +6,20 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.program.program import EntryPoint, Op, PiecewisePolynomial, Program, SolveBlock, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import (
+    EntryPoint,
+    EquationSolveBlock,
+    Op,
+    PiecewisePolynomial,
+    Program,
+    ProgramVariableLayout,
+)
 
 
 @pytest.fixture
 def b():
-    return ProgramBuilder(VariableLayout(states=("x", "y"), inputs=("r",), parameters=("p",)))
+    return ProgramBuilder(ProgramVariableLayout(states=("x", "y"), inputs=("r",), parameters=("p",)))
 
 
 def test_neutral_and_absorbing_elements_vanish(b):
@@ -172,7 +179,13 @@ def test_a_hundred_thousand_nodes(b):
 def _program(op, a, b, entries=None, blocks=()):
     arrays = [np.array(column, dtype=np.int32) for column in (a, b, [-1] * len(a))]
     return Program(
-        VariableLayout(states=("x",)), np.array(op, dtype=np.uint8), *arrays, np.array([]), blocks, (), entries or {}
+        ProgramVariableLayout(states=("x",)),
+        np.array(op, dtype=np.uint8),
+        *arrays,
+        np.array([]),
+        blocks,
+        (),
+        entries or {},
     )
 
 
@@ -185,8 +198,8 @@ def _program(op, a, b, entries=None, blocks=()):
         {"op": [Op.STATE, Op.ADD], "a": [0, 0], "b": [-1, -1]},
         {"op": [Op.STATE], "a": [0], "b": [-1], "entries": {"e": EntryPoint("e", ("y",), (1,))}},
         {"op": [Op.STATE], "a": [0], "b": [-1], "entries": {"e": EntryPoint("f", ("y",), (0,))}},
-        {"op": [Op.STATE, Op.BLOCK], "a": [0, 0], "b": [-1, 0], "blocks": (SolveBlock("lu_factor", 1, (0,)),)},
-        {"op": [Op.STATE], "a": [0], "b": [-1], "blocks": (SolveBlock("solve", 1, (0,), 0),)},
+        {"op": [Op.STATE, Op.BLOCK], "a": [0, 0], "b": [-1, 0], "blocks": (EquationSolveBlock("lu_factor", 1, (0,)),)},
+        {"op": [Op.STATE], "a": [0], "b": [-1], "blocks": (EquationSolveBlock("solve", 1, (0,), 0),)},
     ],
 )
 def test_programs_that_break_their_laws_are_refused(arguments):
@@ -196,9 +209,9 @@ def test_programs_that_break_their_laws_are_refused(arguments):
 
 def test_blocks_and_tables_that_break_their_laws_are_refused():
     with pytest.raises(AssertionError):
-        SolveBlock("ldlt_factor", 2, (0, 1))
+        EquationSolveBlock("ldlt_factor", 2, (0, 1))
     with pytest.raises(AssertionError):
-        SolveBlock("solve", 1, (0,))
+        EquationSolveBlock("solve", 1, (0,))
     with pytest.raises(AssertionError):
         PiecewisePolynomial("t", (0.0, 0.0), ((1.0,),))
     with pytest.raises(AssertionError):

@@ -8,20 +8,28 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler.program import statement_schedule
-from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program, SolveBlock, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.statement_schedule import MAX_EDGES_WITHOUT_SCIPY, ScheduledGraph
+from mb2fmu.compiler.program.scalar_program import (
+    LEAF_OPERATIONS,
+    EquationSolveBlock,
+    Op,
+    Program,
+    ProgramVariableLayout,
+)
+from mb2fmu.compiler.program.statement_schedule import MAX_EDGES_WITHOUT_SCIPY, StatementScheduleGraph
 
 
 def random_program(seed: int, operations: int, *, blocks: bool) -> Program:
     """Operations of two operands each, on what comes before; with blocks, a linear system now and then."""
     random = np.random.default_rng(seed)
-    b = ProgramBuilder(VariableLayout(states=("x", "y", "z"), parameters=("p", "q")))
+    b = ProgramBuilder(ProgramVariableLayout(states=("x", "y", "z"), parameters=("p", "q")))
     nodes = [*(b.state(i) for i in range(3)), *(b.parameter(i) for i in range(2))]
     while len(nodes) < 5 + operations:
         left, right = (nodes[i] for i in random.integers(max(0, len(nodes) - 40), len(nodes), 2))
         if blocks and random.random() < 0.05:
-            factor = b.block(SolveBlock("lu_factor", 2, (left, nodes[0], nodes[1], right), name=f"{len(nodes)}"))
+            factor = b.block(
+                EquationSolveBlock("lu_factor", 2, (left, nodes[0], nodes[1], right), name=f"{len(nodes)}")
+            )
             new = b.solution(factor, [nodes[2], left])
         else:
             new = [b.binary(Op.ATAN2, left, right)]
@@ -65,7 +73,7 @@ def parameter_only(program: Program) -> list[bool]:
 
 def check(program: Program, seed: int) -> None:
     """Compare with a walk from node to node, which shares nothing with either search."""
-    graph, random = ScheduledGraph(program), np.random.default_rng(seed)
+    graph, random = StatementScheduleGraph(program), np.random.default_rng(seed)
     assert graph.parameter_only_mask.tolist() == parameter_only(program)
     for _ in range(3):
         given = random.random(len(program)) < 0.1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from compiled_c import CompiledModel, compile_program, missing
 
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 
 Compile = Callable[..., CompiledModel]
 

@@ -10,8 +10,8 @@ from mb2fmu.compiler.derivatives import fmu_derivative_entries as native
 from mb2fmu.compiler.derivatives import form_jacobian
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, add_fmu_derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import Op, Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
 from mb2fmu.fmu.emit_c import code_loop_detection, emit_fmu_sources, equations_c_source, list_translation_units
 from mb2fmu.fmu.toolchain import compile_program
 
@@ -19,7 +19,7 @@ from mb2fmu.fmu.toolchain import compile_program
 def row(n: int, *, checked: bool = False) -> Program:
     """Pendulums in a row, each on a mass that springs connect: u' by Thomas' algorithm, out and back."""
     b = ProgramBuilder(
-        VariableLayout(
+        ProgramVariableLayout(
             states=tuple(f"{name}{i}" for name in "qu" for i in range(n)),
             inputs=tuple(f"f{i}" for i in range(n)),
             parameters=("k", *(f"m{i}" for i in range(n))),
@@ -108,7 +108,7 @@ def test_what_is_compiled_once_has_the_bits_of_what_is_compiled_for_each_process
 def test_what_is_read_a_part_of_a_turn_further_on_each_time_is_read_in_wider_turns(compile_model) -> None:
     """A recurrence of three different steps, then the square of each value: of three turns of squares one is made."""
     n = 180
-    b = ProgramBuilder(VariableLayout(states=tuple(f"x{i}" for i in range(n))))
+    b = ProgramBuilder(ProgramVariableLayout(states=tuple(f"x{i}" for i in range(n))))
     x = [b.state(i) for i in range(n)]
     values = [x[0]]
     for i in range(1, n):

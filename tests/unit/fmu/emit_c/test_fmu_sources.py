@@ -16,9 +16,9 @@ from compiled_c import ARITHMETIC, COMPILERS, WARNINGS, bare_interface, missing
 from mb2fmu import model
 from mb2fmu.compiler import lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, add_fmu_derivatives
-from mb2fmu.compiler.numerics.linear_solve import LinearSystem
-from mb2fmu.compiler.program.program import Op, PiecewisePolynomial, Program, VariableLayout
+from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, Program, ProgramVariableLayout
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu import interface
 from mb2fmu.fmu.emit_c import emit_fmu_sources, emit_motion_sources, list_translation_units
@@ -33,12 +33,12 @@ GOLDEN = Path(__file__).parent / "golden_model.c"
 
 def by_hand() -> Program:
     """A program with something of everything that the printer knows."""
-    b = ProgramBuilder(VariableLayout(states=("q", "*/ u"), inputs=("f",), parameters=("m", "k")))
+    b = ProgramBuilder(ProgramVariableLayout(states=("q", "*/ u"), inputs=("f",), parameters=("m", "k")))
     q, u, f, m, k = b.state(0), b.state(1), b.input(0), b.parameter(0), b.parameter(1)
     sine, cosine = b.unary(Op.SIN, q), b.unary(Op.COS, q)
     table = PiecewisePolynomial("spring", (0.0, 0.5, 1.0), ((1.0, 0.5), (-1.0, 2.0)))
     force = b.select(b.binary(Op.LT, q, b.constant(-0.1)), b.table(table, 0, u), b.binary(Op.MAX, f, b.mul(m, k)))
-    system = LinearSystem(b, [[m, sine, k, u], [q, m, f, k], [k, cosine, m, u], [u, f, k, m]], 'a "matrix"')
+    system = FactoredLinearSystem(b, [[m, sine, k, u], [q, m, f, k], [k, cosine, m, u], [u, f, k, m]], 'a "matrix"')
     x = system.solve([force, u, b.time(), b.constant(1e-300)])
     for name in DIFFERENTIATED_ENTRIES:
         b.entry(name, [], [])
@@ -51,7 +51,7 @@ def by_hand() -> Program:
 def unit(name: str, fmi: str) -> FileTree:
     definition = model.check_model(model.load(ROOT / "models" / f"{name}.py"))
     equations = formulations.formulate(mechanism.read_mechanism(definition))
-    program = lowering.lower_to_program(equations)
+    program = lowering.lower_equations_to_program(equations)
     native = add_fmu_derivatives(program, adjoint=fmi != "2")
     return emit_fmu_sources(
         native, interface.describe_interface(definition, equations, program, FmuTarget(fmi, "native"))
@@ -70,7 +70,7 @@ def test_golden() -> None:
 @pytest.mark.parametrize("part", [150, 3_000])
 def test_accelerations_of_a_long_x_are_not_printed_again(part: int) -> None:
     """u' is read off x', be this one function or several."""
-    b, random = ProgramBuilder(VariableLayout(states=("q", "u"))), np.random.default_rng(1)
+    b, random = ProgramBuilder(ProgramVariableLayout(states=("q", "u"))), np.random.default_rng(1)
     nodes = [b.state(0), b.state(1)]
     for _ in range(600):
         i, j = random.integers(len(nodes), size=2).tolist()
@@ -119,7 +119,7 @@ def test_units_of_the_same_sizes_share_their_runtime() -> None:
     )
     files = []
     for described, operation in ((bare_interface(), Op.SIN), (other, Op.EXP)):
-        b = ProgramBuilder(VariableLayout(states=("q", "u")))
+        b = ProgramBuilder(ProgramVariableLayout(states=("q", "u")))
         for name in DIFFERENTIATED_ENTRIES:
             b.entry(name, [], [])
         b.entry("rhs", ["q", "u"], [b.state(1), b.unary(operation, b.state(0))])
@@ -175,7 +175,7 @@ def test_only_the_shell_of_one_version_is_there(fmi: str) -> None:
 def test_adjoint_derivatives_are_printed_where_they_can_be_asked_for() -> None:
     definition = model.check_model(model.load(ROOT / "models" / "simple_pendulum.py"))
     equations = formulations.formulate(mechanism.read_mechanism(definition))
-    program = lowering.lower_to_program(equations)
+    program = lowering.lower_equations_to_program(equations)
     without = add_fmu_derivatives(program, adjoint=False)
     described = {
         fmi: interface.describe_interface(definition, equations, program, FmuTarget(fmi, "native"))

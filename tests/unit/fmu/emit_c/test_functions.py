@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.numerics.linear_solve import LinearSystem
-from mb2fmu.compiler.program.program import Op, PiecewisePolynomial, Program, VariableLayout
+from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
+from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, Program, ProgramVariableLayout
+from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature
 from mb2fmu.fmu.emit_c.long_function_splitting import print_c_function
 
@@ -28,7 +28,7 @@ TABLE = PiecewisePolynomial("curve", (0.0, 0.5, 1.0), ((1.0, 0.5), (-1.0, 2.0), 
 
 def build(steps: list[tuple[int, int, int, int]], n_results: int = 4) -> Program:
     """A program from numbers: (operation, operand, operand, operand), counted modulo what there is."""
-    b = ProgramBuilder(VariableLayout(states=("q", "u", "z"), inputs=("f",), parameters=("m", "k")))
+    b = ProgramBuilder(ProgramVariableLayout(states=("q", "u", "z"), inputs=("f",), parameters=("m", "k")))
     nodes = [b.time(), *(b.state(i) for i in range(3)), b.input(0), b.parameter(0), b.parameter(1)]
     nodes += [b.constant(0.75), b.constant(-1.5)]
     kinds = (*SMOOTH, *KINKED, *BOTH, *(["neg", "div", "select", "table", "power", "ldlt", "lu"] * 2))
@@ -65,7 +65,7 @@ def special(b: ProgramBuilder, kind: str, x: int, y: int, z: int) -> list[int]:
     n = 4
     matrix = [[bounded[(i * j) % 3] if i != j else b.constant(5.0 + i) for j in range(n)] for i in range(n)]
     matrix = [[matrix[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
-    system = LinearSystem(b, matrix, f"the {kind} system", symmetric=kind == "ldlt")
+    system = FactoredLinearSystem(b, matrix, f"the {kind} system", symmetric=kind == "ldlt")
     return system.solve([*bounded, b.constant(1.0)])
 
 
@@ -105,13 +105,15 @@ def test_every_way_of_cutting_gives_the_same_bits(compile_model) -> None:
 
 
 def test_parts_are_of_bounded_size() -> None:
-    b = ProgramBuilder(VariableLayout(states=("x",)))
+    b = ProgramBuilder(ProgramVariableLayout(states=("x",)))
     node = b.state(0)
     for i in range(2_000):
         node = b.add(b.mul(node, node), b.constant(float(i)))
     b.entry("rhs", ["x"], [node])
     signature = FunctionSignature("rhs", ("const double x[]", "double work[]", "double dx[]"), {Op.STATE: "x"})
-    printed = print_c_function(ScheduledGraph(b.build()), signature, [("dx[0]", node)], CNameRegistry(), part=100)
+    printed = print_c_function(
+        StatementScheduleGraph(b.build()), signature, [("dx[0]", node)], CNameRegistry(), part=100
+    )
     lengths = [len(part.text.splitlines()) for part in printed.parts]
     assert len(lengths) > 30
     assert max(lengths) < 150
@@ -119,10 +121,10 @@ def test_parts_are_of_bounded_size() -> None:
 
 
 def test_a_failing_solve_says_which(compile_model) -> None:
-    b = ProgramBuilder(VariableLayout(states=("a", "b"), parameters=("p",)))
+    b = ProgramBuilder(ProgramVariableLayout(states=("a", "b"), parameters=("p",)))
     a, c, p = b.state(0), b.state(1), b.parameter(0)
     matrix = [[a, c, p, a], [c, a, c, p], [a, p, a, c], [p, c, p, a]]
-    x = LinearSystem(b, matrix, "the test's matrix").solve([a, c, p, a])
+    x = FactoredLinearSystem(b, matrix, "the test's matrix").solve([a, c, p, a])
     for name in DIFFERENTIATED_ENTRIES:
         b.entry(name, [], [])
     b.entry("rhs", ["a", "b"], x[:2])
@@ -137,10 +139,10 @@ def test_a_failing_solve_says_which(compile_model) -> None:
 
 def test_systems_written_out_in_nodes_say_when_they_are_singular(compile_model):
     """A symmetric system of two unknowns, and the single entries of a general one."""
-    b = ProgramBuilder(VariableLayout(states=("q", "u"), parameters=("m",)))
+    b = ProgramBuilder(ProgramVariableLayout(states=("q", "u"), parameters=("m",)))
     two, one, zero, q, u = b.constant(2.0), b.constant(1.0), b.constant(0.0), b.state(0), b.state(1)
-    mass = LinearSystem(b, [[b.constant(4.0), two], [two, q]], "the mass matrix", symmetric=True)
-    speeds = LinearSystem(b, [[u, zero], [one, b.parameter(0)]], "the dependent speeds")
+    mass = FactoredLinearSystem(b, [[b.constant(4.0), two], [two, q]], "the mass matrix", symmetric=True)
+    speeds = FactoredLinearSystem(b, [[u, zero], [one, b.parameter(0)]], "the dependent speeds")
     for name in DIFFERENTIATED_ENTRIES:
         b.entry(name, [], [])
     b.entry("rhs", ["q", "u"], mass.solve([one, u]))

@@ -12,7 +12,7 @@ from representatives import KINDS, marked
 from mb2fmu import model
 from mb2fmu.compiler import evaluation, lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives, add_fmu_derivatives
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.mechanics import formulations, mechanism
 
 MODELS = Path(__file__).parents[4] / "models"
@@ -35,7 +35,7 @@ def lowered(name: str) -> tuple[Program, np.ndarray, np.ndarray, np.ndarray, flo
     """The program of a model, its start values x, r and p, and how far from x loops can still be closed."""
     definition = model.check_model(model.load(MODELS / f"{name}.py", SHORTENED.get(name)))
     equations = formulations.formulate(mechanism.read_mechanism(definition))
-    program = lowering.lower_to_program(equations)
+    program = lowering.lower_equations_to_program(equations)
     motion = [
         *definition.coordinates,
         *(definition.speeds[i] for i in equations.u_independent),

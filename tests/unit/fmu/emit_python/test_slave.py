@@ -14,7 +14,7 @@ from pythonfmu.enums import Fmi2Status
 from scipy.integrate import solve_ivp
 
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.fmu.interface.fmu_interface import SolverSettings
 
@@ -347,7 +347,7 @@ def test_tolerances_that_cannot_be_kept_to_are_named(pendulum, tolerance):
 @pytest.mark.parametrize("system", [double_pendulum, constrained_point])
 def test_units_of_lowered_equations_compute_what_the_program_does(system, tmp_path):
     definition, equations = system()
-    program = lower_to_program(equations)
+    program = lower_equations_to_program(equations)
     interface = describe_interface(definition, equations, program)
     unit = started(unit_class(program, interface, tmp_path))
     for i in range(10):

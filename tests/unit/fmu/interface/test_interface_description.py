@@ -7,8 +7,8 @@ import sympy as sm
 from golden.handwritten import constrained_point, double_pendulum
 
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
-from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.lowering import lower_equations_to_program
+from mb2fmu.compiler.program.scalar_program import Op, Program
 from mb2fmu.errors import InterfaceError
 from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
@@ -17,7 +17,7 @@ from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_m
 def described(system, **experiment):
     definition, equations = system()
     definition = dataclasses.replace(definition, experiment=dataclasses.replace(definition.experiment, **experiment))
-    program = lower_to_program(equations)
+    program = lower_equations_to_program(equations)
     return describe_interface(definition, equations, program), program
 
 
@@ -175,5 +175,5 @@ def test_solver_follows_the_experiment():
 def test_faults(change, message):
     definition, equations = double_pendulum()
     with pytest.raises(InterfaceError) as caught:
-        describe_interface(change(definition), equations, lower_to_program(equations))
+        describe_interface(change(definition), equations, lower_equations_to_program(equations))
     assert message in str(caught.value)

@@ -8,7 +8,7 @@ import sympy as sm
 from golden.handwritten import constrained_point, double_pendulum, native_interface, pendulum_interface
 
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.errors import InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
@@ -21,7 +21,7 @@ from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, Decla
 
 def described(system=double_pendulum, fmi="3", change=lambda definition, equations: (definition, equations)):
     definition, equations = change(*system())
-    program = lower_to_program(equations)
+    program = lower_equations_to_program(equations)
     return describe_interface(definition, equations, program, FmuTarget(fmi, "native")), program
 
 
@@ -72,7 +72,9 @@ def test_the_solver_chosen_at_export_comes_before_the_experiment(name, choice):
     definition, equations = double_pendulum()
     run = dataclasses.replace(definition.experiment, solver="fixed", internal_step=1e-3)
     definition = dataclasses.replace(definition, experiment=run)
-    interface = describe_interface(definition, equations, lower_to_program(equations), FmuTarget("3", "native", name))
+    interface = describe_interface(
+        definition, equations, lower_equations_to_program(equations), FmuTarget("3", "native", name)
+    )
     assert interface.named("solver").start == interface.solver.solver_enumeration_value == choice
     assert interface.named("solver_step").start == 1e-3
     assert interface.solver.internal_step == (1e-3 if name in ("rk4", "euler") else None)
@@ -80,7 +82,7 @@ def test_the_solver_chosen_at_export_comes_before_the_experiment(name, choice):
 
 def test_units_whose_motion_may_differ_in_bits_have_tokens_of_their_own():
     definition, equations = double_pendulum()
-    program = lower_to_program(equations)
+    program = lower_equations_to_program(equations)
     ways = [{}, {"compiler": "cc"}, {"fast": True}, {"compiler": "cc", "fast": True}]
     units = [describe_interface(definition, equations, program, FmuTarget("3", "native", **way)) for way in ways]
     assert len({unit.token for unit in units}) == len(ways)
@@ -118,7 +120,7 @@ def test_the_two_standards_promise_what_they_know():
 
 def test_every_target_has_a_token_of_its_own():
     definition, equations = double_pendulum()
-    program = lower_to_program(equations)
+    program = lower_equations_to_program(equations)
     targets = [FmuTarget("2", "python"), FmuTarget("2", "native"), FmuTarget("3", "native")]
     assert len({describe_interface(definition, equations, program, target).token for target in targets}) == 3
 

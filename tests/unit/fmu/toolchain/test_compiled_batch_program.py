@@ -11,15 +11,15 @@ from compiled_c import SingularError, compile_motion, missing
 from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program import (
+from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import (
     LEAF_OPERATIONS,
+    EquationSolveBlock,
     Op,
     PiecewisePolynomial,
     Program,
-    SolveBlock,
-    VariableLayout,
+    ProgramVariableLayout,
 )
-from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.toolchain import compile_program
 from mb2fmu.fmu.toolchain.compiled_batch_program import find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Variant
@@ -35,7 +35,7 @@ PAIRS = sorted(select_scalar_operations(lambda row: row.arity == 2) - {Op.AND, O
 
 def everything() -> Program:
     """Every operation once, a value that depends on parameters only, and a row of turns that becomes a loop."""
-    b = ProgramBuilder(VariableLayout(states=("x", "y"), inputs=("f",), parameters=("p", "k")))
+    b = ProgramBuilder(ProgramVariableLayout(states=("x", "y"), inputs=("f",), parameters=("p", "k")))
     x, y, f, p, k = b.state(0), b.state(1), b.input(0), b.parameter(0), b.parameter(1)
     table = PiecewisePolynomial("curve", (0.0, 0.5, 1.0), ((1.0, 0.5), (-1.0, 2.0)))
     results = [b.unary(op, x) for op in FUNCTIONS] + [b.binary(op, x, y) for op in PAIRS]
@@ -87,7 +87,7 @@ def test_what_is_given_once_holds_for_all_rows() -> None:
 
 
 def test_singular_rows_are_nan_and_others_are_not() -> None:
-    b = ProgramBuilder(VariableLayout(states=("a",)))
+    b = ProgramBuilder(ProgramVariableLayout(states=("a",)))
     pivot = b.sub(b.state(0), b.constant(1.0))
     b.require(pivot, "pivot", positive=True)
     b.entry("rhs", ["a"], [b.div(b.constant(1.0), pivot)])
@@ -102,10 +102,10 @@ Kind = Literal["lu_factor", "ldlt_factor", "least_norm_factor"]
 def solver(n: int, kind: Kind) -> Program:
     """A⁻¹ b and A⁻¹ A⁻¹ b: the states are A row by row (or its lower triangle) and b."""
     entries = n * n if kind == "lu_factor" else n * (n + 1) // 2
-    b = ProgramBuilder(VariableLayout(states=tuple(map(str, range(entries + n)))))
+    b = ProgramBuilder(ProgramVariableLayout(states=tuple(map(str, range(entries + n)))))
     leaves = [b.state(i) for i in range(entries + n)]
     rank = n - 1 if kind == "least_norm_factor" else -1
-    factor = b.block(SolveBlock(kind, n, tuple(leaves[:entries]), name="the matrix", rank=rank))
+    factor = b.block(EquationSolveBlock(kind, n, tuple(leaves[:entries]), name="the matrix", rank=rank))
     once = b.solution(factor, leaves[entries:])
     results = [*once, *b.solution(factor, once)]
     b.entry("rhs", list(map(str, range(2 * n))), results)

@@ -14,8 +14,8 @@ from mb2fmu import Impact, Model, derive, validation
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.numerics.coulomb_contacts import CoulombContactProblem, choose_contact_modes
 from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
-from mb2fmu.compiler.program.program import Op, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout
 from mb2fmu.errors import MechanismError, ModelError, ValidationError
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism import read_mechanism
@@ -218,7 +218,7 @@ def problem(count: int) -> ProgramBuilder:
     """A program that chooses modes of contacts with friction: inputs W, q, mu and senses that are known, row by row."""
     n = 2 * count
     names = tuple(f"x{i}" for i in range(n * n + n + 2 * count))
-    b = ProgramBuilder(VariableLayout(states=names, inputs=(), parameters=(), memory=(), seeds=()))
+    b = ProgramBuilder(ProgramVariableLayout(states=names, inputs=(), parameters=(), memory=(), seeds=()))
     nodes = [b.state(i) for i in range(len(names))]
     W = [nodes[n * i : n * i + n] for i in range(n)]
     q, mu, known = nodes[n * n : n * n + n], nodes[n * n + n : n * n + n + count], nodes[n * n + n + count :]

@@ -12,9 +12,9 @@ from scipy.optimize import nnls
 
 from mb2fmu import Impact, Mb2FmuError, Model, Parts, derive, export, simulate
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.numerics.unilateral_impulses import solve_complementarity
-from mb2fmu.compiler.program.program import VariableLayout
+from mb2fmu.compiler.numerics.frictionless_impact_impulses import solve_complementarity
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 from mb2fmu.errors import MechanismError, ModelError
 from mb2fmu.model import check_model, load
 
@@ -223,7 +223,7 @@ def test_balls_that_meet_in_the_middle(order):
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_modes_that_are_chosen_are_complementary(size):
     draw = np.random.default_rng(size)
-    layout = VariableLayout(
+    layout = ProgramVariableLayout(
         states=tuple(f"x{i}" for i in range(size * size + size)), inputs=(), parameters=(), memory=(), seeds=()
     )
     b = ProgramBuilder(layout)

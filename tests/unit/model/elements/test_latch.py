@@ -13,7 +13,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Impact, Latch, Model, Parts, derive
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.errors import LoweringError, MechanismError, ModelError
 from mb2fmu.model import check_model, load
 from mb2fmu.model.elements.latch import LatchRow
@@ -222,7 +222,7 @@ def test_forward_and_inverse_dynamics_are_refused():
         equations = derived(make).equations
         for entry in ("forward", "inverse"):
             with pytest.raises(LoweringError, match="leave out the forces of contacts that rest"):
-                lower_to_program(equations, [entry])
+                lower_equations_to_program(equations, [entry])
 
 
 # --- what is wrong is told --------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from mb2fmu import (
     load,
 )
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.events import freeze_switches, list_switches
+from mb2fmu.compiler.events import convert_switches_to_modes, list_program_switches
 
 CRANK_SLIDER = Path(__file__).parents[4] / "models" / "crank_slider.py"
 WAYS = [("attractor", "kane"), ("explicit", "tmt"), ("multipliers", "lagrange"), ("partition", "recursive-composite")]
@@ -71,7 +71,7 @@ def moved():
     def of(way: tuple[str, str], angle: float, speed: float, *, held: bool) -> tuple[float, list[float]]:
         if way not in known:
             derivation = derive(machine(), constraints=way[0], method=way[1])
-            program = freeze_switches(derivation.program)
+            program = convert_switches_to_modes(derivation.program)
             values = {str(p.symbol): p.value for p in derivation.definition.parameters}
             values |= {p.name: p.value for p in derivation.definition.parameters}
             known[way] = program, [values[name] for name in program.layout.parameters]
@@ -79,12 +79,12 @@ def moved():
         place = consistent(angle, speed)
         x, m = [place[name] for name in program.layout.states], np.zeros(len(program.layout.memory))
         at = (0.0, x, (0.0, 0.0), p, m)
-        m[[switch.memory for switch in list_switches(program)]] = (
+        m[[switch.memory for switch in list_program_switches(program)]] = (
             1.0  # else all would be held, by one degree of freedom
         )
         for _ in range(3):  # what one looks at may depend on others
             s = make_evaluator(program, "surfaces")(*at)
-            for k, switch in enumerate(list_switches(program)):
+            for k, switch in enumerate(list_program_switches(program)):
                 sticks = switch.kind == "sticking"
                 m[switch.memory] = np.sign(s[k]) if sticks else float(s[k] > 0.0)
                 if held and sticks and switch.name in {"omega", "brake.slip"}:

@@ -13,7 +13,7 @@ from rescaling import rescale
 
 from mb2fmu import Model, derive
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.events import freeze_switches, list_switches
+from mb2fmu.compiler.events import convert_switches_to_modes, list_program_switches
 from mb2fmu.model import check_model, load
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
@@ -57,9 +57,9 @@ def test_a_unit_is_found_by_changing_units(declared, surface, unit):
 def divided(model: Model) -> dict[str, float]:
     """Switches of a unit, and what their surfaces are divided by; those that are zero at the start are left out."""
     derivation = derive(model)
-    frozen, sized = freeze_switches(derivation.program), derivation.program_with_modes
-    names = [switch.name for switch in list_switches(frozen)]
-    assert names == [switch.name for switch in list_switches(sized)]
+    frozen, sized = convert_switches_to_modes(derivation.program), derivation.program_with_modes
+    names = [switch.name for switch in list_program_switches(frozen)]
+    assert names == [switch.name for switch in list_program_switches(sized)]
     layout = sized.layout
     free = [p.value for p in derivation.definition.parameters if not p.calculated]
     at = (0.0, [0.3] * len(layout.states), [0.0] * len(layout.inputs), free, [1.0] * len(layout.memory))

@@ -151,7 +151,7 @@ def test_a_parallelogram_that_starts_flat_swings_as_one(read):
     energy = lambda q, u: u**2 + 2 * 9.81 * np.sin(q)  # noqa: E731
     for asked in ("attractor", "multipliers"):
         equations, _ = formulations.apply_constraint_treatment(formulations.formulate(flat, "tmt"), flat, asked)
-        f = evaluation.make_evaluator(lowering.lower_to_program(equations), "rhs")
+        f = evaluation.make_evaluator(lowering.lower_equations_to_program(equations), "rhs")
         rate = [10.0] if len(equations.p) > len(p) else []
         x = np.array([item.start for item in (*flat.declared.coordinates, *flat.declared.speeds)])
         rhs = lambda t, x, f=f, rate=rate: f(t, x, [0.0], np.array([*p, *rate]))  # noqa: E731

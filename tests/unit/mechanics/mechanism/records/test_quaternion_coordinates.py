@@ -14,7 +14,7 @@ from sympy.physics import mechanics as me
 import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.errors import MechanismError
 from mb2fmu.mechanics.formulations import check_all_formulations, formulate
 from mb2fmu.mechanics.mechanism import close_loops
@@ -147,7 +147,7 @@ def test_tumbling_for_long_by_coarse_explicit_steps_keeps_the_length_bounded():
     one = Evaluated(mechanism, "recursive-articulated")
     x = np.array([1.0, 0, 0, 0, 0, 0, 0, 0.5, 8.0, 0.2, 0, 0, 0])
     state = random_states(mechanism, 1)[0]
-    f = make_evaluator(lower_to_program(one.equations), "rhs")
+    f = make_evaluator(lower_equations_to_program(one.equations), "rhs")
     p = state.p.copy()
     p[[q.name for q in mechanism.p].index("g")] = 0.0
     longest = 0.0

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from mb2fmu.compiler.numerics.linear_solve import SparselyOrderedSystem
-from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op
 
 NodeMatrix = list[list[int]]
 _SHARED_FORCE_REGULARIZATION = 1e-7  # of matrices with a unit diagonal
@@ -229,13 +229,15 @@ def _enumerate_modes(b: ProgramBuilder, W: NodeMatrix, q: Sequence[int]) -> Iter
     n = len(q)
     for size in range(n + 1):
         for chosen in combinations(range(n), size):
-            solution = solve_small_system(b, [[W[i][j] for j in chosen] for i in chosen], [b.neg(q[i]) for i in chosen])
+            solution = solve_small_linear_system(
+                b, [[W[i][j] for j in chosen] for i in chosen], [b.neg(q[i]) for i in chosen]
+            )
             z = dict(zip(chosen, solution, strict=True))
             others = [i for i in range(n) if i not in chosen]
             yield z, [b.sum([q[i], *(b.mul(W[i][j], x) for j, x in z.items())]) for i in others]
 
 
-def solve_small_system(b: ProgramBuilder, A: NodeMatrix, right: Sequence[int]) -> list[int]:
+def solve_small_linear_system(b: ProgramBuilder, A: NodeMatrix, right: Sequence[int]) -> list[int]:
     """Solve a small system by elimination in fixed order; NaN where it is singular, without a failure."""
     if not right:
         return []
@@ -244,7 +246,7 @@ def solve_small_system(b: ProgramBuilder, A: NodeMatrix, right: Sequence[int]) -
         [b.sub(A[i + 1][j + 1], b.mul(ratio, A[0][j + 1])) for j in range(len(ratios))]
         for i, ratio in enumerate(ratios)
     ]
-    rest = solve_small_system(
+    rest = solve_small_linear_system(
         b, smaller, [b.sub(right[i + 1], b.mul(ratio, right[0])) for i, ratio in enumerate(ratios)]
     )
     first = b.sub(right[0], b.dot(A[0][1:], rest)) if rest else right[0]

@@ -13,8 +13,8 @@ from mb2fmu.compiler import derivatives, evaluation, lowering
 from mb2fmu.compiler.arithmetic import python_runtime
 from mb2fmu.compiler.numerics.linear_solve import SparselyOrderedSystem
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 
 # J. K. Moore, Learn Multibody Dynamics, chapter "Equations of Motion with Holonomic Constraints"
 ANGLES = np.deg2rad([10.0, 6.57526576, -151.3836336])
@@ -40,7 +40,7 @@ def loop(q):
 
 def treated(derivation, treatment, **changes):
     equations = dataclasses.replace(derivation.equations, treatment=treatment, **changes)
-    return lowering.lower_to_program(equations)
+    return lowering.lower_equations_to_program(equations)
 
 
 @pytest.mark.parametrize("treatment", ["attractor", "multipliers"])
@@ -122,7 +122,7 @@ def test_a_redundant_constraint_changes_no_motion(derivation):
     )
     f = pipeline.right_hand_side(derivation)
     x = off_the_constraints(f, 1e-4)
-    rhs = evaluation.make_evaluator(lowering.lower_to_program(changed), "rhs")
+    rhs = evaluation.make_evaluator(lowering.lower_equations_to_program(changed), "rhs")
     assert rhs(0, x, f.r0, f.p0) == pytest.approx(f(0, x), rel=1e-9)
 
 
@@ -151,7 +151,7 @@ def test_loops_that_share_nothing_cost_their_number():
     for pairs in (2, 4, 8):
         n = 2 * pairs
         names = tuple(f"x{i}" for i in range(n))
-        builder = ProgramBuilder(VariableLayout(states=names))
+        builder = ProgramBuilder(ProgramVariableLayout(states=names))
         x = [builder.state(i) for i in range(n)]
         zero = builder.constant(0.0)
         matrix = [[zero] * n for _ in range(n)]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mb2fmu.compiler.events.switch_guarded_powers import SwitchGuardedPowers
-from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.events.switch_guarded_powers import SwitchGuardedPowerFinder
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op, Program
 
 _TINY, _BELOW_ONE = float(np.finfo(float).tiny), 1.0 - 2.0**-53
 _DOMAIN_ENDS: dict[Op, tuple[tuple[float, float] | None, tuple[float, float] | None, float]] = {
@@ -40,7 +40,7 @@ class GuardedBranchCopy:
         self,
         program: Program,
         operands: Sequence[tuple[int, ...]],
-        powers: SwitchGuardedPowers,
+        powers: SwitchGuardedPowerFinder,
         builder: ProgramBuilder,
         node: Sequence[int],
         unfrozen: Callable[[int], int],

@@ -1,4 +1,4 @@
-"""``freeze_switches``: turn every switch into a mode in discrete memory, with a margin that tells when it ends.
+"""``convert_switches_to_modes``: turn every switch into a mode in discrete memory, with a margin that tells its end.
 
 A switch looks at its surface s(t, x, r, p): a comparison at the difference of its sides, ``Abs``, ``sign`` and the like
 at their argument. Between events its mode m is a number:
@@ -23,20 +23,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mb2fmu.compiler.events.guarded_branches import GuardedBranchCopy
+from mb2fmu.compiler.events.domain_guarded_branches import GuardedBranchCopy
 from mb2fmu.compiler.events.linear_forms import LinearFormFinder
-from mb2fmu.compiler.events.sliding_modes import SlidingModeSystem, form_sliding_system
-from mb2fmu.compiler.events.switch_guarded_powers import SwitchGuardedPowers
-from mb2fmu.compiler.events.time_events import (
+from mb2fmu.compiler.events.next_time_event import (
     NEXT_TIME_EVENT_ENTRY,
     LinearTimeFunction,
     TimeLinearityAnalysis,
     form_next_event_time,
 )
-from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.events.sliding_modes import SlidingModeSystem, form_sliding_mode_system
+from mb2fmu.compiler.events.switch_guarded_powers import SwitchGuardedPowerFinder
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import CopiedProgram
+from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes, prune_program
+from mb2fmu.compiler.program.scalar_program import Op, Program
 
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
 
@@ -94,8 +94,8 @@ _MEMORY_LABEL_PREFIXES: dict[SwitchKind, str] = {
 }
 
 
-def list_switches(program: Program) -> tuple[Switch, ...]:
-    """Return the modes of a program from :func:`freeze_switches`, in the order of their margins; conditions last."""
+def list_program_switches(program: Program) -> tuple[Switch, ...]:
+    """Return a program's modes from :func:`convert_switches_to_modes`, in order of their margins; conditions last."""
     found: list[Switch] = []
     timed = set(program.entries[NEXT_TIME_EVENT_ENTRY].labels) if NEXT_TIME_EVENT_ENTRY in program.entries else set()
     for place, label in enumerate(program.layout.memory):
@@ -105,7 +105,7 @@ def list_switches(program: Program) -> tuple[Switch, ...]:
     return tuple(found)
 
 
-def freeze_switches(program: Program, sizes: Callable[[Program], Sequence[float]] | None = None) -> Program:
+def convert_switches_to_modes(program: Program, sizes: Callable[[Program], Sequence[float]] | None = None) -> Program:
     """Return the program with modes; the very same one if nothing in it switches.
 
     Args:
@@ -120,7 +120,9 @@ def freeze_switches(program: Program, sizes: Callable[[Program], Sequence[float]
     names = list(program.entries["conditions"].labels) if "conditions" in program.entries else []
     sliding = _find_sticking_signs(program, marked)
     plan = _ModeAssignment.number_modes(program, surfaces, [node for node in marked if node in sliding], names)
-    held = form_sliding_system(plan.frozen(), plan.sticking, _find_holding_states(program)) if plan.sticking else None
+    held = (
+        form_sliding_mode_system(plan.frozen(), plan.sticking, _find_holding_states(program)) if plan.sticking else None
+    )
     frozen = prune_program(_FrozenProgramAssembly(plan, held).build())
     if sizes is None or not plan.margins:
         return frozen
@@ -233,7 +235,9 @@ class _ModeAssignment:
                 steps: SwitchKind = "steps" if surface.steps else "relation"
                 switches.append(Switch(_describe_switch(program, node), steps, first + len(switches)))
         for node in sticking:
-            switches.append(Switch(format_expression(program, int(program.a[node])), "sticking", first + len(switches)))
+            switches.append(
+                Switch(format_program_expression(program, int(program.a[node])), "sticking", first + len(switches))
+            )
         for label in conditions:
             kind, _, name = label.partition(":")
             switches.append(Switch(name, "ticks" if kind.endswith("ticks") else "condition", first + len(switches)))
@@ -270,13 +274,13 @@ class _ModeAssignment:
         b.entry("surfaces", [f"{i}" for i in range(len(nodes))], nodes)
 
 
-class FrozenSwitchCopy(CopiedProgram):
+class FrozenSwitchCopy(CopiedProgramNodes):
     """A copy in which switches read their modes."""
 
     def __init__(self, plan: _ModeAssignment, builder: ProgramBuilder, values: Mapping[int, int]) -> None:
         self._plan = plan
         self._values = values
-        self._powers = SwitchGuardedPowers(plan.program, plan.program.all_operands(), plan.surfaces)
+        self._powers = SwitchGuardedPowerFinder(plan.program, plan.program.all_operands(), plan.surfaces)
         builder.constant(0.0)  # nothing is adopted: nodes change
         super().__init__(
             plan.program, builder, [n for n in plan.program.entries if n not in _SEPARATELY_COPIED_ENTRIES]
@@ -529,7 +533,7 @@ _INFIX_SYMBOLS = {Op.ADD: " + ", Op.SUB: " - ", Op.MUL: "*", Op.DIV: "/", Op.LT:
 _MAX_EXPRESSION_DEPTH = 6
 
 
-def format_expression(program: Program, node: int) -> str:
+def format_program_expression(program: Program, node: int) -> str:
     """Return the expression in one line; parts that are too long are ``…``."""
     text = _format_node(program, node, _MAX_EXPRESSION_DEPTH, _find_output_names(program))
     return text if len(text) <= MAX_NAME_LENGTH else text[: MAX_NAME_LENGTH - 1] + "…"
@@ -538,7 +542,7 @@ def format_expression(program: Program, node: int) -> str:
 def format_switch_condition(program: Program, node: int) -> str:
     """Return the condition that is true where a switch's mode is 1: of a <= b, b < a."""
     if program.op[node] != Op.LE:
-        return format_expression(program, node)
+        return format_program_expression(program, node)
     names = _find_output_names(program)
     text = " < ".join(
         _format_node(program, int(side[node]), _MAX_EXPRESSION_DEPTH - 1, names) for side in (program.b, program.a)

@@ -5,15 +5,17 @@ partial derivative is infinite or not defined there (sin(q)/q at q = 0, √q at 
 gradient of everything would be lost. The number 0 alone does not show this: an adjoint may be 0 by chance where the
 product has another limit (√q √(q + p) at q = p = 0). So it is not the number that is asked but the graph:
 
-- in reverse (:class:`ReverseMasks`) a node is active if a result of a weight other than 0 reads it, through branches
+- in reverse (:class:`ReverseSweepMasks`) a node is active if a result of a weight other than 0 reads it, through
+  branches
 that
   are taken only;
-- forward (:class:`ForwardMasks`) a node is active if it reads a variable whose seed is other than 0, through branches
+- forward (:class:`ForwardSweepMasks`) a node is active if it reads a variable whose seed is other than 0, through
+  branches
 that
   are taken only.
 
 Shares of nodes that are not active are 0 by a selection. That is done where something may not be finite only (see
-:class:`NonFiniteNodes`): all other nodes cost nothing more.
+:class:`NonFiniteNodeSearch`): all other nodes cost nothing more.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS
-from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgram
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import Op, Program
 from mb2fmu.model.scalar_operation_table import select_scalar_operations
 
 _INFINITE_SLOPE_OPERATIONS = frozenset(map(int, select_scalar_operations(lambda row: row.hazard == "edge")))
@@ -49,7 +51,7 @@ _ADD, _MUL, _DIV, _SQRT, _EXP, _COSH, _MAX, _MIN, _SELECT, _LOG, _BLOCK, _CONSTA
 )
 
 
-class NonFiniteNodes:
+class NonFiniteNodeSearch:
     """Nodes of a program whose values or partial derivatives may not be finite.
 
     Attributes:
@@ -170,7 +172,7 @@ class _PathMasks:
         return self.add_path(lambda: b.unary(Op.NOT, b.binary(Op.EQ, seed, b.constant(0.0))))
 
 
-class ReverseMasks:
+class ReverseSweepMasks:
     """Results that read each node; a reverse sweep calls :meth:`propagate_readers` for each, from the last on.
 
     Args:
@@ -181,13 +183,17 @@ class ReverseMasks:
     """
 
     def __init__(
-        self, copy: CopiedProgram, results: Sequence[int], weights: Sequence[int], operands: Sequence[tuple[int, ...]]
+        self,
+        copy: CopiedProgramNodes,
+        results: Sequence[int],
+        weights: Sequence[int],
+        operands: Sequence[tuple[int, ...]],
     ) -> None:
         program = copy.program
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
         moving = [copy.builder.variability_rank(node) > 1 for node in copy.node]
-        self._hazards = NonFiniteNodes(program, moving, operands)
+        self._hazards = NonFiniteNodeSearch(program, moving, operands)
         self._masks = _PathMasks(copy.builder)
         self._paths = [0] * len(program)
         self._branches: dict[tuple[int, int], tuple[int, int]] = {}
@@ -256,7 +262,7 @@ class ReverseMasks:
         return any(found[each] for each in read)
 
 
-class ForwardMasks:
+class ForwardSweepMasks:
     """Variables that each node reads, in a forward sweep.
 
     Args:
@@ -266,13 +272,13 @@ class ForwardMasks:
     """
 
     def __init__(
-        self, copy: CopiedProgram, seeds: dict[tuple[VariableGroup, int], int], operands: Sequence[tuple[int, ...]]
+        self, copy: CopiedProgramNodes, seeds: dict[tuple[VariableGroup, int], int], operands: Sequence[tuple[int, ...]]
     ) -> None:
         program = copy.program
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
         moving = [copy.builder.variability_rank(node) > 1 for node in copy.node]
-        self._hazards = NonFiniteNodes(program, moving, operands)
+        self._hazards = NonFiniteNodeSearch(program, moving, operands)
         self._masks = _PathMasks(copy.builder)
         self._bits = {leaf: self._masks.add_seed_path(seed) for leaf, seed in seeds.items()}
         self._paths = self._followed(program) if any(self._hazards.edge) else []
@@ -313,7 +319,7 @@ class ForwardMasks:
         return b.select(self._masks.mask(self._paths[node]), tangent, b.constant(0.0))
 
 
-def _copy_selection_operands(copy: CopiedProgram, op: int, operands: Sequence[int]) -> tuple[int, int, int]:
+def _copy_selection_operands(copy: CopiedProgramNodes, op: int, operands: Sequence[int]) -> tuple[int, int, int]:
     """Return condition (a node of the builder) and choices of a selection, minimum or maximum."""
     if op == _SELECT:
         return copy.node[operands[0]], operands[1], operands[2]

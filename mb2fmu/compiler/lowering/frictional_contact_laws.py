@@ -18,8 +18,8 @@ from mb2fmu.compiler.numerics.coulomb_contacts import (
 )
 from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
 from mb2fmu.compiler.numerics.frictional_impacts import FrictionalImpactProblem, solve_frictional_impulses
-from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, ZERO_SLIP_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.event_equations import mode_change_indicator

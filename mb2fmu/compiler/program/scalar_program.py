@@ -22,15 +22,15 @@ __all__ = [
     "TERNARY_OPERATIONS",
     "UNARY_OPERATIONS",
     "EntryPoint",
+    "EquationSolveBlock",
     "Op",
     "PiecewisePolynomial",
     "Program",
-    "SolveBlock",
-    "VariableLayout",
+    "ProgramVariableLayout",
     "WrittenOutSystem",
     "find_domain_restricted_nodes",
     "read_constant_results",
-    "read_initial_memory",
+    "read_initial_discrete_memory",
 ]  # fmt: skip
 
 
@@ -48,7 +48,7 @@ _OPERATION_ARITY = np.array(
 
 
 @dataclass(frozen=True, slots=True)
-class VariableLayout:
+class ProgramVariableLayout:
     """Names of the variables that entry points read beside time; x = (q, independent u, z)."""
 
     states: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class VariableLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class SolveBlock:
+class EquationSolveBlock:
     """A linear algebra statement, or a nonlinear system.
 
     Attributes:
@@ -203,13 +203,13 @@ class Program:
             ``regularization``, if it is there, is what was added to its diagonal for that.
     """
 
-    layout: VariableLayout
+    layout: ProgramVariableLayout
     op: npt.NDArray[np.uint8]
     a: npt.NDArray[np.int32]
     b: npt.NDArray[np.int32]
     c: npt.NDArray[np.int32]
     constants: npt.NDArray[np.float64]
-    blocks: tuple[SolveBlock, ...]
+    blocks: tuple[EquationSolveBlock, ...]
     tables: tuple[PiecewisePolynomial, ...]
     entries: Mapping[str, EntryPoint]
     bodies: tuple[Program, ...] = ()
@@ -284,7 +284,7 @@ class Program:
         return (*self.blocks[block.factor].operands, *block.operands)
 
 
-def read_initial_memory(program: Program) -> tuple[float, ...]:
+def read_initial_discrete_memory(program: Program) -> tuple[float, ...]:
     """Return the initial discrete memory; empty where there is none."""
     return read_constant_results(program, "first_memory")
 

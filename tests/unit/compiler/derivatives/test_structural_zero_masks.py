@@ -12,8 +12,8 @@ from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_rev
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import Program, VariableLayout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Program, ProgramVariableLayout
 
 q, u, m = sm.symbols("q u m", real=True)
 KNOWNS = (q, u, m)
@@ -49,7 +49,7 @@ WITHOUT = {
 
 
 def _program(*expressions: sm.Expr) -> Program:
-    builder = ProgramBuilder(VariableLayout(states=("q", "u"), parameters=("m",)))
+    builder = ProgramBuilder(ProgramVariableLayout(states=("q", "u"), parameters=("m",)))
     leaves = {q: builder.state(0), u: builder.state(1), m: builder.parameter(0)}
     nodes = SympyLowering(builder, leaves).lower([sm.sympify(e) for e in expressions])
     builder.entry("e", [f"y{i}" for i in range(len(nodes))], nodes)

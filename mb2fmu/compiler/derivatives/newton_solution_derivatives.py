@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mb2fmu.compiler.numerics.linear_solve import LinearSystem
-from mb2fmu.compiler.program.program import Op, Program, SolveBlock
+from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import CopiedProgram
+from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program
 
 
 def make_newton_solutions_differentiable(program: Program, entry: str, order: int = 1) -> tuple[Program, str]:
@@ -44,14 +44,14 @@ def make_newton_solutions_differentiable(program: Program, entry: str, order: in
     if not any(blocks[i] and block.kind == "newton" for i, block in enumerate(program.blocks)):
         return program, entry
     builder = ProgramBuilder(program.layout)
-    CopiedProgram(program, builder)
+    CopiedProgramNodes(program, builder)
     smooth = _DifferentiableCopy(program, builder, order)
     old, name = program.entries[entry], f"smooth_{entry}"
     builder.entry(name, old.labels, [smooth.node[node] for node in old.results])
     return builder.build(), name
 
 
-class _DifferentiableCopy(CopiedProgram):
+class _DifferentiableCopy(CopiedProgramNodes):
     """A copy with the last steps.
 
     Args:
@@ -64,7 +64,7 @@ class _DifferentiableCopy(CopiedProgram):
         self._order = order
         super().__init__(program, builder, entries=())
 
-    def _newton(self, block: SolveBlock) -> list[int]:
+    def _newton(self, block: EquationSolveBlock) -> list[int]:
         """Replace a solution by Newton steps from its frozen value; their derivatives are the implicit function's."""
         b, n = self.builder, block.size
         y = [b.unary(Op.FROZEN, node) for node in super()._newton(block)]
@@ -80,7 +80,7 @@ class _DifferentiableCopy(CopiedProgram):
         added = body.entries["regularization"].results if "regularization" in body.entries else ()
         system = _NewtonStep(
             b,
-            LinearSystem(b, rows, f"the derivative of {block.name}"),
+            FactoredLinearSystem(b, rows, f"the derivative of {block.name}"),
             [b.unary(Op.FROZEN, inside.node[node]) for node in added],
         )
         y = _subtract_step(b, y, system.solve(residual))
@@ -99,7 +99,7 @@ class _NewtonStep:
         added: The diagonal of R; (): nothing was added.
     """
 
-    def __init__(self, builder: ProgramBuilder, system: LinearSystem, added: Sequence[int]) -> None:
+    def __init__(self, builder: ProgramBuilder, system: FactoredLinearSystem, added: Sequence[int]) -> None:
         self._builder, self._system, self._added = builder, system, added
 
     def solve(self, residual: Sequence[int]) -> list[int]:
@@ -116,7 +116,7 @@ def _subtract_step(b: ProgramBuilder, y: Sequence[int], step: Sequence[int]) -> 
     return [b.sub(value, change) for value, change in zip(y, step, strict=True)]
 
 
-class _InlinedNewtonBody(CopiedProgram):
+class _InlinedNewtonBody(CopiedProgramNodes):
     """The body of a Newton block, copied among the nodes of its program."""
 
     def __init__(self, body: Program, builder: ProgramBuilder, y: Sequence[int], theta: Sequence[int]) -> None:

@@ -17,8 +17,8 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import Op
 
 NEXT_TIME_EVENT_ENTRY = "next_time_event"
 _DELAY_RATIO = 2.0**-49

@@ -39,9 +39,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mb2fmu.compiler.numerics.linear_solve import LinearSystem, SparselyOrderedSystem
-from mb2fmu.compiler.program.program import Op, SolveBlock
+from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem, SparselyOrderedSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op
 
 NodeMatrix = list[list[int]]
 
@@ -57,7 +57,7 @@ SHORT_ROW_RATIO = (
 )
 
 
-def add_eigenspace_rotation(
+def rotate_dominant_eigenspace(
     b: ProgramBuilder, matrix: NodeMatrix, left_out: NodeMatrix, count: int, y: Sequence[int], name: str
 ) -> list[int]:
     """Return numbers y of the kept space, with the derivatives of staying in it.
@@ -86,7 +86,7 @@ def add_eigenspace_rotation(
             value[i][i] = b.add(value[i][i], coefficient)
     # p(S) vanishes where eigenvalues are left out
     regular = [[b.add(e, q) for e, q in zip(*rows, strict=True)] for rows in zip(value, Q, strict=True)]
-    z = LinearSystem(b, regular, name, symmetric=True).solve(held)
+    z = FactoredLinearSystem(b, regular, name, symmetric=True).solve(held)
     found = [b.constant(0.0)] * m
     along = z
     for j in range(count - 1, -1, -1):
@@ -145,7 +145,7 @@ class RegularizedConstraintSystem:
     ) -> None:
         self._builder = builder
         self._parts: list[tuple[list[int], _NonredundantSystem | _LeastNormSystem]] = []
-        groups = find_connected_rows(builder, matrix) if redundant else [list(range(len(matrix)))]
+        groups = find_coupled_row_groups(builder, matrix) if redundant else [list(range(len(matrix)))]
         ranked = [group for group in groups if set(group) & set(redundant)]
         others = sorted({i for group in groups for i in group if group not in ranked})
         for group in [*ranked, *([others] if others else [])]:
@@ -185,7 +185,7 @@ class RegularizedConstraintSystem:
         return [found[i] for i in range(len(found))]
 
     def follow_eigenspace_rotation(self, y: Sequence[int]) -> list[int]:
-        """Return a solution as a number, that follows the space of solutions (:func:`add_eigenspace_rotation`)."""
+        """Return a solution as a number, that follows the space of solutions (:func:`rotate_dominant_eigenspace`)."""
         b = self._builder
         found = {i: b.unary(Op.FROZEN, node) for i, node in enumerate(y)}
         for group, system in self._parts:
@@ -238,7 +238,7 @@ class _LeastNormSystem:
         scales = [b.unary(Op.SQRT, weight) for weight in weights]
         self._builder, self._scales = builder, scales
         lower = [b.mul(b.mul(scales[i], scales[j]), matrix[i][j]) for i in range(n) for j in range(i + 1)]
-        self._factor = b.block(SolveBlock("least_norm_factor", n, tuple(lower), name=name, rank=rank))
+        self._factor = b.block(EquationSolveBlock("least_norm_factor", n, tuple(lower), name=name, rank=rank))
         self._matrix = [[lower[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
         self._left_out, self._name = n - rank, name
 
@@ -262,12 +262,12 @@ class _LeastNormSystem:
 
     def follow_eigenspace_rotation(self, y: Sequence[int]) -> list[int]:
         """Return vectors of the left-out space turned with the scaled matrix."""
-        return add_eigenspace_rotation(
+        return rotate_dominant_eigenspace(
             self._builder, self._matrix, self.regularizing_matrix(), self._left_out, y, self._name
         )
 
 
-def find_connected_rows(b: ProgramBuilder, matrix: NodeMatrix) -> list[list[int]]:
+def find_coupled_row_groups(b: ProgramBuilder, matrix: NodeMatrix) -> list[list[int]]:
     """Return rows of a symmetric matrix in groups that share only constant zeros."""
     left, groups = set(range(len(matrix))), []
     while left:
@@ -314,7 +314,7 @@ def compute_row_length_regularization(
     return [b.mul(b.constant(square), small) for square in typical]
 
 
-def scale_rows(b: ProgramBuilder, scales: Sequence[int], rows: NodeMatrix) -> NodeMatrix:
+def scale_constraint_rows(b: ProgramBuilder, scales: Sequence[int], rows: NodeMatrix) -> NodeMatrix:
     """Return each row times its scale."""
     return [[b.mul(scale, e) for e in row] for scale, row in zip(scales, rows, strict=True)]
 
@@ -356,7 +356,7 @@ def project_speeds(
     """
     name, ones = "the speeds on the constraints", [b.constant(1.0)] * len(A)
     scales = compute_row_scales(b, A, redundant, lengths)
-    rows = scale_rows(b, scales, A)
+    rows = scale_constraint_rows(b, scales, A)
     right = [b.add(b.dot(row, v), b.mul(scale, free)) for row, scale, free in zip(rows, scales, offset, strict=True)]
     weights = RegularizedConstraintSystem(b, form_gram_matrix(b, rows, rows), ones, name, redundant).solve(right)
     return [
@@ -373,7 +373,7 @@ def solve_least_norm_multipliers(
     ``lengths`` are typical ones of the rows; (): all 1.
     """
     scales = compute_row_scales(b, A, (), lengths)
-    rows = scale_rows(b, scales, A)
+    rows = scale_constraint_rows(b, scales, A)
     system = RegularizedConstraintSystem(
         b, form_gram_matrix(b, rows, rows), [b.constant(1.0)] * len(rows), "the constraints' multipliers"
     )

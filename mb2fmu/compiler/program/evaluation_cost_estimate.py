@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.result_dependencies import count_block_operations
+from mb2fmu.compiler.program.scalar_program import LEAF_OPERATIONS, Op, Program
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 OPERATION_COSTS = {**{op: row.cost for op, row in OPERATIONS.items()}, Op.TABLE: 25.0}

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.numerics.constraint_systems import solve_least_norm_multipliers
-from mb2fmu.compiler.numerics.linear_solve import LinearSystem
+from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.numerics.multiplier_solve import MultiplierSystem
+from mb2fmu.compiler.numerics.regularized_constraint_systems import solve_least_norm_multipliers
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, VelocityConstraints
 
@@ -65,11 +65,13 @@ class ConstrainedDynamicsSolver:
         ]
         return self._constraints(A).solve(right)
 
-    def _constraints(self, A: NodeMatrix) -> LinearSystem:
+    def _constraints(self, A: NodeMatrix) -> FactoredLinearSystem:
         """Return the system that gives dependent speeds: the columns of A that belong to them."""
         dependent = self._equations.u_dependent
         names = ", ".join(str(self._equations.u[i]) for i in dependent)
-        return LinearSystem(self._builder, [[row[j] for j in dependent] for row in A], f"the dependent speeds {names}")
+        return FactoredLinearSystem(
+            self._builder, [[row[j] for j in dependent] for row in A], f"the dependent speeds {names}"
+        )
 
     # --- accelerations -----------------------------------------------------------------------------------------------
 
@@ -150,13 +152,13 @@ class ConstrainedDynamicsSolver:
         f = list(nodes[rows * n : rows * n + rows])
         loads = [[b.add(x, y) for x, y in zip(f, force, strict=True)] if force else f for force in forces]
         if m == 0:
-            return LinearSystem(b, M, "the mass matrix", symmetric=True).solve_all(loads)
+            return FactoredLinearSystem(b, M, "the mass matrix", symmetric=True).solve_all(loads)
         rest = nodes[rows * n + rows :]
         A, gamma = _matrix_rows(rest, m, n), list(rest[m * n :])
         if rows == n:
             return self._reduced(M, A, gamma, loads)
         bias = [b.neg(node) for node in gamma]
-        stacked = LinearSystem(b, M + A, "the mass matrix with the velocity constraints")
+        stacked = FactoredLinearSystem(b, M + A, "the mass matrix with the velocity constraints")
         return stacked.solve_all([[*load, *bias] for load in loads])
 
     def response(self, nodes: Sequence[int], columns: NodeMatrix) -> tuple[NodeMatrix, NodeMatrix]:
@@ -176,11 +178,11 @@ class ConstrainedDynamicsSolver:
             return [found[0] for found in both], [found[1] for found in both]
         M = _matrix_rows(nodes, rows, n)
         if m == 0:
-            return LinearSystem(b, M, "the mass matrix", symmetric=True).solve_all(columns), []
+            return FactoredLinearSystem(b, M, "the mass matrix", symmetric=True).solve_all(columns), []
         A = _matrix_rows(rest, m, n)
         if rows == n:
             return self._reduced(M, A, [zero] * m, columns), []
-        stacked = LinearSystem(b, M + A, "the mass matrix with the velocity constraints")
+        stacked = FactoredLinearSystem(b, M + A, "the mass matrix with the velocity constraints")
         return stacked.solve_all([[*self._along(A, column), *([zero] * m)] for column in columns]), []
 
     def _along(self, A: NodeMatrix, force: Sequence[int]) -> list[int]:
@@ -227,7 +229,7 @@ class ConstrainedDynamicsSolver:
             )
         left = [b.sub(f[i], b.dot(M[i], u_dot)) for i in e.u_dependent]
         transposed = [[A[row][i] for row in range(m)] for i in e.u_dependent]
-        return LinearSystem(b, transposed, "the multipliers").solve(left)
+        return FactoredLinearSystem(b, transposed, "the multipliers").solve(left)
 
     def _reduced(self, M: NodeMatrix, A: NodeMatrix, gamma: list[int], loads: NodeMatrix) -> NodeMatrix:
         """Reduce the equations to the independent speeds, by the null space of the velocity constraints."""
@@ -254,7 +256,7 @@ class ConstrainedDynamicsSolver:
         right = [
             [b.dot(column, [b.sub(x, y) for x, y in zip(load, Ms, strict=True)]) for column in span] for load in loads
         ]
-        system = LinearSystem(b, reduced, "the mass matrix of the independent speeds", symmetric=True)
+        system = FactoredLinearSystem(b, reduced, "the mass matrix of the independent speeds", symmetric=True)
         return [[b.add(b.dot(S[i], u_i), s[i]) for i in range(n)] for u_i in system.solve_all(right)]
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mb2fmu import Impact, Model, derive, load, no_event
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.events import freeze_switches, list_switches
-from mb2fmu.compiler.program.program import Program
+from mb2fmu.compiler.events import convert_switches_to_modes, list_program_switches
+from mb2fmu.compiler.program.scalar_program import Program
 
 x, v = me.dynamicsymbols("x v")
 SWITCHING = {
@@ -51,7 +51,7 @@ def program_of(
 @pytest.fixture(scope="module")
 def switching() -> tuple[Program, Program]:
     program = program_of(-x, **SWITCHING)
-    return program, freeze_switches(program)
+    return program, convert_switches_to_modes(program)
 
 
 def modes(frozen: Program, state: np.ndarray, time: float = 0.0, parameters: tuple[float, ...] = ()) -> np.ndarray:
@@ -59,7 +59,7 @@ def modes(frozen: Program, state: np.ndarray, time: float = 0.0, parameters: tup
     surfaces, found = make_evaluator(frozen, "surfaces"), np.zeros(len(frozen.layout.memory))
     for _ in found:
         s = surfaces(time, state, (), parameters, found)
-        for switch in list_switches(frozen):
+        for switch in list_program_switches(frozen):
             at = s[switch.memory]
             found[switch.memory] = np.floor(at) if switch.kind == "steps" else float(at > 0)
     return found
@@ -83,7 +83,7 @@ def test_arc_functions_of_clamps_are_those_of_the_model_inside(place):
     clamped = sm.Max(-1, sm.Min(1, x))
     outputs = {"acos": sm.acos(clamped), "asin": sm.asin(clamped), "atanh": sm.atanh(clamped / 2)}
     program = program_of(-x, **outputs)
-    frozen, state = freeze_switches(program), np.array([place, 0.0])
+    frozen, state = convert_switches_to_modes(program), np.array([place, 0.0])
     m = modes(frozen, state)
     exact = [np.arccos(place), np.arcsin(place), np.arctanh(place / 2)]
     np.testing.assert_allclose(make_evaluator(frozen, "position")(0.0, state, (), (), m), exact, rtol=1e-15)
@@ -104,7 +104,9 @@ GUARDED = {
 def test_guarded_branches_go_on_beyond_their_event_alone():
     """Just beyond, in the modes of before, a branch keeps its value; where its condition holds a fault stays one."""
     outputs = {name: expression + v for name, (expression, _) in GUARDED.items()}
-    frozen = freeze_switches(program_of(-x, **outputs, wrong=sm.Piecewise((sm.sqrt(1 - x), v < 9), (7, True))))
+    frozen = convert_switches_to_modes(
+        program_of(-x, **outputs, wrong=sm.Piecewise((sm.sqrt(1 - x), v < 9), (7, True)))
+    )
     evaluate, before = make_evaluator(frozen, "velocity"), np.array([0.9, 0.0])
     labels, m = frozen.entries["velocity"].labels, modes(frozen, before)
     inside, beyond = (
@@ -130,7 +132,7 @@ def test_between_events_values_are_smooth(switching):
 
 def test_nothing_changes_where_nothing_switches():
     program = program_of(-x, kink=no_event(sm.Abs(v)), other=Model.no_event(sm.Abs(v)), size=sm.sqrt(x**2 + v**2))
-    assert freeze_switches(program) is program
+    assert convert_switches_to_modes(program) is program
 
 
 def test_what_parameters_alone_decide_is_no_switch():
@@ -146,12 +148,12 @@ def test_what_parameters_alone_decide_is_no_switch():
     model.coordinate(x, 0.2, "m")
     model.speed(v, 0.0, "m/s")
     program = derive(model).program
-    assert freeze_switches(program) is program
+    assert convert_switches_to_modes(program) is program
 
 
 def test_dry_friction_holds_with_what_it_takes():
-    frozen = freeze_switches(program_of(-100 * x - 1.2 * sm.sign(v), "Held"))
-    (switch,) = list_switches(frozen)
+    frozen = convert_switches_to_modes(program_of(-100 * x - 1.2 * sm.sign(v), "Held"))
+    (switch,) = list_program_switches(frozen)
     assert (switch.name, switch.kind) == ("v", "sticking")
     rhs, margins, event = (make_evaluator(frozen, name) for name in ("rhs", "indicators", "event"))
     at_rest = [0.008, 0.0]
@@ -180,8 +182,8 @@ def test_two_frictions_that_hold_each_other():
     for q, u in ((x, v), (y, w)):
         model.coordinate(q, 0.0, "m")
         model.speed(u, 0.0, "m/s")
-    frozen = freeze_switches(derive(model).program)
-    names = [switch.name for switch in list_switches(frozen)]
+    frozen = convert_switches_to_modes(derive(model).program)
+    names = [switch.name for switch in list_program_switches(frozen)]
     state = [0.02, 0.0, 0.1, 0.1]
     m = [0.0 if name not in ("v", "w") else 1.0 for name in names]
     rates = make_evaluator(frozen, "rhs")(0.0, state, (), (), m)
@@ -206,11 +208,11 @@ IN_TIME = {
 def test_what_time_alone_switches_says_when(name):
     """Against instants by hand, in NumPy; told a few units of round-off later, so that the switch is over there."""
     force, instants_due = IN_TIME[name]
-    frozen = freeze_switches(program_of(force - x, parameters={T: 0.5, late: 0.2}))
-    timed = [each for each in list_switches(frozen) if each.depends_on_time_only]
+    frozen = convert_switches_to_modes(program_of(force - x, parameters={T: 0.5, late: 0.2}))
+    timed = [each for each in list_program_switches(frozen) if each.depends_on_time_only]
     assert len(timed) == len(frozen.entries["next_time_event"].results) >= 1
     instants, margins = make_evaluator(frozen, "next_time_event"), make_evaluator(frozen, "indicators")
-    places = {each.memory: i for i, each in enumerate(list_switches(frozen))}
+    places = {each.memory: i for i, each in enumerate(list_program_switches(frozen))}
     now = 0.05
     for due in instants_due:
         m = modes(frozen, np.zeros(2), now, (0.5, 0.2))
@@ -225,10 +227,10 @@ def test_what_time_alone_switches_says_when(name):
 
 @pytest.mark.parametrize("force", [sm.sign(sm.sin(t) - 0.5), sm.Abs(t - x), sm.floor(t * v), sm.Heaviside(t**2 - 1)])
 def test_of_other_functions_of_time_nothing_is_told(force):
-    frozen = freeze_switches(program_of(force - x))
+    frozen = convert_switches_to_modes(program_of(force - x))
     assert len(frozen.entries["indicators"].results) == 1
     assert "next_time_event" not in frozen.entries
-    assert not any(each.depends_on_time_only for each in list_switches(frozen))
+    assert not any(each.depends_on_time_only for each in list_program_switches(frozen))
 
 
 @pytest.mark.parametrize("friction", [None, 0.3])
@@ -247,8 +249,8 @@ def test_switches_of_contacts_say_what_happens(friction):
         model.speed(symbol, 0.0, "m/s")
     rubs = {} if friction is None else {"friction": friction, "slip": v}
     model.add(Impact("floor", q, restitution=0.5, **rubs))
-    frozen = freeze_switches(derive(model).program)
-    told = {switch.name for switch in list_switches(frozen)[: len(frozen.entries["indicators"].results)]}
+    frozen = convert_switches_to_modes(derive(model).program)
+    told = {switch.name for switch in list_program_switches(frozen)[: len(frozen.entries["indicators"].results)]}
     contact = {
         "floor is apart: q > 0",
         "floor approaches: the rate of q < 0",
@@ -276,8 +278,8 @@ def test_switches_of_contacts_say_what_happens(friction):
 )
 def test_one_surface_has_one_indicator_however_it_is_written(first, second, surfaces):
     values = [sm.Piecewise((k, each), (0, True), evaluate=False) for k, each in enumerate((first, second), 1)]
-    frozen = freeze_switches(program_of(values[0] + 5 * values[1], "Twice"))
-    assert len(list_switches(frozen)) == surfaces
+    frozen = convert_switches_to_modes(program_of(values[0] + 5 * values[1], "Twice"))
+    assert len(list_program_switches(frozen)) == surfaces
     program = program_of(values[0] + 5 * values[1], "Twice")
     at = program.entries["rhs"].labels.index("v")
     for state in ((0.3, 0.4), (-0.7, 0.2), (0.9, -0.6), (-0.2, -0.9), (2.0, 0.1)):
@@ -291,8 +293,8 @@ def test_one_surface_has_one_indicator_however_it_is_written(first, second, surf
 def test_the_gripper_has_no_indicator_twice():
     """Its latch says each bound from both sides, its contact one gap in two forms."""
     program = derive(load(Path(__file__).parents[4] / "models" / "gripper.py")).program
-    frozen = program if "surfaces" in program.entries else freeze_switches(program)
-    looking = [switch for switch in list_switches(frozen) if switch.kind not in {"condition", "ticks"}]
+    frozen = program if "surfaces" in program.entries else convert_switches_to_modes(program)
+    looking = [switch for switch in list_program_switches(frozen) if switch.kind not in {"condition", "ticks"}]
     assert len({switch.name for switch in looking}) == len(looking)
     random = np.random.default_rng(4)
     rows = np.array([_seen(frozen, random)[: len(looking)] for _ in range(6)])
