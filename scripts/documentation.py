@@ -25,8 +25,8 @@ from mb2fmu.mechanics import mechanism
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.supported_functions import StickingSign
-from mb2fmu.pipeline.display.video import render_video
-from mb2fmu.pipeline.run_and_report.notebook_displays import HEIGHT_RECEIVER_SCRIPT, add_height_reporting
+from mb2fmu.pipeline.display.video_rendering import render_video
+from mb2fmu.pipeline.run_and_report.notebook_displays import HEIGHT_RECEIVER_SCRIPT, add_page_height_reporting
 from mb2fmu.validation.reference import reference_files
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _animated(path: Path) -> _Animated:
         moving = thumbnail.read_bytes()
     half = float(drawing.poses.time[0] + drawing.poses.time[-1]) / 2
     return _Animated(
-        add_height_reporting(visualization.render_animation_page(drawing, signals)),
+        add_page_height_reporting(visualization.render_animation_page(drawing, signals)),
         moving,
         visualization.render_still_picture(drawing, half, triad=False),
     )

@@ -15,8 +15,8 @@ from scipy.sparse.linalg import splu
 from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.program.scalar_program import EntryPoint, Program
 from mb2fmu.model.scalar_operation_table import Op
-from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_fmi3_variables
 from mb2fmu.targets.modelica.modelica_file import make_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames

@@ -23,8 +23,8 @@ from mb2fmu.fmu.emit_c.standalone_c_program import list_model_outputs
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.pipeline.fmu_build.source_code_export import (
+    describe_model_for_targets,
     describe_native_fmi3_variables,
-    describe_source_model,
     list_source_files,
 )
 from mb2fmu.targets.csharp import emit_csharp_files
@@ -228,7 +228,7 @@ def missing(target: str) -> str:
 def evaluate(target: str, derivation: pipeline.Derivation, points: Sequence[Point], folder: Path) -> Values:
     """The same as :func:`evaluate_c`, and x after a step of 1 ms of the target's integrator; see :func:`run_files`."""
     files = list_source_files(derivation, target)
-    return run_files(target, files, describe_source_model(derivation), points, folder)
+    return run_files(target, files, describe_model_for_targets(derivation), points, folder)
 
 
 def run_files(

@@ -17,7 +17,7 @@ from mb2fmu.cli.command_options import (
 )
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
+    from mb2fmu.pipeline.adoption.adopted_script_result import AdoptedModelFile
 
 
 @click.command(short_help="Write a model file for a SymPy script, which stays as it is.")
@@ -73,7 +73,7 @@ def adopt(
     print_unless_quiet(f"{path}: {filled}mb2fmu run {path}")
 
 
-def _describe(record: AdoptionRecord, script: Path) -> list[str]:
+def _describe(record: AdoptedModelFile, script: Path) -> list[str]:
     """Return what is said about an adopted script."""
     counts = ", ".join(f"{count} {kind}{'s' * (count != 1)}" for kind, count in record.counts.items() if count)
     lines = [f"{script.name}: {record.label}, {record.kind}, with {counts}"]

@@ -123,7 +123,7 @@ def animate(
         )
         pipeline.write(path, picture if form == "svg" else package.rasterize_svg(picture, PICTURE_WIDTH_PIXELS))
     if films:
-        from mb2fmu.pipeline.display.video import render_video
+        from mb2fmu.pipeline.display.video_rendering import render_video
 
         for path in films:
             render_video(drawing, path)

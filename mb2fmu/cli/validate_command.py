@@ -187,10 +187,10 @@ def _parse_numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
 
 def _check_report_match(report: Path, fmu: Path | None, *, runs_nothing: bool) -> None:
     """Tell whether a report and an FMU belong together; end with exit code 0 or 1."""
-    from mb2fmu.pipeline.run_and_report import publication_rules
+    from mb2fmu.pipeline.run_and_report import result_publication_rules
 
     if not runs_nothing:
         raise click.UsageError("--check-report runs nothing: give it no --model, --report, --json, --data or --points")
-    belonging = publication_rules.match_report_to_fmu(report, fmu)
+    belonging = result_publication_rules.match_report_to_fmu(report, fmu)
     click.echo(belonging.text)
     click.get_current_context().exit(0 if belonging.passed else 1)

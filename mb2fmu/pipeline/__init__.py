@@ -27,13 +27,12 @@ from typing import Any, Unpack
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically as write
 from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
-from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import (
     BuildOptions,
     ExportOptions,
     FormulationOptions,
-    split_options,
+    separate_formulation_and_build_options,
 )
 from mb2fmu.pipeline.derivation.pipeline_results import (
     Derivation,
@@ -45,20 +44,21 @@ from mb2fmu.pipeline.derivation.pipeline_results import (
     ValidationOutcome,
 )
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
-from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
+from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.pipeline.display.mechanism_animation import animate
 from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 from mb2fmu.pipeline.fmu_build.source_code_export import export_source_code, list_source_files, write_source_files
 from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_displays  # registers how records are shown
-from mb2fmu.pipeline.run_and_report import publication_rules, report_pages, validation_run
-from mb2fmu.pipeline.run_and_report.page_fmu import build_page_fmu
+from mb2fmu.pipeline.run_and_report import report_pages, result_publication_rules, validation_run
+from mb2fmu.pipeline.run_and_report.model_graph_and_theory import draw_model_graph, quantities
 from mb2fmu.pipeline.run_and_report.report_pages import render_validation_report
-from mb2fmu.pipeline.run_and_report.theory_display import draw_model_graph, quantities
 from mb2fmu.pipeline.run_and_report.validation_run import measure, validate
-from mb2fmu.pipeline.simulation.model_callable import Model, load, rhs
+from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_page_fmu
+from mb2fmu.pipeline.simulation.model_right_hand_side import Model, load, rhs
 from mb2fmu.pipeline.simulation.model_simulation import simulate
 from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
-from mb2fmu.pipeline.study_runs.linear_analyses import linearize, sensitivities, sweep
+from mb2fmu.pipeline.study_runs.linearization_and_sensitivities import linearize, sensitivities, sweep
 
 __all__ = [
     "BuildOptions", "Derivation", "ExportOptions", "ExportResult", "FmuBuild", "FmuSimulation", "FormulationOptions",
@@ -92,7 +92,7 @@ def export(
         ...     mb2fmu.export("simple_pendulum", folder, fmi="3").path.name
         'SimplePendulum.fmu'
     """
-    forming, building = split_options(options)
+    forming, building = separate_formulation_and_build_options(options)
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
     sources = [list_source_files(derivation, language) for language in languages]
     built = build(derivation, observer=observer, **building)
@@ -100,7 +100,7 @@ def export(
     with stage("describe the FMU"):
         further = FileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
         documented = report_pages.add_description_page(built).joined(further)
-    with stage("pack"), publication_rules.publish_results(derivation.definition.name, folder) as results:
+    with stage("pack"), result_publication_rules.publish_results(derivation.definition.name, folder) as results:
         results.pack(documented)
         results.publish()
     return ExportResult(built, results.path, stage.timings, write_source_files(sources, folder))
@@ -135,12 +135,12 @@ def run(
         >>> result.errors[0].ratio < 1.0
         True
     """
-    publication_rules.refuse_unrunnable_fmu(options)
-    forming, building = split_options(options)
+    result_publication_rules.refuse_unrunnable_fmu(options)
+    forming, building = separate_formulation_and_build_options(options)
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
     built = build(derivation, observer=observer, **building)
     stage = Stopwatch(observer, built.timings)
-    with publication_rules.publish_results(derivation.definition.name, folder) as results:
+    with result_publication_rules.publish_results(derivation.definition.name, folder) as results:
         with stage("pack"):
             results.pack(built.core)
         validated = validation_run.validate_fmu(

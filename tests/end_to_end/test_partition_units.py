@@ -24,7 +24,7 @@ from scipy.integrate import solve_ivp
 from mb2fmu import model, pipeline
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu.package import write_fmu_archive
-from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
+from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side
 
 STEP = 0.02
 

@@ -11,7 +11,7 @@ from shorter_validations import shorten_validations
 
 from mb2fmu import Mb2FmuError, derive, pipeline
 from mb2fmu.model import load
-from mb2fmu.pipeline.derivation.hybrid_models import needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 
 FOLDER = Path(__file__).parents[2] / "models"
 MODELS = sorted(path for path in FOLDER.glob("*.py") if path.stem not in LARGE)
@@ -32,7 +32,7 @@ def test_the_python_unit_moves_as_the_mechanism(path: Path, tmp_path: Path, monk
 @pytest.mark.parametrize("path", marked(MODELS, repeating={path.stem for path in MODELS} - {WHOLE}))
 def test_the_python_unit_is_proven(path: Path, tmp_path: Path) -> None:
     """A model with events is refused instead: FMUs of Python have none."""
-    if not needs_events(derive(load(path))):
+    if not needs_event_handling(derive(load(path))):
         prove(path, tmp_path)
         return
     with pytest.raises(Mb2FmuError, match="events or friction that sticks"):

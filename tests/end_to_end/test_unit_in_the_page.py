@@ -18,7 +18,7 @@ import sympy.physics.mechanics as me
 import mb2fmu
 from mb2fmu import pipeline, pre, visualization
 from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache
-from mb2fmu.pipeline.run_and_report.page_fmu import build_page_fmu
+from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_page_fmu
 from mb2fmu.visualization.interactive_fmu import (
     MAX_MODULE_BYTES,
     form_interactive_record,

@@ -29,7 +29,7 @@ from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.hybrid_models import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
-from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report import validation_run
 from mb2fmu.validation import ReferenceData, ValidationResult
 from mb2fmu.validation.conformity_checks import check_conformity
@@ -130,7 +130,7 @@ def _with_program(right: Derivation, equations: EquationsOfMotion, program: Comp
 @contextlib.contextmanager
 def _reading(checked: ModelDefinition, wrong: Any) -> Iterator[None]:
     """Whoever reads the model gets the wrong mechanism."""
-    with patch.object(model_derivation, "import_model", lambda *_: (checked, wrong)):
+    with patch.object(model_derivation, "load_and_import_model", lambda *_: (checked, wrong)):
         yield
 
 

@@ -12,14 +12,14 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.variable_naming import is_variable_name, strip_latex, suggest_identifier
-from mb2fmu.pipeline.adoption.symbol_classification import AdoptedModel, AdoptedQuantity
+from mb2fmu.pipeline.adoption.symbol_classification import AdoptedModelContent, AdoptedQuantity
 
 IMPORT_LINE = "from mb2fmu import Model, read_script"
 _MAX_LISTED_BODIES = 12
 """Bodies whose mass centres are outputs; of longer chains the user chooses."""
 
 
-def print_model_file(adopted: AdoptedModel, script: str, *, energy: str | None, placed: Sequence[str]) -> str:
+def print_model_file(adopted: AdoptedModelContent, script: str, *, energy: str | None, placed: Sequence[str]) -> str:
     """Return the text of the model file.
 
     Args:
@@ -51,7 +51,7 @@ def print_model_file(adopted: AdoptedModel, script: str, *, energy: str | None, 
     return "\n".join(lines) + "\n"
 
 
-def _declarations(adopted: AdoptedModel, script: str) -> Iterator[str]:
+def _declarations(adopted: AdoptedModelContent, script: str) -> Iterator[str]:
     """Yield one line for each quantity; ``script`` is the file's name."""
     taken: set[str] = set()
     for quantity in adopted.quantities:
@@ -128,7 +128,7 @@ def _outputs(energy: str | None, placed: Sequence[str]) -> Iterator[str]:
         yield f"model.output_{energy}_energy()"
 
 
-def _experiment(adopted: AdoptedModel) -> Iterator[str]:
+def _experiment(adopted: AdoptedModelContent) -> Iterator[str]:
     """Yield the experiment's line."""
     arguments = []
     if adopted.stop is not None:
@@ -142,7 +142,7 @@ def _experiment(adopted: AdoptedModel) -> Iterator[str]:
         yield f"model.experiment({', '.join(arguments)})"
 
 
-def _needs_sympy(adopted: AdoptedModel) -> bool:
+def _needs_sympy(adopted: AdoptedModelContent) -> bool:
     """Return whether SymPy's functions stand in the file."""
     texts = [_value(each) for each in adopted.quantities if each.value is not None]
     texts += [_python(value) for value in adopted.signals.values()]

@@ -15,7 +15,7 @@ from typing import Any
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 from mb2fmu.model.script_import.script_instrumentation import format_script_line
-from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
+from mb2fmu.pipeline.adoption.adopted_script_result import AdoptedModelFile
 from mb2fmu.temporary_files import make_work_folder
 
 _ANALYSIS_ALLOWANCE_S = 240.0
@@ -30,7 +30,7 @@ def adopt(
     time_limit: float = 60.0,
     inline: bool = False,
     overwrite: bool = False,
-) -> tuple[Path, AdoptionRecord]:
+) -> tuple[Path, AdoptedModelFile]:
     r"""Write a model file for a SymPy script, which stays as it is.
 
     Args:
@@ -84,13 +84,13 @@ def _refuse_to_destroy(script: Path, output: Path, *, overwrite: bool) -> None:
     raise ModelError("the model file would replace another one:", faults)
 
 
-def _run_worker(script: Path, output: Path, label: str | None, limit: float, *, inline: bool) -> AdoptionRecord:
+def _run_worker(script: Path, output: Path, label: str | None, limit: float, *, inline: bool) -> AdoptedModelFile:
     """Return what the worker found."""
     reference = os.path.relpath(script.resolve(), output.resolve().parent)
     name = _model_name(script.stem)
     with make_work_folder("adopt the script") as folder:
         place = folder / "result.json"
-        command = [sys.executable, "-m", "mb2fmu.pipeline.adoption.script_worker"]
+        command = [sys.executable, "-m", "mb2fmu.pipeline.adoption.script_adoption_process"]
         command += [str(script.resolve()), reference, name, label or "", str(limit)]
         command += ["inline" if inline else "", str(place)]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
@@ -126,10 +126,10 @@ def _model_name(stem: str) -> str:
     return joined if re.match("[A-Za-z]", joined) else f"Script{joined}"
 
 
-def _as_record(facts: dict[str, Any]) -> AdoptionRecord:
+def _as_record(facts: dict[str, Any]) -> AdoptedModelFile:
     """Return a record from JSON, whose lists were tuples."""
     plain: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in facts.items()}
-    return AdoptionRecord(**plain)
+    return AdoptedModelFile(**plain)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -53,7 +53,7 @@ class ScriptSlice:
         raise ModelError("the script cannot be written into one file:", [Fault(what, "", "leave out --inline")])
 
 
-def slice_script(
+def slice_script_for_mechanics(
     parts: Sequence[ScriptCodePart], end: tuple[str, int], variables: Mapping[str, Any], wanted: str
 ) -> ScriptSlice:
     """Return the statements up to a line on which the mechanics depend.

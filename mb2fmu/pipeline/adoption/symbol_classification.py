@@ -21,7 +21,7 @@ from mb2fmu.model.script_import.observed_script_values import ORIGINS, Origin
 from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
 from mb2fmu.model.script_import.script_run import ScriptRun
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.adoption.script_values import ScriptValues
+from mb2fmu.pipeline.adoption.script_value_selection import ScriptSymbolNumbers
 from mb2fmu.pipeline.adoption.unit_inference import InferredUnits, infer_units
 
 _START_ORIGINS: tuple[Origin, ...] = ("integration", "package", "function call", "dictionary")
@@ -59,7 +59,7 @@ class AdoptedQuantity:
 
 
 @dataclass(frozen=True, slots=True)
-class AdoptedModel:
+class AdoptedModelContent:
     """All that a model file says.
 
     Attributes:
@@ -88,12 +88,12 @@ class AdoptedModel:
         return tuple(each for each in self.quantities if each.value is None)
 
 
-def adopt_mechanics(run: ScriptRun, label: str, mechanics: Any, name: str) -> AdoptedModel:
+def classify_mechanics_symbols(run: ScriptRun, label: str, mechanics: Any, name: str) -> AdoptedModelContent:
     """Return the declarations for one object of a script's mechanics."""
     decider = _SymbolClassifier(run, mechanics)
     quantities = tuple(decider.iterate_adopted_quantities())
     stop, step = _experiment_times(run.integration)
-    return AdoptedModel(name, label, mechanics, quantities, decider.signals, stop, step, decider.units)
+    return AdoptedModelContent(name, label, mechanics, quantities, decider.signals, stop, step, decider.units)
 
 
 class _SymbolClassifier:
@@ -101,7 +101,7 @@ class _SymbolClassifier:
 
     def __init__(self, run: ScriptRun, mechanics: Any) -> None:
         self.mechanics = mechanics
-        self.values = ScriptValues.of(run.values.found)
+        self.values = ScriptSymbolNumbers.of(run.values.found)
         self.uses = collect_mechanics_expressions(mechanics)
         self.speeds = mechanics_source.speeds(mechanics)
         self.coordinates = mechanics_source.coordinates(mechanics)
@@ -256,6 +256,6 @@ def _experiment_times(integration: IntegratorCallRecord) -> tuple[float | None, 
     return stop, step
 
 
-def list_symbols_without_value(adopted: AdoptedModel) -> list[str]:
+def list_symbols_without_value(adopted: AdoptedModelContent) -> list[str]:
     """Return the names of the symbols without a number."""
     return [format_symbol_as_word(each.symbol) for each in adopted.missing]

@@ -23,7 +23,13 @@ from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.adoption.exponent_equations import ZERO, Exponents, UnitEquations, UnitForm, exponents
+from mb2fmu.pipeline.adoption.unit_exponent_equations import (
+    ZERO,
+    Exponents,
+    ExpressionUnitForm,
+    UnitEquations,
+    exponents,
+)
 
 MASS, LENGTH, ENERGY = exponents(kg=1), exponents(m=1), exponents(1, 2, -2)
 FORCE, TORQUE, VELOCITY, RATE = exponents(1, 1, -2), exponents(1, 2, -2), exponents(m=1, s=-1), exponents(s=-1)
@@ -184,7 +190,7 @@ def _wish_by_name(equations: UnitEquations, symbol: sm.Expr) -> None:
     word = format_symbol_as_word(symbol)
     for pattern, unit in _NAME_WISHES:
         if re.fullmatch(pattern, word):
-            equations.require_equal(UnitForm(ZERO, {symbol: Fraction(1)}), UnitForm(unit))
+            equations.require_equal(ExpressionUnitForm(ZERO, {symbol: Fraction(1)}), ExpressionUnitForm(unit))
             return
 
 

@@ -19,7 +19,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 Floats = npt.NDArray[np.float64]
 
 
-def needs_events(derivation: Derivation) -> bool:
+def needs_event_handling(derivation: Derivation) -> bool:
     """Return whether the motion needs more than x': the model's own events, contacts, friction that sticks."""
     if derivation.mechanism.has_event_sources:
         return True
@@ -33,7 +33,7 @@ def list_sticking_frictions(derivation: Derivation) -> tuple[str, ...]:
 
 
 def list_event_sources(derivation: Derivation) -> tuple[tuple[str, str], ...]:
-    """Return what the motion needs beyond x', by kind and name; empty where :func:`needs_events` is false."""
+    """Return what the motion needs beyond x', by kind and name; empty where :func:`needs_event_handling` is false."""
     mechanism = derivation.mechanism
     names: dict[str, Sequence[str]] = {
         "event": [event.name for event in mechanism.events],

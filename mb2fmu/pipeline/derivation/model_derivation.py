@@ -22,7 +22,7 @@ from mb2fmu.pipeline.derivation.hybrid_models import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
-from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 
 AnyModel = mb2fmu.model.Model | Path | str
 DerivableModel = AnyModel | ModelDefinition
@@ -67,7 +67,7 @@ def derive(
         <Derivation SimplePendulum: by kane; states theta, omega>
     """
     stage = Stopwatch(observer)
-    checked, read = import_model(model, arguments, stage)
+    checked, read = load_and_import_model(model, arguments, stage)
     method = options.get("method", "auto")
     baumgarte = options.get("baumgarte")
     with stage("formulate"):
@@ -94,7 +94,7 @@ def derive(
     )
 
 
-def import_model(
+def load_and_import_model(
     model: DerivableModel, arguments: Mapping[str, Any] | None, stage: Stopwatch
 ) -> tuple[ModelDefinition, Mechanism]:
     """Load and check a model, and read its mechanism, with its loops closed at the start."""
@@ -125,7 +125,7 @@ _MAX_FULL_MASS_MATRIX_SPEEDS = 20  # speeds up to which a full mass matrix is tr
 
 
 @dataclass(frozen=True, slots=True)
-class MethodChoice:
+class FormulationChoice:
     """Equations by the method that was picked.
 
     Attributes:
@@ -165,11 +165,11 @@ def list_candidate_equations(mechanism: Mechanism, asked: Method | Literal["auto
     return tuple(formulations.formulate(mechanism, method, answers) for method in methods)
 
 
-def choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> MethodChoice:
+def choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> FormulationChoice:
     """Lower all candidates, and return the one whose x' costs least; written-out equations have an advantage."""
     programs = [lower_equations_to_program(one) for one in equations]
     if len(programs) == 1:
-        return MethodChoice(equations[0], programs[0], "nothing else was worth trying")
+        return FormulationChoice(equations[0], programs[0], "nothing else was worth trying")
     costs = [
         estimate_evaluation_cost(program, "rhs") or estimate_evaluation_cost(program, "outputs") for program in programs
     ]
@@ -181,4 +181,4 @@ def choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> MethodC
     others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
     what = "x' costs" if equations[best].states else "without states, outputs cost"
     why = f"{what} as much as {costs[best]:.0f} additions, against {' and '.join(others)}"
-    return MethodChoice(equations[best], programs[best], why)
+    return FormulationChoice(equations[best], programs[best], why)

@@ -55,7 +55,7 @@ class ExportOptions(FormulationOptions, BuildOptions, total=False):
     """All options on the way from a model to its FMU."""
 
 
-def split_options(options: ExportOptions) -> tuple[FormulationOptions, BuildOptions]:
+def separate_formulation_and_build_options(options: ExportOptions) -> tuple[FormulationOptions, BuildOptions]:
     """Return the options of the formulation, and those of the build."""
     return (
         cast("FormulationOptions", {k: v for k, v in options.items() if k in FormulationOptions.__annotations__}),

@@ -15,8 +15,8 @@ from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
-from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.pipeline.display.motion_drawings import draw_fmu_motion, read_scene_of_fmu, require_scene
+from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.display.motion_drawings import draw_fmu_motion, get_model_scene, read_scene_of_fmu
 from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 from mb2fmu.pipeline.simulation.input_signals import InputValue
 from mb2fmu.pipeline.simulation.model_simulation import simulate_model
@@ -113,7 +113,7 @@ def animate(
         if isinstance(simulated, FmuSimulation):
             fault = Fault("the model has events", remedy="leave out --model, or animate the model itself")
             raise ValidationError("this model cannot be the ghost of an FMU:", [fault])
-        scene, ghost = require_scene(simulated.derivation), simulated.motion
+        scene, ghost = get_model_scene(simulated.derivation), simulated.motion
     with stage("simulate"):
         return MechanismAnimation(*draw_fmu_motion(path, unit, scene, ghost))
 

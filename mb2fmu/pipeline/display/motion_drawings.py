@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 _MAX_SAMPLES = 20_000
 
 
-def require_scene(derivation: Derivation) -> Scene:
+def get_model_scene(derivation: Derivation) -> Scene:
     """Return the scene of a model.
 
     Raises:

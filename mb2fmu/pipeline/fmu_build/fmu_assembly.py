@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Literal, Unpack, get_args
 from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault, InterfaceError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.pipeline.derivation.hybrid_models import needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions, FmiVersion
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
-from mb2fmu.pipeline.derivation.stopwatch import PlatformStopwatch, Stopwatch
-from mb2fmu.pipeline.fmu_build.model_scene import form_model_scene
+from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformStopwatch, Stopwatch
+from mb2fmu.pipeline.fmu_build.model_scene import draw_model_scene
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.interface import FmuInterface, FmuTarget
@@ -78,7 +78,7 @@ def build_native(
             compilation.begin(sources)
             description = emit_xml.emit_description_files(described, emit_c.list_translation_units(sources))
         with stage("draw"):
-            looks = form_model_scene(derivation)
+            looks = draw_model_scene(derivation)
             drawn = package.make_fmu_pictures(described, looks.diagram)
         with stage("compile"):
             binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
@@ -158,7 +158,7 @@ def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions
     from mb2fmu.fmu import emit_python, emit_xml, interface, package
 
     _refuse_native_options(options)
-    if needs_events(derivation):
+    if needs_event_handling(derivation):
         what = f"{derivation.definition.name} has events or friction that sticks, which FMUs of Python do not have"
         raise EmitError("this FMU cannot be built:", [Fault(what, "events", "take the native backend")])
     with stage("describe"):
@@ -169,7 +169,7 @@ def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions
         sources = emit_python.emit_python_sources(derivation.program, described)
         description = emit_xml.emit_description_files(described)
     with stage("build"):
-        looks = form_model_scene(derivation)
+        looks = draw_model_scene(derivation)
         core = package.build_python_fmu(sources, description, described).joined(looks.files)
     return FmuBuild(derivation, described, sources, description, FileTree({}), looks.scene, core, stage.timings)
 

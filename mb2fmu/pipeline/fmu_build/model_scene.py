@@ -38,7 +38,7 @@ class ModelScene(NamedTuple):
     diagram: str
 
 
-def form_model_scene(derivation: Derivation) -> ModelScene:
+def draw_model_scene(derivation: Derivation) -> ModelScene:
     """Describe the scene; the picture is the model's own drawing, or else the mechanism at its start."""
     scene, diagram = build_model_scene(derivation.mechanism, derivation.equations), derivation.definition.diagram
     if scene is None:
@@ -58,7 +58,7 @@ def build_model_scene(mechanism: Mechanism, equations: EquationsOfMotion) -> Sce
     """
     faults: list[Fault] = []
     scenery = mechanism.appearance or AppearanceRecords()
-    meshes, notes = place_and_thin_meshes(scenery.meshes)
+    meshes, notes = place_and_decimate_meshes(scenery.meshes)
     used = {mesh.key for mesh in scenery.meshes}
     folder = mechanism.declared.source.parent if mechanism.declared.source else Path()
     for shape in scenery.shapes:
@@ -82,7 +82,7 @@ MOST_TRIANGLES = 30_000
 """Of all meshes of a robot together: a page of it then stays below 5 MB."""
 
 
-def place_and_thin_meshes(
+def place_and_decimate_meshes(
     uses: Sequence[MeshPlacement],
 ) -> tuple[dict[str, visualization.TriangleMesh], tuple[str, ...]]:
     """Return meshes turned and scaled, thinned to a budget, and notes on that and on unreadable ones."""

@@ -17,9 +17,9 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
-from mb2fmu.pipeline.derivation.derivation_callable import start_values
-from mb2fmu.pipeline.derivation.hybrid_models import list_event_sources, list_sticking_frictions, needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import list_event_sources, list_sticking_frictions, needs_event_handling
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.targets import SOURCE_TARGETS
 from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
 
@@ -59,7 +59,7 @@ def _print_c(derivation: Derivation) -> FileTree:
     )
 
 
-def describe_source_model(derivation: Derivation) -> TargetModelDescription:
+def describe_model_for_targets(derivation: Derivation) -> TargetModelDescription:
     """Return what targets write beside the equations: names, units, start values, the default experiment."""
     from mb2fmu import validation
     from mb2fmu.compiler import evaluation
@@ -98,7 +98,7 @@ def _print_matlab(derivation: Derivation) -> FileTree:
     """Print functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
     from mb2fmu.targets import matlab
 
-    return matlab.emit_matlab_files(derivation.program, describe_source_model(derivation))
+    return matlab.emit_matlab_files(derivation.program, describe_model_for_targets(derivation))
 
 
 def _print_modelica(derivation: Derivation) -> FileTree:
@@ -111,7 +111,7 @@ def _print_modelica(derivation: Derivation) -> FileTree:
     )
     return modelica.emit_modelica_file(
         _add_modelica_modes(derivation),
-        describe_source_model(derivation),
+        describe_model_for_targets(derivation),
         connections,
         _sampled_event_times(derivation),
     )
@@ -153,7 +153,7 @@ def _print_casadi(derivation: Derivation) -> FileTree:
     from mb2fmu.fmu import toolchain
     from mb2fmu.targets import casadi
 
-    files = casadi.emit_casadi_files(derivation.program, describe_source_model(derivation))
+    files = casadi.emit_casadi_files(derivation.program, describe_model_for_targets(derivation))
     sources = {path.removeprefix("runtime/"): content for path, content in files.files.items()}
     machine = toolchain.host_platform()
     for path in [path for path in files if "/" not in path]:
@@ -170,28 +170,28 @@ def _print_fortran(derivation: Derivation) -> FileTree:
     """Print one module of Fortran 2008, and a program with the default experiment."""
     from mb2fmu.targets import fortran
 
-    return fortran.emit_fortran_files(derivation.program, describe_source_model(derivation))
+    return fortran.emit_fortran_files(derivation.program, describe_model_for_targets(derivation))
 
 
 def _print_csharp(derivation: Derivation) -> FileTree:
     """Print one static class of C#, and a program with the default experiment."""
     from mb2fmu.targets import csharp
 
-    return csharp.emit_csharp_files(derivation.program, describe_source_model(derivation))
+    return csharp.emit_csharp_files(derivation.program, describe_model_for_targets(derivation))
 
 
 def _print_julia(derivation: Derivation) -> FileTree:
     """Print one module of Julia."""
     from mb2fmu.targets import julia
 
-    return julia.emit_julia_file(derivation.program, describe_source_model(derivation))
+    return julia.emit_julia_file(derivation.program, describe_model_for_targets(derivation))
 
 
 def _print_jax(derivation: Derivation) -> FileTree:
     """Print one module of pure functions for JAX; it is written without JAX."""
     from mb2fmu.targets import jax
 
-    return jax.emit_jax_module(derivation.program, describe_source_model(derivation))
+    return jax.emit_jax_module(derivation.program, describe_model_for_targets(derivation))
 
 
 TARGET_PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
@@ -237,7 +237,7 @@ def list_source_files(derivation: Derivation, target: str) -> FileTree:
     Raises:
         EmitError: If the target cannot express the equations.
     """
-    if not SOURCE_TARGETS[target].has_events and needs_events(derivation):
+    if not SOURCE_TARGETS[target].has_events and needs_event_handling(derivation):
         others = " or ".join(f"--format {row.name}" for row in SOURCE_TARGETS.values() if row.has_events)
         remedy = f"export an FMU, whose sources have it, or take {others}; for friction write tanh(v/v0)"
         faults = [

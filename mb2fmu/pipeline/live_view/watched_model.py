@@ -20,7 +20,7 @@ POLL_INTERVAL = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class LiveState:
+class LivePageState:
     """What the page shows.
 
     Attributes:
@@ -54,7 +54,7 @@ class WatchedModel:
     path: Path
     folder: Path
     validates: bool = True
-    state: LiveState = field(default_factory=LiveState)
+    state: LivePageState = field(default_factory=LivePageState)
     _seen: dict[Path, int] = field(default_factory=dict)
     _validation: subprocess.Popen[bytes] | None = None
     _runs: int = 0
@@ -98,7 +98,7 @@ class WatchedModel:
         except (Mb2FmuError, OSError) as error:
             self.state = replace(self.state, message=str(error), verdict="none", verdict_text="", report=b"")
             return
-        self.state = LiveState(self.state.version + 1, motion=motion)
+        self.state = LivePageState(self.state.version + 1, motion=motion)
         if self.validates:
             self._start_validation()
 

@@ -169,7 +169,7 @@ def _fold_page(content: bytes, title: str, summary: str = "The whole report") ->
     return f"<details><summary>{escape(summary)}</summary>{frame}</details>"
 
 
-def add_height_reporting(content: bytes) -> str:
+def add_page_height_reporting(content: bytes) -> str:
     """Return a page that tells its height to the page around it; :data:`HEIGHT_RECEIVER_SCRIPT` receives it.
 
     Args:
@@ -188,7 +188,7 @@ def _embed_page_in_frame(content: bytes, title: str, height: int) -> str:
     So a frame is as high as its page and does not scroll. Where scripts of notebooks are not run it has the given
     height.
     """
-    page = add_height_reporting(content)
+    page = add_page_height_reporting(content)
     return (
         f'<iframe class="mb2fmu" srcdoc="{escape(page)}" sandbox="allow-scripts" title="{escape(title)}" '
         f'style="width:100%;height:{height}px;border:0"></iframe><script>{HEIGHT_RECEIVER_SCRIPT}</script>'

@@ -42,7 +42,7 @@ def render_fmu_description(built: FmuBuild) -> bytes:
     provenance = ReportProvenance(hashes=hashes, platforms=built.platforms)
     licences = "licenses/license.txt" if native else ""
     start = visualization.draw_start(built.scene) if built.scene else None
-    theory = form_theory_content(built.derivation.mechanism, limited=True)
+    theory = form_graph_and_theory_content(built.derivation.mechanism, limited=True)
     return render_description_page(
         definition,
         built.derivation.equations,
@@ -54,7 +54,7 @@ def render_fmu_description(built: FmuBuild) -> bytes:
     )
 
 
-def form_theory_content(mechanism: Mechanism, *, limited: bool) -> TheoryContent:
+def form_graph_and_theory_content(mechanism: Mechanism, *, limited: bool) -> TheoryContent:
     """Return graph and Kane's quantities of a mechanism, as a page shows them.
 
     Args:
@@ -223,7 +223,7 @@ def _render_report(
         motion=motion,
         live=_format_interactive_fmu(built, scene, motion),
         limit=limit,
-        theory=form_theory_content(validated.mechanism, limited=limit is not None),
+        theory=form_graph_and_theory_content(validated.mechanism, limited=limit is not None),
     )
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.pipeline.derivation.model_derivation import AnyModel, import_model
+from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_and_import_model
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, StageObserver, ValidationOutcome
-from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.pipeline.run_and_report import publication_rules
+from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.run_and_report import result_publication_rules
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
@@ -83,8 +83,10 @@ def validate(
         True
     """
     stage = Stopwatch(observer)
-    checked, read = import_model(model, arguments, stage)
-    with publication_rules.copy_fmu_for_validation(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
+    checked, read = load_and_import_model(model, arguments, stage)
+    with result_publication_rules.copy_fmu_for_validation(
+        fmu.path if isinstance(fmu, ExportResult) else Path(fmu)
+    ) as path:
         return validate_fmu(path, checked, read, None, stage, default_only=default_only)
 
 
@@ -165,5 +167,7 @@ def measure(
 
     read = [(validation.compare_data, validation.read_table(Path(each))) for each in data]
     read += [(validation.compare_points, validation.read_table(Path(each))) for each in at]
-    with publication_rules.copy_fmu_for_validation(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
+    with result_publication_rules.copy_fmu_for_validation(
+        fmu.path if isinstance(fmu, ExportResult) else Path(fmu)
+    ) as path:
         return tuple(result for compare, table in read for result in compare(path, table, settings))

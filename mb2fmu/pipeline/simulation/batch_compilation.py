@@ -16,11 +16,11 @@ from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.toolchain.batch_run_arguments import BatchResult, BatchTimeGrid
-from mb2fmu.pipeline.derivation.derivation_callable import start_values
-from mb2fmu.pipeline.derivation.hybrid_models import needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.pipeline.fmu_build.source_code_export import describe_native_fmi3_variables
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ def compile_ensemble(
 def _can_take_different_paths(derivation: Derivation) -> bool:
     """Return whether instances can take different paths: at events, kinks of x', and changes of a loop's memory."""
     program = derivation.program
-    return needs_events(derivation) or bool(program.layout.memory) or derivation.program_with_modes is not program
+    return (
+        needs_event_handling(derivation) or bool(program.layout.memory) or derivation.program_with_modes is not program
+    )
 
 
 def _make_sequential_ensemble(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
@@ -96,7 +98,7 @@ def _make_sequential_ensemble(ensemble: Ensemble, derivation: Derivation) -> Ens
         start=None,
         runs_sequentially=True,
     )
-    reason = sensitivities_unavailable_reason(derivation)
+    reason = explain_missing_sensitivities(derivation)
     if reason:
         return replace(alone, no_derivatives_reason=reason)
     return replace(alone, varied=lambda many, to: add_sensitivities(many, derivation, to))
@@ -252,7 +254,7 @@ _MAX_DERIVATIVE_TOLERANCE = 1e-9
 """Tolerance of derivatives, or the run's, whichever is less."""
 
 
-def sensitivities_unavailable_reason(derivation: Derivation) -> str:
+def explain_missing_sensitivities(derivation: Derivation) -> str:
     """Return why instances that are run one by one carry no derivatives; empty if they do."""
     program = derivation.program
     if program.layout.memory and derivation.program_with_modes is program:

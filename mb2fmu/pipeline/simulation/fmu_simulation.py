@@ -15,7 +15,7 @@ from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.value_overrides import OverrideValue, parse_number
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
-from mb2fmu.pipeline.simulation.simulation_times import choose_stop_and_step
+from mb2fmu.pipeline.simulation.simulation_times import choose_stop_time_and_step
 from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, SimulationStoppedError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _communication_points(described: DescribedModel, stop: float | None, step: f
     usual = described.experiment_number("stopTime", DEFAULT_STOP_S)
     step_of_count = (usual if stop is None else stop) / DEFAULT_STEP_COUNT
     usual_step = described.experiment_number("stepSize", step_of_count)
-    end, size = choose_stop_and_step(stop, step, usual_stop=usual, usual_step=usual_step)
+    end, size = choose_stop_time_and_step(stop, step, usual_stop=usual, usual_step=usual_step)
     return np.arange(max(1, round(end / size)) + 1, dtype=np.float64) * np.float64(size)
 
 

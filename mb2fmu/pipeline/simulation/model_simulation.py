@@ -16,13 +16,13 @@ from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import OverrideValue
-from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
-from mb2fmu.pipeline.derivation.hybrid_models import needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
-from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
+from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
-from mb2fmu.pipeline.simulation.simulation_times import choose_stop_and_step
+from mb2fmu.pipeline.simulation.simulation_times import choose_stop_time_and_step
 from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
 from mb2fmu.temporary_files import make_work_folder
 
@@ -117,9 +117,9 @@ def simulate_derivation(
     definition = derivation.definition
     units = {item.name: item.unit for item in definition.inputs}
     run = definition.experiment
-    stop, step = choose_stop_and_step(stop, step, usual_stop=run.stop, usual_step=run.step)
+    stop, step = choose_stop_time_and_step(stop, step, usual_stop=run.stop, usual_step=run.step)
     signals = read_inputs(inputs or {}, tables, units, stop)
-    if needs_events(derivation):
+    if needs_event_handling(derivation):
         return _simulate_by_fmu(derivation, signals, stop=stop, step=step, observer=observer)
     with Stopwatch(observer)("simulate"):
         return integrate_derivation(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)

@@ -12,7 +12,7 @@ _DEFAULT_SHORT_RUN_STEPS = 100
 """Steps of a run that is asked to be shorter than one step of its experiment."""
 
 
-def choose_stop_and_step(
+def choose_stop_time_and_step(
     stop: float | None, step: float | None, *, usual_stop: float, usual_step: float
 ) -> tuple[float, float]:
     """Return end and step of a run, in s.

@@ -288,9 +288,9 @@ class ModelSimulation(SimulationTrajectories):
     def drawing(self) -> Drawing:
         """Return the mechanism in motion."""
         from mb2fmu import visualization
-        from mb2fmu.pipeline.display.motion_drawings import require_scene
+        from mb2fmu.pipeline.display.motion_drawings import get_model_scene
 
-        return visualization.draw_motion(require_scene(self.derivation), self.motion)
+        return visualization.draw_motion(get_model_scene(self.derivation), self.motion)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

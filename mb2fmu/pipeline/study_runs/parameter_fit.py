@@ -18,7 +18,7 @@ from mb2fmu.analysis.studies.model_fitting import FitResult, FitUnknown, fit_unk
 from mb2fmu.errors import AnalysisError, Fault, ValidationError
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
-from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.input_signals import convert_times_to_seconds
 from mb2fmu.units import are_compatible_units, display_conversion
 

@@ -251,8 +251,8 @@ def _write_summary(store: StudyStore, study: ResolvedStudy, name: str, content: 
     from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
     from mb2fmu.pipeline.study_runs.study_summary import (
         compute_sobol_indices,
-        format_index_table,
-        format_input_table,
+        format_input_signal_table,
+        format_sobol_index_table,
         render_study_summary,
     )
 
@@ -262,8 +262,8 @@ def _write_summary(store: StudyStore, study: ResolvedStudy, name: str, content: 
     facts |= {"Run": effort} if effort else {}
     found = compute_sobol_indices(study, values) if len(cases) == len(study.cases) else {}
     if found:
-        write_file_atomically(store.folder / INDICES_FILE, format_index_table(study, found))
-    given = format_input_table(study)
+        write_file_atomically(store.folder / INDICES_FILE, format_sobol_index_table(study, found))
+    given = format_input_signal_table(study)
     if given:
         write_file_atomically(store.folder / INPUTS_FILE, given)
     page = render_study_summary(study, store.folder / name, cases, values, messages, facts, found)

@@ -62,7 +62,7 @@ def _time_varying_inputs(study: ResolvedStudy) -> list[str]:
     return [name for name, held in study.driven.items() if (held != held[0]).any()]
 
 
-def format_input_table(study: ResolvedStudy) -> bytes:
+def format_input_signal_table(study: ResolvedStudy) -> bytes:
     """Return inputs that follow the model's experiment as CSV: a row for each step; empty if none changes with time."""
     names = _time_varying_inputs(study)
     if not names:
@@ -94,7 +94,7 @@ def list_sobol_index_rows(
     ]
 
 
-def format_index_table(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> bytes:
+def format_sobol_index_table(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> bytes:
     """Return the indices as CSV, every digit of them."""
     heads = ("result", "quantity", "alone", "alone from", "alone to", "together", "together from", "together to")
     text = io.StringIO()

@@ -146,7 +146,7 @@ def _compute_joint_reactions(
     whole: Derivation, at: Sequence[str], known: SplittingSettings
 ) -> dict[str, tuple[float, ...]]:
     """Compute the force and torque that each joint transmits to its outer side at the start, by joint."""
-    from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
+    from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side
 
     found = {}
     for name in find_joint_names(whole.mechanism, at):
@@ -162,7 +162,7 @@ def _compute_joint_reactions(
 
 def _compute_start_derivatives(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
     """Return u' of the whole at its start, and its states, by symbol."""
-    from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
+    from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side
 
     f: RightHandSide = right_hand_side(whole)
     symbols = whole.program.layout.states

@@ -22,11 +22,11 @@ from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.model.model_loading import load_object_by_annotation
-from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
-from mb2fmu.pipeline.derivation.hybrid_models import needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
-from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
+from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.model_simulation import map_variable_units, simulate_derivation
 from mb2fmu.pipeline.simulation.simulation_trajectories import format_parquet
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolve_system_file_path
@@ -344,7 +344,7 @@ def _compare_with_monolithic_model(
     source = resolve_system_file_path(declared.source, joined.system.source)
     derivation = derive(source, arguments=declared.arguments, observer=observer)
     stepping = joined.system.run_settings.stepping
-    if needs_events(derivation) and stepping.accuracy is None:
+    if needs_event_handling(derivation) and stepping.accuracy is None:
         motion = _select_communication_points(motion, stepping.step)
     found = simulate_monolithic_model(derivation, motion.time, where=declared.where)
     faults = [
@@ -391,7 +391,7 @@ def simulate_monolithic_model(
         CouplingError: If a model with events is asked for at times of unequal distances.
         ValidationError: If the integration stops early, or x' has no value at the start.
     """
-    if needs_events(derivation):
+    if needs_event_handling(derivation):
         return _simulate_by_fmu(derivation, time, where)
     f = right_hand_side(derivation)
     require_finite_start_derivative(f"{derivation.definition.name} cannot be simulated:", f.states, f(0.0, f.x0, f.r0))

@@ -25,9 +25,9 @@ from mb2fmu.pipeline.derivation.pipeline_options import (
     BuildOptions,
     ExportOptions,
     FormulationOptions,
-    split_options,
+    separate_formulation_and_build_options,
 )
-from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report import report_pages
 
 
@@ -237,7 +237,10 @@ def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
 
 def test_options_fall_into_those_of_equations_and_those_of_the_unit():
     asked: ExportOptions = {"method": "tmt", "baumgarte": 1.0, "fmi": "3", "fast": True}
-    assert split_options(asked) == ({"method": "tmt", "baumgarte": 1.0}, {"fmi": "3", "fast": True})
+    assert separate_formulation_and_build_options(asked) == (
+        {"method": "tmt", "baumgarte": 1.0},
+        {"fmi": "3", "fast": True},
+    )
     assert set(ExportOptions.__annotations__) == {*FormulationOptions.__annotations__, *BuildOptions.__annotations__}
 
 

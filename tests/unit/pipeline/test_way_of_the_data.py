@@ -38,7 +38,7 @@ class CallTrace:
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         """Note a call or its end (``sys.setprofile``)."""
         code = frame.f_code
-        if not code.co_filename.startswith(PIPELINE) or code.co_filename.endswith("stopwatch.py"):
+        if not code.co_filename.startswith(PIPELINE) or code.co_filename.endswith("stage_stopwatch.py"):
             return
         if not code.co_flags & inspect.CO_OPTIMIZED or code.co_name.startswith("<"):  # bodies of modules and classes
             return

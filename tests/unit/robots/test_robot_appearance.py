@@ -11,7 +11,7 @@ from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline, visualization
 from mb2fmu.pipeline.fmu_build import model_scene
-from mb2fmu.pipeline.fmu_build.model_scene import place_and_thin_meshes
+from mb2fmu.pipeline.fmu_build.model_scene import place_and_decimate_meshes
 from mb2fmu.robots.file_formats.mesh_file_search import MeshNotFoundError, find_mesh_file
 
 TRIANGLE = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
@@ -76,7 +76,7 @@ def test_shapes_and_meshes_stand_where_the_file_says(place: Path) -> None:
     assert [float(c) for c in cylinder.along] == pytest.approx([1, 0, 0], abs=1e-15)  # its z axis, turned about y
     assert [float(size) for size in cylinder.sizes] == [0.5, 0.1]
     assert [float(c) for c in mesh.offset] == pytest.approx([0.1, 0.2, 0.3])
-    (triangles,) = place_and_thin_meshes(scenery.meshes)[0].values()
+    (triangles,) = place_and_decimate_meshes(scenery.meshes)[0].values()
     assert triangles.vertices[2] == pytest.approx([0, -2, 0])
     a, b, c = triangles.vertices[triangles.faces[0].astype(int)]
     assert np.cross(b - a, c - a)[2] > 0  # mirrored, and still seen from the same side

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
-from mb2fmu.pipeline.derivation.hybrid_models import needs_events
+from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_fmi3_variables
 from mb2fmu.pipeline.system_runs.system_run import simulate_monolithic_model
 from mb2fmu.targets.modelica.modelica_file import make_identifiers
@@ -207,7 +207,7 @@ def test_every_model_is_read_by_others(path: Path) -> None:
     if name not in NOT_READ_BY_PYMOCA:
         assert readers.pymoca_error(derivation, readers.source_of(derivation), 1) <= 1e-12
     if name not in NOT_RUN_BY_RUMOCA:
-        bound = 1e-6 if needs_events(derivation) else 1e-8
+        bound = 1e-6 if needs_event_handling(derivation) else 1e-8
         assert max(errors(path, stop=STOPS.get(name, 1.0)).values()) <= bound
 
 

@@ -36,8 +36,8 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Path
 from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput
 from mb2fmu.model import Model, ModelDefinition, Parts, check_model
 from mb2fmu.model import load as load_model
-from mb2fmu.pipeline.derivation.model_derivation import import_model
-from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
+from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.validation.independent_checks import (
     SOLVED_START_FACTOR,
     IndependentChecks,
@@ -355,7 +355,7 @@ def snapshot(mechanics) -> list[dict]:
 
 @pytest.mark.parametrize("name", ["simple_pendulum", "rolling_disc", "double_pendulum", "bowl", "four_bar"])
 def test_the_users_objects_stay_as_they_were(name):
-    definition, mechanism = import_model(MODELS / f"{name}.py", None, Stopwatch(None))
+    definition, mechanism = load_and_import_model(MODELS / f"{name}.py", None, Stopwatch(None))
     before = snapshot(definition.mechanics)
     sample_source_accelerations(definition, mechanism)
     assert snapshot(definition.mechanics) == before
@@ -438,7 +438,7 @@ def test_a_real_unit_of_another_model_fails(tmp_path):
     other.write_text(source.replace("-mass * g * N.y", "-1.001 * mass * g * N.y"), encoding="utf-8")
     assert other.read_text(encoding="utf-8") != source
     exported = pipeline.export(other, tmp_path)
-    definition, mechanism = import_model(path, None, Stopwatch(None))
+    definition, mechanism = load_and_import_model(path, None, Stopwatch(None))
     said = run_independent_checks(exported.path, definition, mechanism)
     assert not said.passed
     assert "der(omega)" in said.checks[0].reason

@@ -143,23 +143,23 @@ def test_a_film_is_drawn_without_a_browser(scene, motion, tmp_path, monkeypatch)
 
     from mb2fmu import visualization
     from mb2fmu.errors import ToolError
-    from mb2fmu.pipeline.display import video
+    from mb2fmu.pipeline.display import video_rendering
 
-    monkeypatch.setattr(video, "VIDEO_WIDTH_PIXELS", 160)
-    monkeypatch.setattr(video, "MAX_FRAMES", 5)
+    monkeypatch.setattr(video_rendering, "VIDEO_WIDTH_PIXELS", 160)
+    monkeypatch.setattr(video_rendering, "MAX_FRAMES", 5)
     drawing = visualization.draw_motion(scene, motion)
-    video.render_video(drawing, tmp_path / "a.gif")
+    video_rendering.render_video(drawing, tmp_path / "a.gif")
     with Image.open(tmp_path / "a.gif") as film:
         assert film.n_frames == 5
         first = film.convert("RGB").tobytes()
         film.seek(3)
         assert film.convert("RGB").tobytes() != first
-    video.render_video(drawing, tmp_path / "a.webp", width=80, most=3)
+    video_rendering.render_video(drawing, tmp_path / "a.webp", width=80, most=3)
     with Image.open(tmp_path / "a.webp") as small:
         assert (small.n_frames, small.width) == (3, 80)
-    monkeypatch.setattr(video.video_encoding.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(video_rendering.video_encoding.shutil, "which", lambda _name: None)
     with pytest.raises(ToolError, match="ffmpeg"):
-        video.render_video(drawing, tmp_path / "a.mp4")
+        video_rendering.render_video(drawing, tmp_path / "a.mp4")
     assert not (tmp_path / "a.mp4").exists()
-    video.render_video(drawing, tmp_path / "a.webm", width=80, most=3)
+    video_rendering.render_video(drawing, tmp_path / "a.webm", width=80, most=3)
     assert (tmp_path / "a.webm").read_bytes().count(b"\x9d\x01\x2a") == 3  # start codes of VP8 key frames

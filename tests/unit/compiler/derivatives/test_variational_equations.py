@@ -17,7 +17,7 @@ from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.scalar_program import Program
-from mb2fmu.pipeline.derivation.derivation_callable import start_values
+from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 
 MODELS = Path(__file__).parents[4] / "models"
 Floats = npt.NDArray[np.float64]

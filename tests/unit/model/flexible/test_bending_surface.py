@@ -9,7 +9,7 @@ import pytest
 
 from mb2fmu import BeamSection, FlexibleBody, Model, pipeline, visualization
 from mb2fmu.errors import ModelError
-from mb2fmu.pipeline.fmu_build.model_scene import form_model_scene
+from mb2fmu.pipeline.fmu_build.model_scene import draw_model_scene
 from mb2fmu.visualization.scene.bent_meshes import bent_vertices
 from mb2fmu.visualization.scene.poses import StateTrajectory
 from mb2fmu.visualization.scene.scene import Scene
@@ -20,7 +20,7 @@ MODELS = Path(__file__).parents[4] / "models"
 def blade_scene() -> tuple[pipeline.Derivation, Scene]:
     """Return the shipped blade and its scene."""
     derivation = pipeline.derive(MODELS / "rotating_blade.py")
-    scene = form_model_scene(derivation).scene
+    scene = draw_model_scene(derivation).scene
     assert scene is not None
     return derivation, scene
 

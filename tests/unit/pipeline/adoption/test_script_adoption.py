@@ -15,7 +15,7 @@ from mb2fmu.cli.application import commands
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check_model, load
 from mb2fmu.pipeline.adoption.script_adoption import adopt
-from mb2fmu.pipeline.adoption.script_worker import adopt_script
+from mb2fmu.pipeline.adoption.script_adoption_process import adopt_script
 
 IMPORTS = "import numpy as np\nfrom scipy.integrate import solve_ivp, odeint, ode\n"
 MECHANICS = IMPORTS + pendulum_script.MECHANICS

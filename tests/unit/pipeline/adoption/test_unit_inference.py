@@ -11,7 +11,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
-from mb2fmu.pipeline.adoption.exponent_equations import UnitEquations, UnitForm, exponents
+from mb2fmu.pipeline.adoption.unit_exponent_equations import ExpressionUnitForm, UnitEquations, exponents
 from mb2fmu.pipeline.adoption.unit_inference import format_unit, infer_units
 from mb2fmu.units import parse_unit
 
@@ -111,9 +111,13 @@ def test_a_wish_yields_to_an_equation_and_breaks_a_tie() -> None:
     equations = UnitEquations()
     equations.require_unit(g * k, exponents(m=1), "product")
     assert equations.unit_of(g) is None
-    assert equations.require_equal(UnitForm(unknowns={g: Fraction(1)}), UnitForm(exponents(m=1, s=-2)))
+    assert equations.require_equal(
+        ExpressionUnitForm(unknowns={g: Fraction(1)}), ExpressionUnitForm(exponents(m=1, s=-2))
+    )
     assert equations.unit_of(k) == exponents(s=2)
-    assert not equations.require_equal(UnitForm(unknowns={k: Fraction(1)}), UnitForm(exponents(kg=1)))
+    assert not equations.require_equal(
+        ExpressionUnitForm(unknowns={k: Fraction(1)}), ExpressionUnitForm(exponents(kg=1))
+    )
     assert equations.contradictions == []
 
 

@@ -19,7 +19,7 @@ from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.errors import ValidationError
 from mb2fmu.pipeline.simulation.input_signals import parse_input_formula, read_inputs
-from mb2fmu.pipeline.simulation.simulation_times import MAX_TIMES, choose_stop_and_step
+from mb2fmu.pipeline.simulation.simulation_times import MAX_TIMES, choose_stop_time_and_step
 from mb2fmu.visualization.default_plots import choose_default_plots
 from mb2fmu.visualization.scene.poses import PlotSignals
 
@@ -205,9 +205,9 @@ def test_times_are_possible_or_refused(stop, step, usual_stop, usual_step) -> No
     end, size = stop or usual_stop, step or usual_step
     if (step is not None and size > end) or end / size > MAX_TIMES:
         with pytest.raises(ValidationError, match="→"):
-            choose_stop_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
+            choose_stop_time_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
         return
-    end, size = choose_stop_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
+    end, size = choose_stop_time_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
     assert end == (stop or usual_stop)
     assert step is None or size == step
     assert end / MAX_TIMES <= size <= end

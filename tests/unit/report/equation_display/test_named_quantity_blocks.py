@@ -54,7 +54,7 @@ def test_what_is_not_contracted_is_the_same(mechanism: Mechanism) -> None:
 
 
 def test_a_page_has_the_graph_and_every_quantity(mechanism: Mechanism) -> None:
-    theory = report_pages.form_theory_content(mechanism, limited=False)
+    theory = report_pages.form_graph_and_theory_content(mechanism, limited=False)
     assert "data:image/svg+xml" in theory.graph
     shown = form_formulation_quantities(mechanism, report_pages.KANE_QUANTITY_KINDS, contracted=False)
     for block, section in zip(theory.blocks, shown.sections, strict=False):
@@ -63,7 +63,7 @@ def test_a_page_has_the_graph_and_every_quantity(mechanism: Mechanism) -> None:
         for line, quantity in zip(block.lines, section.quantities, strict=True):
             etree.fromstring(f"<p>{line}</p>")
             assert quantity.of in line
-    few = report_pages.form_theory_content(mechanism, limited=True)
+    few = report_pages.form_graph_and_theory_content(mechanism, limited=True)
     assert all(len(block.lines) <= report_pages.MAX_QUANTITY_LINES_IN_FMU for block in few.blocks)
 
 
@@ -71,13 +71,13 @@ def test_many_lines_are_counted_and_large_mechanisms_say_how_to_see_them(
     mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report_pages, "MAX_QUANTITY_LINES_IN_FMU", 2)
-    few = report_pages.form_theory_content(mechanism, limited=True)
-    whole = report_pages.form_theory_content(mechanism, limited=False)
+    few = report_pages.form_graph_and_theory_content(mechanism, limited=True)
+    whole = report_pages.form_graph_and_theory_content(mechanism, limited=False)
     first, all_lines = few.blocks[0], whole.blocks[0].lines
     assert first.lines == all_lines[:2]
     assert f"{len(all_lines) - 2} further lines" in first.note
     monkeypatch.setattr(report_pages, "MAX_PARTIAL_VELOCITIES", 1)
-    large = report_pages.form_theory_content(mechanism, limited=False)
+    large = report_pages.form_graph_and_theory_content(mechanism, limited=False)
     assert not large.blocks
     assert "--show partial-velocities" in large.text
 

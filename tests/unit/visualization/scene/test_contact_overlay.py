@@ -13,7 +13,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pipeline, visualization
 from mb2fmu.errors import PackageError
-from mb2fmu.pipeline.display.motion_drawings import require_scene
+from mb2fmu.pipeline.display.motion_drawings import get_model_scene
 from mb2fmu.visualization.scene.contact_overlay import STATE_OPEN, STATE_SLIDING, STATE_STICKING, form_touch_overlay
 from mb2fmu.visualization.scene.drawing import locate_contacts
 from mb2fmu.visualization.scene.poses import StateTrajectory
@@ -45,7 +45,7 @@ def scene() -> Scene:
     model.add(Impact("far", 3 * s - x**2))
     model.add(Latch("bolt", [s - x - 1], within=0.1, close=s - x <= 1))
     model.add(CoulombFriction("slide", (O, Q, N.x), kinetic=0.2))
-    return require_scene(pipeline.derive(model))
+    return get_model_scene(pipeline.derive(model))
 
 
 def motion_of(scene: Scene) -> tuple[StateTrajectory, visualization.PlotSignals]:
@@ -165,7 +165,7 @@ def stopped(lever: float) -> Scene:
     model.speed(omega, 1.0, "rad/s")
     model.add(HardStop("stop", (O, P, N.x), stiffness=1e3, damping=1.0, lower=-0.2, upper=0.1))
     model.add(Backlash("play", (None, A, N.z), stiffness=50.0, position=phi, play=0.1))
-    return require_scene(pipeline.derive(model))
+    return get_model_scene(pipeline.derive(model))
 
 
 @pytest.mark.parametrize("lever", [0.7, 1.0])

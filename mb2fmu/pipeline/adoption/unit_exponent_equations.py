@@ -32,7 +32,7 @@ def exponents(kg: int = 0, m: int = 0, s: int = 0) -> Exponents:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitForm:
+class ExpressionUnitForm:
     """The unit of an expression: a constant part, and multiples of unknown units.
 
     Attributes:
@@ -43,18 +43,20 @@ class UnitForm:
     known: Exponents = ZERO
     unknowns: Mapping[Hashable, Fraction] = field(default_factory=dict)
 
-    def __add__(self, other: UnitForm) -> UnitForm:
+    def __add__(self, other: ExpressionUnitForm) -> ExpressionUnitForm:
         """The unit of a product."""
         unknowns = dict(self.unknowns)
         for key, factor in other.unknowns.items():
             unknowns[key] = unknowns.get(key, Fraction(0)) + factor
         known = tuple(a + b for a, b in zip(self.known, other.known, strict=True))
-        return UnitForm((known[0], known[1], known[2]), {key: f for key, f in unknowns.items() if f})
+        return ExpressionUnitForm((known[0], known[1], known[2]), {key: f for key, f in unknowns.items() if f})
 
-    def scale(self, factor: Fraction) -> UnitForm:
+    def scale(self, factor: Fraction) -> ExpressionUnitForm:
         """The unit of a power."""
         a, b, c = (factor * each for each in self.known)
-        return UnitForm((a, b, c), {key: factor * each for key, each in self.unknowns.items()} if factor else {})
+        return ExpressionUnitForm(
+            (a, b, c), {key: factor * each for key, each in self.unknowns.items()} if factor else {}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +80,16 @@ class UnitEquations:
     """Equations between units, eliminated as they come."""
 
     def __init__(self) -> None:
-        self.rows: dict[Hashable, tuple[UnitForm, str]] = {}  # pivot → its unit as a form in free unknowns, place
+        self.rows: dict[
+            Hashable, tuple[ExpressionUnitForm, str]
+        ] = {}  # pivot → its unit as a form in free unknowns, place
         self.contradictions: list[UnitContradiction] = []
         self._opaque = 0
         self._contradicted: set[Hashable] = set()
 
-    def require_equal(self, one: UnitForm, other: UnitForm, place: str = "", text: str = "") -> bool:
+    def require_equal(
+        self, one: ExpressionUnitForm, other: ExpressionUnitForm, place: str = "", text: str = ""
+    ) -> bool:
         """Require equal units; a requirement without a place is a wish that is dropped where it contradicts.
 
         Returns:
@@ -99,18 +105,18 @@ class UnitEquations:
                 self.contradictions.append(UnitContradiction(place, text, rest.known, earlier))
             return not any(rest.known)
         pivot, factor = min(rest.unknowns.items(), key=lambda item: (not _is_opaque(item[0]), str(item[0])))
-        others = UnitForm(rest.known, {key: f for key, f in rest.unknowns.items() if key != pivot})
+        others = ExpressionUnitForm(rest.known, {key: f for key, f in rest.unknowns.items() if key != pivot})
         solved = others.scale(-1 / factor)
         for key, (form, where) in list(self.rows.items()):
             if pivot in form.unknowns:
-                without = UnitForm(form.known, {k: f for k, f in form.unknowns.items() if k != pivot})
+                without = ExpressionUnitForm(form.known, {k: f for k, f in form.unknowns.items() if k != pivot})
                 self.rows[key] = (without + solved.scale(form.unknowns[pivot]), where)
         self.rows[pivot] = (solved, place)
         return True
 
     def unit_of(self, symbol: Hashable) -> Exponents | None:
         """Return a symbol's exponents; None where they are free."""
-        form = self._reduce(UnitForm(ZERO, {symbol: Fraction(1)}))
+        form = self._reduce(ExpressionUnitForm(ZERO, {symbol: Fraction(1)}))
         return None if form.unknowns else form.known
 
     def unit_of_expression(self, expression: sm.Basic) -> Exponents | None:
@@ -120,40 +126,40 @@ class UnitEquations:
 
     def require_unit(self, expression: sm.Basic, unit: Exponents, place: str) -> None:
         """Require that an expression has a unit."""
-        self.require_equal(self.form_unit(expression, place), UnitForm(unit), place, _short(expression))
+        self.require_equal(self.form_unit(expression, place), ExpressionUnitForm(unit), place, _short(expression))
 
-    def form_unit(self, expression: sm.Basic, place: str) -> UnitForm:
+    def form_unit(self, expression: sm.Basic, place: str) -> ExpressionUnitForm:
         """Return the unit of an expression; its sums and functions give equations on the way."""
         if isinstance(expression, sm.Number):
             return self._number(expression)
         if isinstance(expression, sm.Symbol):
             time = expression == dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-            return UnitForm(exponents(s=1)) if time else UnitForm(ZERO, {expression: Fraction(1)})
+            return ExpressionUnitForm(exponents(s=1)) if time else ExpressionUnitForm(ZERO, {expression: Fraction(1)})
         if isinstance(expression, sm.NumberSymbol | Boolean):  # symbols are Boolean, too: they come before
             self._conditions(expression, place)
-            return UnitForm()
+            return ExpressionUnitForm()
         if isinstance(expression, sm.Derivative):
             orders = Fraction(expression.derivative_count)
-            return self.form_unit(expression.expr, place) + UnitForm((Fraction(0), Fraction(0), -orders))
+            return self.form_unit(expression.expr, place) + ExpressionUnitForm((Fraction(0), Fraction(0), -orders))
         if isinstance(expression, AppliedUndef):
-            return UnitForm(ZERO, {expression: Fraction(1)})
+            return ExpressionUnitForm(ZERO, {expression: Fraction(1)})
         return self._composite(expression, place)
 
-    def _number(self, number: sm.Number) -> UnitForm:
+    def _number(self, number: sm.Number) -> ExpressionUnitForm:
         """Small fractions are pure numbers; the others may carry any unit."""
         small = number.is_Rational and abs(number.p) <= STRUCTURAL_LIMIT and number.q <= STRUCTURAL_LIMIT
-        return UnitForm() if small and number != 0 else self._any_unit()
+        return ExpressionUnitForm() if small and number != 0 else self._any_unit()
 
-    def _any_unit(self) -> UnitForm:
+    def _any_unit(self) -> ExpressionUnitForm:
         """Return a unit that nothing else has."""
         self._opaque += 1
-        return UnitForm(ZERO, {_UnknownNumberUnit(self._opaque): Fraction(1)})
+        return ExpressionUnitForm(ZERO, {_UnknownNumberUnit(self._opaque): Fraction(1)})
 
-    def _composite(self, expression: sm.Basic, place: str) -> UnitForm:
+    def _composite(self, expression: sm.Basic, place: str) -> ExpressionUnitForm:
         """Return the unit of a sum, product, power or function."""
         match expression:
             case sm.Mul():
-                product = UnitForm()
+                product = ExpressionUnitForm()
                 for factor in expression.args:
                     product += self.form_unit(factor, place)
                 return product
@@ -169,11 +175,11 @@ class UnitEquations:
                 return self.form_unit(expression.args[0], place)
         return self._function(expression, place)
 
-    def _function(self, expression: sm.Basic, place: str) -> UnitForm:
+    def _function(self, expression: sm.Basic, place: str) -> ExpressionUnitForm:
         """Return the unit of a function: none; its arguments have none, or equal ones where only ratios count."""
         if isinstance(expression, sm.atan2):
             self._equal_terms(expression.args, place, expression)
-            return UnitForm()
+            return ExpressionUnitForm()
         if not isinstance(expression, sm.Function):
             return self._any_unit()
         # Numbers that smooth a step, tanh(20*u), carry units: only trigonometric functions say something for sure.
@@ -181,23 +187,23 @@ class UnitEquations:
         for argument in expression.args:
             form = self.form_unit(argument, place)
             if not isinstance(argument, sm.Number) and not isinstance(expression, sm.sign | sm.Heaviside):
-                self.require_equal(form, UnitForm(), sure, _short(expression))
-        return UnitForm()
+                self.require_equal(form, ExpressionUnitForm(), sure, _short(expression))
+        return ExpressionUnitForm()
 
-    def _power(self, expression: sm.Pow, place: str) -> UnitForm:
+    def _power(self, expression: sm.Pow, place: str) -> ExpressionUnitForm:
         """Return the unit of a power: a symbol as exponent needs a base without unit."""
         base, exponent = self.form_unit(expression.base, place), expression.exp
         if exponent.is_Rational:
             return base.scale(Fraction(int(exponent.p), int(exponent.q)))
         if exponent.is_Float:
             return base.scale(Fraction(float(exponent)).limit_denominator(1000))
-        self.require_equal(self.form_unit(exponent, place), UnitForm(), place, _short(expression))
+        self.require_equal(self.form_unit(exponent, place), ExpressionUnitForm(), place, _short(expression))
         if not isinstance(expression.base, sm.Number):
-            self.require_equal(base, UnitForm(), place, _short(expression))
-        return UnitForm()
+            self.require_equal(base, ExpressionUnitForm(), place, _short(expression))
+        return ExpressionUnitForm()
 
     def _equal_terms(self, terms: Iterator[sm.Basic] | list[sm.Basic] | tuple[sm.Basic, ...], place: str,
-                     whole: sm.Basic) -> UnitForm:  # fmt: skip
+                     whole: sm.Basic) -> ExpressionUnitForm:  # fmt: skip
         """Return the unit of terms that are added or compared: all of them have it. Numbers among them fit."""
         forms = [self.form_unit(term, place) for term in terms if not isinstance(term, sm.Number)]
         if not forms:
@@ -211,12 +217,12 @@ class UnitEquations:
         for each in condition.atoms(sm.core.relational.Relational):
             self._equal_terms(each.args, place, each)
 
-    def _reduce(self, form: UnitForm) -> UnitForm:
+    def _reduce(self, form: ExpressionUnitForm) -> ExpressionUnitForm:
         """Return a form in free unknowns alone."""
-        result = UnitForm(form.known)
+        result = ExpressionUnitForm(form.known)
         for key, factor in form.unknowns.items():
             known = self.rows.get(key)
-            result += (UnitForm(ZERO, {key: Fraction(1)}) if known is None else known[0]).scale(factor)
+            result += (ExpressionUnitForm(ZERO, {key: Fraction(1)}) if known is None else known[0]).scale(factor)
         return result
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class UnpublishedResults:
+class UnpublishedFmuAndReport:
     """An FMU and its report while they are made: in a private folder, until both are published together.
 
     Attributes:
@@ -65,17 +65,17 @@ class UnpublishedResults:
 
 
 @contextmanager
-def publish_results(name: str, folder: Path | str) -> Iterator[UnpublishedResults]:
+def publish_results(name: str, folder: Path | str) -> Iterator[UnpublishedFmuAndReport]:
     """Return the results to publish in a folder as ``name.fmu`` and ``name.html``; on failure, nothing appears."""
     from mb2fmu.fmu import package
 
     path = Path(folder) / f"{name}.fmu"
     with package.make_unpublished_folder(path.parent, path.stem) as private:
-        yield UnpublishedResults(path, private)
+        yield UnpublishedFmuAndReport(path, private)
 
 
 @dataclass(frozen=True, slots=True)
-class ReportMatch:
+class ReportToFmuMatch:
     """Relation between a report and an FMU.
 
     Attributes:
@@ -105,7 +105,7 @@ class ReportMatch:
         return f"{self.report} is about {self.fmu}: {said}"
 
 
-def match_report_to_fmu(report: Path, fmu: Path | None = None) -> ReportMatch:
+def match_report_to_fmu(report: Path, fmu: Path | None = None) -> ReportToFmuMatch:
     """Return the relation between a report and an FMU.
 
     Args:
@@ -124,7 +124,7 @@ def match_report_to_fmu(report: Path, fmu: Path | None = None) -> ReportMatch:
         raise PackageError(f"{report} cannot be checked:", [Fault(what, str(report), remedy)])
     core = package.hash_file_tree(package.remove_validation_report(package.read_archive(path)))
     archive = hashlib.sha256(path.read_bytes()).hexdigest()
-    return ReportMatch(report, path, claim, claim.is_about(archive, core))
+    return ReportToFmuMatch(report, path, claim, claim.is_about(archive, core))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class AdoptionRecord:
+class AdoptedModelFile:
     """A model file's text, and what is to be said about it.
 
     Attributes:

@@ -1,6 +1,6 @@
-"""The process in which a script runs: ``python -m mb2fmu.pipeline.adoption.script_worker``.
+"""The process in which a script runs: ``python -m mb2fmu.pipeline.adoption.script_adoption_process``.
 
-It writes what it found as JSON, an ``AdoptionRecord``, or what went wrong.
+It writes what it found as JSON, an ``AdoptedModelFile``, or what went wrong.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from mb2fmu.model.script_import.script_instrumentation import read_script_parts
 from mb2fmu.model.script_import.script_mechanics import ScriptMechanics, read_script
 from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.adoption.adoption_record import AdoptionRecord
+from mb2fmu.pipeline.adoption.adopted_script_result import AdoptedModelFile
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file
-from mb2fmu.pipeline.adoption.script_slice import inline_model_file, slice_script
+from mb2fmu.pipeline.adoption.script_slice import inline_model_file, slice_script_for_mechanics
 from mb2fmu.pipeline.adoption.symbol_classification import (
-    AdoptedModel,
+    AdoptedModelContent,
     AdoptedQuantity,
-    adopt_mechanics,
+    classify_mechanics_symbols,
     list_symbols_without_value,
 )
 
@@ -49,7 +49,7 @@ _INTERRUPT_ALLOWANCE_S = 2.0
 def adopt_script(
     script: Path, reference: str, name: str, label: str | None, limit: float, *, inline: bool = False,
     trace: TextIO | None = None,
-) -> AdoptionRecord:  # fmt: skip
+) -> AdoptedModelFile:  # fmt: skip
     """Run a script, and print the model file for one object of its mechanics.
 
     Args:
@@ -78,25 +78,25 @@ def adopt_script(
     return _inlined(record, script) if inline else record
 
 
-def _inlined(record: AdoptionRecord, script: Path) -> AdoptionRecord:
+def _inlined(record: AdoptedModelFile, script: Path) -> AdoptedModelFile:
     """Return the record with a model file that needs no script."""
     run = run_script(script, until=record.label)
     if run.ended is None:
         fault = Fault(f"{record.label} is never completed", script.name, "leave out --inline")
         raise ModelError("the script cannot be written into one file:", [fault])
-    part = slice_script(read_script_parts(run.path), run.ended, run.namespaces[-1], record.label)
+    part = slice_script_for_mechanics(read_script_parts(run.path), run.ended, run.namespaces[-1], record.label)
     made = ScriptMechanics(run.mechanics[record.label])
     return replace(record, text=inline_model_file(record.text, part, made, record.label))
 
 
 def _adopt_one(
     script: Path, name: str, label: str | None, guard: AbstractContextManager[None], *, defer: bool
-) -> tuple[AdoptedModel, ScriptRun]:
+) -> tuple[AdoptedModelContent, ScriptRun]:
     """Run a script once, and decide what its mechanics' symbols are."""
     run = run_script(script, defer=defer, guard=guard)
     chosen = _choose(run, label)
     # As the model file finds them: a script may go on to other loads, which the file does not see.
-    return adopt_mechanics(run, chosen, read_script(run.path, chosen).mechanics, name), run
+    return classify_mechanics_symbols(run, chosen, read_script(run.path, chosen).mechanics, name), run
 
 
 @contextmanager
@@ -167,11 +167,11 @@ def _name_variables(run: ScriptRun, kind: Any) -> list[str]:
     )
 
 
-def _record(adopted: AdoptedModel, run: ScriptRun, reference: str) -> AdoptionRecord:
+def _record(adopted: AdoptedModelContent, run: ScriptRun, reference: str) -> AdoptedModelFile:
     """Print the model file, with the outputs that the mechanism has."""
     adopted, check = _choose_outputs(adopted, run, reference)
     others = [label for label in run.mechanics if label != adopted.label]
-    return AdoptionRecord(
+    return AdoptedModelFile(
         text=print_model_file(adopted, reference, energy=check.energy, placed=check.placed),
         name=adopted.name,
         label=adopted.label,
@@ -209,7 +209,9 @@ class _ImportCheck:
     notes: tuple[str, ...] = ()
 
 
-def _choose_outputs(adopted: AdoptedModel, run: ScriptRun, reference: str) -> tuple[AdoptedModel, _ImportCheck]:
+def _choose_outputs(
+    adopted: AdoptedModelContent, run: ScriptRun, reference: str
+) -> tuple[AdoptedModelContent, _ImportCheck]:
     """Return the model, and what its import says; nothing where that takes too long."""
     # As the model file finds them: a script that goes on writes velocities into its points, which it has not there.
     script = read_script(run.path, adopted.label)
@@ -220,7 +222,9 @@ def _choose_outputs(adopted: AdoptedModel, run: ScriptRun, reference: str) -> tu
         return adopted, _ImportCheck()
 
 
-def _choose_start(adopted: AdoptedModel, script: ScriptMechanics, reference: str) -> tuple[AdoptedModel, _ImportCheck]:
+def _choose_start(
+    adopted: AdoptedModelContent, script: ScriptMechanics, reference: str
+) -> tuple[AdoptedModelContent, _ImportCheck]:
     """Return the model with a start at which it can be assembled, and what its import says."""
     check = _check_import(adopted, script, reference)
     if check.faults and any(_is_movable(each) for each in adopted.quantities):
@@ -233,7 +237,7 @@ def _choose_start(adopted: AdoptedModel, script: ScriptMechanics, reference: str
     return adopted, check
 
 
-def _further_states(adopted: AdoptedModel) -> Iterator[str]:
+def _further_states(adopted: AdoptedModelContent) -> Iterator[str]:
     """Yield what is to be mended where the script integrates more than coordinates and speeds."""
     for each in adopted.quantities:
         if each.is_integrated:
@@ -256,7 +260,7 @@ def _is_movable(quantity: AdoptedQuantity) -> bool:
     return quantity.kind == "coordinate" and quantity.is_assumed
 
 
-def _check_import(adopted: AdoptedModel, script: ScriptMechanics, reference: str) -> _ImportCheck:
+def _check_import(adopted: AdoptedModelContent, script: ScriptMechanics, reference: str) -> _ImportCheck:
     """Return which energy and which bodies' positions are known, and what speaks against the model so far."""
     filled = tuple(replace(each, value=1.0) if each.value is None else each for each in adopted.quantities)
     complete = replace(adopted, quantities=filled)
@@ -282,7 +286,7 @@ def _list_placed_bodies(mechanism: Mechanism) -> Iterator[str]:
             yield body.name
 
 
-def _make_model(adopted: AdoptedModel, script: ScriptMechanics, reference: str) -> Model:
+def _make_model(adopted: AdoptedModelContent, script: ScriptMechanics, reference: str) -> Model:
     """Run the text of the model file on the script's mechanics."""
     text = print_model_file(adopted, reference, energy=None, placed=())
     variables: dict[str, Any] = {"read_script": lambda *_: script, "Model": Model}

@@ -19,7 +19,7 @@ from mb2fmu.cli import commands
 from mb2fmu.errors import PackageError, PlatformError, ToolError
 from mb2fmu.fmu.package import make_fmu_archive, read_archive, remove_validation_report, write_fmu_archive
 from mb2fmu.fmu.toolchain import PLATFORMS, host_platform
-from mb2fmu.pipeline.run_and_report import publication_rules
+from mb2fmu.pipeline.run_and_report import result_publication_rules
 
 MODEL = '''
 import sympy as sm
@@ -84,7 +84,7 @@ def call(*arguments: object) -> Result:
 
 
 def test_a_report_says_that_it_belongs_to_its_unit(proved: Path) -> None:
-    assert publication_rules.match_report_to_fmu(proved / "Swing.html").passed
+    assert result_publication_rules.match_report_to_fmu(proved / "Swing.html").passed
     result = call("validate", "--check-report", proved / "Swing.html")
     assert (result.exit_code, "it passed" in result.stdout) == (0, True)
     assert sorted(contents(proved)) == ["Swing.fmu", "Swing.html"]
@@ -94,10 +94,12 @@ def test_the_report_in_a_unit_belongs_to_it_too(folder: Path) -> None:
     """It names the core, which does not depend on what packed it."""
     tree = read_archive(folder / "Swing.fmu")
     (folder / "inside.html").write_bytes(tree["documentation/index.html"])
-    assert publication_rules.match_report_to_fmu(folder / "inside.html", folder / "Swing.fmu").passed
+    assert result_publication_rules.match_report_to_fmu(folder / "inside.html", folder / "Swing.fmu").passed
     write_fmu_archive(remove_validation_report(tree), folder / "Swing.fmu")
-    assert publication_rules.match_report_to_fmu(folder / "inside.html", folder / "Swing.fmu").passed
-    assert not publication_rules.match_report_to_fmu(folder / "Swing.html").together  # that one names the archive
+    assert result_publication_rules.match_report_to_fmu(folder / "inside.html", folder / "Swing.fmu").passed
+    assert not result_publication_rules.match_report_to_fmu(
+        folder / "Swing.html"
+    ).together  # that one names the archive
 
 
 def test_one_other_byte_in_the_unit_is_seen(folder: Path) -> None:
@@ -123,11 +125,11 @@ def test_what_cannot_be_checked_is_told(folder: Path) -> None:
     (folder / "other.html").write_text("<html><title>holidays</title></html>")
     (folder / "other.fmu").write_bytes(b"nothing")
     with pytest.raises(PackageError, match="names no FMU"):
-        publication_rules.match_report_to_fmu(folder / "other.html", folder / "Swing.fmu")
+        result_publication_rules.match_report_to_fmu(folder / "other.html", folder / "Swing.fmu")
     with pytest.raises(PackageError, match="not an FMU"):
-        publication_rules.match_report_to_fmu(folder / "Swing.html", folder / "other.fmu")
+        result_publication_rules.match_report_to_fmu(folder / "Swing.html", folder / "other.fmu")
     with pytest.raises(PackageError, match="right path"):
-        publication_rules.match_report_to_fmu(folder / "none.html", folder / "Swing.fmu")
+        result_publication_rules.match_report_to_fmu(folder / "none.html", folder / "Swing.fmu")
     assert call("validate", "--check-report", folder / "Swing.html", "--model", "x.py").exit_code == 2
     assert call("validate", folder / "Swing.fmu").exit_code == 2
 
@@ -169,7 +171,7 @@ def test_a_unit_that_fell_short_is_published_with_the_report_that_says_so(
     assert not finished.passed
     assert contents(folder).keys() == before.keys()
     assert all(contents(folder)[name] != before[name] for name in before)
-    belonging = publication_rules.match_report_to_fmu(folder / "Swing.html")
+    belonging = result_publication_rules.match_report_to_fmu(folder / "Swing.html")
     assert (belonging.together, belonging.passed) == (True, False)
 
 
@@ -204,9 +206,9 @@ def test_a_unit_that_is_replaced_while_it_is_judged(model: Path, folder: Path, m
     page = folder / "verdict.html"
     page.write_bytes(pipeline.render_validation_report(pipeline.validate(judged, model)))
     with pytest.raises(PackageError, match="not an FMU"):
-        publication_rules.match_report_to_fmu(page, judged)
+        result_publication_rules.match_report_to_fmu(page, judged)
     judged.write_bytes(before)
-    assert publication_rules.match_report_to_fmu(page, judged).passed
+    assert result_publication_rules.match_report_to_fmu(page, judged).passed
 
 
 def test_two_runs_into_one_folder_do_not_mix(model: Path, tmp_path: Path) -> None:
@@ -218,7 +220,7 @@ def test_two_runs_into_one_folder_do_not_mix(model: Path, tmp_path: Path) -> Non
     ]
     said = [each.communicate(timeout=300)[0] for each in running]
     assert [each.returncode for each in running] == [0, 0], said
-    assert publication_rules.match_report_to_fmu(tmp_path / "Swing.html").passed
+    assert result_publication_rules.match_report_to_fmu(tmp_path / "Swing.html").passed
     assert sorted(contents(tmp_path)) == ["Swing.fmu", "Swing.html"]
     alone = [
         make_fmu_archive(pipeline.build(pipeline.derive(model, arguments={"length": each})).core) for each in lengths
