@@ -139,7 +139,7 @@ def audit(
         require_audit_packages,
     )
     from mb2fmu.report.pages.audit_page import format_audit_for_terminal, summarize_audit
-    from mb2fmu.report.verdict_summary import SummaryLine
+    from mb2fmu.report.verdict_summary import VerdictSummaryLine
 
     if reference is None and (input_file or options):
         raise click.UsageError("--input and --options belong to a recorded run: give --reference too")
@@ -161,10 +161,10 @@ def audit(
     else:
         headline, lines = summarize_audit(result, fail_on)
         if html_file is not None:
-            lines.append(SummaryLine("Report", str(html_file), is_path=True))
+            lines.append(VerdictSummaryLine("Report", str(html_file), is_path=True))
         print_summary(headline, lines, lambda _width: format_audit_for_terminal(result))
     if github:
-        from mb2fmu.report.pages.ci_reports import format_github_annotations
+        from mb2fmu.report.pages.audit_ci_reports import format_github_annotations
 
         for line in format_github_annotations(result):
             click.echo(line)
@@ -178,7 +178,7 @@ def _write_audit_files(result: Any, files: dict[str, Path | None]) -> None:
     if not any(path is not None and str(path) != "-" for path in files.values()):
         return
     from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-    from mb2fmu.report.pages.ci_reports import format_junit, format_sarif
+    from mb2fmu.report.pages.audit_ci_reports import format_junit, format_sarif
 
     def page(result: Any) -> bytes:
         """Return the HTML page, whose libraries load slowly."""

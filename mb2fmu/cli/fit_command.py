@@ -166,7 +166,7 @@ def _format_json(facts: dict[str, Any]) -> bytes:
 
 def _render_fit_report(name: str, found: FitResult, facts: dict[str, Any]) -> bytes:
     """Return the report of a fit."""
-    from mb2fmu.report.pages.fit_page import FitPage, render_fit_page
+    from mb2fmu.report.pages.fit_page import FitPageContent, render_fit_page
 
     numbers = zip(found.unknowns, found.values.tolist(), found.intervals.tolist(), strict=True)
     rows = []
@@ -181,7 +181,7 @@ def _render_fit_report(name: str, found: FitResult, facts: dict[str, Any]) -> by
         f"{len(rows)} {'quantity' if len(rows) == 1 else 'quantities'} by least squares from {points} numbers "
         f"of {experiments} {'experiment' if experiments == 1 else 'experiments'}, with exact derivatives."
     )
-    page = FitPage(
+    page = FitPageContent(
         title=name,
         is_identifiable=found.rank == len(found.unknowns),
         summary_sentence=lead,

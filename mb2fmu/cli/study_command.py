@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from mb2fmu.pipeline.study_runs.study_run import StudyOutcome
-    from mb2fmu.report.verdict_summary import SummaryLine
+    from mb2fmu.report.verdict_summary import VerdictSummaryLine
 
 DEFAULT_SPREAD, DEFAULT_CASE_COUNT = 0.1, 100
 """Defaults: parameters vary by ± 10 % in 100 cases."""
@@ -295,19 +295,19 @@ def study(
 
 def _print_outcome(outcome: StudyOutcome) -> None:
     """Print how many cases ran, and where the results are."""
-    from mb2fmu.report.verdict_summary import SummaryLine
+    from mb2fmu.report.verdict_summary import VerdictSummaryLine
 
     good = outcome.cases - outcome.failed
     text = f"{outcome.study.model}: {good} of {outcome.cases} cases ran"
-    headline = SummaryLine("", text + (f", {outcome.failed} failed" if outcome.failed else ""), "good")
-    lines: list[SummaryLine] = []
+    headline = VerdictSummaryLine("", text + (f", {outcome.failed} failed" if outcome.failed else ""), "good")
+    lines: list[VerdictSummaryLine] = []
     if outcome.failed:
         headline = replace(headline, state="bad")
-        lines.append(SummaryLine("Failed", "the column message of the results says why"))
-    lines += [SummaryLine("Varied", outcome.default_variation_note)] if outcome.default_variation_note else []
-    lines += [SummaryLine("Time", outcome.effort)] if outcome.effort else []
-    lines.append(SummaryLine("Results", str(outcome.folder / "results.parquet"), is_path=True))
-    lines.append(SummaryLine("Report", str(outcome.summary), is_path=True))
+        lines.append(VerdictSummaryLine("Failed", "the column message of the results says why"))
+    lines += [VerdictSummaryLine("Varied", outcome.default_variation_note)] if outcome.default_variation_note else []
+    lines += [VerdictSummaryLine("Time", outcome.effort)] if outcome.effort else []
+    lines.append(VerdictSummaryLine("Results", str(outcome.folder / "results.parquet"), is_path=True))
+    lines.append(VerdictSummaryLine("Report", str(outcome.summary), is_path=True))
     print_summary(headline, lines)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from mb2fmu.pipeline.system_runs.system_run import SystemRunResult
-    from mb2fmu.report.verdict_summary import SummaryLine, SummaryState
+    from mb2fmu.report.verdict_summary import SummaryState, VerdictSummaryLine
     from mb2fmu.systems.ssp.ssp_archive import SspVersion
 
 
@@ -86,41 +86,41 @@ def system(
 
 def _print_system_result(done: SystemRunResult, *, asked: bool) -> None:
     """Print the verdict; all numbers and notes with ``--verbose``."""
-    from mb2fmu.report.verdict_summary import SummaryLine
+    from mb2fmu.report.verdict_summary import VerdictSummaryLine
 
     lines = [*_summarize_run(done), *_summarize_masters(done)]
     notes = [*done.joined.notes, *done.motion.statistics["notes"]]
     if notes:
         more = f" ({len(notes) - 1} more with -v)" if len(notes) > 1 else ""
-        lines.append(SummaryLine("Note", notes[0] + more))
+        lines.append(VerdictSummaryLine("Note", notes[0] + more))
     for label, suffix in (("SSP", ".ssp"), ("Report", ".html")):
-        lines += [SummaryLine(label, str(path), is_path=True) for path in done.files if path.suffix == suffix]
+        lines += [VerdictSummaryLine(label, str(path), is_path=True) for path in done.files if path.suffix == suffix]
     print_summary(_format_system_headline(done), lines, lambda _width: _list_system_details(done, asked=asked))
 
 
-def _format_system_headline(done: SystemRunResult) -> SummaryLine:
+def _format_system_headline(done: SystemRunResult) -> VerdictSummaryLine:
     """Return the verdict in one line."""
-    from mb2fmu.report.verdict_summary import SummaryLine
+    from mb2fmu.report.verdict_summary import VerdictSummaryLine
 
     name, bound = done.joined.system.name, done.joined.system.run_settings.bound
     took = f" ({sum(each.seconds for each in done.timings):.1f} s)"
     if not done.deviations:
-        return SummaryLine("", f"{name} was run; no monolithic model to compare it with{took}", "plain")
+        return VerdictSummaryLine("", f"{name} was run; no monolithic model to compare it with{took}", "plain")
     worst = max(done.deviations, key=lambda each: each.relative_error)
     share = f"{worst.name} is off by {100.0 * worst.relative_error:.2g} % of its size"
     if bound is None:
         text = f"{name} was run, not judged: {share}; system.experiment(..., bound=1e-3) states a bound{took}"
-        return SummaryLine("", text, "plain")
+        return VerdictSummaryLine("", text, "plain")
     text = f"{name} {'passed' if done.passed else 'failed'}: at worst {share}, the bound is {100.0 * bound:.2g} %{took}"
-    return SummaryLine("", text, "good" if done.passed else "bad")
+    return VerdictSummaryLine("", text, "good" if done.passed else "bad")
 
 
-def _summarize_run(done: SystemRunResult) -> Iterator[SummaryLine]:
+def _summarize_run(done: SystemRunResult) -> Iterator[VerdictSummaryLine]:
     """Yield what was run, and how well it agrees."""
-    from mb2fmu.report.verdict_summary import SummaryLine
+    from mb2fmu.report.verdict_summary import VerdictSummaryLine
 
     tally, bound = done.motion.statistics, done.joined.system.run_settings.bound
-    yield SummaryLine("Run", f"{tally['steps']} communication steps, {tally['total_passes']} iterations")
+    yield VerdictSummaryLine("Run", f"{tally['steps']} communication steps, {tally['total_passes']} iterations")
     if done.deviations:
         bad = [each for each in done.deviations if bound is not None and not each.relative_error <= bound]
         total = len(done.deviations)
@@ -128,18 +128,18 @@ def _summarize_run(done: SystemRunResult) -> Iterator[SummaryLine]:
         text = (
             f"{total - len(bad)} of {total} variables within the bound" if bound is not None else f"{total} variables"
         )
-        yield SummaryLine("Reference", f"{text}, compared with the monolithic model", state)
+        yield VerdictSummaryLine("Reference", f"{text}, compared with the monolithic model", state)
         for each in bad[:4]:
-            yield SummaryLine("", f"{each.name}: off by {each.max_error:.3g} {each.unit}", "bad")
+            yield VerdictSummaryLine("", f"{each.name}: off by {each.max_error:.3g} {each.unit}", "bad")
     if done.motion.bonds:
         defects = [abs(float(value)) for value in done.motion.energy_defects[-1]]
         k = max(range(len(defects)), key=defects.__getitem__)
-        yield SummaryLine("Energy", f"at worst {defects[k]:.3g} J lost or gained, at {done.motion.bonds[k]}")
+        yield VerdictSummaryLine("Energy", f"at worst {defects[k]:.3g} J lost or gained, at {done.motion.bonds[k]}")
 
 
-def _summarize_masters(done: SystemRunResult) -> Iterator[SummaryLine]:
+def _summarize_masters(done: SystemRunResult) -> Iterator[VerdictSummaryLine]:
     """Yield what other masters made of the same files."""
-    from mb2fmu.report.verdict_summary import SummaryLine
+    from mb2fmu.report.verdict_summary import VerdictSummaryLine
     from mb2fmu.systems.exports.foreign_masters import find_largest_master_difference
 
     for k, answer in enumerate(done.answers):
@@ -147,7 +147,7 @@ def _summarize_masters(done: SystemRunResult) -> Iterator[SummaryLine]:
         text = f"{answer.master_name}: {answer.failure or 'ran'}"
         if far:
             text += f"; at the end {100.0 * far[0]:.2g} % of its size from the monolithic model: {far[1]}"
-        yield SummaryLine("Masters" if k == 0 else "", text, "bad" if answer.failure else "plain")
+        yield VerdictSummaryLine("Masters" if k == 0 else "", text, "bad" if answer.failure else "plain")
 
 
 def _list_system_details(done: SystemRunResult, *, asked: bool) -> Iterator[Text]:

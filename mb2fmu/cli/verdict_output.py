@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from mb2fmu.pipeline import RunResult
-    from mb2fmu.report.verdict_summary import SummaryLine
+    from mb2fmu.report.verdict_summary import VerdictSummaryLine
     from mb2fmu.validation import TableComparison, ValidationResult
 
 PIPED_WIDTH_CHARACTERS = 120
@@ -34,33 +34,36 @@ default_only_option = click.option(
 def print_run_verdict(run: RunResult, json_file: Path | None, report: Path) -> None:
     """Print the verdict on an FMU that was made here; end with exit code 0 or 1."""
     from mb2fmu.report.sections.fmu_facts import summarize_fmu
-    from mb2fmu.report.verdict_summary import SummaryLine
+    from mb2fmu.report.verdict_summary import VerdictSummaryLine
 
     built = run.exported.build
     made = [
-        SummaryLine("FMU", str(run.exported.path), is_path=True),
-        SummaryLine("", summarize_fmu(built.derivation.equations, built.interface, built.platforms)),
+        VerdictSummaryLine("FMU", str(run.exported.path), is_path=True),
+        VerdictSummaryLine("", summarize_fmu(built.derivation.equations, built.interface, built.platforms)),
     ]
-    files = [SummaryLine("Report", str(report), is_path=True)]
+    files = [VerdictSummaryLine("Report", str(report), is_path=True)]
     _finish_validation(run.validated.result, json_file, made, files)
 
 
 def print_validation_verdict(result: ValidationResult, json_file: Path | None, fmu: Path, report: Path | None) -> None:
     """Print the verdict on any FMU, and where the report is; end with exit code 0 or 1."""
-    from mb2fmu.report.verdict_summary import SummaryLine
+    from mb2fmu.report.verdict_summary import VerdictSummaryLine
     from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES
 
     kinds = " and ".join(INTERFACE_TYPE_NAMES[kind.simulation.kind].split(",")[0] for kind in result.kinds)
-    made = [SummaryLine("FMU", str(fmu), is_path=True), SummaryLine("", kinds)]
-    files = [SummaryLine("Report", str(report), is_path=True)] if report else []
+    made = [VerdictSummaryLine("FMU", str(fmu), is_path=True), VerdictSummaryLine("", kinds)]
+    files = [VerdictSummaryLine("Report", str(report), is_path=True)] if report else []
     _finish_validation(result, json_file, made, files)
 
 
 def _finish_validation(
-    result: ValidationResult, json_file: Path | None, made: Sequence[SummaryLine], files: Sequence[SummaryLine]
+    result: ValidationResult,
+    json_file: Path | None,
+    made: Sequence[VerdictSummaryLine],
+    files: Sequence[VerdictSummaryLine],
 ) -> None:
     """Print a validation; end with exit code 0 or 1."""
-    from mb2fmu.report.console_verdict import format_verdict_blocks
+    from mb2fmu.report.terminal_verdict_tables import format_verdict_blocks
     from mb2fmu.report.verdict_summary import summarize_validation
 
     text = result.to_json(timings=True) if json_file is not None else ""
@@ -72,19 +75,22 @@ def _finish_validation(
 
 def print_table_verdicts(results: Sequence[TableComparison], json_file: Path | None) -> None:
     """Show the verdict on tables alone, without a model."""
-    from mb2fmu.report.sections.measurement_comparison import format_tables_as_json, format_tables_for_terminal
+    from mb2fmu.report.sections.measurement_comparison import (
+        format_measurements_as_json,
+        format_measurements_for_terminal,
+    )
 
-    text = format_tables_as_json(results) if json_file is not None else ""
+    text = format_measurements_as_json(results) if json_file is not None else ""
     if not write_json_text(text, json_file) and not is_quiet():
         console = make_console()
-        for block in format_tables_for_terminal(results, console.width):
+        for block in format_measurements_for_terminal(results, console.width):
             console.print(block)
     click.get_current_context().exit(0 if all(result.passed for result in results) else 1)
 
 
 def print_summary(
-    headline: SummaryLine,
-    lines: Iterable[SummaryLine],
+    headline: VerdictSummaryLine,
+    lines: Iterable[VerdictSummaryLine],
     details: Callable[[int], Iterable[RenderableType]] | None = None,
 ) -> None:
     """Print details where they are asked for, then the headline and a line for each question.
@@ -98,7 +104,7 @@ def print_summary(
         return
     from rich.text import Text
 
-    from mb2fmu.report.verdict_summary import limit_lines, wrap_summary_lines
+    from mb2fmu.report.verdict_summary import limit_summary_lines, wrap_summary_lines
 
     console = make_console()
     if details is not None and is_verbose():
@@ -107,7 +113,7 @@ def print_summary(
         console.print(Text())
     rows = list(wrap_summary_lines(headline, lines, console.width, sys.stdout.encoding))
     most = MAX_LINES_BAD if headline.state == "bad" else MAX_LINES_GOOD
-    for row in rows if is_verbose() else limit_lines(rows, most):
+    for row in rows if is_verbose() else limit_summary_lines(rows, most):
         console.print(row, soft_wrap=True, highlight=False)
 
 

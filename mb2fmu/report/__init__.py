@@ -19,8 +19,8 @@ from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.report.figures.validation_figure import draw_validation_figure
-    from mb2fmu.report.pages.description_page import render_description_page
-    from mb2fmu.report.pages.report_content import ReportClaim, ReportProvenance, read_report_claim
+    from mb2fmu.report.pages.fmu_description_page import render_description_page
+    from mb2fmu.report.pages.report_page_records import ReportClaim, ReportProvenance, read_report_claim
     from mb2fmu.report.pages.validation_page import render_validation_page
 
 __all__ = [
@@ -36,8 +36,8 @@ __getattr__ = import_on_first_use(
     __name__,
     {
         "figures.validation_figure": "draw_validation_figure",
-        "pages.description_page": "render_description_page",
-        "pages.report_content": "ReportClaim ReportProvenance read_report_claim",
+        "pages.fmu_description_page": "render_description_page",
+        "pages.report_page_records": "ReportClaim ReportProvenance read_report_claim",
         "pages.validation_page": "render_validation_page",
     },
 )

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from rich.text import Text
 
-from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause, format_tolerance_share, list_failures
+from mb2fmu.report.sections.failure_diagnosis import (
+    find_likeliest_failure_cause,
+    format_tolerance_share,
+    list_validation_failures,
+)
 
 if TYPE_CHECKING:
     from mb2fmu.validation.validation_result import ValidationResult
@@ -26,7 +30,7 @@ _PLAIN_SYMBOLS: Mapping[SummaryState, str] = {"good": "ok", "bad": "FAILED", "do
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryLine:
+class VerdictSummaryLine:
     """One line of a summary.
 
     Attributes:
@@ -43,7 +47,7 @@ class SummaryLine:
 
 
 def wrap_summary_lines(
-    headline: SummaryLine, lines: Iterable[SummaryLine], width: int, encoding: str | None
+    headline: VerdictSummaryLine, lines: Iterable[VerdictSummaryLine], width: int, encoding: str | None
 ) -> Iterator[Text]:
     """Yield the lines of a summary, broken to a width between words.
 
@@ -83,8 +87,11 @@ def _break_line(text: str, prefix: str, width: int, style: str) -> Iterator[Text
 
 
 def summarize_validation(
-    result: ValidationResult, made: Sequence[SummaryLine], files: Sequence[SummaryLine], seconds: float | None = None
-) -> tuple[SummaryLine, list[SummaryLine]]:
+    result: ValidationResult,
+    made: Sequence[VerdictSummaryLine],
+    files: Sequence[VerdictSummaryLine],
+    seconds: float | None = None,
+) -> tuple[VerdictSummaryLine, list[VerdictSummaryLine]]:
     """Return the headline and the lines of a validation.
 
     Args:
@@ -107,24 +114,26 @@ def summarize_validation(
         *files,
     ]
     if result.verdict == "passed":
-        return SummaryLine("", f"{result.model} passed: the FMU moves as the mechanism does{took}", "good"), lines
+        return VerdictSummaryLine(
+            "", f"{result.model} passed: the FMU moves as the mechanism does{took}", "good"
+        ), lines
     if result.verdict == "default experiment only":
         reason = result.perturbed_experiment.text if result.perturbed_experiment else ""
-        remedy = [] if result.default_only else [SummaryLine("", "if that is enough: --default-only")]
-        headline = SummaryLine("", f"{result.model} validated at the default experiment only{took}", "doubt")
-        return headline, [SummaryLine("Why", reason, "doubt"), *remedy, *lines]
-    failures = list_failures(result)
-    cause = find_likeliest_cause(result)
+        remedy = [] if result.default_only else [VerdictSummaryLine("", "if that is enough: --default-only")]
+        headline = VerdictSummaryLine("", f"{result.model} validated at the default experiment only{took}", "doubt")
+        return headline, [VerdictSummaryLine("Why", reason, "doubt"), *remedy, *lines]
+    failures = list_validation_failures(result)
+    cause = find_likeliest_failure_cause(result)
     first = failures[0]
     state: SummaryState = "bad" if result.has_failures else "doubt"
     reason = _shorten(first.text.removeprefix(f"{result.verdict}: "), 160)
     text = f"{result.model} {result.verdict}: {first.what}: {reason}{took}"
-    headline = SummaryLine("", text, state)
+    headline = VerdictSummaryLine("", text, state)
     shown = [_shorten(f"{each.what}: {each.text}", 150) for each in failures[1:MAX_LISTED_FAILURES]]
     if len(failures) > MAX_LISTED_FAILURES:
         shown.append(f"{len(failures) - MAX_LISTED_FAILURES} more in the report and with -v")
-    also = [SummaryLine("Also" if k == 0 else "", text) for k, text in enumerate(shown)]
-    why = [SummaryLine("Cause", f"likely: {cause}")] if cause else []
+    also = [VerdictSummaryLine("Also" if k == 0 else "", text) for k, text in enumerate(shown)]
+    why = [VerdictSummaryLine("Cause", f"likely: {cause}")] if cause else []
     return headline, [*why, *also, *lines]
 
 
@@ -134,7 +143,7 @@ def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else textwrap.shorten(text, most, placeholder=" …")
 
 
-def _describe_reference(result: ValidationResult) -> Iterator[SummaryLine]:
+def _describe_reference(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
     """Say whether trajectories match the reference."""
     kinds = [kind for _, kind in result.judged_runs]
     judged = [variable for kind in kinds for variable in kind.variables]
@@ -142,19 +151,21 @@ def _describe_reference(result: ValidationResult) -> Iterator[SummaryLine]:
     unjudged = sum(variable.verdict == "unjudged" for variable in judged)
     runs = f"{len(kinds)} runs" if len(kinds) > 1 else "1 run"
     if bad:
-        yield SummaryLine("Reference", f"{len(bad)} of {len(judged)} trajectories in {runs} differ", "bad")
+        yield VerdictSummaryLine("Reference", f"{len(bad)} of {len(judged)} trajectories in {runs} differ", "bad")
     elif unjudged:
-        yield SummaryLine("Reference", f"{unjudged} of {len(judged)} trajectories in {runs} cannot be judged", "doubt")
+        yield VerdictSummaryLine(
+            "Reference", f"{unjudged} of {len(judged)} trajectories in {runs} cannot be judged", "doubt"
+        )
     else:
         worst = _find_worst(judged)
         text = f"{len(judged)} trajectories in {runs} match; worst {worst.name}: "
-        yield SummaryLine("Reference", text + format_tolerance_share(worst.ratio), "good")
+        yield VerdictSummaryLine("Reference", text + format_tolerance_share(worst.ratio), "good")
     stop = float(result.reference.trajectory.time[-1])
     early = [variable for variable in result.variables if variable.horizon < stop]
     if early:
         first = min(early, key=lambda variable: variable.horizon)
         text = f"{len(early)} of {len(result.variables)} trajectories are predictable only until t = "
-        yield SummaryLine("", f"{text}{first.horizon:.3g} s; later only balances are judged", "doubt")
+        yield VerdictSummaryLine("", f"{text}{first.horizon:.3g} s; later only balances are judged", "doubt")
 
 
 class _BoundedError(Protocol):
@@ -177,7 +188,7 @@ def _find_worst(items: Sequence[_Item]) -> _Item:
     return max(items, key=lambda item: -1.0 if math.isnan(item.ratio) else item.ratio)
 
 
-def _describe_source(result: ValidationResult) -> Iterator[SummaryLine]:
+def _describe_source(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
     """Say whether the FMU agrees with the user's own objects, or with an independent import."""
     if result.independent_check_set is None:
         return
@@ -186,16 +197,16 @@ def _describe_source(result: ValidationResult) -> Iterator[SummaryLine]:
     done = [check for check in checks if check.verdict == "passed"]
     label = "Equations"
     if failed:
-        yield SummaryLine(label, f"{len(failed)} of {len(checks)} checks differ: {failed[0].name}", "bad")
+        yield VerdictSummaryLine(label, f"{len(failed)} of {len(checks)} checks differ: {failed[0].name}", "bad")
     elif done:
         worst = _find_worst(done)
         text = f"your own equations agree in {len(done)} check{'s' * (len(done) != 1)}; worst "
-        yield SummaryLine(label, text + format_tolerance_share(worst.ratio), "good")
+        yield VerdictSummaryLine(label, text + format_tolerance_share(worst.ratio), "good")
     else:
-        yield SummaryLine(label, "your own equations could not be compared; the report says why", "doubt")
+        yield VerdictSummaryLine(label, "your own equations could not be compared; the report says why", "doubt")
 
 
-def _describe_energy(result: ValidationResult) -> Iterator[SummaryLine]:
+def _describe_energy(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
     """Say whether energy and other invariants are kept."""
     kinds = [kind for _, kind in result.judged_runs]
     kept = [item for kind in kinds for item in kind.invariants if not item.name.startswith("one-step error")]
@@ -207,10 +218,10 @@ def _describe_energy(result: ValidationResult) -> Iterator[SummaryLine]:
     label = "Energy" if any("energy" in name for name in names) else "Invariants"
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
     text = f"{names[0]}{others} {'not kept' if bad else 'kept'}; worst{f' {worst.name}:' * (len(names) > 1)} "
-    yield SummaryLine(label, text + format_tolerance_share(worst.ratio), "bad" if bad else "good")
+    yield VerdictSummaryLine(label, text + format_tolerance_share(worst.ratio), "bad" if bad else "good")
 
 
-def _describe_events(result: ValidationResult) -> Iterator[SummaryLine]:
+def _describe_events(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
     """Say whether events agree."""
     events = result.all_events
     if not events:
@@ -220,10 +231,10 @@ def _describe_events(result: ValidationResult) -> Iterator[SummaryLine]:
     left = f"; {len(events) - len(judged)} cannot be judged" if len(events) > len(judged) else ""
     late = max((abs(e.difference) for e in judged if not math.isnan(e.difference)), default=0.0)
     text = f"{passed} of {len(judged)} as in the reference, at most {late:.2g} s apart{left}"
-    yield SummaryLine("Events", text, "good" if passed == len(judged) else "bad")
+    yield VerdictSummaryLine("Events", text, "good" if passed == len(judged) else "bad")
 
 
-def _describe_exercise(result: ValidationResult) -> Iterator[SummaryLine]:
+def _describe_exercise(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
     """Say whether everything that a user can set was seen to act."""
     total, lacking = len(result.exercised_quantities), [item.name for item in result.not_exercised]
     if total:
@@ -231,15 +242,17 @@ def _describe_exercise(result: ValidationResult) -> Iterator[SummaryLine]:
         if lacking:
             more = f" and {len(lacking) - 4} more" if len(lacking) > 4 else ""
             text += f"; not exercised: {', '.join(lacking[:4])}{more}"
-        yield SummaryLine("Exercised", text, "doubt" if lacking else "good")
+        yield VerdictSummaryLine("Exercised", text, "doubt" if lacking else "good")
         ranges = describe_tried_ranges(result, 3)
         if ranges:
-            yield SummaryLine("", ranges)
+            yield VerdictSummaryLine("", ranges)
     if result.not_tried:
-        yield SummaryLine("Not tried", _shorten("; ".join(result.not_tried), 140))
+        yield VerdictSummaryLine("Not tried", _shorten("; ".join(result.not_tried), 140))
     untested = len(result.untested_switches) + len(result.events_at_defaults_only)
     if untested:
-        yield SummaryLine("", f"{untested} switches or events were not tried on both sides; see the report", "doubt")
+        yield VerdictSummaryLine(
+            "", f"{untested} switches or events were not tried on both sides; see the report", "doubt"
+        )
 
 
 def describe_tried_ranges(result: ValidationResult, count: int | None = None) -> str:
@@ -258,7 +271,7 @@ def describe_tried_ranges(result: ValidationResult, count: int | None = None) ->
     return f"tried within {', '.join(ranges[:count])}{more}" if ranges else ""
 
 
-def _describe_checkers(result: ValidationResult) -> Iterator[SummaryLine]:
+def _describe_checkers(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
     """Say whether checkers of FMI agree, and whether API checks during the run do."""
     errors = [finding for finding in result.conformance if finding.severity == "error"]
     warnings = [finding for finding in result.conformance if finding.severity == "warning"]
@@ -271,27 +284,27 @@ def _describe_checkers(result: ValidationResult) -> Iterator[SummaryLine]:
         text = f"{', '.join(names)}: {counts if errors or warnings else 'no errors'}"
         if judged:
             text += f"; {len(judged) - len(wrong)} of {len(judged)} kinds of FMI calls agree"
-        yield SummaryLine("Checkers", text, "bad" if errors or wrong else "doubt" if warnings else "good")
+        yield VerdictSummaryLine("Checkers", text, "bad" if errors or wrong else "doubt" if warnings else "good")
 
 
-def _describe_tables(result: ValidationResult) -> Iterator[SummaryLine]:
+def _describe_tables(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
     """Say whether the user's own numbers agree."""
     for table in result.tables:
         bad = [column for column in table.columns if column.verdict != "passed"]
         worst = max(table.columns, key=lambda column: column.ratio, default=None)
         share = f"; the worst, {worst.name}: {format_tolerance_share(worst.ratio)}" if worst else ""
         text = f"{Path(table.source).name} ({table.kind}): {len(table.columns) - len(bad)} of {len(table.columns)} "
-        yield SummaryLine("Your data", f"{text}columns within tolerance{share}", "bad" if bad else "good")
+        yield VerdictSummaryLine("Your data", f"{text}columns within tolerance{share}", "bad" if bad else "good")
 
 
-def _describe_notes(result: ValidationResult) -> Iterator[SummaryLine]:
+def _describe_notes(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
     """Give the first note; the others are in the report."""
     if result.notes:
         more = f" ({len(result.notes) - 1} more with -v)" if len(result.notes) > 1 else ""
-        yield SummaryLine("Note", _shorten(result.notes[0], 140) + more)
+        yield VerdictSummaryLine("Note", _shorten(result.notes[0], 140) + more)
 
 
-def limit_lines(lines: Sequence[Text], most: int) -> list[Text]:
+def limit_summary_lines(lines: Sequence[Text], most: int) -> list[Text]:
     """Return at most ``most`` lines: the last one (where the report is) always, and how many are left out."""
     if len(lines) <= most:
         return list(lines)

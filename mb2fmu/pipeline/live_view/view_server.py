@@ -42,7 +42,7 @@ class _ViewRequest(BaseHTTPRequestHandler):
         state = self.server.model.state
         match self.path.partition("?")[0]:
             case "/":
-                from mb2fmu.report.pages.live_page import render_live_page
+                from mb2fmu.report.pages.model_watch_page import render_live_page
 
                 self._answer(render_live_page(self.server.model.path.name), "text/html")
             case "/state":

@@ -26,7 +26,7 @@ def draw_model_graph(
         Mb2FmuError: The class of the stage that found fault.
     """
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
-    from mb2fmu.report.equation_display.graph_picture import draw_mechanism_graph
+    from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
 
     _, read = load_and_import_model(model, arguments, Stopwatch(observer))
     return draw_mechanism_graph(build_mechanism_graph(read))
@@ -57,7 +57,7 @@ def quantities(
         >>> len(found.sections)
         1
     """
-    from mb2fmu.report.equation_display import named_quantity_blocks, named_quantity_text  # noqa: F401  register their displays
+    from mb2fmu.report.equation_display import formulation_quantity_html, formulation_quantity_text  # noqa: F401  register their displays
 
     stage = Stopwatch(observer)
     _, read = load_and_import_model(model, arguments, stage)

@@ -158,7 +158,7 @@ def _format_quantity_value(item: Quantity) -> str:
 
 def _format_verdict(validated: ValidationOutcome) -> str:
     """Return the line that the terminal ends with."""
-    from mb2fmu.report.console_verdict import format_verdict_line
+    from mb2fmu.report.terminal_verdict_tables import format_verdict_line
 
     return f"<p><strong>{escape(format_verdict_line(validated.result).plain)}</strong></p>"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.in_memory_file_tree import FileTree
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
-    from mb2fmu.report.pages.report_content import TheoryContent
+    from mb2fmu.report.pages.report_page_records import TheoryContent
     from mb2fmu.visualization import Drawing, PlotSignals, Scene
 
 MAX_PACKED_REPORT_BYTES = 1_000_000
@@ -64,10 +64,10 @@ def form_graph_and_theory_content(mechanism: Mechanism, *, limited: bool) -> The
     from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS
-    from mb2fmu.report.equation_display.graph_picture import draw_mechanism_graph
-    from mb2fmu.report.equation_display.named_quantity_blocks import form_quantity_blocks
+    from mb2fmu.report.equation_display.formulation_quantity_html import form_formulation_quantity_blocks
+    from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
     from mb2fmu.report.figures.model_picture import embed_model_picture
-    from mb2fmu.report.pages.report_content import TheoryContent
+    from mb2fmu.report.pages.report_page_records import TheoryContent
 
     name, command = mechanism.declared.name, "mb2fmu equations MODEL.py --show " + ",".join(KANE_QUANTITY_KINDS)
     if mechanism.is_lagrangian_only:
@@ -80,7 +80,7 @@ def form_graph_and_theory_content(mechanism: Mechanism, *, limited: bool) -> The
     if len(mechanism.bodies) * len(mechanism.u) > most:
         return TheoryContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
     quantities = form_formulation_quantities(mechanism, KANE_QUANTITY_KINDS, contracted=False)
-    blocks = form_quantity_blocks(
+    blocks = form_formulation_quantity_blocks(
         quantities, 0 if limited else MAX_FOLDED_CHARACTERS, MAX_QUANTITY_LINES_IN_FMU if limited else None
     )
     text = f"Components are in the inertial frame; F of each load, F* of each body. {command} contracts them, too."

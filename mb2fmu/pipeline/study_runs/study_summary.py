@@ -23,7 +23,7 @@ from mb2fmu.report.figures.study_figures import (
     draw_responses,
     draw_sobol_indices,
 )
-from mb2fmu.report.pages.study_page import StudyCaseRow, StudyPage, render_study_page
+from mb2fmu.report.pages.study_page import StudyCaseRow, StudyPageContent, render_study_page
 
 Floats = npt.NDArray[np.float64]
 
@@ -142,7 +142,7 @@ def render_study_summary(
         cells = (*(f"{v:.6g}" for v in rows[k]), *("–" if np.isnan(v) else f"{v:.6g}" for v in values[k]))
         return StudyCaseRow(int(cases[k]), cells, format_replay_command(study, unit, int(cases[k])), messages[k])
 
-    page = StudyPage(
+    page = StudyPageContent(
         title=study.model,
         summary_sentence=f"{len(study.cases):,} cases, chosen by {study.plan.method}: {', '.join(study.varied)} vary.",
         cases=len(study.cases), failed=len(failed), left=len(study.cases) - len(cases),

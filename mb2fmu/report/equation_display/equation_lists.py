@@ -32,7 +32,7 @@ _MATHML_LETTER_PATTERN = re.compile("<mi>([^<&])</mi>")
 
 
 @dataclass(frozen=True, slots=True)
-class EquationBlock:
+class EquationHtmlBlock:
     """One paragraph of equations.
 
     Attributes:
@@ -75,7 +75,9 @@ class OperationCounter:
         return self._known[expression]
 
 
-def form_equation_blocks(equations: EquationsOfMotion, room: int = MAX_FOLDED_CHARACTERS) -> tuple[EquationBlock, ...]:
+def form_equation_blocks(
+    equations: EquationsOfMotion, room: int = MAX_FOLDED_CHARACTERS
+) -> tuple[EquationHtmlBlock, ...]:
     """Return the parts of the equations of motion: the most important first, their intermediates last.
 
     Args:
@@ -116,15 +118,15 @@ class FormulaLinePrinter:
             return self._long(left, right, operations)
         whole = self.print.expression(right)
         if formula_width(whole) <= MAX_INLINE_WIDTH:
-            return format_formulas_in_line([f"{left}<mo>=</mo>{whole}"])
-        return format_formulas_in_line([f"{left}<mo>=</mo>", *self.print.pieces(right, MAX_PIECE_WIDTH)])
+            return format_inline_formulas([f"{left}<mo>=</mo>{whole}"])
+        return format_inline_formulas([f"{left}<mo>=</mo>", *self.print.pieces(right, MAX_PIECE_WIDTH)])
 
     def _long(self, left: str, right: Any, operations: int) -> Markup:
         """Return ``left = an expression of … operations``, unfolded on demand if there is room for it."""
-        head = format_formulas_in_line([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
+        head = format_inline_formulas([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
         if operations * _CHARACTERS_PER_OPERATION > self.room:
             return head
-        whole = format_formulas_in_line(self.print.pieces(right, MAX_PIECE_WIDTH))
+        whole = format_inline_formulas(self.print.pieces(right, MAX_PIECE_WIDTH))
         return self.format_unfoldable_formula(head, whole)
 
     def format_unfoldable_formula(self, head: Markup, whole: Markup) -> Markup:
@@ -138,7 +140,7 @@ class FormulaLinePrinter:
         """Return the unknowns of a linear system, and its size."""
         unknowns = [f"{self.print.expression(s)}<mo>,</mo>" for s in item.unknowns[:MAX_VISIBLE_LINES]]
         size = f"<mtext>from {item.matrix.rows} linear equations: {escape(item.name)}</mtext>"
-        return format_formulas_in_line([*unknowns, size])
+        return format_inline_formulas([*unknowns, size])
 
 
 class _EquationListWriter(FormulaLinePrinter):
@@ -147,30 +149,30 @@ class _EquationListWriter(FormulaLinePrinter):
         pairs = zip(equations.u, equations.u_dot, strict=True)
         super().__init__(room, {derivative: _dotted_symbol(speed) for speed, derivative in pairs})
 
-    def kinematics(self) -> EquationBlock:
+    def kinematics(self) -> EquationHtmlBlock:
         """Return q' in terms of q and u."""
         k = self.equations.kinematics
         u = sm.Matrix(len(self.equations.u), 1, self.equations.u)
         rows = ((_dotted_symbol(q), row) for q, row in zip(self.equations.q, k.matrix * u + k.offset, strict=True))
         return self._block("Kinematics", rows)
 
-    def calculated_parameters(self) -> EquationBlock:
+    def calculated_parameters(self) -> EquationHtmlBlock:
         """Return parameters that follow from others."""
         rows = ((self.print.expression(a.symbol), a.expression) for a in self.equations.calculated_parameters)
         return self._block("Calculated parameters", rows)
 
-    def intermediates(self) -> EquationBlock:
+    def intermediates(self) -> EquationHtmlBlock:
         """Return assignments with their expressions, linear solves with their unknowns."""
         items = self.equations.intermediates
         lines = (line for item in items for line in self._intermediate(item))
         shown, folded, note = self._parted(lines, len(items), "intermediates")
-        return EquationBlock("Intermediates, in order of evaluation", shown, note, dense=True, folded_lines=folded)
+        return EquationHtmlBlock("Intermediates, in order of evaluation", shown, note, dense=True, folded_lines=folded)
 
-    def dynamics(self) -> EquationBlock:
+    def dynamics(self) -> EquationHtmlBlock:
         """Return M and f entry by entry if short enough to read; for a recursion, the relations of its links."""
         d = self.equations.dynamics
         if not self.equations.u:
-            return EquationBlock(
+            return EquationHtmlBlock(
                 "Dynamics", (), "All motion is prescribed: there are no speeds, and no equations for them."
             )
         if isinstance(d, RecursiveDynamics):
@@ -185,12 +187,12 @@ class _EquationListWriter(FormulaLinePrinter):
             # Zeros, and what is an intermediate of its own, say nothing here.
             named = [(name, entry) for name, entry in entries if not (entry == 0 or entry.is_Symbol)]
             folded, note = self._folded((self.line(*row) for row in named), len(named), "entries")
-            return EquationBlock("Dynamics: M u̇ = f", (), f"{size} {note}".strip(), folded_lines=folded)
+            return EquationHtmlBlock("Dynamics: M u̇ = f", (), f"{size} {note}".strip(), folded_lines=folded)
         alone = M.rows * M.cols == 1
         symmetric = M.rows == M.cols and M == M.T
         matrix, listed = self._entries(M, "M", alone=alone, symmetric=symmetric)
         vector, forces = self._entries(f, "f", alone=alone, symmetric=False)
-        whole = format_formulas_in_line(
+        whole = format_inline_formulas(
             [
                 self.print.matrix(matrix) + self.print.matrix([[s] for s in speeds]),
                 "<mo>=</mo>" + self.print.matrix(vector),
@@ -199,24 +201,24 @@ class _EquationListWriter(FormulaLinePrinter):
         block = self._block("Dynamics: M u̇ = f", [*listed, *forces])
         return replace(block, lines=(whole, *block.lines), note=f"{size} {block.note}".strip())
 
-    def _articulated(self, dynamics: RecursiveDynamics) -> EquationBlock:
+    def _articulated(self, dynamics: RecursiveDynamics) -> EquationHtmlBlock:
         """Return the relations of links for dynamics without a mass matrix."""
         recursion = self.equations.recursion
         links = [link for link in recursion.links[1:] if link.carries_mass_or_load] if recursion else []
         note = f"{len(links)} links, articulated bodies: u̇ follows by one sweep over them; there is no mass matrix."
-        return EquationBlock("Dynamics", (), note if dynamics.joints else "")
+        return EquationHtmlBlock("Dynamics", (), note if dynamics.joints else "")
 
-    def links(self) -> EquationBlock:
+    def links(self) -> EquationHtmlBlock:
         """Return angular velocity and velocity of each link's origin, in its own axes, for recursions."""
         recursion = self.equations.recursion
         if recursion is None:
-            return EquationBlock("Links", ())
+            return EquationHtmlBlock("Links", ())
         numbers = [number for number, link in enumerate(recursion.links) if link.carries_mass_or_load and number > 0]
         links = (self._link(recursion, number) for number in numbers)
         lines, folded, hidden = self._parted(links, len(numbers), "links")
         note = "Index p: of the link before it. Components of vectors are in the frame named below them."
         title = "Links: angular velocity ω and velocity v of the origin, r from the origin before"
-        return EquationBlock(title, lines, f"{note} {hidden}".strip(), folded_lines=folded)
+        return EquationHtmlBlock(title, lines, f"{note} {hidden}".strip(), folded_lines=folded)
 
     def _link(self, recursion: LinkRecursion, number: int) -> Markup:
         """Write how a link moves against its parent: ω, v and r, term by term."""
@@ -230,7 +232,7 @@ class _EquationListWriter(FormulaLinePrinter):
         parts = [f"<mtext>{escape(link.name)} on {escape(recursion.links[link.parent].name)}:</mtext>"]
         for name, terms in (("ω", omega), ("v", v), ("r", r)):
             parts.append(f"<mi>{name}</mi><mo>=</mo>{'<mo>+</mo>'.join(terms) or '<mn>0</mn>'}<mo>,</mo>")
-        return format_formulas_in_line(parts)
+        return format_inline_formulas(parts)
 
     def _products(self, recursion: LinkRecursion, vectors: Iterable[LinearVector]) -> list[str]:
         """Return speeds times their columns, and the terms without speeds."""
@@ -249,7 +251,7 @@ class _EquationListWriter(FormulaLinePrinter):
         entries = [["<mo>⋯</mo>" if long else self.print.expression(c)] for c in components]
         return f"<msub>{self.print.matrix(entries)}<mtext>{escape(recursion.frames[frame].name)}</mtext></msub>"
 
-    def constraints(self) -> EquationBlock:
+    def constraints(self) -> EquationHtmlBlock:
         """Return holonomic rows, then velocity rows, each equal to zero."""
         zero = "<mn>0</mn>"
         rows = [(zero, phi) for _, phi in self.equations.holonomic]
@@ -258,12 +260,12 @@ class _EquationListWriter(FormulaLinePrinter):
             rows += [(zero, row) for row in c.jacobian * sm.Matrix(self.equations.u) + c.offset]
         return self._block("Constraints", rows)
 
-    def auxiliary_state_derivatives(self) -> EquationBlock:
+    def auxiliary_state_derivatives(self) -> EquationHtmlBlock:
         """Return z' of the auxiliary states."""
         rows = ((_dotted_symbol(z), e) for z, e in zip(self.equations.z, self.equations.z_dot, strict=True))
         return self._block("Auxiliary states", rows)
 
-    def energies(self) -> EquationBlock:
+    def energies(self) -> EquationHtmlBlock:
         """Return T and V; recursions have no expression of T."""
         energy = self.equations.energy
         by_links = self.equations.recursion is not None
@@ -300,11 +302,11 @@ class _EquationListWriter(FormulaLinePrinter):
             table.append(row)
         return table, listed
 
-    def _block(self, title: str, rows: Iterable[tuple[str, Any]]) -> EquationBlock:
+    def _block(self, title: str, rows: Iterable[tuple[str, Any]]) -> EquationHtmlBlock:
         """Return ``left = right`` line by line; the first ``MAX_VISIBLE_LINES`` of them are visible."""
         listed = list(rows)
         lines, folded, note = self._parted((self.line(*row) for row in listed), len(listed), "lines")
-        return EquationBlock(title, lines, note, folded_lines=folded)
+        return EquationHtmlBlock(title, lines, note, folded_lines=folded)
 
     def _parted(
         self, lines: Iterable[Markup], total: int, what: str
@@ -337,7 +339,7 @@ def _matrix_entry_name(name: str, row: int, column: int | None = None) -> str:
     return f"<msub><mi>{name}</mi><mn>{index}</mn></msub>"
 
 
-def format_formulas_in_line(texts: Iterable[str]) -> Markup:
+def format_inline_formulas(texts: Iterable[str]) -> Markup:
     """Return formulas side by side with possible line breaks between them; names are escaped in mathml.py.
 
     Names of one letter are marked: browsers set them in letters that only fonts for mathematics have, pages in italics.

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mb2fmu.audit import SEVERITIES, AuditResult, AuditRule, Finding, rules
 from mb2fmu.audit.findings import Severity
-from mb2fmu.report.verdict_summary import SummaryLine, SummaryState
+from mb2fmu.report.verdict_summary import SummaryState, VerdictSummaryLine
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 
@@ -54,36 +54,36 @@ def format_audit_for_terminal(result: AuditResult) -> Iterator[RenderableType]:
     yield Text(last, style="bold green" if good else "bold red")
 
 
-def summarize_audit(result: AuditResult, fail_on: Severity) -> tuple[SummaryLine, list[SummaryLine]]:
+def summarize_audit(result: AuditResult, fail_on: Severity) -> tuple[VerdictSummaryLine, list[VerdictSummaryLine]]:
     """Return the headline and the lines of an audit: what was judged, the worst findings, what was not judged."""
     passed = result.exit_code(fail_on) == 0
-    headline = SummaryLine(
+    headline = VerdictSummaryLine(
         "",
         f"{result.fmu} {'passed' if passed else 'failed'}: {format_audit_headline(result)} ({result.seconds:.1f} s)",
         "good" if passed else "bad",
     )
     kinds = ", ".join(result.kinds) or "no interface"
-    lines = [SummaryLine("FMU", f"FMI {result.version or 'unknown'}, {kinds}: {result.model}")]
+    lines = [VerdictSummaryLine("FMU", f"FMI {result.version or 'unknown'}, {kinds}: {result.model}")]
     lines += list(_summarize_findings(result))
     tried = f"{len(result.judged)} rules judged, {len(result.tried)} trials with the running FMU"
-    lines.append(SummaryLine("Judged", tried if result.runnable else f"{len(result.judged)} rules judged"))
+    lines.append(VerdictSummaryLine("Judged", tried if result.runnable else f"{len(result.judged)} rules judged"))
     if result.consulted:
-        lines.append(SummaryLine("Checkers", ", ".join(result.consulted)))
+        lines.append(VerdictSummaryLine("Checkers", ", ".join(result.consulted)))
     if result.runnable is False:
-        lines.append(SummaryLine("", "the archive has no binary for this machine: it was not run", "doubt"))
+        lines.append(VerdictSummaryLine("", "the archive has no binary for this machine: it was not run", "doubt"))
     lacking = sum(map(len, _group_unjudged_rules(result).values()))
     if lacking or result.skipped or result.waived or result.idle:
         counts = [f"{lacking} rules not judged" if lacking else "", *result.skipped[:1]]
         counts += [f"{len(result.waived)} findings waived" if result.waived else ""]
         counts += [f"{len(result.idle)} waivers match nothing" if result.idle else ""]
-        lines.append(SummaryLine("Left out", "; ".join(filter(None, counts)) + " (reasons with -v)"))
+        lines.append(VerdictSummaryLine("Left out", "; ".join(filter(None, counts)) + " (reasons with -v)"))
     return headline, lines
 
 
 MAX_LISTED_RULES = 5
 
 
-def _summarize_findings(result: AuditResult) -> Iterator[SummaryLine]:
+def _summarize_findings(result: AuditResult) -> Iterator[VerdictSummaryLine]:
     """Yield a line for each of the worst rules that are broken: the first finding, how many, and the remedy."""
     groups = [
         (name, list(found))
@@ -98,11 +98,11 @@ def _summarize_findings(result: AuditResult) -> Iterator[SummaryLine]:
         place = f"{first.where}: " if first.where else ""
         text = textwrap.shorten(f"{severity} {rule}{times}: {place}{first.message}", 200, placeholder=" …")
         state: SummaryState = "bad" if severity == "error" else "doubt" if severity == "warning" else "plain"
-        yield SummaryLine("Found" if k == 0 else "", text, state)
+        yield VerdictSummaryLine("Found" if k == 0 else "", text, state)
         if first.remedy and severity != "note":
-            yield SummaryLine("", textwrap.shorten(f"-> {first.remedy}", 140, placeholder=" …"))
+            yield VerdictSummaryLine("", textwrap.shorten(f"-> {first.remedy}", 140, placeholder=" …"))
     if len(groups) > MAX_LISTED_RULES:
-        yield SummaryLine("", f"{len(groups) - MAX_LISTED_RULES} more rules with -v")
+        yield VerdictSummaryLine("", f"{len(groups) - MAX_LISTED_RULES} more rules with -v")
 
 
 def _list_remarks(result: AuditResult) -> Iterator[str]:

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class FitPage:
+class FitPageContent:
     """Content of the page.
 
     Attributes:
@@ -45,7 +45,7 @@ class FitPage:
     facts: Mapping[str, str]
 
 
-def render_fit_page(page: FitPage) -> bytes:
+def render_fit_page(page: FitPageContent) -> bytes:
     """Print the content as one self-contained HTML page."""
     by_experiment: dict[str, list[FittedCurve]] = {}
     for curve in page.curves:

@@ -10,12 +10,12 @@ from jinja2 import Environment, Template
 from markupsafe import Markup, escape
 
 from mb2fmu.fmu.jinja_template_environment import make_template_environment
-from mb2fmu.report.pages.report_content import ReportPage
-from mb2fmu.report.sections.tooltips import EXPLANATIONS, add_tooltips
+from mb2fmu.report.pages.report_page_records import ReportPageContent
+from mb2fmu.report.sections.report_tooltips import EXPLANATIONS, add_tooltips
 from mb2fmu.visualization.three_js import THREE_JS_LICENCE
 
 
-def render_page_template(page: ReportPage) -> bytes:
+def render_page_template(page: ReportPageContent) -> bytes:
     """Return one self-contained HTML document in UTF-8: style and pictures inside, nothing to load.
 
     By the page's own policy one script may run, which makes tables and charts answer, and the two of an animation.

@@ -26,7 +26,7 @@ class StudyCaseRow:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyPage:
+class StudyPageContent:
     """Content of the page.
 
     Attributes:
@@ -60,7 +60,7 @@ class StudyPage:
     facts: Mapping[str, str]
 
 
-def render_study_page(page: StudyPage) -> bytes:
+def render_study_page(page: StudyPageContent) -> bytes:
     """Render the page of a study."""
     pictures = [(heading, embed_svg_image(svg, words), words) for heading, (svg, words) in page.pictures.items()]
     return render_document("study.html.jinja", page=page, pictures=pictures)

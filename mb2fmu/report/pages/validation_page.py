@@ -11,11 +11,11 @@ from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS,
 from mb2fmu.report.figures.model_picture import embed_model_picture
 from mb2fmu.report.number_format import format_short_number
 from mb2fmu.report.pages.page_template import render_page_template
-from mb2fmu.report.pages.report_content import ReportPage, ReportProvenance, TheoryContent
+from mb2fmu.report.pages.report_page_records import ReportPageContent, ReportProvenance, TheoryContent
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
 from mb2fmu.report.sections import fmu_facts as description
 from mb2fmu.report.sections.independent_checks_section import list_independent_checks
-from mb2fmu.report.sections.measurement_comparison import list_table_failures, list_table_rows
+from mb2fmu.report.sections.measurement_comparison import list_measurement_failures, list_measurement_rows
 from mb2fmu.validation.validation_result import ValidationResult
 from mb2fmu.visualization import Drawing, PlotSignals, render_animation_element
 from mb2fmu.visualization.default_plots import choose_default_plots
@@ -95,12 +95,12 @@ def _form_report_page(
     given: ReportProvenance,
     *,
     folded: bool,
-) -> ReportPage:
+) -> ReportPageContent:
     """Collect what the template shows: facts, tables and figures of one model and its verdict."""
     drawing = embed_model_picture(definition.diagram, f"What the coordinates of {definition.name} mean")
     units = {record.name: record.unit for record in definition.inputs}
     texts = description.list_variable_descriptions(definition, equations)
-    return ReportPage(
+    return ReportPageContent(
         title=definition.name,
         description=definition.description,
         verdict=validation_sections.form_verdict_text(
@@ -108,47 +108,47 @@ def _form_report_page(
             [
                 *event_tables.list_event_failures(result),
                 *coverage_section.list_exercise_failures(result),
-                *list_table_failures(result.tables),
+                *list_measurement_failures(result.tables),
             ],
             "; ".join(filter(None, (event_tables.describe_events(result), coverage_section.describe_coverage(result)))),
         ),
         facts=(
             *description.list_fmu_facts(interface, given.platforms),
             *description.list_model_facts(definition, equations, interface),
-            *coverage_section.describe_untested(result),
+            *coverage_section.describe_uncovered_cases(result),
         ),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
         errors=validation_sections.list_error_rows(result, None),
         errors_text=validation_sections.describe_error_scale(result),
-        others=validation_sections.list_other_interface_type_rows(result) | list_table_rows(result.tables),
+        others=validation_sections.list_other_interface_type_rows(result) | list_measurement_rows(result.tables),
         groups=validation_sections.draw_trajectory_groups(result, texts, units, columns=None, most=None),
         invariants=validation_sections.list_invariant_rows(result),
-        balances=validation_sections.draw_balances(result),
+        balances=validation_sections.draw_invariant_charts(result),
         reference=validation_sections.describe_reference(result),
         checks=validation_sections.list_checker_rows(result),
         equations=form_equation_blocks(equations, MAX_FOLDED_CHARACTERS if folded else 0),
         equations_text=description.describe_equations(equations, interface),
         variables=description.list_variable_rows(interface, definition)
         if interface
-        else description.list_declared_rows(definition),
+        else description.list_declared_variable_rows(definition),
         validation_facts=validation_sections.list_provenance_facts(result),
         timings={activity: f"{format_short_number(seconds)} s" for activity, seconds in given.timings.items()},
         provenance=given,
-        exercised=coverage_section.form_exercised_content(result),
+        exercised=coverage_section.form_coverage_section(result),
         independent_checks=list_independent_checks(result),
         events=event_tables.form_event_tables(result),
     )
 
 
 def _reduce_chart_detail(
-    page: ReportPage,
+    page: ReportPageContent,
     definition: Declarations,
     equations: EquationsOfMotion,
     result: ValidationResult,
     columns: int | None,
     most: int | None,
-) -> ReportPage:
+) -> ReportPageContent:
     """Return the page with charts of fewer columns, and fewer of them; nothing else is made anew."""
     units = {record.name: record.unit for record in definition.inputs}
     texts = description.list_variable_descriptions(definition, equations)

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable
 
 from mb2fmu.report.number_format import format_declared_number, format_exact_number, format_short_number
-from mb2fmu.report.pages.report_content import (
+from mb2fmu.report.pages.report_page_records import (
     ApiCheckRow,
-    DisplayedNumber,
+    CoverageSectionContent,
     ErrorRow,
-    ExercisedContent,
-    ExercisedRow,
+    ExercisedQuantityRow,
     Fact,
+    RoundedDisplayNumber,
     VerdictColour,
 )
 from mb2fmu.report.sections.validation_sections import form_error_row
@@ -30,12 +30,12 @@ _VERDICT_COLOURS: dict[str, VerdictColour] = {"passed": "good", "failed": "bad",
 _MAX_WORST_ROWS = 12  # of the perturbed experiment's quantities, the worst; the rest is in the JSON
 
 
-def form_exercised_content(result: ValidationResult) -> ExercisedContent | None:
+def form_coverage_section(result: ValidationResult) -> CoverageSectionContent | None:
     """Return all such checks; None where only the default experiment was requested."""
     moved = result.perturbed_experiment
     if moved is None:
         return None
-    return ExercisedContent(
+    return CoverageSectionContent(
         text=moved.text + ".",
         moved=_list_worst_rows(moved),
         signals=tuple(moved.reference.experiment.signals.items()) if moved.reference else (),
@@ -45,7 +45,7 @@ def form_exercised_content(result: ValidationResult) -> ExercisedContent | None:
     )
 
 
-def describe_untested(result: ValidationResult) -> tuple[Fact, ...]:
+def describe_uncovered_cases(result: ValidationResult) -> tuple[Fact, ...]:
     """Say what the experiments do not cover, so that nobody overrates a pass."""
     moved = (
         ""
@@ -78,13 +78,13 @@ def describe_coverage(result: ValidationResult) -> str:
     return f"{total - len(lacking)} of {total} parameters, start values and inputs exercised; not exercised: {names}"
 
 
-def describe_defaults_only(result: ValidationResult) -> str:
+def describe_default_experiment_only(result: ValidationResult) -> str:
     """Say that nothing but the default experiment was validated."""
     total = len(result.exercised_quantities)
     return f"validated at the default experiment only, none of {total} parameters, start values and inputs exercised"
 
 
-def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
+def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedQuantityRow, ...]:
     """Return one row per parameter, start value and input: the not exercised first, then the weakest."""
     if result.perturbed_experiment is None:
         return ()
@@ -96,14 +96,14 @@ def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
     for item, move in ordered:
         verdict = "exercised" if item.is_exercised else "not exercised"
         rows.append(
-            ExercisedRow(
+            ExercisedQuantityRow(
                 name=item.name,
                 role=item.role,
                 unit=move.unit,
-                default=DisplayedNumber(format_short_number(move.default), format_exact_number(move.default)),
-                moved=DisplayedNumber(format_short_number(move.moved), format_exact_number(move.moved)),
+                default=RoundedDisplayNumber(format_short_number(move.default), format_exact_number(move.default)),
+                moved=RoundedDisplayNumber(format_short_number(move.moved), format_exact_number(move.moved)),
                 tried=_format_range(item),
-                ratio=DisplayedNumber(format_short_number(item.ratio), format_exact_number(item.ratio)),
+                ratio=RoundedDisplayNumber(format_short_number(item.ratio), format_exact_number(item.ratio)),
                 most=item.most,
                 verdict=verdict,
                 state="good" if item.is_exercised else "bad",
@@ -150,7 +150,7 @@ def _form_api_check_row(call: ApiCheckResult) -> ApiCheckRow:
         name=call.name,
         kind=INTERFACE_TYPE_NAMES[call.kind],
         formula=call.formula,
-        ratio=DisplayedNumber(format_short_number(call.ratio), format_exact_number(call.ratio)),
+        ratio=RoundedDisplayNumber(format_short_number(call.ratio), format_exact_number(call.ratio)),
         count=format_declared_number(float(call.count)),
         where=call.where,
         verdict="not judged" if call.verdict == "unjudged" else call.verdict,

@@ -12,7 +12,7 @@ from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
 from mb2fmu.mechanics.equations.latch_equations import LatchRecord
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
-from mb2fmu.report.pages.report_content import DisplayedNumber, EventRow, EventTable, Figure, VerdictColour
+from mb2fmu.report.pages.report_page_records import EventRow, EventTable, Figure, RoundedDisplayNumber, VerdictColour
 from mb2fmu.validation.bounds.untested_switches import describe_mode
 from mb2fmu.validation.modes.event_names import list_switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -99,10 +99,12 @@ def _form_event_row(number: int, event: EventResult) -> EventRow:
     )
 
 
-def _display_number_or_none(value: float, digits: int = 3) -> DisplayedNumber | None:
+def _display_number_or_none(value: float, digits: int = 3) -> RoundedDisplayNumber | None:
     """Return a number as shown and exact; None for NaN."""
     return (
-        None if math.isnan(value) else DisplayedNumber(format_short_number(value, digits), format_exact_number(value))
+        None
+        if math.isnan(value)
+        else RoundedDisplayNumber(format_short_number(value, digits), format_exact_number(value))
     )
 
 

@@ -55,13 +55,13 @@ def _round_to_two_digits(value: float) -> float:
     return float(f"{value:.2g}") if value < 100.0 or value >= 1e6 else float(f"{value:.0f}")
 
 
-def list_failures(result: ValidationResult) -> tuple[ValidationFailure, ...]:
+def list_validation_failures(result: ValidationResult) -> tuple[ValidationFailure, ...]:
     """Return everything that failed: variables and events first, the earliest first; of one only its worst run."""
     failures = [*_list_quantity_failures(result), *_list_event_failures(result), *_list_other_failures(result)]
     return tuple(sorted(failures, key=lambda failure: (failure.rank, failure.onset)))
 
 
-def find_onset(item: VariableResult | InvariantResult, kind: InterfaceTypeResult) -> float:
+def find_error_onset(item: VariableResult | InvariantResult, kind: InterfaceTypeResult) -> float:
     """Return the first time in s at which an error is beyond its bound, or is not a number."""
     errors = item.errors if isinstance(item, VariableResult) else item.values
     time = kind.simulation.time[: len(errors)]
@@ -79,7 +79,7 @@ def _list_quantity_failures(result: ValidationResult) -> Iterator[ValidationFail
         for item in quantities:
             if item.verdict == "passed":
                 continue
-            onset, rank = find_onset(item, kind), 0 if isinstance(item, VariableResult) else 1
+            onset, rank = find_error_onset(item, kind), 0 if isinstance(item, VariableResult) else 1
             text = f"{format_tolerance_share(item.ratio)}, at t = {item.at:.4g} s"
             if math.isfinite(item.ratio):
                 amount = item.error if isinstance(item, VariableResult) else item.value
@@ -136,7 +136,7 @@ def _list_check_failures(result: ValidationResult) -> Iterator[ValidationFailure
             )
 
 
-def find_likeliest_cause(result: ValidationResult) -> str:
+def find_likeliest_failure_cause(result: ValidationResult) -> str:
     """Return the likeliest cause of a failed validation in one sentence; the first rule that fits says it."""
     return next((text for rule in _CAUSE_RULES if (text := rule(result))), "")
 
@@ -170,8 +170,10 @@ def _cause_not_finite(result: ValidationResult) -> str:
     for _, kind in result.judged_runs:
         for item in kind.variables:
             if item.verdict == "failed" and not math.isfinite(item.ratio):
-                return f"{item.name} is not a finite number from t = {find_onset(item, kind):.4g} s on: look for a \
+                return (
+                    f"{item.name} is not a finite number from t = {find_error_onset(item, kind):.4g} s on: look for a \
 division by zero or a root of a negative number there."
+                )
     return ""
 
 
@@ -196,7 +198,10 @@ def _cause_event(result: ValidationResult) -> str:
         return ""
     first = min(wrong, key=_event_time)
     onsets = [
-        find_onset(item, kind) for _, kind in result.judged_runs for item in kind.variables if item.verdict == "failed"
+        find_error_onset(item, kind)
+        for _, kind in result.judged_runs
+        for item in kind.variables
+        if item.verdict == "failed"
     ]
     if onsets and min(onsets) < _event_time(first) - abs(first.allowed):
         return ""

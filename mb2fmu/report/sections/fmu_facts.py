@@ -14,7 +14,7 @@ from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.report.equation_display.mathml import format_mathml_identifier
 from mb2fmu.report.number_format import format_declared_number
-from mb2fmu.report.pages.report_content import Fact, VariableRow
+from mb2fmu.report.pages.report_page_records import Fact, VariableRow
 from mb2fmu.version import __version__
 
 _ROLE_DESCRIPTIONS = {
@@ -108,7 +108,7 @@ def list_variable_rows(interface: FmuInterface, definition: Declarations) -> tup
     )
 
 
-def list_declared_rows(definition: Declarations) -> tuple[VariableRow, ...]:
+def list_declared_variable_rows(definition: Declarations) -> tuple[VariableRow, ...]:
     """Return one row per declared variable, for an FMU about which nothing else is known."""
     roles: tuple[tuple[str, tuple[Quantity, ...]], ...] = (
         ("parameter", definition.parameters),

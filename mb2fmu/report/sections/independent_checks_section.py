@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mb2fmu.report.number_format import format_exact_number, format_short_number
-from mb2fmu.report.pages.report_content import DisplayedNumber, IndependentCheckRow, VerdictColour
+from mb2fmu.report.pages.report_page_records import IndependentCheckRow, RoundedDisplayNumber, VerdictColour
 from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.validation_result import ValidationResult
 
@@ -23,7 +23,9 @@ def _form_check_row(check: IndependentCheck) -> IndependentCheckRow:
         name=check.name,
         how=check.how,
         points=str(check.points) if done else "",
-        ratio=DisplayedNumber(format_short_number(check.ratio), format_exact_number(check.ratio)) if done else None,
+        ratio=RoundedDisplayNumber(format_short_number(check.ratio), format_exact_number(check.ratio))
+        if done
+        else None,
         worst=check.worst,
         verdict=_VERDICT_WORDS[check.verdict],
         state=_VERDICT_COLOURS[check.verdict],

@@ -11,8 +11,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mb2fmu.report.pages.report_content import ErrorRow
-from mb2fmu.report.sections.validation_sections import display_number, error_bar_width
+from mb2fmu.report.pages.report_page_records import ErrorRow
+from mb2fmu.report.sections.validation_sections import error_bar_width, make_display_number
 from mb2fmu.validation.data.measured_data_comparison import ColumnComparison, TableComparison
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES
 
@@ -20,14 +20,14 @@ _VERDICT_STYLES = {"passed": "green", "failed": "bold red"}
 _NARROW_WIDTH = 88
 
 
-def format_tables_for_terminal(results: Sequence[TableComparison], width: int) -> Iterator[RenderableType]:
+def format_measurements_for_terminal(results: Sequence[TableComparison], width: int) -> Iterator[RenderableType]:
     """Yield blocks of tables for a terminal of that ``width``, with one last line each."""
     for result in results:
         yield _make_error_table(result, wide=width >= _NARROW_WIDTH)
         yield _format_verdict_line(result)
 
 
-def list_table_rows(results: Sequence[TableComparison]) -> dict[str, tuple[ErrorRow, ...]]:
+def list_measurement_rows(results: Sequence[TableComparison]) -> dict[str, tuple[ErrorRow, ...]]:
     """Return heading → rows of the report, the worst first."""
     return {
         _format_table_heading(result): tuple(
@@ -37,7 +37,7 @@ def list_table_rows(results: Sequence[TableComparison]) -> dict[str, tuple[Error
     }
 
 
-def list_table_failures(results: Sequence[TableComparison]) -> tuple[str, ...]:
+def list_measurement_failures(results: Sequence[TableComparison]) -> tuple[str, ...]:
     """Return what failed, for a headline."""
     return tuple(
         f"{result.source}: not within its tolerances: {', '.join(_failed_columns(result))}"
@@ -46,7 +46,7 @@ def list_table_failures(results: Sequence[TableComparison]) -> tuple[str, ...]:
     )
 
 
-def format_tables_as_json(results: Sequence[TableComparison]) -> str:
+def format_measurements_as_json(results: Sequence[TableComparison]) -> str:
     """Return tables without a model's validation, as JSON."""
     record: Mapping[str, Any] = {
         "passed": all(result.passed for result in results),
@@ -79,12 +79,12 @@ def _form_column_row(result: TableComparison, column: ColumnComparison) -> Error
         name=column.name,
         anchor="",
         unit=column.unit,
-        largest=display_number(column.error),
-        error=display_number(column.error),
-        bound=display_number(column.tolerance),
-        ratio=display_number(column.ratio),
+        largest=make_display_number(column.error),
+        error=make_display_number(column.error),
+        bound=make_display_number(column.tolerance),
+        ratio=make_display_number(column.ratio),
         bar_length=error_bar_width(column.ratio),
-        when=display_number(column.time),
+        when=make_display_number(column.time),
         verdict=column.verdict,
         state="good" if column.verdict == "passed" else "bad",
         remark=f"row {column.row}: {said}" if result.points else said,

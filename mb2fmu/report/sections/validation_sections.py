@@ -10,18 +10,18 @@ import numpy as np
 
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, draw_chart
 from mb2fmu.report.number_format import format_declared_number, format_exact_number, format_short_number
-from mb2fmu.report.pages.report_content import (
-    CheckerRow,
-    DisplayedNumber,
+from mb2fmu.report.pages.report_page_records import (
     ErrorRow,
+    ExternalCheckerRow,
     Fact,
     Figure,
     FigureGroup,
+    RoundedDisplayNumber,
     VerdictColour,
     VerdictText,
 )
 from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
-from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause
+from mb2fmu.report.sections.failure_diagnosis import find_likeliest_failure_cause
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES, InvariantResult, ValidationResult, VariableResult
 
@@ -89,7 +89,10 @@ def _describe_verdict(result: ValidationResult) -> str:
             "The FMU moves as the mechanism does in the default experiment. With other parameters, start values and "
             "inputs nothing was exercised, so it may have them wrong."
         )
-    cause, said = find_likeliest_cause(result), f"The FMU {'failed' if result.has_failures else 'was not judged'}."
+    cause, said = (
+        find_likeliest_failure_cause(result),
+        f"The FMU {'failed' if result.has_failures else 'was not judged'}.",
+    )
     return f"{said} Likely cause: {cause}" if cause else said
 
 
@@ -103,12 +106,12 @@ def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[
             name=v.name,
             anchor=anchors[v.name] if v.name in drawn else "",
             unit=v.unit,
-            largest=display_number(v.max_error),
-            error=display_number(v.error),
-            bound=display_number(v.bound),
-            ratio=display_number(v.ratio),
+            largest=make_display_number(v.max_error),
+            error=make_display_number(v.error),
+            bound=make_display_number(v.bound),
+            ratio=make_display_number(v.ratio),
             bar_length=error_bar_width(v.ratio),
-            when=display_number(v.at),
+            when=make_display_number(v.at),
             verdict=v.verdict,
             state=_VERDICT_COLOURS[v.verdict],
             remark=v.reason,
@@ -153,12 +156,12 @@ def form_error_row(judged: VariableResult | InvariantResult) -> ErrorRow:
         name=judged.name,
         anchor="",
         unit=judged.unit,
-        largest=display_number(error),
-        error=display_number(error),
-        bound=display_number(judged.bound),
-        ratio=display_number(judged.ratio),
+        largest=make_display_number(error),
+        error=make_display_number(error),
+        bound=make_display_number(judged.bound),
+        ratio=make_display_number(judged.ratio),
         bar_length=error_bar_width(judged.ratio),
-        when=display_number(judged.at),
+        when=make_display_number(judged.at),
         verdict=judged.verdict,
         state=_VERDICT_COLOURS[judged.verdict],
     )
@@ -206,7 +209,7 @@ def draw_trajectory_groups(
     return tuple(group for group in groups if group.figures)
 
 
-def draw_balances(result: ValidationResult) -> FigureGroup:
+def draw_invariant_charts(result: ValidationResult) -> FigureGroup:
     """Return charts of balances; one-step errors together, as fractions of their bounds."""
     time = result.reference.trajectory.time
     figures = [
@@ -233,7 +236,7 @@ def describe_reference(result: ValidationResult) -> str:
     return f"The reference itself keeps {'; '.join(kept)}." if kept else ""
 
 
-def list_checker_rows(result: ValidationResult) -> tuple[CheckerRow, ...]:
+def list_checker_rows(result: ValidationResult) -> tuple[ExternalCheckerRow, ...]:
     """Return one row per checker and importer."""
     rows = [*_list_importer_rows(result)]
     for checker in dict.fromkeys(f.checker for f in result.conformance):
@@ -242,11 +245,11 @@ def list_checker_rows(result: ValidationResult) -> tuple[CheckerRow, ...]:
         warnings = sum(f.severity == "warning" for f in found)
         text = _format_count(errors, "error") if errors else _format_count(warnings, "warning") if warnings else "clean"
         state: VerdictColour = "bad" if errors else "neutral" if warnings else "good"
-        rows.append(CheckerRow(checker, text, state, tuple(f"{f.severity}: {f.message}" for f in found)))
+        rows.append(ExternalCheckerRow(checker, text, state, tuple(f"{f.severity}: {f.message}" for f in found)))
     return tuple(rows)
 
 
-def _list_importer_rows(result: ValidationResult) -> Iterator[CheckerRow]:
+def _list_importer_rows(result: ValidationResult) -> Iterator[ExternalCheckerRow]:
     """Yield the rows of importers; each has run the FMU to its end, or there would be no result."""
     versions = result.provenance.get("versions")
     version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
@@ -257,7 +260,7 @@ def _list_importer_rows(result: ValidationResult) -> Iterator[CheckerRow]:
             if simulation.log
             else "no message from the FMU"
         )
-        yield CheckerRow(
+        yield ExternalCheckerRow(
             f"{f'fmpy {version}'.strip()}: {INTERFACE_TYPE_NAMES[simulation.kind]}",
             "ran",
             "good",
@@ -467,9 +470,9 @@ def error_bar_width(ratio: float) -> float:
     return round(min(max(75 + 12.5 * math.log10(ratio), 0.0), 100.0), 1) if ratio > 0 else 0.0
 
 
-def display_number(value: float) -> DisplayedNumber:
+def make_display_number(value: float) -> RoundedDisplayNumber:
     """Return a number for people and for machines."""
-    return DisplayedNumber(format_short_number(value), format_exact_number(value))
+    return RoundedDisplayNumber(format_short_number(value), format_exact_number(value))
 
 
 def _format_name_at_time(name: str, time: float) -> str:

@@ -22,8 +22,8 @@ from lxml import etree
 from mb2fmu.audit import audit, read_policy
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
+from mb2fmu.report.pages.audit_ci_reports import format_github_annotations, format_junit, format_sarif
 from mb2fmu.report.pages.audit_page import format_audit_for_terminal, format_audit_headline, render_audit_page
-from mb2fmu.report.pages.ci_reports import format_github_annotations, format_junit, format_sarif
 
 ROOT = Path(__file__).parents[3]
 TODAY = dt.date(2027, 1, 15)

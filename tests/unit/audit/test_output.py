@@ -15,8 +15,8 @@ from lxml import html
 
 from mb2fmu.audit import audit, rules
 from mb2fmu.cli import commands
+from mb2fmu.report.pages.audit_ci_reports import format_github_annotations
 from mb2fmu.report.pages.audit_page import format_rules_as_markdown, render_audit_page
-from mb2fmu.report.pages.ci_reports import format_github_annotations
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "audit_rules.md"
 

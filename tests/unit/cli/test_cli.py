@@ -346,7 +346,7 @@ def test_tables_fit_a_narrow_terminal(
 ) -> None:
     from rich.console import Console
 
-    from mb2fmu.report.console_verdict import format_verdict_blocks
+    from mb2fmu.report.terminal_verdict_tables import format_verdict_blocks
 
     assert finished.returncode == 0
     shorten_validations(monkeypatch)

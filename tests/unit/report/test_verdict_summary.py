@@ -11,16 +11,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.audit.external_checkers import CheckerFinding
-from mb2fmu.report.console_verdict import format_verdict_line
-from mb2fmu.report.sections.failure_diagnosis import find_likeliest_cause, format_tolerance_share, list_failures
-from mb2fmu.report.verdict_summary import SummaryLine, limit_lines, summarize_validation, wrap_summary_lines
+from mb2fmu.report.sections.failure_diagnosis import (
+    find_likeliest_failure_cause,
+    format_tolerance_share,
+    list_validation_failures,
+)
+from mb2fmu.report.terminal_verdict_tables import format_verdict_line
+from mb2fmu.report.verdict_summary import (
+    VerdictSummaryLine,
+    limit_summary_lines,
+    summarize_validation,
+    wrap_summary_lines,
+)
 from mb2fmu.validation import InterfaceTypeResult, PerturbedExperimentResult
 from mb2fmu.validation.validation_result import ExercisedQuantityResult, ValidationResult
 
 
 def summary(result: ValidationResult, width: int = 100, encoding: str = "utf-8") -> list[str]:
-    made = [SummaryLine("FMU", "out/Pendulum.fmu", is_path=True)]
-    files = [SummaryLine("Report", "out/a long/path/that is never broken/" + 5 * "folder/" + "x.html", is_path=True)]
+    made = [VerdictSummaryLine("FMU", "out/Pendulum.fmu", is_path=True)]
+    files = [
+        VerdictSummaryLine("Report", "out/a long/path/that is never broken/" + 5 * "folder/" + "x.html", is_path=True)
+    ]
     headline, lines = summarize_validation(result, made, files, 8.25)
     return [line.plain for line in wrap_summary_lines(headline, lines, width, encoding)]
 
@@ -105,7 +116,7 @@ def test_many_failures_stay_within_thirty_lines(pendulum):
     result = pendulum().result
     findings = tuple(CheckerFinding("auditor", "error", f"rule {k}: " + 60 * "long words ") for k in range(40))
     headline, lines = summarize_validation(replace(result, conformance=findings, notes=("n " * 300,) * 9), [], [])
-    rows = limit_lines(list(wrap_summary_lines(headline, lines, 80, "utf-8")), 30)
+    rows = limit_summary_lines(list(wrap_summary_lines(headline, lines, 80, "utf-8")), 30)
     assert len(rows) <= 30
     assert "more" in "".join(row.plain for row in rows)
 
@@ -125,25 +136,29 @@ def other_kind(result: ValidationResult) -> InterfaceTypeResult:
 def test_each_pattern_of_failures_has_its_cause(pendulum):
     good = pendulum().result
     bad = spoil(good, 0)
-    assert find_likeliest_cause(good) == ""
-    assert "a default value inside the FMU differs" in find_likeliest_cause(perturbed(bad, good.kinds[0]))
-    assert "ignores or misuses a parameter" in find_likeliest_cause(perturbed(good, bad.kinds[0]))
-    assert "integrates too coarsely" in find_likeliest_cause(replace(bad, other_interface_types=(other_kind(good),)))
-    assert "only Model Exchange uses" in find_likeliest_cause(replace(good, other_interface_types=(other_kind(bad),)))
+    assert find_likeliest_failure_cause(good) == ""
+    assert "a default value inside the FMU differs" in find_likeliest_failure_cause(perturbed(bad, good.kinds[0]))
+    assert "ignores or misuses a parameter" in find_likeliest_failure_cause(perturbed(good, bad.kinds[0]))
+    assert "integrates too coarsely" in find_likeliest_failure_cause(
+        replace(bad, other_interface_types=(other_kind(good),))
+    )
+    assert "only Model Exchange uses" in find_likeliest_failure_cause(
+        replace(good, other_interface_types=(other_kind(bad),))
+    )
     outputs = [k for k, each in enumerate(good.variables) if each.kind == "output"]
-    assert "by another formula" in find_likeliest_cause(spoil(good, outputs[0]))
-    assert "is not a finite number" in find_likeliest_cause(spoil(good, 0, ratio=float("inf")))
+    assert "by another formula" in find_likeliest_failure_cause(spoil(good, outputs[0]))
+    assert "is not a finite number" in find_likeliest_failure_cause(spoil(good, 0, ratio=float("inf")))
     rule_broken = CheckerFinding("auditor", "error", "a rule")  # then nothing may say that the motion agrees
-    assert "other equations" in find_likeliest_cause(replace(bad, invariants=(), conformance=(rule_broken,)))
+    assert "other equations" in find_likeliest_failure_cause(replace(bad, invariants=(), conformance=(rule_broken,)))
     wrong = CheckerFinding("model", "error", "g is declared to start at 9.8; the model has 9.81")
-    assert "another version of the model: g" in find_likeliest_cause(replace(bad, conformance=(wrong,)))
+    assert "another version of the model: g" in find_likeliest_failure_cause(replace(bad, conformance=(wrong,)))
 
 
 def test_a_failed_result_always_names_a_failure(pendulum):
     for k in range(len(pendulum().result.variables)):
         result = spoil(pendulum().result, k)
         assert not result.passed
-        assert list_failures(result)[0].what == result.variables[k].name
+        assert list_validation_failures(result)[0].what == result.variables[k].name
 
 
 @given(st.floats(min_value=0.0, allow_infinity=True) | st.just(float("nan")))

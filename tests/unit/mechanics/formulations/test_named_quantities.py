@@ -13,7 +13,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
 from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import SECTION_TITLES, form_formulation_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.report.equation_display.named_quantity_text import format_quantities
+from mb2fmu.report.equation_display.formulation_quantity_text import format_formulation_quantities
 
 MODELS = ("double_pendulum", "two_rods", "chaplygin_sleigh")
 ALL = tuple(SECTION_TITLES)
@@ -149,7 +149,7 @@ def test_expressions_are_those_of_the_two_rods_of_the_textbook() -> None:
 def test_listings_name_everything() -> None:
     """Text and LaTeX: what is defined comes with its name, and nothing is left undefined."""
     shown = form_formulation_quantities(mechanism_of(mb2fmu.load("models/chaplygin_sleigh.py")), KANE)
-    text, latex = format_quantities(shown), format_quantities(shown, "latex")
+    text, latex = format_formulation_quantities(shown), format_formulation_quantities(shown, "latex")
     assert "v[G, v] = (cos(theta), sin(theta), 0)" in text
     assert "F~*[v] = " in text
     assert r"{}^{N}\boldsymbol{\omega}^{\text{B}}_{\omega}" in latex
@@ -170,6 +170,6 @@ def test_faults_are_told_together() -> None:
 
 def test_what_cancels_in_a_column_is_not_shown() -> None:
     """Of the first of three masses l (−g m − m l u² cos q) sin q + m l² u² cos q sin q is −g m l sin q."""
-    shown = format_quantities(mb2fmu.quantities("triple_pendulum", "transformation"))
+    shown = format_formulation_quantities(mb2fmu.quantities("triple_pendulum", "transformation"))
     assert "T'(f - M g)[particle1] = (-g*l1*m1*sin(q1), 0, 0)" in shown
     assert "l2*m2*(-g*sin(q2) + l1*u1**2*sin(q1 - q2))" in shown

@@ -22,7 +22,7 @@ from mb2fmu import visualization
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.report import ReportProvenance, render_description_page, render_validation_page
-from mb2fmu.report.console_verdict import format_verdict_blocks, format_verdict_line
+from mb2fmu.report.terminal_verdict_tables import format_verdict_blocks, format_verdict_line
 from mb2fmu.validation import IndependentCheck, IndependentChecks
 from mb2fmu.validation.validation_result import ExercisedQuantityResult
 

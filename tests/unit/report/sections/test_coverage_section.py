@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 
 from mb2fmu.report import render_validation_page
-from mb2fmu.report.console_verdict import format_verdict_blocks, format_verdict_line
+from mb2fmu.report.terminal_verdict_tables import format_verdict_blocks, format_verdict_line
 from mb2fmu.validation import (
     ApiCheckResult,
     ExercisedQuantityResult,

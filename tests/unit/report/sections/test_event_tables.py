@@ -11,10 +11,10 @@ from event_models import belt, dropped, particle, reference_of
 from lxml import etree
 
 from mb2fmu.report import render_validation_page
-from mb2fmu.report.console_verdict import format_verdict_blocks, format_verdict_line
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
-from mb2fmu.report.sections.coverage_section import describe_untested
+from mb2fmu.report.sections.coverage_section import describe_uncovered_cases
 from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
+from mb2fmu.report.terminal_verdict_tables import format_verdict_blocks, format_verdict_line
 from mb2fmu.validation.validation_result import EventJump, EventResult, PerturbedExperimentResult
 
 
@@ -62,7 +62,7 @@ def test_events_of_the_default_experiment_alone_are_named(pendulum):
     assert result.events_at_defaults_only == ("g <= 0",)
     said = "\n".join(str(block) for block in format_verdict_blocks(result, 100))
     assert "not exercised: event g <= 0: it is not in the perturbed experiment" in said
-    assert "of which the perturbed experiment has none (g <= 0)" in str(describe_untested(result)[0])
+    assert "of which the perturbed experiment has none (g <= 0)" in str(describe_uncovered_cases(result)[0])
 
 
 def test_strips_say_what_is_held_and_ticks_when_it_changes():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from markupsafe import Markup
 
-from mb2fmu.report.equation_display.equation_lists import EquationBlock
+from mb2fmu.report.equation_display.equation_lists import EquationHtmlBlock
 from mb2fmu.report.figures.svg_chart import LineStyle
 from mb2fmu.visualization import AnimationElement
 
@@ -139,7 +139,7 @@ class VerdictText:
 
 
 @dataclass(frozen=True, slots=True)
-class DisplayedNumber:
+class RoundedDisplayNumber:
     """A number for people (``text``) and for machines (``value``, reads back to the same bits)."""
 
     text: str
@@ -168,12 +168,12 @@ class ErrorRow:
     name: str
     anchor: str
     unit: str
-    largest: DisplayedNumber
-    error: DisplayedNumber
-    bound: DisplayedNumber
-    ratio: DisplayedNumber
+    largest: RoundedDisplayNumber
+    error: RoundedDisplayNumber
+    bound: RoundedDisplayNumber
+    ratio: RoundedDisplayNumber
     bar_length: float
-    when: DisplayedNumber
+    when: RoundedDisplayNumber
     verdict: str
     state: VerdictColour
     remark: str = ""
@@ -201,7 +201,7 @@ class FigureGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckerRow:
+class ExternalCheckerRow:
     """Result of one checker or importer."""
 
     name: str
@@ -217,7 +217,7 @@ class ApiCheckRow:
     name: str
     kind: str
     formula: str
-    ratio: DisplayedNumber
+    ratio: RoundedDisplayNumber
     count: str
     where: str
     verdict: str
@@ -226,7 +226,7 @@ class ApiCheckRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ExercisedRow:
+class ExercisedQuantityRow:
     """Whether a parameter, start value or input influenced a judged variable.
 
     Attributes:
@@ -246,10 +246,10 @@ class ExercisedRow:
     name: str
     role: str
     unit: str
-    default: DisplayedNumber
-    moved: DisplayedNumber
+    default: RoundedDisplayNumber
+    moved: RoundedDisplayNumber
     tried: str
-    ratio: DisplayedNumber
+    ratio: RoundedDisplayNumber
     most: str
     verdict: str
     state: VerdictColour
@@ -257,14 +257,14 @@ class ExercisedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ExercisedContent:
+class CoverageSectionContent:
     """Checks beside the default experiment; ``moved``: interface type → its worst quantities."""
 
     text: str
     moved: Mapping[str, tuple[ErrorRow, ...]]
     signals: tuple[tuple[str, str], ...]
     calls: tuple[ApiCheckRow, ...]
-    coverage_rows: tuple[ExercisedRow, ...]
+    coverage_rows: tuple[ExercisedQuantityRow, ...]
     coverage_text: str
 
 
@@ -288,11 +288,11 @@ class EventRow:
 
     number: int
     name: str
-    expected: DisplayedNumber | None
-    found: DisplayedNumber | None
-    difference: DisplayedNumber | None
-    allowed: DisplayedNumber | None
-    ratio: DisplayedNumber | None
+    expected: RoundedDisplayNumber | None
+    found: RoundedDisplayNumber | None
+    difference: RoundedDisplayNumber | None
+    allowed: RoundedDisplayNumber | None
+    ratio: RoundedDisplayNumber | None
     jumps: tuple[str, ...]
     verdict: str
     state: VerdictColour
@@ -326,7 +326,7 @@ class IndependentCheckRow:
     name: str
     how: str
     points: str
-    ratio: DisplayedNumber | None
+    ratio: RoundedDisplayNumber | None
     worst: str
     verdict: str
     state: VerdictColour
@@ -359,12 +359,12 @@ class TheoryContent:
 
     graph: Markup = field(default_factory=Markup)
     is_large_graph: bool = False
-    blocks: tuple[EquationBlock, ...] = ()
+    blocks: tuple[EquationHtmlBlock, ...] = ()
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ReportPage:
+class ReportPageContent:
     """Everything that the page shows, in order; without a verdict all parts of a validation are left out.
 
     ``licences`` is where they stand, seen from the page; may be empty. ``still`` is the mechanism where nothing moves.
@@ -383,8 +383,8 @@ class ReportPage:
     invariants: tuple[ErrorRow, ...]
     balances: FigureGroup
     reference: str
-    checks: tuple[CheckerRow, ...]
-    equations: tuple[EquationBlock, ...]
+    checks: tuple[ExternalCheckerRow, ...]
+    equations: tuple[EquationHtmlBlock, ...]
     equations_text: str
     variables: tuple[VariableRow, ...]
     validation_facts: Mapping[str, str]
@@ -393,7 +393,7 @@ class ReportPage:
     licences: str = ""
     animation: AnimationElement | None = None
     still: Markup = field(default_factory=Markup)
-    exercised: ExercisedContent | None = None
+    exercised: CoverageSectionContent | None = None
     independent_checks: tuple[IndependentCheckRow, ...] = ()
     events: tuple[EventTable, ...] = ()
     theory: TheoryContent = field(default_factory=TheoryContent)

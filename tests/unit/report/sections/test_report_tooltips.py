@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.report.sections.tooltips import EXPLANATIONS, add_tooltips
+from mb2fmu.report.sections.report_tooltips import EXPLANATIONS, add_tooltips
 
 PIECES = st.lists(st.sampled_from([*EXPLANATIONS, "of", "<b>", "&", "rebound", "Bounds", ":", "12"]), max_size=12)
 

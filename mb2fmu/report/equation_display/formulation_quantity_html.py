@@ -17,9 +17,9 @@ from mb2fmu.mechanics.equations.formulation_quantities import (
 from mb2fmu.report.equation_display.equation_lists import (
     MAX_FOLDED_CHARACTERS,
     MAX_WRITTEN_OPERATIONS,
-    EquationBlock,
+    EquationHtmlBlock,
     FormulaLinePrinter,
-    format_formulas_in_line,
+    format_inline_formulas,
 )
 from mb2fmu.report.equation_display.mathml import format_mathml_identifier
 
@@ -36,9 +36,9 @@ _LETTER_MATHML = {
 """How each letter is written."""
 
 
-def form_quantity_blocks(
+def form_formulation_quantity_blocks(
     quantities: FormulationQuantities, room: int = MAX_FOLDED_CHARACTERS, most: int | None = None
-) -> list[EquationBlock]:
+) -> list[EquationHtmlBlock]:
     """Return one block per kind, and one for named intermediates.
 
     Args:
@@ -57,23 +57,23 @@ class _QuantityBlockWriter(FormulaLinePrinter):
         super().__init__(room, names)
         self._quantities, self._most = quantities, most
 
-    def all(self) -> list[EquationBlock]:
+    def all(self) -> list[EquationHtmlBlock]:
         """Return all blocks in the order asked, intermediates last."""
         blocks = [self._section(section) for section in self._quantities.sections]
         items = self._quantities.intermediates
         lines = [line for item in items for line in self._intermediate(item)]
         return [*blocks, self._cut("With", lines, "")] if lines else blocks
 
-    def _section(self, section: FormulationQuantitySection) -> EquationBlock:
+    def _section(self, section: FormulationQuantitySection) -> EquationHtmlBlock:
         """Return the block of one kind of quantity; long expressions are folded."""
         return self._cut(section.title, [self._quantity(q) for q in section.quantities], section.note)
 
-    def _cut(self, title: str, lines: list[Markup], note: str) -> EquationBlock:
+    def _cut(self, title: str, lines: list[Markup], note: str) -> EquationHtmlBlock:
         """Return as many lines as are allowed, and a note that counts the others."""
         left = 0 if self._most is None else len(lines) - self._most
         if left > 0:
             note = f"{note} {left} further lines: mb2fmu equations --show writes them all.".strip()
-        return EquationBlock(title, tuple(lines[: self._most]), note)
+        return EquationHtmlBlock(title, tuple(lines[: self._most]), note)
 
     def _intermediate(self, item: object) -> Iterator[Markup]:
         """Yield the line of an intermediate: an assignment, or a linear system that is solved."""
@@ -93,16 +93,16 @@ class _QuantityBlockWriter(FormulaLinePrinter):
         whole = self.print.matrix(entries)
         operations = self.count.of(*q.value)
         if operations <= MAX_WRITTEN_OPERATIONS:
-            return format_formulas_in_line([f"{name}<mo>=</mo>{whole}"])
-        head = format_formulas_in_line([f"{name}<mo>=</mo><mtext>a matrix of {operations:,} operations</mtext>"])
-        return self.format_unfoldable_formula(head, format_formulas_in_line([whole]))
+            return format_inline_formulas([f"{name}<mo>=</mo>{whole}"])
+        head = format_inline_formulas([f"{name}<mo>=</mo><mtext>a matrix of {operations:,} operations</mtext>"])
+        return self.format_unfoldable_formula(head, format_inline_formulas([whole]))
 
 
 @notebook_display_registry.render_html.register
 def _render_quantities_html(quantities: FormulationQuantities) -> str:
     """Return a section per kind, to be unfolded; the first one is open."""
     parts = []
-    for number, block in enumerate(form_quantity_blocks(quantities)):
+    for number, block in enumerate(form_formulation_quantity_blocks(quantities)):
         lines = "".join(f"<div style='margin:.3em 0;overflow-x:auto'>{line}</div>" for line in block.lines)
         note = f"<p>{escape(block.note)}</p>" if block.note else ""
         state = " open" if number == 0 else ""

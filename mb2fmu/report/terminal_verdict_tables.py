@@ -9,10 +9,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mb2fmu.report.sections.coverage_section import describe_coverage, describe_defaults_only
+from mb2fmu.report.sections.coverage_section import describe_coverage, describe_default_experiment_only
 from mb2fmu.report.sections.event_tables import describe_events
 from mb2fmu.report.sections.event_tables import list_event_failures as event_failures
-from mb2fmu.report.sections.measurement_comparison import format_tables_for_terminal, list_table_failures
+from mb2fmu.report.sections.measurement_comparison import format_measurements_for_terminal, list_measurement_failures
 from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
@@ -40,7 +40,7 @@ def format_verdict_blocks(result: ValidationResult, width: int) -> Iterator[Rend
     yield from _format_event_lines(result)
     yield from _format_exercised_lines(result)
     yield from map(_format_check, result.independent_checks)
-    yield from format_tables_for_terminal(result.tables, width)
+    yield from format_measurements_for_terminal(result.tables, width)
     for finding in result.conformance:
         yield Text(f"{finding.checker}: {finding.severity}: {finding.message}")
     for note in result.notes:
@@ -58,7 +58,7 @@ def format_verdict_line(result: ValidationResult) -> Text:
         text = f"{len(judged)} quantities within their bounds, {largest}"
         text = f"{text}; {coverage}" if coverage else text
         if result.has_defaults_only:
-            return Text(f"{result.model}: {describe_defaults_only(result)}: {text}", style=_DOUBT_STYLE)
+            return Text(f"{result.model}: {describe_default_experiment_only(result)}: {text}", style=_DOUBT_STYLE)
         return Text(f"{result.model}: passed, {text}", style="bold green")
     lacking = list(dict.fromkeys(item.name for item in judged if item.verdict == "failed"))
     unjudged = list(dict.fromkeys(item.name for item in judged if item.verdict == "unjudged"))
@@ -74,7 +74,7 @@ def format_verdict_line(result: ValidationResult) -> Text:
     reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
     reasons += event_failures(result)
     reasons += [f"{errors} errors found by the checkers"] if errors else []
-    reasons += list_table_failures(result.tables)
+    reasons += list_measurement_failures(result.tables)
     style = "bold red" if result.has_failures else _DOUBT_STYLE
     return Text(f"{result.model}: {result.verdict}: {'; '.join(reasons)}", style=style)
 

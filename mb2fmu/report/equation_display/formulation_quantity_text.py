@@ -30,7 +30,7 @@ _PLAIN_LETTERS = {
 }
 
 
-def format_quantities(quantities: FormulationQuantities, form: Literal["text", "latex"] = "text") -> str:
+def format_formulation_quantities(quantities: FormulationQuantities, form: Literal["text", "latex"] = "text") -> str:
     """Return all sections, named intermediates last; ends in a line break.
 
     Args:
@@ -40,7 +40,7 @@ def format_quantities(quantities: FormulationQuantities, form: Literal["text", "
     return _format_plain_text(quantities) if form == "text" else _format_latex(quantities)
 
 
-def format_quantity_sections(quantities: FormulationQuantities) -> list[dict[str, Any]]:
+def format_formulation_quantity_sections(quantities: FormulationQuantities) -> list[dict[str, Any]]:
     """Return all sections: title, rows (both sides as text), note; then the names that occur in them."""
     dots = {rate: sm.Symbol(f"{of}{chr(39) * times}") for rate, (of, times) in quantities.rates.items()}
     printer = StrPrinter({"order": "none"})
@@ -73,7 +73,7 @@ def format_quantity_sections(quantities: FormulationQuantities) -> list[dict[str
 def _format_plain_text(quantities: FormulationQuantities) -> str:
     """Print the quantities as plain text, section by section."""
     lines = [f"{quantities.name}: quantities of the theory"]
-    for section in format_quantity_sections(quantities):
+    for section in format_formulation_quantity_sections(quantities):
         lines += ["", section["title"]]
         joints = (": " if right.startswith("X of A") else " = " for _, right in section["rows"])
         lines += [f"  {left}{joint}{right}" for joint, (left, right) in zip(joints, section["rows"], strict=True)]

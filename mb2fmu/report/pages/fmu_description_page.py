@@ -10,7 +10,7 @@ from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.report.equation_display.equation_lists import form_equation_blocks
 from mb2fmu.report.figures.model_picture import embed_model_picture
 from mb2fmu.report.pages.page_template import render_page_template
-from mb2fmu.report.pages.report_content import FigureGroup, ReportPage, ReportProvenance, TheoryContent
+from mb2fmu.report.pages.report_page_records import FigureGroup, ReportPageContent, ReportProvenance, TheoryContent
 from mb2fmu.report.sections import fmu_facts as description
 from mb2fmu.visualization import EMBEDDED_PICTURE_TRIANGLES, Drawing, render_still_picture
 
@@ -40,7 +40,7 @@ def render_description_page(
         UTF-8. Equal arguments give equal bytes.
     """
     drawing = embed_model_picture(definition.diagram, f"What the coordinates of {definition.name} mean")
-    page = ReportPage(
+    page = ReportPageContent(
         title=definition.name,
         description=definition.description,
         verdict=None,

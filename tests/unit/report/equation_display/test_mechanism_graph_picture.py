@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import (
     MechanismGraph,
     build_mechanism_graph,
 )
-from mb2fmu.report.equation_display.graph_picture import draw_mechanism_graph
+from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
 
 MODELS = Path(__file__).parents[4] / "models"
 
