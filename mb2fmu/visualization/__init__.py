@@ -25,21 +25,21 @@ if TYPE_CHECKING:
         render_animation_element,
         render_animation_page,
     )
-    from mb2fmu.visualization.scene.drawing import draw_motion, draw_start
     from mb2fmu.visualization.scene.drawing_records import Drawing
-    from mb2fmu.visualization.scene.mesh_files import (
+    from mb2fmu.visualization.scene.mechanism_scene import SCENE_FILE, Scene
+    from mb2fmu.visualization.scene.motion_drawing import draw_motion, draw_start_position
+    from mb2fmu.visualization.scene.scene_building import build_scene, list_scene_variables
+    from mb2fmu.visualization.scene.scene_pose_trajectories import PlotSignals, StateTrajectory
+    from mb2fmu.visualization.scene.triangle_meshes import (
         TriangleMesh,
         decimate_meshes_to_budget,
         describe_decimation,
         read_triangle_mesh,
     )
-    from mb2fmu.visualization.scene.poses import PlotSignals, StateTrajectory
-    from mb2fmu.visualization.scene.scene import SCENE_FILE, Scene
-    from mb2fmu.visualization.scene.scene_building import build_scene, list_scene_variables
     from mb2fmu.visualization.still_picture import (
         EMBEDDED_PICTURE_TRIANGLES,
-        render_film_pictures,
         render_still_picture,
+        render_video_frames,
     )
 
 __all__ = [
@@ -56,25 +56,25 @@ __all__ = [
     "decimate_meshes_to_budget",
     "describe_decimation",
     "draw_motion",
-    "draw_start",
+    "draw_start_position",
     "list_scene_variables",
     "read_triangle_mesh",
     "render_animation_element",
     "render_animation_page",
-    "render_film_pictures",
     "render_still_picture",
+    "render_video_frames",
 ]
 
 __getattr__ = import_on_first_use(
     __name__,
     {
         "animation_page": "AnimationElement ReferenceOverlay render_animation_element render_animation_page",
-        "scene.drawing": "draw_motion draw_start",
+        "scene.motion_drawing": "draw_motion draw_start_position",
         "scene.drawing_records": "Drawing",
-        "scene.mesh_files": "TriangleMesh decimate_meshes_to_budget describe_decimation read_triangle_mesh",
-        "scene.poses": "PlotSignals StateTrajectory",
-        "scene.scene": "SCENE_FILE Scene",
+        "scene.triangle_meshes": "TriangleMesh decimate_meshes_to_budget describe_decimation read_triangle_mesh",
+        "scene.scene_pose_trajectories": "PlotSignals StateTrajectory",
+        "scene.mechanism_scene": "SCENE_FILE Scene",
         "scene.scene_building": "build_scene list_scene_variables",
-        "still_picture": "EMBEDDED_PICTURE_TRIANGLES render_film_pictures render_still_picture",
+        "still_picture": "EMBEDDED_PICTURE_TRIANGLES render_video_frames render_still_picture",
     },
 )

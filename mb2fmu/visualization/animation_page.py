@@ -16,10 +16,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mb2fmu.visualization import three_js
-from mb2fmu.visualization.scene.contact_overlay import ContactOverlay, form_touch_overlay
-from mb2fmu.visualization.scene.drawing_records import AnchorPoint, Drawing, PoseSeries
-from mb2fmu.visualization.scene.mesh_files import decimate_meshes_to_size, describe_decimation
-from mb2fmu.visualization.scene.poses import PlotSignals
+from mb2fmu.visualization.scene.contact_overlay import ContactOverlay, form_contact_overlay
+from mb2fmu.visualization.scene.drawing_records import Drawing, PoseAnchorPoint, PoseSeries
+from mb2fmu.visualization.scene.scene_pose_trajectories import PlotSignals
+from mb2fmu.visualization.scene.triangle_meshes import decimate_meshes_to_size, describe_decimation
 from mb2fmu.visualization.still_picture import render_still_picture
 
 FRAMES_PER_SECOND = 60
@@ -86,7 +86,7 @@ def render_animation_element(
     environment = _template_environment()
     script = _read_viewer_script()
     library = three_js.load_three_js()
-    touches = form_touch_overlay(drawing, signals)
+    touches = form_contact_overlay(drawing, signals)
     signals = _choose_plotted_signals(signals, shown) if signals else None
     light = sum(len(mesh.faces) for mesh in drawing.meshes) <= _MAX_STROBED_TRIANGLES and len(drawing.poses.time) > 1
     picture = render_still_picture(drawing, float(drawing.poses.time[-1]), strobe=_STROBE_INSTANTS if light else 0)
@@ -217,13 +217,13 @@ def _encode_time_dependent_data(
     poses = drawing.poses
     plotted = signals.values[rows] if signals else np.zeros((len(rows), 0))
     return {
-        "poses": encode_channels(_pose_channels(poses, rows)),
-        "apart": encode_channels(_overlay_differences(poses, drawing.reference_poses, rows))
+        "poses": encode_animation_channels(_pose_channels(poses, rows)),
+        "apart": encode_animation_channels(_overlay_differences(poses, drawing.reference_poses, rows))
         if drawing.reference_poses is not None
         else None,
-        "vectors": encode_channels(poses.vectors[rows].reshape(len(rows), -1)),
-        "touches": encode_channels(_replace_non_finite(touches.values[rows])) if touches else None,
-        "signals": encode_channels(_replace_non_finite(plotted)),
+        "vectors": encode_animation_channels(poses.vectors[rows].reshape(len(rows), -1)),
+        "touches": encode_animation_channels(_replace_non_finite(touches.values[rows])) if touches else None,
+        "signals": encode_animation_channels(_replace_non_finite(plotted)),
     }
 
 
@@ -299,7 +299,7 @@ def _form_static_data(drawing: Drawing) -> dict[str, Any]:
     }
 
 
-def _form_anchor_record(anchor: AnchorPoint) -> dict[str, Any]:
+def _form_anchor_record(anchor: PoseAnchorPoint) -> dict[str, Any]:
     """Return an anchor as the page reads it: number of the pose and place in it."""
     return {"pose": anchor.pose, "local": _round_numbers(anchor.local)}
 
@@ -346,7 +346,7 @@ QUANTIZATION_STEPS = 65535
 _CONSTANT_TOLERANCE = 1e-9
 
 
-def encode_channels(values: Floats) -> dict[str, Any]:
+def encode_animation_channels(values: Floats) -> dict[str, Any]:
     """Return channels as a record for JSON.
 
     Args:
@@ -372,8 +372,8 @@ def encode_channels(values: Floats) -> dict[str, Any]:
     return {"ranges": ranges, "data": base64.b64encode(zlib.compress(content, 9)).decode()}
 
 
-def decode_channels(record: dict[str, Any], count: int) -> Floats:
-    """Return the channels of :func:`encode_channels`, as a viewer sees them, shape (count, n_channels)."""
+def decode_animation_channels(record: dict[str, Any], count: int) -> Floats:
+    """Return the channels of :func:`encode_animation_channels`, as a viewer sees them, shape (count, n_channels)."""
     content = np.frombuffer(zlib.decompress(base64.b64decode(record["data"])), dtype=np.uint8).astype(np.int64)
     columns, at = [], 0
     for limits in record["ranges"]:

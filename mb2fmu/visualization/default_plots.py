@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mb2fmu.visualization.scene.poses import PlotSignals
+from mb2fmu.visualization.scene.scene_pose_trajectories import PlotSignals
 
 _CONSTANT_TOLERANCE = 1e-9
 _MAX_PLOTS_PER_UNIT = 2

@@ -18,7 +18,7 @@ import numpy as np
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Program, read_initial_discrete_memory
 from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.visualization.scene.drawing_records import Drawing
-from mb2fmu.visualization.scene.scene import Scene
+from mb2fmu.visualization.scene.mechanism_scene import Scene
 
 MAX_MODULE_BYTES = 200_000
 """Bytes of a module that a page takes along."""
@@ -46,7 +46,7 @@ class ParameterSlider:
 
 
 @dataclass(frozen=True, slots=True)
-class InteractiveFmu:
+class PageFmuData:
     """Data with which a page runs an FMU.
 
     Attributes:
@@ -81,7 +81,7 @@ def make_parameter_slider(
     return ParameterSlider(name, unit, value, float(min(low, value)), float(max(high, value)), index)
 
 
-def form_interactive_record(live: InteractiveFmu, scene: Scene, drawing: Drawing) -> dict[str, Any]:
+def form_interactive_fmu_record(live: PageFmuData, scene: Scene, drawing: Drawing) -> dict[str, Any]:
     """Return the data that ``viewer_live.js`` reads.
 
     Args:
@@ -98,11 +98,11 @@ def form_interactive_record(live: InteractiveFmu, scene: Scene, drawing: Drawing
         "sizes": [live.n_states, live.n_inputs, live.n_parameters],
         "signals": list(live.signals),
         "keys": [list(key) for key in drawing.keys],
-        "scene": form_scene_tables(program),
+        "scene": form_scene_program_tables(program),
     }
 
 
-def form_scene_tables(program: Program) -> dict[str, Any]:
+def form_scene_program_tables(program: Program) -> dict[str, Any]:
     """Return a program as ``viewer_arithmetic.js`` reads it, with the memory to begin with."""
     return {**_form_program_tables(program), "memory": list(read_initial_discrete_memory(program))}
 

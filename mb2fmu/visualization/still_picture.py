@@ -24,17 +24,17 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.visualization.scene.bent_meshes import bent_vertices
-from mb2fmu.visualization.scene.drawing import TRAVEL_RATIO, anchor_positions, is_motion_of_balls_only
 from mb2fmu.visualization.scene.drawing_records import (
-    AnchorPoint,
     Drawing,
     DrawnArrow,
     DrawnLine,
     DrawnSolid,
+    PoseAnchorPoint,
     PoseSeries,
 )
-from mb2fmu.visualization.scene.mesh_files import TriangleMesh, decimate_mesh, decimate_meshes_to_budget
+from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_bent_vertices
+from mb2fmu.visualization.scene.motion_drawing import TRAVEL_RATIO, compute_anchor_positions, is_motion_of_balls_only
+from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh, decimate_mesh, decimate_meshes_to_budget
 from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix, quaternion_product
 
 Floats = npt.NDArray[np.float64]
@@ -131,7 +131,7 @@ def point_cloud_hull(points: Floats) -> ConvexHull:
     return ConvexHull(np.zeros((0, 3)), np.zeros(0), lambda n: np.asarray((points @ n.T).min(axis=0)), size)
 
 
-def sort_for_painting(
+def sort_solids_for_painting(
     depths: Sequence[float], boxes: Sequence[Floats], hulls: Sequence[ConvexHull], toward: Floats
 ) -> list[int]:
     """Return the indices of solids in painting order: the farthest first.
@@ -275,7 +275,7 @@ def render_still_picture(
     return _format_svg(drawing, layers, (right, up), background, triad=triad, view=view).encode()
 
 
-def render_film_pictures(drawing: Drawing, times: Sequence[float], *, background: str = "") -> list[bytes]:
+def render_video_frames(drawing: Drawing, times: Sequence[float], *, background: str = "") -> list[bytes]:
     """Return the pictures of a film: one scale and one size for all, and one place of the eye, unless it follows.
 
     Args:
@@ -313,7 +313,7 @@ def _paint_instant(drawing: Drawing, row: int, *, last: bool) -> list[_Shape2D]:
     canvas = _Canvas(*_screen_axes(drawing), drawing.view_direction)
     _paint_parts(canvas, drawing, row, last=last)
     between = [(shape, shape.hull) for shape in canvas.shapes if shape.hull]
-    order = sort_for_painting(
+    order = sort_solids_for_painting(
         [shape.depth for shape, _ in between],
         [shape.bounds for shape, _ in between],
         [hull for _, hull in between],
@@ -337,7 +337,7 @@ def _paint_parts(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> 
         return
     for trace in drawing.traces:
         rows = np.unique(np.rint(np.linspace(0, len(poses.time) - 1, _TRACE)).astype(int))
-        path = anchor_positions(poses, trace.anchor)[rows]
+        path = compute_anchor_positions(poses, trace.anchor)[rows]
         if len(path) > 1:
             points = canvas.flat(path)
             paint = f'fill="none" stroke="{trace.color}" stroke-width="1.6" stroke-opacity=".75"'
@@ -346,7 +346,7 @@ def _paint_parts(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> 
         _paint_arrow(canvas, arrow, poses, row, drawing.unit)
 
 
-def _anchor_position(anchor: AnchorPoint, poses: PoseSeries, row: int) -> Floats:
+def _anchor_position(anchor: PoseAnchorPoint, poses: PoseSeries, row: int) -> Floats:
     """Return an anchor's place in N at one instant, in m."""
     at = PoseSeries(
         time=poses.time[row : row + 1],
@@ -354,7 +354,7 @@ def _anchor_position(anchor: AnchorPoint, poses: PoseSeries, row: int) -> Floats
         turns=poses.turns[row : row + 1],
         vectors=poses.vectors[row : row + 1],
     )
-    return np.asarray(anchor_positions(at, anchor)[0])
+    return np.asarray(compute_anchor_positions(at, anchor)[0])
 
 
 def _paint_solid(
@@ -376,7 +376,7 @@ def _paint_solid(
             _paint_box(canvas, solid, centre, R)
         case _:
             mesh = decimate_mesh(meshes[solid.mesh], _FACES)
-            vertices = centre + bent_vertices(solid, mesh, poses, row) @ R.T
+            vertices = centre + compute_bent_vertices(solid, mesh, poses, row) @ R.T
             _paint_mesh(canvas, solid, centre, vertices, mesh.faces.astype(np.intp))
 
 

@@ -47,7 +47,7 @@ _LIBRARY_END_PATTERN = re.compile(r'Object\.defineProperty\(t,"__esModule",\{val
 
 
 @dataclass(frozen=True, slots=True)
-class CompressedScript:
+class CompressedJavascript:
     """A script, packed.
 
     Attributes:
@@ -60,7 +60,7 @@ class CompressedScript:
 
 
 @cache
-def load_three_js() -> CompressedScript:
+def load_three_js() -> CompressedJavascript:
     """Return three.js.
 
     Raises:
@@ -68,7 +68,7 @@ def load_three_js() -> CompressedScript:
     """
     text = read_three_js_source()
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-    return CompressedScript(packed, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode())
+    return CompressedJavascript(packed, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode())
 
 
 def read_three_js_source() -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation import ValidationResult
     from mb2fmu.validation.comparison.error_list import ErrorList
     from mb2fmu.visualization import Scene
-    from mb2fmu.visualization.interactive_fmu import InteractiveFmu
+    from mb2fmu.visualization.interactive_fmu import PageFmuData
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class FmuBuild:
     scene: Scene | None
     core: FileTree
     timings: tuple[StageTime, ...]
-    live: InteractiveFmu | None = None
+    live: PageFmuData | None = None
 
     def __repr__(self) -> str:
         """Return a line: the model, and the contents of the FMU."""

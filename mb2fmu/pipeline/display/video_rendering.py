@@ -69,7 +69,7 @@ def _draw_frames(drawing: Drawing, width: int, most: int) -> list[Picture]:
         if last > first
         else 1
     )
-    documents = visualization.render_film_pictures(
+    documents = visualization.render_video_frames(
         drawing, np.linspace(first, last, count).tolist(), background="#ffffff"
     )
     contents = [package.rasterize_svg(document, width) for document in documents]

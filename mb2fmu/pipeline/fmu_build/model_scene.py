@@ -45,7 +45,9 @@ def draw_model_scene(derivation: Derivation) -> ModelScene:
         return ModelScene(None, FileTree({}), diagram)
     if "<svg" not in diagram:
         diagram = visualization.render_still_picture(
-            visualization.draw_start(scene), background="#ffffff", faces=visualization.EMBEDDED_PICTURE_TRIANGLES
+            visualization.draw_start_position(scene),
+            background="#ffffff",
+            faces=visualization.EMBEDDED_PICTURE_TRIANGLES,
         ).decode()
     return ModelScene(scene, FileTree({visualization.SCENE_FILE: scene.to_json()}), diagram)
 

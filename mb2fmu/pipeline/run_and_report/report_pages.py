@@ -41,7 +41,7 @@ def render_fmu_description(built: FmuBuild) -> bytes:
     hashes = {"model file": _hash_file(source)} if source else {}
     provenance = ReportProvenance(hashes=hashes, platforms=built.platforms)
     licences = "licenses/license.txt" if native else ""
-    start = visualization.draw_start(built.scene) if built.scene else None
+    start = visualization.draw_start_position(built.scene) if built.scene else None
     theory = form_graph_and_theory_content(built.derivation.mechanism, limited=True)
     return render_description_page(
         definition,
@@ -231,11 +231,11 @@ def _format_interactive_fmu(
     built: FmuBuild | None, scene: Scene | None, motion: tuple[Drawing, PlotSignals] | None
 ) -> str:
     """Return the FMU as a page runs it; empty where it cannot."""
-    from mb2fmu.visualization.interactive_fmu import form_interactive_record, format_script_safe_json
+    from mb2fmu.visualization.interactive_fmu import form_interactive_fmu_record, format_script_safe_json
 
     if built is None or scene is None or motion is None or built.live is None:
         return ""
-    return format_script_safe_json(form_interactive_record(built.live, scene, motion[0]))
+    return format_script_safe_json(form_interactive_fmu_record(built.live, scene, motion[0]))
 
 
 def render_page_that_runs_fmu(built: FmuBuild, validated: ValidationOutcome) -> bytes | None:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.visualization.scene.drawing_records import Drawing
-from mb2fmu.visualization.scene.poses import PlotSignals
 from mb2fmu.visualization.scene.scene_contacts import SceneContact
+from mb2fmu.visualization.scene.scene_pose_trajectories import PlotSignals
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,7 +45,7 @@ class ContactOverlay:
     pushed: bool
 
 
-def form_touch_overlay(drawing: Drawing, signals: PlotSignals | None) -> ContactOverlay | None:
+def form_contact_overlay(drawing: Drawing, signals: PlotSignals | None) -> ContactOverlay | None:
     """Return the touches of a drawing whose variables are among the signals; None if there are none.
 
     Args:

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.visualization.scene.mesh_files import TriangleMesh
-from mb2fmu.visualization.scene.scene import ShapeKind
+from mb2fmu.visualization.scene.mechanism_scene import ShapeKind
 from mb2fmu.visualization.scene.scene_contacts import SceneContact
+from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
 
 Floats = npt.NDArray[np.float64]
 SolidRole = Literal["shape", "inertia", "centre", "rod", "joint"]
@@ -20,7 +20,7 @@ WORLD_POSE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class AnchorPoint:
+class PoseAnchorPoint:
     """A point fixed in a pose: its index (or ``WORLD_LINK``) and the point's components in it, m."""
 
     pose: int
@@ -46,7 +46,7 @@ class DrawnSolid:
 
     kind: ShapeKind
     sizes: tuple[float, ...]
-    anchor: AnchorPoint
+    anchor: PoseAnchorPoint
     turn: tuple[float, float, float, float]
     color: str
     opacity: float
@@ -60,7 +60,7 @@ class DrawnSolid:
 class DrawnLine:
     """A thin line through anchors: a rail that a body slides along, a spring, a cable round obstacles."""
 
-    anchors: tuple[AnchorPoint, ...]
+    anchors: tuple[PoseAnchorPoint, ...]
     color: str
     kind: Literal["rail", "pathway", "cable"]
 
@@ -70,7 +70,7 @@ class DrawnTrace:
     """The path of an anchor."""
 
     name: str
-    anchor: AnchorPoint
+    anchor: PoseAnchorPoint
     color: str
 
 
@@ -79,7 +79,7 @@ class DrawnArrow:
     """An arrow from an anchor: index of its vector, which is already in m of the picture."""
 
     name: str
-    anchor: AnchorPoint
+    anchor: PoseAnchorPoint
     vector: int
     torque: bool
     color: str
@@ -98,7 +98,7 @@ class ContactForceLocation:
 
     touch: int
     effort: int
-    anchor: AnchorPoint
+    anchor: PoseAnchorPoint
     directions: Floats
 
 

@@ -24,8 +24,7 @@ from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
-from mb2fmu.visualization.scene.mesh_files import TriangleMesh
-from mb2fmu.visualization.scene.scene import (
+from mb2fmu.visualization.scene.mechanism_scene import (
     Scene,
     SceneArrow,
     SceneBending,
@@ -37,6 +36,7 @@ from mb2fmu.visualization.scene.scene import (
     SceneVariable,
 )
 from mb2fmu.visualization.scene.scene_contacts import list_scene_contacts
+from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
 
 _INERTIA_ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
 

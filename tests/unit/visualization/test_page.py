@@ -15,8 +15,8 @@ from lxml import etree, html
 from mb2fmu import visualization
 from mb2fmu.errors import ToolError
 from mb2fmu.visualization import three_js
-from mb2fmu.visualization.animation_page import choose_animation_frames, decode_channels
-from mb2fmu.visualization.scene.mesh_files import TriangleMesh
+from mb2fmu.visualization.animation_page import choose_animation_frames, decode_animation_channels
+from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
 
 HOSTILE = '</script><script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
 
@@ -107,7 +107,7 @@ def test_a_difference_too_small_for_a_picture_can_be_magnified(scene, motion, si
     drawing = visualization.draw_motion(scene, motion, moved)
     flipped = replace(drawing.reference_poses, turns=-drawing.reference_poses.turns)  # the same rotations
     page = visualization.render_animation_page(replace(drawing, reference_poses=flipped))
-    apart = decode_channels(data_of(page)["apart"], len(motion.time)).reshape(len(motion.time), -1, 7)
+    apart = decode_animation_channels(data_of(page)["apart"], len(motion.time)).reshape(len(motion.time), -1, 7)
     expected = np.concatenate(
         [
             drawing.reference_poses.positions - drawing.poses.positions,

@@ -13,7 +13,7 @@ from mb2fmu.visualization.still_picture import (
     cylinder_hull,
     ellipsoid_hull,
     point_cloud_hull,
-    sort_for_painting,
+    sort_solids_for_painting,
 )
 
 TOWARD = np.array([0.0, -np.cos(0.4), np.sin(0.4)])
@@ -27,7 +27,7 @@ def order(*solids):
     """Indices of (middle, half extent, hull), what is behind first."""
     reach = np.array([[-1.0, -1.0], [1.0, 1.0]])
     boxes = [np.array([middle @ RIGHT, middle @ UP]) + half * reach for middle, half, _ in solids]
-    return sort_for_painting(
+    return sort_solids_for_painting(
         [float(middle @ TOWARD) for middle, _, _ in solids], boxes, [h for *_, h in solids], TOWARD
     )
 

@@ -17,16 +17,16 @@ from scipy.spatial.transform import Rotation
 from mb2fmu import visualization
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Box
-from mb2fmu.visualization.animation_page import QUANTIZATION_STEPS, decode_channels, encode_channels
-from mb2fmu.visualization.scene.drawing import (
+from mb2fmu.visualization.animation_page import QUANTIZATION_STEPS, decode_animation_channels, encode_animation_channels
+from mb2fmu.visualization.scene.drawing_records import WORLD_POSE, DrawnSolid, PoseAnchorPoint
+from mb2fmu.visualization.scene.motion_drawing import (
     BODY_COLOURS,
-    anchor_positions,
     choose_viewpoint,
+    compute_anchor_positions,
     inertia_ellipsoid,
     is_motion_of_balls_only,
 )
-from mb2fmu.visualization.scene.drawing_records import WORLD_POSE, AnchorPoint, DrawnSolid
-from mb2fmu.visualization.scene.mesh_files import decimate_mesh
+from mb2fmu.visualization.scene.triangle_meshes import decimate_mesh
 from mb2fmu.visualization.scene.unit_quaternions import (
     make_signs_continuous,
     quaternion_matrix,
@@ -91,7 +91,7 @@ def test_a_thin_rod_has_no_thickness_and_nothing_has_no_ellipsoid():
 
 @given(arrays(np.float64, (7, 2), elements=finite))
 def test_what_is_sent_is_what_was_to_the_width_of_a_step(values):
-    found = decode_channels(encode_channels(values), 7)
+    found = decode_animation_channels(encode_animation_channels(values), 7)
     span = np.ptp(values, axis=0)
     size = np.abs(values).max(axis=0)
     assert np.all(np.abs(found - values) <= 0.51 * span / QUANTIZATION_STEPS + 6e-9 * size + 1e-30)
@@ -100,20 +100,20 @@ def test_what_is_sent_is_what_was_to_the_width_of_a_step(values):
 def test_smooth_motion_takes_few_characters():
     t = np.linspace(0, 10, 1000)[:, None]
     values = np.sin(t * np.arange(1, 11) / 3)
-    assert len(encode_channels(values)["data"]) < 0.45 * 4 / 3 * values.size * 4  # base64 of float32
-    assert encode_channels(np.full((1000, 2), 3.5))["ranges"] == [[3.5], [3.5]]
+    assert len(encode_animation_channels(values)["data"]) < 0.45 * 4 / 3 * values.size * 4  # base64 of float32
+    assert encode_animation_channels(np.full((1000, 2), 3.5))["ranges"] == [[3.5], [3.5]]
 
 
 def test_what_is_fixed_in_a_body_moves_with_it(scene, motion, drawing):
     """Every solid, wherever it was fixed, is where the scene's own points and rotations put it."""
-    where = visualization.scene.poses.evaluate_poses(scene, motion)
+    where = visualization.scene.poses.evaluate_scene_poses(scene, motion)
     for shape, solid in zip(scene.shapes, drawing.solids, strict=False):
         offset = where.sizes[shape.offset : shape.offset + 3]
         expected = where.points[:, shape.point] + where.rotations[:, shape.frame] @ offset
-        np.testing.assert_allclose(anchor_positions(drawing.poses, solid.anchor), expected, atol=1e-9)
+        np.testing.assert_allclose(compute_anchor_positions(drawing.poses, solid.anchor), expected, atol=1e-9)
     trace = drawing.traces[0]
     np.testing.assert_allclose(
-        anchor_positions(drawing.poses, trace.anchor), where.points[:, scene.traces[0].point], atol=1e-9
+        compute_anchor_positions(drawing.poses, trace.anchor), where.points[:, scene.traces[0].point], atol=1e-9
     )
 
 
@@ -124,7 +124,7 @@ def test_only_what_moves_by_itself_has_a_pose(drawing):
 
 
 def ground(solid):
-    return replace(solid, anchor=AnchorPoint(WORLD_POSE, solid.anchor.local))
+    return replace(solid, anchor=PoseAnchorPoint(WORLD_POSE, solid.anchor.local))
 
 
 def seen_from_z(drawing, solid):
@@ -143,7 +143,7 @@ def test_outlines_of_an_ellipsoid_and_a_cylinder_are_exact(drawing):
     """An ellipsoid turned by 30° about the line of sight; a cylinder that is seen from its end, and from its side."""
     turn = tuple(quaternions_from_matrices(Rotation.from_euler("z", 30, degrees=True).as_matrix()[None])[0])
     ball = DrawnSolid(
-        "ellipsoid", (2.0, 1.0, 5.0), AnchorPoint(WORLD_POSE, (0, 0, 0)), turn, BODY_COLOURS[0], 1.0, "shape"
+        "ellipsoid", (2.0, 1.0, 5.0), PoseAnchorPoint(WORLD_POSE, (0, 0, 0)), turn, BODY_COLOURS[0], 1.0, "shape"
     )
     shown = etree.fromstring(visualization.render_still_picture(seen_from_z(drawing, ball), triad=False)).find(
         f".//{SVG}ellipse"
@@ -154,7 +154,7 @@ def test_outlines_of_an_ellipsoid_and_a_cylinder_are_exact(drawing):
     end = DrawnSolid(
         "cylinder",
         (3.0, 0.5),
-        AnchorPoint(WORLD_POSE, (0, 0, 0)),
+        PoseAnchorPoint(WORLD_POSE, (0, 0, 0)),
         rotation_of_y_axis(np.array([0, 0, 1.0])),
         BODY_COLOURS[0],
         1.0,
@@ -189,16 +189,18 @@ def test_a_still_is_a_picture_the_same_each_time_and_of_its_instant(scene, motio
 @pytest.mark.parametrize("speed", [0.0, 400.0])
 def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
     """A sphere is as large in every picture; where nothing travels, what stands in N stays where it is."""
-    ball = DrawnSolid("sphere", (0.3,), AnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), BODY_COLOURS[0], 1.0, "ball")
-    post = replace(ball, anchor=AnchorPoint(WORLD_POSE, (0, 0, 0)))
+    ball = DrawnSolid(
+        "sphere", (0.3,), PoseAnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), BODY_COLOURS[0], 1.0, "ball"
+    )
+    post = replace(ball, anchor=PoseAnchorPoint(WORLD_POSE, (0, 0, 0)))
     poses = drawing.poses
     away = np.outer(speed * (poses.time - poses.time[0]), [1.0, 0.0, 0.0])
     moving = replace(poses, positions=poses.positions + away[:, None, :])
-    beside = replace(ball, anchor=AnchorPoint(0, (0, 1, 0)))
+    beside = replace(ball, anchor=PoseAnchorPoint(0, (0, 1, 0)))
     solids = (ball, beside) if speed else (ball, post)
     some = replace(drawing, solids=solids, lines=(), traces=(), arrows=(), poses=moving)
     times = np.linspace(poses.time[0], poses.time[-1], 7).tolist()
-    pictures = [etree.fromstring(each) for each in visualization.render_film_pictures(some, times)]
+    pictures = [etree.fromstring(each) for each in visualization.render_video_frames(some, times)]
     assert len({picture.get("viewBox") for picture in pictures}) == 1
     circles = [picture.findall(f".//{SVG}ellipse") for picture in pictures]
     assert len({circle.get("rx") for some in circles for circle in some}) == 1
@@ -211,18 +213,20 @@ def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
 
 def test_a_ball_alone_is_not_followed(drawing):
     """From near a ball shows nothing of its motion: the whole way is in the picture, and the ball moves in it."""
-    ball = DrawnSolid("sphere", (0.02,), AnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), BODY_COLOURS[0], 1.0, "shape")
-    assert is_motion_of_balls_only(
-        (ball, replace(ball, sizes=(0.01,)), replace(ball, anchor=AnchorPoint(WORLD_POSE, (0, 0, 0))))
+    ball = DrawnSolid(
+        "sphere", (0.02,), PoseAnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), BODY_COLOURS[0], 1.0, "shape"
     )
-    assert not is_motion_of_balls_only((ball, replace(ball, anchor=AnchorPoint(0, (0, 1, 0)))))
+    assert is_motion_of_balls_only(
+        (ball, replace(ball, sizes=(0.01,)), replace(ball, anchor=PoseAnchorPoint(WORLD_POSE, (0, 0, 0))))
+    )
+    assert not is_motion_of_balls_only((ball, replace(ball, anchor=PoseAnchorPoint(0, (0, 1, 0)))))
     assert not is_motion_of_balls_only((replace(ball, kind="box", sizes=(1.0, 1.0, 1.0)),))
     poses = drawing.poses
     away = np.outer(poses.time - poses.time[0], 2.0 * drawing.up)
     moving = replace(poses, positions=poses.positions + away[:, None, :])
     some = replace(drawing, solids=(ball,), lines=(), traces=(), arrows=(), poses=moving)
     pictures = [
-        etree.fromstring(each) for each in visualization.render_film_pictures(some, [poses.time[0], poses.time[-1]])
+        etree.fromstring(each) for each in visualization.render_video_frames(some, [poses.time[0], poses.time[-1]])
     ]
     first, last = (float(picture.find(f".//{SVG}ellipse").get("cy")) for picture in pictures)
     assert first - last > 0.5 * float(pictures[0].get("height"))

@@ -23,7 +23,7 @@ from mb2fmu.compiler.program.scalar_program import (
     ProgramVariableLayout,
 )
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Op
-from mb2fmu.visualization.interactive_fmu import form_scene_tables, format_script_safe_json
+from mb2fmu.visualization.interactive_fmu import form_scene_program_tables, format_script_safe_json
 
 SCRIPT = (Path(visualization.__file__).parent / "templates" / "viewer_arithmetic.js").read_text()
 PAGE = """<!doctype html><meta charset="utf-8"><pre id="told"></pre><script>{script}
@@ -112,7 +112,7 @@ def test_pages_compute_what_numpy_does(tmp_path: Path) -> None:
     made: dict[str, tuple[Program, list[float]]] = {kind: matrix(kind) for kind in FACTORS}
     made |= {"operations": operations(), "curve": curve(), "newton": newton()}
     given = [
-        {"record": form_scene_tables(program), "t": 0.125, "x": x, "p": list(PARAMETERS)}
+        {"record": form_scene_program_tables(program), "t": 0.125, "x": x, "p": list(PARAMETERS)}
         for program, x in made.values()
     ]
     page = tmp_path / "page.html"

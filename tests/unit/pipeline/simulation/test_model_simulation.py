@@ -21,7 +21,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.pipeline.simulation.input_signals import parse_input_formula, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import MAX_TIMES, choose_stop_time_and_step
 from mb2fmu.visualization.default_plots import choose_default_plots
-from mb2fmu.visualization.scene.poses import PlotSignals
+from mb2fmu.visualization.scene.scene_pose_trajectories import PlotSignals
 
 OSCILLATOR = '''"""A mass on a spring, pushed."""
 import sympy as sm

@@ -9,10 +9,10 @@ from flexible_bodies import pinned_body
 
 from mb2fmu import BeamSection, FlexibleBody
 from mb2fmu.errors import ModelError
-from mb2fmu.visualization.scene.bent_meshes import bent_vertices
-from mb2fmu.visualization.scene.drawing import draw_motion
-from mb2fmu.visualization.scene.poses import StateTrajectory, evaluate_poses
-from mb2fmu.visualization.scene.scene import Scene
+from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_bent_vertices
+from mb2fmu.visualization.scene.mechanism_scene import Scene
+from mb2fmu.visualization.scene.motion_drawing import draw_motion
+from mb2fmu.visualization.scene.scene_pose_trajectories import StateTrajectory, evaluate_scene_poses
 from mb2fmu.visualization.scene.unit_quaternions import rotate_vector
 
 STATES = np.array([[0.3, 0.02, -0.01, 0.005, 0.0, 0.0, 0.0, 0.0], [1.2, -0.03, 0.02, 0.01, 0.0, 0.0, 0.0, 0.0]])
@@ -48,7 +48,7 @@ def drawn(scene: Scene, row: int) -> np.ndarray:
     """Places of the surface's vertices in N."""
     drawing = draw_motion(scene, motion_of(scene))
     (solid,) = (solid for solid in drawing.solids if solid.modes)
-    local = bent_vertices(solid, drawing.meshes[solid.mesh], drawing.poses, row)
+    local = compute_bent_vertices(solid, drawing.meshes[solid.mesh], drawing.poses, row)
     pose = solid.anchor.pose
     return drawing.poses.positions[row, pose] + rotate_vector(drawing.poses.turns[row, pose][None], local)
 
@@ -61,7 +61,7 @@ def test_vertices_of_a_mesh_are_the_nodes(scene_of):
         model.trace(body.point(int(node)))
     body.draw(model, faces=faces)
     scene = scene_of(model)
-    places = evaluate_poses(scene, motion_of(scene)).points[:, [trace.point for trace in scene.traces]]
+    places = evaluate_scene_poses(scene, motion_of(scene)).points[:, [trace.point for trace in scene.traces]]
     for row in (0, 1):
         assert drawn(scene, row) == pytest.approx(places[row], abs=1e-6)
 
@@ -74,7 +74,7 @@ def test_a_tube_turns_with_the_sections(scene_of):
     model.trace(corner)
     body.draw(model, box=(0.04, 0.02))
     scene = scene_of(model)
-    places = evaluate_poses(scene, motion_of(scene)).points[:, scene.traces[0].point]
+    places = evaluate_scene_poses(scene, motion_of(scene)).points[:, scene.traces[0].point]
     for row in (0, 1):
         gaps = np.linalg.norm(drawn(scene, row) - places[row], axis=1)
         assert np.min(gaps) < 5e-4  # the arm of 22 mm turns by 0.1: 2 mm if it did not
@@ -89,7 +89,7 @@ def test_displacements_are_enlarged_on_request(scene_of):
         drawing = draw_motion(scene, motion_of(scene))
         (solid,) = (solid for solid in drawing.solids if solid.modes)
         mesh = drawing.meshes[solid.mesh]
-        return bent_vertices(solid, mesh, drawing.poses, 0) - mesh.vertices
+        return compute_bent_vertices(solid, mesh, drawing.poses, 0) - mesh.vertices
 
     assert moved(20.0) == pytest.approx(20.0 * moved(1.0), rel=1e-6)
     assert np.max(np.abs(moved(1.0))) > 1e-3

@@ -14,10 +14,10 @@ import sympy.physics.mechanics as me
 from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pipeline, visualization
 from mb2fmu.errors import PackageError
 from mb2fmu.pipeline.display.motion_drawings import get_model_scene
-from mb2fmu.visualization.scene.contact_overlay import STATE_OPEN, STATE_SLIDING, STATE_STICKING, form_touch_overlay
-from mb2fmu.visualization.scene.drawing import locate_contacts
-from mb2fmu.visualization.scene.poses import StateTrajectory
-from mb2fmu.visualization.scene.scene import Scene
+from mb2fmu.visualization.scene.contact_overlay import STATE_OPEN, STATE_SLIDING, STATE_STICKING, form_contact_overlay
+from mb2fmu.visualization.scene.mechanism_scene import Scene
+from mb2fmu.visualization.scene.motion_drawing import locate_contacts
+from mb2fmu.visualization.scene.scene_pose_trajectories import StateTrajectory
 
 ALPHA = 0.3
 
@@ -94,7 +94,7 @@ def test_a_touch_is_where_a_point_moves_as_its_gap(scene):
 def test_efforts_states_and_blows_are_the_variables(scene):
     motion, signals = motion_of(scene)
     drawing = visualization.draw_motion(scene, motion)
-    found = form_touch_overlay(drawing, signals)
+    found = form_contact_overlay(drawing, signals)
     each = {touch["name"]: touch for touch in found.parts["each"]}
     assert list(each) == ["wall", "other", "far", "bolt", "slide"]
     assert each["wall"]["blows"] == [[0.3, 1.0, 2.5]]
@@ -112,8 +112,8 @@ def test_efforts_states_and_blows_are_the_variables(scene):
     }
     assert lengths[3] == pytest.approx(0.25 * max(drawing.span))  # the largest force
     assert lengths[0] == pytest.approx(lengths[3] / 2)
-    assert form_touch_overlay(drawing, None) is None
-    assert form_touch_overlay(drawing, replace(signals, names=tuple(f"no {name}" for name in signals.names))) is None
+    assert form_contact_overlay(drawing, None) is None
+    assert form_contact_overlay(drawing, replace(signals, names=tuple(f"no {name}" for name in signals.names))) is None
 
 
 def test_scenes_travel_with_touches_and_read_those_without(scene):
@@ -188,7 +188,7 @@ def test_compliant_stops_and_play_push_where_they_act(lever):
     torque = -50.0 * np.maximum(phi - 0.05, 0)
     columns = (*names, "stop.force", "play.torque")
     signals = visualization.PlotSignals(columns, ("1",) * len(columns), np.column_stack([values, force, torque]))
-    found = form_touch_overlay(visualization.draw_motion(scene, motion), signals)
+    found = form_contact_overlay(visualization.draw_motion(scene, motion), signals)
     assert [(each["name"], each["unit"]) for each in found.parts["each"]] == [("stop", "N"), ("play", "N.m")]
     assert {word for each in found.parts["each"] for word in each["words"]} == {"open", "rests", "touches"}
     assert np.array_equal(found.values[:, 0] == STATE_SLIDING, force != 0)

@@ -6,11 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.visualization.scene.drawing_records import DrawnSolid, PoseSeries
-from mb2fmu.visualization.scene.mesh_files import TriangleMesh
+from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
 from mb2fmu.visualization.scene.unit_quaternions import rotate_vector
 
 
-def bent_vertices(solid: DrawnSolid, mesh: TriangleMesh, poses: PoseSeries, row: int) -> npt.NDArray[np.float64]:
+def compute_bent_vertices(
+    solid: DrawnSolid, mesh: TriangleMesh, poses: PoseSeries, row: int
+) -> npt.NDArray[np.float64]:
     """Return the vertices of a mesh at one instant, in its own axes, shape (n, 3), m."""
     rest = solid.sizes[0] * mesh.vertices.astype(np.float64)
     if mesh.shapes is None or not solid.modes:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.visualization.scene.scene import Scene
+from mb2fmu.visualization.scene.mechanism_scene import Scene
 
 Floats = npt.NDArray[np.float64]
 
@@ -76,7 +76,7 @@ class PoseTrajectory:
     up: Floats | None
 
 
-def start_trajectory(scene: Scene) -> StateTrajectory:
+def make_start_trajectory(scene: Scene) -> StateTrajectory:
     """Return the start values alone: a motion of one instant."""
     states, inputs, parameters = (
         np.array([variable.start for variable in group]) for group in (scene.states, scene.inputs, scene.parameters)
@@ -84,7 +84,7 @@ def start_trajectory(scene: Scene) -> StateTrajectory:
     return StateTrajectory(np.zeros(1), states[None, :], inputs[None, :], parameters)
 
 
-def evaluate_poses(scene: Scene, motion: StateTrajectory) -> PoseTrajectory:
+def evaluate_scene_poses(scene: Scene, motion: StateTrajectory) -> PoseTrajectory:
     """Evaluate the scene's program; values that are not finite keep those of the instant before."""
     n = len(motion.time)
 

@@ -21,7 +21,6 @@ import numpy.typing as npt
 from mb2fmu.compiler import evaluation
 from mb2fmu.visualization.scene.drawing_records import (
     WORLD_POSE,
-    AnchorPoint,
     CameraTarget,
     ContactForceLocation,
     Drawing,
@@ -29,11 +28,17 @@ from mb2fmu.visualization.scene.drawing_records import (
     DrawnLine,
     DrawnSolid,
     DrawnTrace,
+    PoseAnchorPoint,
     PoseSeries,
 )
-from mb2fmu.visualization.scene.mesh_files import TriangleMesh
-from mb2fmu.visualization.scene.poses import PoseTrajectory, StateTrajectory, evaluate_poses, start_trajectory
-from mb2fmu.visualization.scene.scene import Scene, SceneBody, SceneLine
+from mb2fmu.visualization.scene.mechanism_scene import Scene, SceneBody, SceneLine
+from mb2fmu.visualization.scene.scene_pose_trajectories import (
+    PoseTrajectory,
+    StateTrajectory,
+    evaluate_scene_poses,
+    make_start_trajectory,
+)
+from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
 from mb2fmu.visualization.scene.unit_quaternions import (
     Quaternion,
     make_signs_continuous,
@@ -60,7 +65,7 @@ _RIGIDITY_TOLERANCE = 1e-7  # of the extent: what moves less than this relative 
 
 
 @dataclass(frozen=True, slots=True)
-class LocatedContact:
+class ContactArrow:
     """An arrow of a touch.
 
     Attributes:
@@ -76,7 +81,7 @@ class LocatedContact:
     directions: Floats
 
 
-def locate_contacts(scene: Scene, motion: StateTrajectory) -> tuple[LocatedContact, ...]:
+def locate_contacts(scene: Scene, motion: StateTrajectory) -> tuple[ContactArrow, ...]:
     """Return where the touches of a scene are along a motion; nothing for those that are at none of its points."""
     wanted = [
         (t, k, gap)
@@ -98,7 +103,7 @@ def locate_contacts(scene: Scene, motion: StateTrajectory) -> tuple[LocatedConta
     rows = np.unique(np.linspace(0, n - 1, min(n, _MAX_DIRECTION_ROWS)).round().astype(np.intp))
     points, gaps = _differentiate_points_and_gaps(scene, motion, rows)
     return tuple(
-        LocatedContact(
+        ContactArrow(
             t,
             k,
             point,
@@ -195,16 +200,16 @@ def draw_motion(scene: Scene, motion: StateTrajectory, ghost: StateTrajectory | 
         motion: How it moves.
         ghost: The same mechanism, as the reference moves.
     """
-    artist = _DrawingBuilder(scene, evaluate_poses(scene, motion))
+    artist = _DrawingBuilder(scene, evaluate_scene_poses(scene, motion))
     drawing = artist.drawing(locate_contacts(scene, motion))
     if ghost is None:
         return drawing
-    return replace(drawing, reference_poses=artist.poses(evaluate_poses(scene, ghost)))
+    return replace(drawing, reference_poses=artist.poses(evaluate_scene_poses(scene, ghost)))
 
 
-def draw_start(scene: Scene) -> Drawing:
+def draw_start_position(scene: Scene) -> Drawing:
     """Return the mechanism at its start values."""
-    return draw_motion(scene, start_trajectory(scene))
+    return draw_motion(scene, make_start_trajectory(scene))
 
 
 class _DrawingBuilder:
@@ -226,7 +231,7 @@ class _DrawingBuilder:
         self.colors = {name: BODY_COLOURS[i % len(BODY_COLOURS)] for i, name in enumerate(named)}
         self.scales = self._arrow_scales()
 
-    def drawing(self, touching: Sequence[LocatedContact] = ()) -> Drawing:
+    def drawing(self, touching: Sequence[ContactArrow] = ()) -> Drawing:
         """Return solids and lines of all bodies in drawing order, and the poses that move them.
 
         Args:
@@ -239,7 +244,7 @@ class _DrawingBuilder:
         poses = self.poses(self.where)
         near = _moving_parts_extent(poses, solids, self.scene.meshes)
         standing = np.array([s.anchor.local for s in solids if s.anchor.pose == WORLD_POSE and s.role == "shape"])
-        moving = np.array([anchor_positions(poses, s.anchor)[0] for s in solids if s.anchor.pose != WORLD_POSE])
+        moving = np.array([compute_anchor_positions(poses, s.anchor)[0] for s in solids if s.anchor.pose != WORLD_POSE])
         up, toward, flat = choose_viewpoint(
             self.where, self._mechanism(), moving.reshape(-1, 3), standing.reshape(-1, 3)
         )
@@ -336,12 +341,12 @@ class _DrawingBuilder:
             self.keys.append((point, frame))
         return self.keys.index((point, frame))
 
-    def _anchor(self, point: int, frame: int | None = None) -> AnchorPoint:
+    def _anchor(self, point: int, frame: int | None = None) -> PoseAnchorPoint:
         """Return a pose in which the point is fixed; of ``frame`` if that matters; a new one if there is none."""
         track = self.where.points[:, point]
         close = _RIGIDITY_TOLERANCE * max(self.extent, 1e-12)
         if frame in (None, 0) and np.abs(track - track[0]).max() <= close:
-            return AnchorPoint(WORLD_POSE, _to_triple(track[0]))
+            return PoseAnchorPoint(WORLD_POSE, _to_triple(track[0]))
         for index in self._near(track, close):
             at, turning = self.keys[index]
             if frame is not None and turning != frame:
@@ -349,8 +354,8 @@ class _DrawingBuilder:
             R = self.where.rotations[:, turning]
             local = np.einsum("nji,nj->ni", R, track - self.where.points[:, at])
             if np.abs(local - local[0]).max() <= close:
-                return AnchorPoint(index, _to_triple(local[0]))
-        return AnchorPoint(self._pose(point, frame or 0), (0.0, 0.0, 0.0))
+                return PoseAnchorPoint(index, _to_triple(local[0]))
+        return PoseAnchorPoint(self._pose(point, frame or 0), (0.0, 0.0, 0.0))
 
     def _near(self, track: Floats, close: float) -> list[int]:
         """Return poses from whose point a track keeps its distance, judged at three instants."""
@@ -368,7 +373,7 @@ class _DrawingBuilder:
             color = shape.color or (
                 self.colors[shape.body] if shape.frame or shape.body in self.named_bodies else NEUTRAL_COLOUR
             )
-            place = AnchorPoint(anchor.pose, _to_triple(np.array(anchor.local) + self._vector(shape.offset)))
+            place = PoseAnchorPoint(anchor.pose, _to_triple(np.array(anchor.local) + self._vector(shape.offset)))
             yield DrawnSolid(shape.kind, sizes, place, turn, color, shape.opacity, "shape", shape.mesh)
 
     def _bendings(self) -> Iterator[DrawnSolid]:
@@ -378,7 +383,7 @@ class _DrawingBuilder:
             yield DrawnSolid(
                 kind="mesh",
                 sizes=(1.0,),
-                anchor=AnchorPoint(pose, (0.0, 0.0, 0.0)),
+                anchor=PoseAnchorPoint(pose, (0.0, 0.0, 0.0)),
                 turn=(1.0, 0.0, 0.0, 0.0),
                 color=bending.color or self.colors[bending.body],
                 opacity=bending.opacity,
@@ -394,7 +399,7 @@ class _DrawingBuilder:
             if body.name in dressed:
                 continue
             color = self.colors[body.name]
-            anchor = AnchorPoint(self.keys.index((body.point, body.frame)), (0.0, 0.0, 0.0))
+            anchor = PoseAnchorPoint(self.keys.index((body.point, body.frame)), (0.0, 0.0, 0.0))
             axes = self._axes(body)
             if axes is not None:
                 half, turn = axes
@@ -421,10 +426,10 @@ class _DrawingBuilder:
             return None
         color = next((self.colors[body.name] for body in self.bodies if body.frame == link.frame), NEUTRAL_COLOUR)
         color = color if link.frame else NEUTRAL_COLOUR
-        place = AnchorPoint(ends[0].pose, _to_triple((a + b) / 2))
+        place = PoseAnchorPoint(ends[0].pose, _to_triple((a + b) / 2))
         return DrawnSolid("cylinder", (length, 0.55 * self.unit), place, rotation_of_y_axis(b - a), color, 1.0, "rod")
 
-    def _fixed(self, point: int, frame: int) -> AnchorPoint | None:
+    def _fixed(self, point: int, frame: int) -> PoseAnchorPoint | None:
         """Return an anchor; None if it would need a second pose for a frame that has one."""
         before = len(self.keys)
         anchor = self._anchor(point, frame)
@@ -505,7 +510,7 @@ class _DrawingBuilder:
         low, high = points.min(axis=0), points.max(axis=0)
         for solid in solids:
             reach = _surface_distance(solid, self.scene.meshes)
-            track = anchor_positions(poses, solid.anchor) @ axes.T
+            track = compute_anchor_positions(poses, solid.anchor) @ axes.T
             low, high = np.minimum(low, track.min(axis=0) - reach), np.maximum(high, track.max(axis=0) + reach)
         return (low + high) / 2 @ axes, np.maximum(high - low, 1e-9)
 
@@ -515,7 +520,7 @@ def _dressed_bodies(scene: Scene) -> list[str]:
     return [shape.body for shape in scene.shapes] + [bending.body for bending in scene.bendings]
 
 
-def anchor_positions(poses: PoseSeries, anchor: AnchorPoint) -> Floats:
+def compute_anchor_positions(poses: PoseSeries, anchor: PoseAnchorPoint) -> Floats:
     """Return an anchor's position over time, shape (n_t, 3)."""
     local = np.array(anchor.local)
     if anchor.pose == WORLD_POSE:

@@ -19,8 +19,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from mb2fmu.compiler.program import program_from_record, program_to_record
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 from mb2fmu.visualization.scene.scene_contacts import SceneContact
+from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
 
 SCENE_FILE = "extra/org.mb2fmu.scene/scene.json"
 """Where an FMU carries its scene."""

@@ -17,7 +17,7 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model import Box, Cylinder, Mesh, Sphere, check_model
-from mb2fmu.visualization.scene.poses import evaluate_poses, sample_inputs
+from mb2fmu.visualization.scene.scene_pose_trajectories import evaluate_scene_poses, sample_inputs
 from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix
 
 
@@ -34,7 +34,7 @@ def test_points_and_rotations_are_those_of_the_mechanism(build, method):
     for state in random_states(mechanism, 4):
         numeric.move(state)
         motion = visualization.StateTrajectory(np.array([state.t]), state.x[None], state.r[None], state.p)
-        found = evaluate_poses(scene, motion)
+        found = evaluate_scene_poses(scene, motion)
         expected = np.array([numeric.numeric.points[i].position for i in located])
         if located:
             np.testing.assert_allclose(found.points[0], expected, atol=1e-12)
@@ -48,14 +48,14 @@ def test_a_scene_is_the_same_through_json(scene, motion):
     content = scene.to_json()
     again = visualization.Scene.from_json(content, "unit.fmu")
     assert again.to_json() == content
-    a, b = evaluate_poses(scene, motion), evaluate_poses(again, motion)
+    a, b = evaluate_scene_poses(scene, motion), evaluate_scene_poses(again, motion)
     for name in ("points", "rotations", "vectors", "sizes"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
 
 
 def test_arrows_are_the_loads(scene, motion):
     """Gravity is constant; torque and reaction are opposite; a pair is its vector."""
-    found = evaluate_poses(scene, motion).vectors
+    found = evaluate_scene_poses(scene, motion).vectors
     p = {parameter.name: parameter.start for parameter in scene.parameters}
     np.testing.assert_allclose(found[:, 0], np.tile([0, -p["m"] * 2 * p["g"], 0], (len(motion.time), 1)), rtol=1e-12)
     np.testing.assert_allclose(found[:, 1], -found[:, 2], rtol=1e-12)
@@ -109,7 +109,7 @@ def test_a_lagrangian_alone_can_be_drawn_on_frames_of_the_user_s(scene_of):
     motion = visualization.StateTrajectory(
         np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0)
     )
-    tip = evaluate_poses(scene, motion).points[:, scene.traces[0].point]
+    tip = evaluate_scene_poses(scene, motion).points[:, scene.traces[0].point]
     np.testing.assert_allclose(tip, [[2 * np.sin(q), -2 * np.cos(q), 0] for q in (0.3, 1.1)], rtol=1e-14)
 
 
@@ -243,7 +243,7 @@ def test_a_damaged_scene_is_refused_in_plain_words(scene, damage):
 def test_what_is_not_finite_stays_where_it_was(scene, motion):
     broken = motion.states.copy()
     broken[10:12] = np.nan
-    found = evaluate_poses(scene, replace(motion, states=broken)).points
+    found = evaluate_scene_poses(scene, replace(motion, states=broken)).points
     assert np.isfinite(found).all()
     np.testing.assert_array_equal(found[11], found[9])
 
