@@ -8,6 +8,6 @@ Promises: every ``Mb2FmuError`` is shown as its message, its faults and its exit
 Must not: compose stages by itself.
 """
 
-from mb2fmu.cli.application import commands, main
+from mb2fmu.cli.cli_application import commands, main
 
 __all__ = ["commands", "main"]

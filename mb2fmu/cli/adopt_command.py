@@ -10,7 +10,7 @@ import click
 
 from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
-    combine_options,
+    combine_click_options,
     json_file_option,
     print_unless_quiet,
     write_json_result,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     "--inline", is_flag=True, help="Write the script's lines into the model file, which then needs no script."
 )
 @click.option("--force", "overwrite", is_flag=True, help="Replace MODEL.py if it is there, with what was edited in it.")
-@combine_options(json_file_option, add_quiet_and_debug_options)
+@combine_click_options(json_file_option, add_quiet_and_debug_options)
 def adopt(
     script: Path,
     output: Path | None,

@@ -12,7 +12,7 @@ from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
     at_option,
     choose_page_path,
-    combine_options,
+    combine_click_options,
     input_option,
     json_file_option,
     print_unless_quiet,
@@ -23,8 +23,8 @@ from mb2fmu.cli.command_options import (
     stop_option,
     write_json_result,
 )
-from mb2fmu.cli.progress import StageProgress
 from mb2fmu.cli.robot_options import add_robot_options
+from mb2fmu.cli.stage_progress_display import StageProgress
 
 if TYPE_CHECKING:
     from mb2fmu.visualization import Drawing, PlotSignals
@@ -64,8 +64,8 @@ _file_path_type = click.Path(path_type=Path, dir_okay=False)
     help="For an FMU that does not say what it looks like; the model's own motion becomes the ghost.",
 )
 @click.option("--plot", metavar="NAME,…", help="Variables to show in the page's plot at first.")
-@combine_options(at_option, input_option, stop_option, step_option, set_option, add_robot_options)
-@combine_options(json_file_option, add_quiet_and_debug_options)
+@combine_click_options(at_option, input_option, stop_option, step_option, set_option, add_robot_options)
+@combine_click_options(json_file_option, add_quiet_and_debug_options)
 def animate(
     source: Path,
     page: Path | None,

@@ -109,7 +109,7 @@ def refuse_model_options(what: str, *names: str) -> None:
         raise click.UsageError(f"{', '.join(meant)}: {what} does not have this; --at sets an FMU's values")
 
 
-def combine_options(*given: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def combine_click_options(*given: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Return one decorator made from several, shown in ``--help`` in this order."""
 
     def decorate(command: Command) -> Command:

@@ -11,7 +11,7 @@ import click
 from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
     at_option,
-    combine_options,
+    combine_click_options,
     is_quiet,
     json_file_option,
     load_model_with_values,
@@ -22,8 +22,8 @@ from mb2fmu.cli.command_options import (
     set_option,
     write_json_result,
 )
-from mb2fmu.cli.progress import StageProgress
 from mb2fmu.cli.robot_options import add_robot_options
+from mb2fmu.cli.stage_progress_display import StageProgress
 from mb2fmu.targets import SOURCE_TARGETS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Show the equations of motion.")
-@combine_options(model_argument, method_option, at_option, set_option, add_robot_options)
+@combine_click_options(model_argument, method_option, at_option, set_option, add_robot_options)
 @click.option(
     "--format",
     "form",
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help=f"With --format {', '.join(SOURCE_TARGETS)}: folder for the files.  [default: out/<ModelName>_<format>]",
 )
-@combine_options(json_file_option, add_quiet_and_debug_options)
+@combine_click_options(json_file_option, add_quiet_and_debug_options)
 def equations(
     model: Path,
     method: Any,

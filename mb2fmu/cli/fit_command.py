@@ -15,13 +15,13 @@ import click
 from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
     at_option,
-    combine_options,
+    combine_click_options,
     json_file_option,
     load_model_with_values,
     print_unless_quiet,
     set_option,
 )
-from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgress
 from mb2fmu.errors import Mb2FmuError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _parse_bounds(
     metavar="FILE.html",
     help="Also write a page: measured and found motions, what is left over, how sure the values are.",
 )
-@combine_options(at_option, set_option, json_file_option, add_quiet_and_debug_options)
+@combine_click_options(at_option, set_option, json_file_option, add_quiet_and_debug_options)
 def fit(
     model: Path,
     data: tuple[Path, ...],

@@ -10,13 +10,13 @@ import click
 from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
     at_option,
-    combine_options,
+    combine_click_options,
     is_quiet,
     json_file_option,
     set_option,
 )
-from mb2fmu.cli.progress import StageProgress
 from mb2fmu.cli.robot_options import add_robot_options
+from mb2fmu.cli.stage_progress_display import StageProgress
 from mb2fmu.mechanics.formulation_table import FORMULATIONS
 
 MAX_SWEEP_POINTS = 10_000
@@ -84,7 +84,7 @@ def _run_root_locus(
     callback=_parse_sweep_range,
     help="Eigenvalues over a state, input or parameter, and the values at which stability changes.",
 )
-@combine_options(json_file_option, set_option, add_robot_options, add_quiet_and_debug_options)
+@combine_click_options(json_file_option, set_option, add_robot_options, add_quiet_and_debug_options)
 def linearize(
     model: Path,
     method: Any,

@@ -8,7 +8,7 @@ import click
 
 from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
-    combine_options,
+    combine_click_options,
     json_file_option,
     print_unless_quiet,
     write_json_result,
@@ -26,7 +26,7 @@ from mb2fmu.cli.command_options import (
     metavar="DIR",
     help="Folder to write to; made if it is not there.  [default: here]",
 )
-@combine_options(json_file_option, add_quiet_and_debug_options)
+@combine_click_options(json_file_option, add_quiet_and_debug_options)
 def new(name: str, folder: Path, json_file: Path | None) -> None:
     """Writes NAME.py here: a commented, working model to start from.
 
@@ -44,7 +44,7 @@ def new(name: str, folder: Path, json_file: Path | None) -> None:
 
 @click.command("list", short_help="List the models that come with mb2fmu, or those of a folder.")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="[DIR]", required=False)
-@combine_options(json_file_option, add_quiet_and_debug_options)
+@combine_click_options(json_file_option, add_quiet_and_debug_options)
 def list_models(folder: Path | None, json_file: Path | None) -> None:
     """Lists models with a line each, without running them: those that come with mb2fmu, or those in DIR.
 

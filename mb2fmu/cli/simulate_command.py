@@ -13,7 +13,7 @@ from mb2fmu.cli.command_options import (
     InputOptionValues,
     add_quiet_and_debug_options,
     at_option,
-    combine_options,
+    combine_click_options,
     input_option,
     json_file_option,
     print_unless_quiet,
@@ -22,8 +22,8 @@ from mb2fmu.cli.command_options import (
     step_option,
     stop_option,
 )
-from mb2fmu.cli.progress import StageProgress
 from mb2fmu.cli.robot_options import add_robot_options
+from mb2fmu.cli.stage_progress_display import StageProgress
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.simulation.fmu_simulation import InterfaceTypeName
@@ -36,7 +36,7 @@ _file_path_type = click.Path(path_type=Path, dir_okay=False)
 @click.command(short_help="Simulate a model or any FMU: table, CSV, Parquet, plot.")
 @click.argument("source", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf|NAME.fmu")
 @at_option
-@combine_options(input_option, stop_option, step_option)
+@combine_click_options(input_option, stop_option, step_option)
 @click.option("--kind", type=click.Choice(INTERFACE_TYPE_CHOICES), help="Of an FMU: Co-Simulation or Model Exchange.")
 @click.option(
     "--csv", type=_file_path_type, metavar="FILE", help="Write all variables as a table, each head with its unit."
@@ -44,7 +44,7 @@ _file_path_type = click.Path(path_type=Path, dir_okay=False)
 @click.option("--parquet", type=_file_path_type, metavar="FILE", help="Write them as Parquet; needs pyarrow.")
 @click.option("--plot", type=_file_path_type, metavar="FILE", help="Draw variables over time, as .svg, .png or .pdf.")
 @click.option("--show", metavar="NAME,…", help="Variables to draw and list; what moves most, if none is named.")
-@combine_options(set_option, add_robot_options, json_file_option, add_quiet_and_debug_options)
+@combine_click_options(set_option, add_robot_options, json_file_option, add_quiet_and_debug_options)
 def simulate(
     source: Path,
     at: dict[str, str],

@@ -10,14 +10,14 @@ import click
 
 from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
-    combine_options,
+    combine_click_options,
     folder_option,
     json_file_option,
     print_unless_quiet,
     set_option,
     write_json_result,
 )
-from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgress
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.system_runs.split_run import SplitResult
@@ -67,7 +67,7 @@ _DEFAULT_STIFFNESS_HELP = "  [default: such that steps of --step or --delay foll
               help="Of what hangs on a bushing or line at a joint, if bodies behind it have no inertia.")  # fmt: skip
 @click.option("--flange-inertia", type=click.FloatRange(min=0.0), default=1e-4, show_default=True, metavar="KG.M2",
               help="Of the same, where frames behind the joint turn against those before.")  # fmt: skip
-@combine_options(set_option, json_file_option, add_quiet_and_debug_options)
+@combine_click_options(set_option, json_file_option, add_quiet_and_debug_options)
 def split(
     model: Path,
     places: tuple[str, ...],

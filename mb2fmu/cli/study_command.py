@@ -14,13 +14,13 @@ import click
 from mb2fmu.analysis.studies.study_plan import CROSSING_DIRECTIONS, REDUCTION_KINDS, SAMPLING_METHODS
 from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
-    combine_options,
+    combine_click_options,
     is_quiet,
     json_file_option,
     set_option,
     verbose_option,
 )
-from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgress
 from mb2fmu.cli.verdict_output import print_summary
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _form_cases_table(given: Mapping[str, Any]) -> dict[str, Any]:
 )
 @click.option("--resume", is_flag=True, help="Go on with the study in DIR; refused if FMU or plan are others.")
 @add_plan_options
-@combine_options(set_option, json_file_option, verbose_option, add_quiet_and_debug_options)
+@combine_click_options(set_option, json_file_option, verbose_option, add_quiet_and_debug_options)
 def study(
     source: Path,
     folder: Path,

@@ -10,13 +10,13 @@ import click
 
 from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
-    combine_options,
+    combine_click_options,
     folder_option,
     json_file_option,
     set_option,
     verbose_option,
 )
-from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgress
 from mb2fmu.cli.verdict_output import print_summary
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     help="Version of the .ssp. The draft writes connected terminals as such; most importers read 1.0 alone.",
 )
 @click.option("--parquet", is_flag=True, help="Also write the results as Parquet, DIR/NAME.parquet.")
-@combine_options(json_file_option, set_option, verbose_option, add_quiet_and_debug_options)
+@combine_click_options(json_file_option, set_option, verbose_option, add_quiet_and_debug_options)
 def system(
     system: Path,
     folder: Path,

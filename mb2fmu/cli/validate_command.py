@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.command_options import add_quiet_and_debug_options, combine_options, set_option, verbose_option
-from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.command_options import add_quiet_and_debug_options, combine_click_options, set_option, verbose_option
+from mb2fmu.cli.stage_progress_display import StageProgress
 from mb2fmu.cli.verdict_output import (
     default_only_option,
     print_table_verdicts,
@@ -69,7 +69,7 @@ _table_options = (
     metavar="FILE.html",
     help="Also write the report page; needs --model.",
 )
-@combine_options(*_table_options)
+@combine_click_options(*_table_options)
 @click.option(
     "--check-report",
     "claimed",
@@ -77,7 +77,9 @@ _table_options = (
     metavar="FILE.html",
     help="Say whether this report is about NAME.fmu (the one beside it, if none is given), and what it says of it.",
 )
-@combine_options(set_option, default_only_option, verdict_json_option, verbose_option, add_quiet_and_debug_options)
+@combine_click_options(
+    set_option, default_only_option, verdict_json_option, verbose_option, add_quiet_and_debug_options
+)
 def validate(
     fmu: Path | None,
     model: Path | None,

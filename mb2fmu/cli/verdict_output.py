@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mb2fmu.cli.command_options import is_quiet, is_verbose, json_file_option
-from mb2fmu.cli.progress import seconds_since_start
+from mb2fmu.cli.stage_progress_display import seconds_since_start
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -82,7 +82,7 @@ def print_table_verdicts(results: Sequence[TableComparison], json_file: Path | N
 
     text = format_measurements_as_json(results) if json_file is not None else ""
     if not write_json_text(text, json_file) and not is_quiet():
-        console = make_console()
+        console = make_terminal_console()
         for block in format_measurements_for_terminal(results, console.width):
             console.print(block)
     click.get_current_context().exit(0 if all(result.passed for result in results) else 1)
@@ -106,7 +106,7 @@ def print_summary(
 
     from mb2fmu.report.verdict_summary import limit_summary_lines, wrap_summary_lines
 
-    console = make_console()
+    console = make_terminal_console()
     if details is not None and is_verbose():
         for block in details(console.width):
             console.print(block)
@@ -117,7 +117,7 @@ def print_summary(
         console.print(row, soft_wrap=True, highlight=False)
 
 
-def make_console() -> Console:
+def make_terminal_console() -> Console:
     """Return a console as wide as the terminal; of a fixed width, and without colours, where there is none."""
     from rich.console import Console
 

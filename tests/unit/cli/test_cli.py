@@ -16,7 +16,7 @@ from shorter_validations import PRELUDE, shorten_validations
 
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
-from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgress
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_fmu_archive
@@ -186,7 +186,7 @@ def test_who_waits_long_is_told_for_what_in_a_pipe_too(
     with StageProgress() as progress:
         progress.started("read")
         progress.finished(StageTime("read", 1.0))
-        monkeypatch.setattr("mb2fmu.cli.progress.QUIET_LOG_SECONDS", -1.0)
+        monkeypatch.setattr("mb2fmu.cli.stage_progress_display.QUIET_LOG_SECONDS", -1.0)
         progress.started("validate")
         progress.report_activity("validate", "run the FMU")
         progress.finished(StageTime("validate", 99.5))

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from mb2fmu.analysis.studies import dask_workers, study_result_store
 from mb2fmu.analysis.studies.dask_workers import connect_dask_workers
-from mb2fmu.cli.application import commands
+from mb2fmu.cli.cli_application import commands
 from mb2fmu.errors import AnalysisError, ToolError
 from mb2fmu.pipeline.study_runs.study_run import run_study
 from mb2fmu.pipeline.study_runs.study_summary import format_replay_command

@@ -11,7 +11,7 @@ import pendulum_script
 import pytest
 from click.testing import CliRunner
 
-from mb2fmu.cli.application import commands
+from mb2fmu.cli.cli_application import commands
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check_model, load
 from mb2fmu.pipeline.adoption.script_adoption import adopt

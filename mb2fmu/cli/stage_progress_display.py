@@ -18,7 +18,7 @@ QUIET_LOG_SECONDS = 60.0
 """In s: who waits longer than this wants to know for what, also where progress cannot be drawn."""
 
 
-def record_start_time() -> None:
+def record_command_start_time() -> None:
     """Note that the command begins now, unless that was noted before."""
     click.get_current_context().ensure_object(dict).setdefault("begin", time.monotonic())
 

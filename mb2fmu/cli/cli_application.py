@@ -28,7 +28,7 @@ from mb2fmu.cli.audit_command import audit
 from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
     at_option,
-    combine_options,
+    combine_click_options,
     folder_option,
     json_file_option,
     load_model_with_values,
@@ -44,10 +44,10 @@ from mb2fmu.cli.fit_command import fit
 from mb2fmu.cli.linearize_command import linearize
 from mb2fmu.cli.mcp_command import mcp
 from mb2fmu.cli.new_and_list_commands import list_models, new
-from mb2fmu.cli.progress import StageProgress, record_start_time
 from mb2fmu.cli.robot_options import add_robot_options, print_robot_notes
 from mb2fmu.cli.simulate_command import simulate
 from mb2fmu.cli.split_command import split
+from mb2fmu.cli.stage_progress_display import StageProgress, record_command_start_time
 from mb2fmu.cli.study_command import study
 from mb2fmu.cli.system_command import system
 from mb2fmu.cli.validate_command import validate
@@ -99,7 +99,7 @@ class _ErrorReportingGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command; see the exit codes above."""
         session = ctx.ensure_object(dict)
-        record_start_time()
+        record_command_start_time()
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
@@ -227,7 +227,7 @@ def _add_fmu_options(command: Command) -> Command:
     equations = (method_option, _constraints_option, _baumgarte_option, _independent_option)
     fmu = (_backend_option, _fmi_option, _platforms_option, _compiler_option, _fast_option, _solver_option)
     given = (model_argument, folder_option, *equations, at_option, set_option, *fmu, add_robot_options)
-    return combine_options(*given)(command)
+    return combine_click_options(*given)(command)
 
 
 @click.group(cls=_ErrorReportingGroup, epilog=EXIT_CODE_HELP, context_settings=HELP_SETTINGS)
@@ -254,7 +254,7 @@ def commands() -> None:
 
 
 @commands.command(short_help="The whole way: derive, export, validate, report.")
-@combine_options(_add_fmu_options, default_only_option, verdict_json_option, verbose_option)
+@combine_click_options(_add_fmu_options, default_only_option, verdict_json_option, verbose_option)
 @add_quiet_and_debug_options
 @click.option("--report", type=_page_path_type, metavar="FILE.html", help="Also write the report here.")
 def run(
@@ -290,7 +290,7 @@ def run(
 
 
 @commands.command(short_help="Write an FMU without running it.")
-@combine_options(_add_fmu_options, json_file_option, add_quiet_and_debug_options)
+@combine_click_options(_add_fmu_options, json_file_option, add_quiet_and_debug_options)
 @click.option("--modelica", is_flag=True, help="Also write the equations as a flat Modelica model, DIR/<ModelName>.mo.")
 @click.option(
     "--target",
