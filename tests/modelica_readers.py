@@ -18,7 +18,7 @@ from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_fmi3_variables
-from mb2fmu.targets.modelica.modelica_file import make_identifiers
+from mb2fmu.targets.modelica.modelica_file import make_modelica_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames
 
 Floats = npt.NDArray[np.float64]
@@ -72,7 +72,7 @@ def _unknowns(derivation: Derivation, t: float, x: Floats, r: Floats, p: Floats)
         for s in ("state", "input", "parameter")
     ]
     outputs = [each.name for each in derivation.equations.outputs]
-    shown = make_identifiers([name for group in (*groups, outputs) for name in group])
+    shown = make_modelica_identifiers([name for group in (*groups, outputs) for name in group])
     ends = np.cumsum([len(group) for group in groups])
     states, inputs, parameters, _ = (list(each) for each in np.split(np.array(shown, dtype=object), ends))
     printer = ModelicaEquationPrinter(program, ModelicaNames(states, inputs, parameters))

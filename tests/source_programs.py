@@ -31,7 +31,7 @@ from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
 from mb2fmu.targets.jax import emit_jax_module
 from mb2fmu.targets.julia import emit_julia_file
-from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
 
 Floats = npt.NDArray[np.float64]
 
@@ -266,8 +266,8 @@ def _evaluate_program(
 
 def run_program(target: str, program: Program, states: Sequence[Floats], folder: Path) -> Floats:
     """The outputs of a program that has states alone, a row per point."""
-    quantities = tuple(TargetQuantity(name, "") for name in program.layout.states)
-    outputs = tuple(TargetQuantity(name, "") for name in program.entries["outputs"].labels)
+    quantities = tuple(TargetVectorEntry(name, "") for name in program.layout.states)
+    outputs = tuple(TargetVectorEntry(name, "") for name in program.entries["outputs"].labels)
     model = TargetModelDescription("TinyModel", "", "a test", quantities, (), (), outputs, 1.0, 0.1, 10, ((),), 1e-6)
     none = np.zeros(0)
     files = EMITTERS[target](program, model)

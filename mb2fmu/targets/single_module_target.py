@@ -15,7 +15,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import jinja_template_environment
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.targets.target_model_description import TargetModelDescription
-from mb2fmu.targets.work_array_printing import WorkArrayPrinter, print_module
+from mb2fmu.targets.work_array_printing import WorkArrayPrinter, print_module_functions
 
 _PLACEHOLDER = "NameOfTheModel"
 
@@ -62,7 +62,7 @@ def emit_module(program: Program, model: TargetModelDescription, language: Modul
     Raises:
         EmitError: If the model's name cannot be that of a module, with what stands in the way.
     """
-    contents = print_module(program, language.printer)
+    contents = print_module_functions(program, language.printer)
     context = {
         "contents": contents,
         "tables": list(_list_table_arrays(contents.tables)),

@@ -14,7 +14,7 @@ VECTOR_MEANINGS = {"x": "states", "r": "inputs", "p": "parameters", "y": "output
 
 
 @dataclass(frozen=True, slots=True)
-class TargetQuantity:
+class TargetVectorEntry:
     """One number of a vector.
 
     Attributes:
@@ -59,10 +59,10 @@ class TargetModelDescription:
     name: str
     description: str
     origin: str
-    states: tuple[TargetQuantity, ...]
-    inputs: tuple[TargetQuantity, ...]
-    parameters: tuple[TargetQuantity, ...]
-    outputs: tuple[TargetQuantity, ...]
+    states: tuple[TargetVectorEntry, ...]
+    inputs: tuple[TargetVectorEntry, ...]
+    parameters: tuple[TargetVectorEntry, ...]
+    outputs: tuple[TargetVectorEntry, ...]
     stop: float
     step: float
     steps: int
@@ -75,7 +75,7 @@ class TargetModelDescription:
             raise ValueError(f"{len(self.held)} rows of inputs for {self.steps} steps")
 
     @property
-    def vectors(self) -> dict[str, tuple[TargetQuantity, ...]]:
+    def vectors(self) -> dict[str, tuple[TargetVectorEntry, ...]]:
         """What stands in each vector, by its letter (:data:`VECTOR_MEANINGS`)."""
         return dict(zip(VECTOR_MEANINGS, (self.states, self.inputs, self.parameters, self.outputs), strict=True))
 

@@ -15,14 +15,14 @@ from typing import ClassVar
 
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, PiecewisePolynomial, Program
 from mb2fmu.compiler.program.statement_schedule import Statement, count_factor_doubles, group_statements_by_size
-from mb2fmu.targets.statement_printing import Requirement, StatementPrinter, describe_singular_matrix
+from mb2fmu.targets.program_statement_printing import Requirement, StatementPrinter, describe_singular_matrix
 
 MAX_VALUES_PER_FUNCTION = 1_000
 """A function that computes more is cut into parts: compilers take more than linear time for one function."""
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionPart:
+class StraightLineFunctionPart:
     """Statements of one part of a function.
 
     Attributes:
@@ -49,12 +49,12 @@ class StraightLineFunction:
 
     name: str
     result: str
-    parts: tuple[FunctionPart, ...]
+    parts: tuple[StraightLineFunctionPart, ...]
     work: int
 
 
 @dataclass(slots=True)
-class ModuleContents:
+class TargetModuleContents:
     """What the functions of one module share; their printers fill it in.
 
     Attributes:
@@ -91,7 +91,7 @@ class WorkArrayPrinter(StatementPrinter):
     not_positive: ClassVar[str]
     """The condition that a value, ``{0}``, is not positive and finite."""
 
-    def __init__(self, program: Program, contents: ModuleContents) -> None:
+    def __init__(self, program: Program, contents: TargetModuleContents) -> None:
         super().__init__(program)
         self._contents = contents
         self._values: list[str] = []
@@ -115,7 +115,7 @@ class WorkArrayPrinter(StatementPrinter):
 
     def _print_part(
         self, number: int, statements: Iterable[Statement], results: Sequence[int], result: str, count: int
-    ) -> FunctionPart:
+    ) -> StraightLineFunctionPart:
         """Print the statements of a part, and store the results that it defines; leaves are stored at the end."""
         self._part, self._scratch = number, 0
         self.lines, self._values = [], []
@@ -125,7 +125,7 @@ class WorkArrayPrinter(StatementPrinter):
             if self._home.get(node, count - 1) == number:
                 self.require_leaves([node])
                 self.assign(self.element(result, i), self.read(node))
-        return FunctionPart(tuple(self.lines), tuple(self._values), self._scratch)
+        return StraightLineFunctionPart(tuple(self.lines), tuple(self._values), self._scratch)
 
     def read(self, node: int) -> str:
         """Return the text that reads a node, from ``w`` if an earlier part has defined it."""
@@ -264,14 +264,14 @@ MODULE_FUNCTIONS = (
 """Entry points of the program that modules have, their neutral names, and the vectors that they store."""
 
 
-def print_module(program: Program, printer: type[WorkArrayPrinter]) -> ModuleContents:
+def print_module_functions(program: Program, printer: type[WorkArrayPrinter]) -> TargetModuleContents:
     """Print all functions of a module: x', outputs, start values on the constraints, memory; those that there are.
 
     Args:
         program: With the entry points ``rhs`` and ``outputs``, and ``remember`` where there is discrete memory.
         printer: Of the language.
     """
-    contents = ModuleContents()
+    contents = TargetModuleContents()
     for entry, name, result in MODULE_FUNCTIONS:
         if entry in {"rhs", "outputs"} or (entry in program.entries and program.entries[entry].results):
             function = printer(program, contents)

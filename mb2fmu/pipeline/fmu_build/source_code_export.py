@@ -21,7 +21,7 @@ from mb2fmu.pipeline.derivation.hybrid_models import list_event_sources, list_st
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.targets import SOURCE_TARGETS
-from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.interface import FmuInterface
@@ -70,10 +70,10 @@ def describe_model_for_targets(derivation: Derivation) -> TargetModelDescription
     if "initialize" in program.entries and program.entries["initialize"].results:
         x0 = evaluation.make_evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
 
-    def quantities(source: VariableSource, values: Sequence[float]) -> tuple[TargetQuantity, ...]:
+    def quantities(source: VariableSource, values: Sequence[float]) -> tuple[TargetVectorEntry, ...]:
         found = sorted(interface.variables_from_sources(source), key=lambda variable: variable.index)
         return tuple(
-            TargetQuantity(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
+            TargetVectorEntry(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
             for v, value in zip(found, values, strict=True)
         )
 
@@ -84,7 +84,7 @@ def describe_model_for_targets(derivation: Derivation) -> TargetModelDescription
         states=quantities("state", x0.tolist()),
         inputs=quantities("input", r0.tolist()),
         parameters=quantities("parameter", p0.tolist()),
-        outputs=tuple(TargetQuantity(o.name, o.unit) for o in derivation.equations.outputs),
+        outputs=tuple(TargetVectorEntry(o.name, o.unit) for o in derivation.equations.outputs),
         stop=float(run.time[-1]),
         step=run.step,
         steps=len(run.inputs),

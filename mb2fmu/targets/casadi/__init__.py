@@ -7,6 +7,6 @@ Promises: the same arithmetic as the FMU's; derivatives are exact, and sparse; f
 called from several threads. Must not decide anything about variables, and must not change the equations.
 """
 
-from mb2fmu.targets.casadi.casadi_file import emit_casadi_files
+from mb2fmu.targets.casadi.casadi_external_functions import emit_casadi_files
 
 __all__ = ["emit_casadi_files"]

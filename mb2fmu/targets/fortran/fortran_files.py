@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.targets.program_statement_printing import format_decimal
 from mb2fmu.targets.single_module_target import ModuleLanguage, emit_module
-from mb2fmu.targets.statement_printing import format_decimal
 from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
@@ -69,7 +69,7 @@ def format_fortran_text(value: str) -> str:
     return "'" + shown.replace("'", "''") + "'"
 
 
-def declare_values(names: Sequence[str]) -> Iterator[str]:
+def declare_reals(names: Sequence[str]) -> Iterator[str]:
     """Yield declarations of real variables, as many on a line as fit there."""
     line = ""
     for name in names:
@@ -81,7 +81,7 @@ def declare_values(names: Sequence[str]) -> Iterator[str]:
         yield f"real(rk) :: {line}"
 
 
-def declare_numbers(values: Sequence[float], name: str, attributes: str = "parameter") -> Iterator[str]:
+def declare_number_array(values: Sequence[float], name: str, attributes: str = "parameter") -> Iterator[str]:
     """Yield the declarations of a constant vector of numbers; long ones are joined from several."""
     items = [format_fortran_number(float(value)) for value in values]
     yield from _declare_items(items, name, "real(rk)", attributes)
@@ -117,11 +117,11 @@ def _wrap_items(head: str, items: Sequence[str]) -> Iterator[str]:
             lines.append(f"  {text}")
         else:
             lines[-1] += f" {text}"
-    yield from (f"{wrap_statement(line)} &" for line in lines[:-1])
-    yield wrap_statement(f"{lines[-1]}]")
+    yield from (f"{wrap_fortran_statement(line)} &" for line in lines[:-1])
+    yield wrap_fortran_statement(f"{lines[-1]}]")
 
 
-def wrap_statement(text: str, indent: int = 0) -> str:
+def wrap_fortran_statement(text: str, indent: int = 0) -> str:
     """Return a statement with continuation lines where it is longer than a line; also inside of character strings."""
     room = _MAX_LINE_LENGTH - indent - len("  && &")
     lines = [""]
@@ -138,8 +138,8 @@ FORTRAN = ModuleLanguage(
     suffix="f90",
     printer=FortranPrinter,
     filters={
-        "number": format_fortran_number, "text": format_fortran_text, "wrap": wrap_statement,
-        "declare_numbers": declare_numbers, "declare_texts": declare_texts, "declare_values": declare_values,
+        "number": format_fortran_number, "text": format_fortran_text, "wrap": wrap_fortran_statement,
+        "declare_number_array": declare_number_array, "declare_texts": declare_texts, "declare_reals": declare_reals,
     },
     files={".f90": "module.f90.jinja", "_main.f90": "main.f90.jinja"},
     strings="'(?:[^']|'')*'",

@@ -8,8 +8,12 @@ from itertools import groupby
 from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, PiecewisePolynomial, Program
 from mb2fmu.compiler.program.statement_schedule import OperationStatement, SineCosineStatement, Statement
-from mb2fmu.targets.jax.repeated_statements import LoopOperand, RepeatedStatements, find_repeated_statements
-from mb2fmu.targets.statement_printing import LEAF_VECTORS, Requirement, StatementPrinter
+from mb2fmu.targets.jax.repeated_statement_loops import (
+    RepeatedStatementLoop,
+    RepeatedStatementOperand,
+    find_repeated_statements,
+)
+from mb2fmu.targets.program_statement_printing import LEAF_VECTORS, Requirement, StatementPrinter
 
 MIN_STATEMENTS_WITH_LOOPS = 1_000
 """Shorter functions are written out: they compile in seconds, and run faster so."""
@@ -200,7 +204,7 @@ class JaxPrinter(StatementPrinter):
 
     # --- loops -------------------------------------------------------------------------------------------------------
 
-    def _find_loops(self, statements: Sequence[Statement]) -> tuple[RepeatedStatements, ...]:
+    def _find_loops(self, statements: Sequence[Statement]) -> tuple[RepeatedStatementLoop, ...]:
         """Return the stretches of a long function that are loops; solves and angles are in none."""
         if len(statements) < MIN_STATEMENTS_WITH_LOOPS:
             return ()
@@ -223,7 +227,7 @@ class JaxPrinter(StatementPrinter):
         defined = {node: place for place, statement in enumerate(statements) for node in statement.defines}
         return find_repeated_statements(keys, reads, defined)
 
-    def _add_loop(self, statements: Sequence[Statement], loop: RepeatedStatements, results: Sequence[int]) -> None:
+    def _add_loop(self, statements: Sequence[Statement], loop: RepeatedStatementLoop, results: Sequence[int]) -> None:
         """Print a function of one repetition, and its ``lax.scan``."""
         self._loops += 1
         first = statements[loop.start : loop.start + loop.period]
@@ -256,7 +260,7 @@ class JaxPrinter(StatementPrinter):
         )
 
     def _name_operand(
-        self, operand: LoopOperand, targets: Sequence[int], given: _LoopArguments, carried: _LoopArguments
+        self, operand: RepeatedStatementOperand, targets: Sequence[int], given: _LoopArguments, carried: _LoopArguments
     ) -> str:
         """Return the text of an operand in the function of one repetition; shared values get a name before it."""
         if operand.is_carried:
@@ -273,7 +277,7 @@ class JaxPrinter(StatementPrinter):
         return f"v{node}"
 
     def _place_results(
-        self, statements: Sequence[Statement], loop: RepeatedStatements, read_outside: set[int]
+        self, statements: Sequence[Statement], loop: RepeatedStatementLoop, read_outside: set[int]
     ) -> list[int]:
         """Note in which arrays the results of all repetitions will stand; return the statements that have one."""
         kept = []
@@ -297,9 +301,9 @@ class _LoopArguments:
 
     def __init__(self, letter: str) -> None:
         self._letter = letter
-        self._found: dict[tuple[object, ...], tuple[str, LoopOperand]] = {}
+        self._found: dict[tuple[object, ...], tuple[str, RepeatedStatementOperand]] = {}
 
-    def name(self, operand: LoopOperand) -> str:
+    def name(self, operand: RepeatedStatementOperand) -> str:
         """Return the name of an operand."""
         key = (operand.source, operand.values[0]) if operand.is_carried else operand.values
         return self._found.setdefault(key, (f"{self._letter}{len(self._found)}", operand))[0]
@@ -310,6 +314,6 @@ class _LoopArguments:
         return [name for name, _ in self._found.values()]
 
     @property
-    def operands(self) -> list[LoopOperand]:
+    def operands(self) -> list[RepeatedStatementOperand]:
         """Operands, in order."""
         return [operand for _, operand in self._found.values()]

@@ -14,7 +14,7 @@ from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Piecewise
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import jinja_template_environment
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.targets.statement_printing import Requirement, StatementPrinter, format_decimal
+from mb2fmu.targets.program_statement_printing import Requirement, StatementPrinter, format_decimal
 from mb2fmu.targets.target_model_description import TargetModelDescription
 
 _PRINTED_ENTRIES = ("rhs", "outputs")

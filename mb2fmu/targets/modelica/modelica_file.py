@@ -16,9 +16,9 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import jinja_template_environment
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection, form_flange_model
-from mb2fmu.targets.modelica.modelica_mode_clauses import form_modes_and_events, make_mode_identifiers
+from mb2fmu.targets.modelica.modelica_mode_clauses import form_modelica_modes_and_events, make_mode_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames, format_modelica_number
-from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
 from mb2fmu.units import parse_unit
 
 _RESERVED_WORDS = frozenset(
@@ -107,7 +107,7 @@ def emit_modelica_file(
         fault = Fault("it has discrete memory", model.name, "use the C or MATLAB target, or other constraints")
         raise EmitError("the model cannot be written in Modelica:", [fault])
     groups = (model.states, model.inputs, model.parameters, model.outputs)
-    names = make_identifiers([each.name for group in groups for each in group])
+    names = make_modelica_identifiers([each.name for group in groups for each in group])
     ends = [sum(map(len, groups[: k + 1])) for k in range(len(groups))]
     states, inputs, parameters, outputs = (
         names[end - len(group) : end] for end, group in zip(ends, groups, strict=True)
@@ -129,7 +129,7 @@ def emit_modelica_file(
             *(f"der({name}) = {text}" for name, text in zip(states, results["rhs"], strict=True)),
             *(f"{name} = {text}" for name, text in zip(outputs, results["outputs"], strict=True)),
         ],
-        "events": form_modes_and_events(program, states, results) if frozen else None,
+        "events": form_modelica_modes_and_events(program, states, results) if frozen else None,
         "clauses": _event_clauses(
             program, sampled_events, printer, dict(zip(program.layout.states, states, strict=True))
         ),
@@ -179,7 +179,7 @@ def _table_function(name: str, table: PiecewisePolynomial) -> dict[str, object]:
     return {"name": name, "title": table.name, "pieces": pieces}
 
 
-def make_identifiers(names: Sequence[str]) -> list[str]:
+def make_modelica_identifiers(names: Sequence[str]) -> list[str]:
     """Return identifiers of Modelica, each once: ``bob.x`` becomes ``bob_x``."""
     taken: set[str] = set()
     found = []
@@ -200,7 +200,7 @@ def _format_string(value: str) -> str:
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _format_attributes(quantity: TargetQuantity, start: str = "") -> str:
+def _format_attributes(quantity: TargetVectorEntry, start: str = "") -> str:
     """Return ``(unit = "m", start = 1.0, …)``."""
     return (
         f"({', '.join(_list_attributes(quantity, start))})"
@@ -209,7 +209,7 @@ def _format_attributes(quantity: TargetQuantity, start: str = "") -> str:
     )
 
 
-def _list_attributes(quantity: TargetQuantity, start: str) -> Iterator[str]:
+def _list_attributes(quantity: TargetVectorEntry, start: str) -> Iterator[str]:
     """Yield the attributes of a variable: quantity, unit, start, bounds, nominal; those it has."""
     if quantity.unit in _SI_TYPES_BY_UNIT:
         yield f"quantity = {_format_string(_SI_TYPES_BY_UNIT[quantity.unit])}"

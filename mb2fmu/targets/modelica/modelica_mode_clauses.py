@@ -41,7 +41,7 @@ _CONDITION_KINDS = frozenset({"condition", "ticks"})
 
 
 @dataclass(frozen=True, slots=True)
-class ModelicaMode:
+class ModelicaModeVariable:
     """A discrete variable.
 
     Attributes:
@@ -72,7 +72,7 @@ class ModelicaEvents:
         stage: What is to come.
     """
 
-    modes: tuple[ModelicaMode, ...]
+    modes: tuple[ModelicaModeVariable, ...]
     least: tuple[tuple[str, str], ...]
     fired: str
     rests: str
@@ -87,7 +87,7 @@ def make_mode_identifiers(program: Program) -> list[str]:
     return [f"mode{k}" for k in range(1, len(program.layout.memory) + 1)]
 
 
-def form_modes_and_events(
+def form_modelica_modes_and_events(
     program: Program, states: Sequence[str], results: Mapping[str, Sequence[str]]
 ) -> ModelicaEvents:
     """Return the modes and events of a frozen program.
@@ -104,7 +104,7 @@ def form_modes_and_events(
     surfaces, drives = results["surfaces"][: len(looking)], results["surfaces"][len(looking) :]
     after, now = results["event"][: len(states)], results["event"][len(states) :]
     modes = [
-        ModelicaMode(
+        ModelicaModeVariable(
             names[switch.memory], switch.name, 0.0, _mode_update(switch, names[switch.memory], margin, surface, drive)
         )
         for switch, margin, surface, drive in zip(looking, margins, surfaces, drives, strict=True)
@@ -113,7 +113,7 @@ def form_modes_and_events(
         name = names[switch.memory]
         start = 0.0 if switch.kind == "ticks" else 1.0  # what is true at the start does not become true
         modes.append(
-            ModelicaMode(
+            ModelicaModeVariable(
                 name, switch.name, start, f"noEvent(if not initial() and doing > 2.5 then {value} else pre({name}))"
             )
         )

@@ -27,8 +27,8 @@ from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.fmu_build.source_code_export import list_source_files
 from mb2fmu.targets.jax import print_jax_module
 from mb2fmu.targets.jax.jax_printing import JaxPrinter
-from mb2fmu.targets.jax.repeated_statements import find_repeated_statements
-from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
+from mb2fmu.targets.jax.repeated_statement_loops import find_repeated_statements
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "models"
@@ -183,8 +183,8 @@ def test_derivatives_go_through_loops_forward_and_in_reverse():
     n = 200
     program, x = there_and_back(n), np.random.default_rng(7).uniform(-0.5, 0.5, n)
     model = TargetModelDescription(
-        "There", "", "a test", tuple(TargetQuantity(f"x{i}", "") for i in range(n)), (),
-        (TargetQuantity("c", "", 0.8),), (TargetQuantity("last", ""),), 1.0, 0.1, 10, ((),), 1e-6,
+        "There", "", "a test", tuple(TargetVectorEntry(f"x{i}", "") for i in range(n)), (),
+        (TargetVectorEntry("c", "", 0.8),), (TargetVectorEntry("last", ""),), 1.0, 0.1, 10, ((),), 1e-6,
     )  # fmt: skip
     text = print_jax_module(program, model)
     assert text.count("scan(repeat_") >= 2

@@ -19,7 +19,7 @@ from mb2fmu.cli import commands
 from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_fmi3_variables
 from mb2fmu.pipeline.system_runs.system_run import simulate_monolithic_model
-from mb2fmu.targets.modelica.modelica_file import make_identifiers
+from mb2fmu.targets.modelica.modelica_file import make_modelica_identifiers
 from mb2fmu.targets.modelica.modelica_printing import format_modelica_number
 
 MODELS = Path(__file__).parents[3] / "models"
@@ -257,7 +257,7 @@ def test_numbers_read_back_to_the_same_bits(value: float) -> None:
 
 @given(st.lists(st.text(max_size=8), max_size=8, unique=True))
 def test_names_are_identifiers_and_each_stands_once(names: list[str]) -> None:
-    found = make_identifiers(["der", "v12", "bob.x", "bob_x", *names])
+    found = make_modelica_identifiers(["der", "v12", "bob.x", "bob_x", *names])
     assert len(set(found)) == len(found)
     assert all(re.fullmatch(r"[A-Za-z_]\w*", each, flags=re.ASCII) for each in found)
     assert not {"der", "v12"} & set(found)

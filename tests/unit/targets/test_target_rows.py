@@ -21,7 +21,7 @@ from mb2fmu.targets import SOURCE_TARGETS, SourceTarget, format_targets_as_markd
 from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
 from mb2fmu.targets.julia import emit_julia_file
-from mb2fmu.targets.target_model_description import TargetModelDescription, TargetQuantity
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
 
 ROOT = Path(__file__).parents[3]
 ROWS = [pytest.param(row, id=row.name) for row in SOURCE_TARGETS.values()]
@@ -72,7 +72,7 @@ def tiny(
     b = ProgramBuilder(ProgramVariableLayout(states=names))
     b.entry("rhs", names, [b.neg(b.state(i)) for i in range(len(names))])
     b.entry("outputs", (), ())
-    states = tuple(TargetQuantity(each, "m", 1.0, description=description) for each in names)
+    states = tuple(TargetVectorEntry(each, "m", 1.0, description=description) for each in names)
     return b, TargetModelDescription(name, description, "a hand", states, (), (), (), 1.0, 0.1, 10, ((),), 1e-6)
 
 

@@ -27,7 +27,7 @@ Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class LoopOperand:
+class RepeatedStatementOperand:
     """One operand of a statement of a loop, in all repetitions.
 
     Attributes:
@@ -47,7 +47,7 @@ class LoopOperand:
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatedStatements:
+class RepeatedStatementLoop:
     """A stretch of statements that is a loop.
 
     Attributes:
@@ -60,7 +60,7 @@ class RepeatedStatements:
     start: int
     period: int
     count: int
-    operands: tuple[tuple[LoopOperand, ...], ...]
+    operands: tuple[tuple[RepeatedStatementOperand, ...], ...]
 
     @property
     def end(self) -> int:
@@ -70,7 +70,7 @@ class RepeatedStatements:
 
 def find_repeated_statements(
     keys: Sequence[int], reads: Sequence[tuple[int, ...]], defined_at: dict[int, int]
-) -> tuple[RepeatedStatements, ...]:
+) -> tuple[RepeatedStatementLoop, ...]:
     """Return loops that do not overlap, those that save most first found, in the order of the statements.
 
     Args:
@@ -88,7 +88,7 @@ def find_repeated_statements(
         if value <= last:
             lookup[value] = place
     search = _LoopSearch(values, lookup[values])
-    found: list[RepeatedStatements] = []
+    found: list[RepeatedStatementLoop] = []
     waiting = sorted(_list_periodic_stretches(kinds), key=lambda each: each[0] - each[1] + each[2])
     while waiting:
         begin, end, period = waiting.pop(0)
@@ -114,7 +114,7 @@ def _list_periodic_stretches(kinds: Places) -> Iterator[tuple[int, int, int]]:
             yield begin, end + period, period
 
 
-def _cut_out(begin: int, end: int, loops: Sequence[RepeatedStatements]) -> Iterator[tuple[int, int]]:
+def _cut_out(begin: int, end: int, loops: Sequence[RepeatedStatementLoop]) -> Iterator[tuple[int, int]]:
     """Yield the parts of a stretch in which there is no loop yet."""
     for loop in sorted(loops, key=lambda loop: loop.start):
         if loop.end > begin and loop.start < end:
@@ -137,7 +137,7 @@ class _LoopSearch:
     values: Places
     places: Places
 
-    def find_longest(self, begin: int, end: int, period: int) -> RepeatedStatements | None:
+    def find_longest(self, begin: int, end: int, period: int) -> RepeatedStatementLoop | None:
         """Return the loop of a period in a stretch that saves most statements; None: none saves enough."""
         best: tuple[int, int] | None = None
         saved = MIN_SAVED - 1
@@ -172,7 +172,7 @@ class _LoopSearch:
         lag = np.where(inside, (own - base) // period - (places - base) // period, 0)
         return distance.reshape(count, period, 3), lag.reshape(count, period, 3)
 
-    def _describe(self, start: int, period: int, count: int) -> RepeatedStatements:
+    def _describe(self, start: int, period: int, count: int) -> RepeatedStatementLoop:
         """Return the loop with its operands."""
         values = self.values[start : start + count * period].reshape(count, period, 3)
         distance, lag = self._measure_distances(start, period, count)
@@ -185,8 +185,8 @@ class _LoopSearch:
                 each = tuple(values[:, i, j].tolist())
                 if distance[1, i, j]:
                     source = (i - int(distance[1, i, j])) % period
-                    of_statement.append(LoopOperand(each, source, bool(lag[1, i, j])))
+                    of_statement.append(RepeatedStatementOperand(each, source, bool(lag[1, i, j])))
                 else:
-                    of_statement.append(LoopOperand(each))
+                    of_statement.append(RepeatedStatementOperand(each))
             operands.append(tuple(of_statement))
-        return RepeatedStatements(start, period, count, tuple(operands))
+        return RepeatedStatementLoop(start, period, count, tuple(operands))

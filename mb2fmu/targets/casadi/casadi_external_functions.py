@@ -70,7 +70,7 @@ class _PrintedExternalFunction:
         first: Of each output, where its numbers begin among these.
     """
 
-    function: ExternalFunction
+    function: CasadiExternalFunction
     whole: PrintedFunction
     part: PrintedFunction
     results: int
@@ -139,7 +139,7 @@ def _print_function_file(
 
 
 def _print_external_function(
-    graph: StatementScheduleGraph, function: ExternalFunction, names: CNameRegistry
+    graph: StatementScheduleGraph, function: CasadiExternalFunction, names: CNameRegistry
 ) -> _PrintedExternalFunction:
     """Print the C functions behind an external function."""
     entry = graph.program.entries[function.entry]
@@ -150,7 +150,7 @@ def _print_external_function(
         places.append([(f"y[{count + i}]", entry.results[k]) for i, (_, _, k) in enumerate(block.entries)])
         count += len(block.entries)
 
-    def c_function(name: str, blocks: Sequence[SparseOutput]) -> PrintedFunction:
+    def c_function(name: str, blocks: Sequence[SparseMatrixOutput]) -> PrintedFunction:
         """Print one C function that computes these blocks of results."""
         outputs = [
             place for block, its in zip(function.outputs, places, strict=True) if block in blocks for place in its
@@ -183,7 +183,7 @@ IndexRun = tuple[str, int | None, int]
 
 
 @dataclass(frozen=True, slots=True)
-class SparseOutput:
+class SparseMatrixOutput:
     """One output of an external function: a sparse matrix, column by column.
 
     Attributes:
@@ -211,7 +211,7 @@ class SparseOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class ExternalFunction:
+class CasadiExternalFunction:
     """A function that CasADi finds by its name.
 
     Attributes:
@@ -227,10 +227,10 @@ class ExternalFunction:
     entry: str
     inputs: tuple[tuple[str, int], ...]
     seeds: tuple[tuple[int | None, int], ...]
-    outputs: tuple[SparseOutput, ...]
+    outputs: tuple[SparseMatrixOutput, ...]
 
 
-def list_external_functions(twice: TwiceDifferentiatedEntry, results: int) -> tuple[ExternalFunction, ...]:
+def list_external_functions(twice: TwiceDifferentiatedEntry, results: int) -> tuple[CasadiExternalFunction, ...]:
     """Return f and its derivatives.
 
     Args:
@@ -253,16 +253,16 @@ def list_external_functions(twice: TwiceDifferentiatedEntry, results: int) -> tu
     again = [(len(adjoint) + i, size) for i, size in enumerate(sizes)]
     last = (len(adjoint) + len(given), results)
     return (
-        ExternalFunction("", "value", inputs, (), _full_columns(value)),
-        ExternalFunction("jac_", "jacobian", given, (), _cut_into_blocks(twice.jacobian, value, of_inputs)),
-        ExternalFunction(
+        CasadiExternalFunction("", "value", inputs, (), _full_columns(value)),
+        CasadiExternalFunction("jac_", "jacobian", given, (), _cut_into_blocks(twice.jacobian, value, of_inputs)),
+        CasadiExternalFunction(
             "fwd1_", "tangent", (*given, *_prefix_names("fwd_", inputs)), (unread, *along), _full_columns(value, "fwd_")
         ),
-        ExternalFunction("adj1_", "adjoint", weighted, (weights,), _full_columns(gradient)),
-        ExternalFunction(
+        CasadiExternalFunction("adj1_", "adjoint", weighted, (weights,), _full_columns(gradient)),
+        CasadiExternalFunction(
             "jac_adj1_", "hessian", adjoint, (weights,), _cut_into_blocks(twice.hessian, gradient, of_weighted)
         ),
-        ExternalFunction(
+        CasadiExternalFunction(
             "fwd1_adj1_",
             "adjoint_tangent",
             (*adjoint, *_prefix_names("fwd_", weighted)),
@@ -277,10 +277,10 @@ def _prefix_names(before: str, inputs: Sequence[tuple[str, int]]) -> tuple[tuple
     return tuple((before + name, size) for name, size in inputs)
 
 
-def _full_columns(runs: Sequence[IndexRun], before: str = "") -> tuple[SparseOutput, ...]:
+def _full_columns(runs: Sequence[IndexRun], before: str = "") -> tuple[SparseMatrixOutput, ...]:
     """Return results as full columns, one run after the other."""
     return tuple(
-        SparseOutput(
+        SparseMatrixOutput(
             name=before + name,
             shape=(size, 1),
             entries=tuple((i, 0, (start or 0) + i) for i in range(size)),
@@ -292,7 +292,7 @@ def _full_columns(runs: Sequence[IndexRun], before: str = "") -> tuple[SparseOut
 
 def _cut_into_blocks(
     pattern: SparsityPattern, rows: Sequence[IndexRun], columns: Sequence[IndexRun]
-) -> tuple[SparseOutput, ...]:
+) -> tuple[SparseMatrixOutput, ...]:
     """Cut a matrix into blocks, those of one run of rows in sequence; columns of rows in no run are zero."""
     places = list(zip(pattern.rows.tolist(), pattern.columns.tolist(), range(len(pattern.rows)), strict=True))
     blocks = []
@@ -301,7 +301,7 @@ def _cut_into_blocks(
         for across, left, width in columns:
             inside = [] if left is None else [(i, j - left, k) for i, j, k in band if 0 <= j - left < width]
             blocks.append(
-                SparseOutput(
+                SparseMatrixOutput(
                     name=f"jac_{down}_{across}",
                     shape=(height, width),
                     entries=tuple(sorted(inside, key=lambda entry: (entry[1], entry[0]))),
