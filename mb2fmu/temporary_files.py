@@ -29,7 +29,7 @@ MIN_ABANDONED_AGE_S = 60.0
 
 
 @contextmanager
-def make_work_folder(what: str, place: Path | None = None) -> Iterator[Path]:
+def make_temporary_folder(what: str, place: Path | None = None) -> Iterator[Path]:
     """Make a folder, and remove it at the end.
 
     Args:

@@ -32,7 +32,7 @@ from mb2fmu.compiler.events import convert_switches_to_modes
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.units import quotient_unit
+from mb2fmu.units import derive_quotient_unit
 
 Floats = npt.NDArray[np.float64]
 InputSignals = Callable[[float], Floats]
@@ -77,7 +77,7 @@ class Sensitivities:
 
     def unit(self, of: str, to: str) -> str:
         """Return the unit of a derivative: m of kg gives ``m/kg``."""
-        return quotient_unit(self.units[of], self.units[to])
+        return derive_quotient_unit(self.units[of], self.units[to])
 
     @staticmethod
     def _place(names: tuple[str, ...], name: str) -> int:

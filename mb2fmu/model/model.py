@@ -43,7 +43,7 @@ from mb2fmu.model.sources.mechanics_parts import Parts, extract_joints_method
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.value_overrides import OverrideValue, override_values
 from mb2fmu.model.variable_naming import strip_latex
-from mb2fmu.units import derivative_unit, to_modelica_notation
+from mb2fmu.units import convert_to_modelica_notation, derive_rate_unit
 
 __all__ = [
     "Experiment",
@@ -184,9 +184,9 @@ class Model(
                 **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
-        rate_unit = to_modelica_notation(unit)
+        rate_unit = convert_to_modelica_notation(unit)
         for order in (1, 2) if rates else ():
-            derivative, rate_unit = differentiate_by_time(symbol, order), derivative_unit(rate_unit)
+            derivative, rate_unit = differentiate_by_time(symbol, order), derive_rate_unit(rate_unit)
             rate_name = None if name is None else f"{name}_{'d' * order}ot"
             self.declared.append(Input(symbol=derivative, **_quantity_arguments(derivative, rate_name, rate_unit)))
 
@@ -380,8 +380,8 @@ def _quantity_arguments(
     return {
         "name": strip_latex(format_symbol_as_word(symbol)) if name is None else name,
         "where": find_user_line(),
-        "unit": to_modelica_notation(unit),
-        "display_unit": None if display_unit is None else to_modelica_notation(display_unit),
+        "unit": convert_to_modelica_notation(unit),
+        "display_unit": None if display_unit is None else convert_to_modelica_notation(display_unit),
         **{key: None if value is None else float(value) for key, value in numbers.items()},
         "description": description,
     }

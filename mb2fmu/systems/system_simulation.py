@@ -20,7 +20,7 @@ from mb2fmu.errors import Fault, ToolError, describe_process_end
 from mb2fmu.systems.fmu_component import FmuComponent
 from mb2fmu.systems.master.master_process import MasterComponentRequest, MasterRunRequest
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 Floats = npt.NDArray[np.float64]
 ProgressCallback = Callable[[float], None]
@@ -92,7 +92,7 @@ def simulate_system(
         UnstableSystemError: If the coupling is forecast to diverge.
         SystemRunError: If a component fails, with the outputs recorded before.
     """
-    with make_work_folder("run the system") as folder:
+    with make_temporary_folder("run the system") as folder:
         request = _make_request(wired_system, folder)
         (folder / "request.pickle").write_bytes(pickle.dumps(request))
         exit_code, output = _run_master_process(wired_system, folder, progress, time_limit)

@@ -15,14 +15,14 @@ from mb2fmu.errors import ToolError
 from mb2fmu.temporary_files import (
     MIN_ABANDONED_AGE_S,
     TEMPORARY_FOLDER_VARIABLE,
-    make_work_folder,
+    make_temporary_folder,
     remove_abandoned_folders,
 )
 
 WORKER = """
 import time
-from mb2fmu.temporary_files import make_work_folder
-with make_work_folder("wait") as folder:
+from mb2fmu.temporary_files import make_temporary_folder
+with make_temporary_folder("wait") as folder:
     print(folder, flush=True)
     time.sleep(99)
 """
@@ -37,7 +37,7 @@ def place(tmp_path, monkeypatch):
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt(), ValueError("other")])
 def test_nothing_is_left(place, error):
     def work():
-        with make_work_folder("work") as folder:
+        with make_temporary_folder("work") as folder:
             (folder / "file").write_text("text")
             assert folder.parent == place.resolve()
             if error:
@@ -56,7 +56,7 @@ def test_nothing_is_left(place, error):
 )
 def test_a_full_disk_is_told(place, error):
     def work():
-        with make_work_folder("run the FMU"):
+        with make_temporary_folder("run the FMU"):
             raise error
 
     with pytest.raises(ToolError, match="no room to run the FMU") as caught:
@@ -68,14 +68,14 @@ def test_a_full_disk_is_told(place, error):
 
 
 def test_other_errors_are_not_of_the_disk(place):
-    with pytest.raises(FileNotFoundError), make_work_folder("run the FMU") as folder:
+    with pytest.raises(FileNotFoundError), make_temporary_folder("run the FMU") as folder:
         (folder / "none").read_bytes()
     assert list(place.iterdir()) == []
 
 
 def test_a_place_that_is_not_there_is_told(place, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(place / "nowhere"))
-    with pytest.raises(ToolError, match="no room") as caught, make_work_folder("run the FMU"):
+    with pytest.raises(ToolError, match="no room") as caught, make_temporary_folder("run the FMU"):
         np.zeros(1)
     assert "nowhere" in str(caught.value)
 
@@ -101,7 +101,7 @@ def test_folders_of_killed_processes_are_removed_and_others_are_not(place):
         workers[0].send_signal(signal.SIGKILL)
         workers[0].wait()
         remove_abandoned_folders.cache_clear()
-        with make_work_folder("work") as own:
+        with make_temporary_folder("work") as own:
             assert sorted(place.iterdir()) == sorted([own, working, foreign, young])
     finally:
         for worker in workers:

@@ -11,11 +11,11 @@ from mb2fmu.units import (
     BASE_UNITS,
     UnitOfMeasurement,
     are_compatible_units,
-    derivative_unit,
+    convert_to_modelica_notation,
+    derive_rate_unit,
     display_conversion,
     format_base_units,
     parse_unit,
-    to_modelica_notation,
 )
 
 SYMBOLS = ["m", "kg", "s", "N", "J", "W", "Pa", "rad", "deg", "mm", "kN", "min", "h", "l", "bar", "rpm", "A", "V", "K"]
@@ -100,7 +100,7 @@ def test_reads(text, factor, powers):
     ],
 )
 def test_units_as_people_write_them(written, name):
-    assert to_modelica_notation(written) == name
+    assert convert_to_modelica_notation(written) == name
     assert parse_unit(written) == parse_unit(name)
     assert parse_unit(written).name == name
 
@@ -181,7 +181,7 @@ def test_base_text_reads_back(powers):
 @given(products, products)
 def test_the_derivative_is_per_second(above, below):
     text = f"{written(above)}/({written(below)})"
-    derivative, per_second = parse_unit(derivative_unit(text)), parse_unit(f"({text})/s")
+    derivative, per_second = parse_unit(derive_rate_unit(text)), parse_unit(f"({text})/s")
     assert derivative.exponents == per_second.exponents
     assert derivative.factor == pytest.approx(per_second.factor, rel=1e-13)
 
@@ -196,7 +196,7 @@ def test_derivatives_look_as_one_writes_them():
         "degC": "K/s",
         "s": "1",
     }
-    assert {text: derivative_unit(text) for text in names} == names
+    assert {text: derive_rate_unit(text) for text in names} == names
 
 
 @given(symbols, symbols, st.floats(-1e3, 1e3))
@@ -231,11 +231,11 @@ def test_a_unit_keeps_its_laws(factor, offset, size):
     [("N/m^1.5", "N/m1.5"), ("N/m^(3/2)", "N/m3/2"), ("N*m**(-3 / 2)", "N.m-3/2"), ("N m^-1.5", "N.m-1.5")],
 )
 def test_fractions_are_exponents(written, canonical):
-    assert to_modelica_notation(written) == canonical
+    assert convert_to_modelica_notation(written) == canonical
     assert parse_unit(written).exponents == parse_unit("N/m1.5").exponents
     assert parse_unit(written).whole_exponents is None
-    assert derivative_unit("N/m3/2") == "N/(m1.5.s)"
-    assert derivative_unit("m2/3") == "m2/3/s"
+    assert derive_rate_unit("N/m3/2") == "N/(m1.5.s)"
+    assert derive_rate_unit("m2/3") == "m2/3/s"
     assert parse_unit("m2/3/s").exponents[1:3] == (Fraction(2, 3), -1)
     assert parse_unit("N/m").whole_exponents == (1, 0, -2, 0, 0, 0, 0, 0)
 

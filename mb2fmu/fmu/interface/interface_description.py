@@ -67,7 +67,7 @@ from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedType, 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
-from mb2fmu.units import derivative_unit, display_conversion, parse_unit
+from mb2fmu.units import derive_rate_unit, display_conversion, parse_unit
 from mb2fmu.version import __version__
 
 _ARRAY_SOURCES = frozenset({"input", "position", "velocity", "acceleration"})
@@ -498,7 +498,7 @@ class _VariableDescriber:
             value_reference=0,
             causality="local",
             initial="calculated",
-            unit=derivative_unit(of.unit),
+            unit=derive_rate_unit(of.unit),
             description=f"time derivative of {of.name}",
             derivative_of=state,
             source=source,

@@ -16,7 +16,7 @@ from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, default_compiler
 from mb2fmu.fmu.toolchain.fmu_compilation import compile_fmu_binaries
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 Floats = npt.NDArray[np.float64]
 
@@ -158,7 +158,7 @@ def compile_and_load_library(sources: FileTree, compiler: Compiler | None, varia
     compiler = compiler or default_compiler()
     tree = compile_fmu_binaries(sources, "batch", [host_platform()], fmi=3, compiler=compiler, variant=variant)
     (content,) = tree.files.values()
-    with make_work_folder("load what was compiled") as folder:  # Windows does not remove a library that is in use
+    with make_temporary_folder("load what was compiled") as folder:  # Windows does not remove a library that is in use
         file = folder / f"batch{host_platform().extension}"
         file.write_bytes(content)
         return ctypes.CDLL(str(file))

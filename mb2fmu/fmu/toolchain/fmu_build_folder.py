@@ -33,7 +33,7 @@ from mb2fmu.fmu.toolchain.compilers import (
     processor_variants,
 )
 from mb2fmu.fmu.toolchain.target_platforms import Platform
-from mb2fmu.temporary_files import make_work_folder, report_disk_failure
+from mb2fmu.temporary_files import make_temporary_folder, report_disk_failure
 
 MAIN_TRANSLATION_UNIT = "sources/unit.c"
 """The translation unit that every FMU has."""
@@ -156,7 +156,7 @@ class BuildFolder:
         self._order, self._platform, self._told, self._tool = order, platform, told, tool
         self._processors, self._processes = processors, processes
         self._folder = contextlib.ExitStack()
-        self._work = self._folder.enter_context(make_work_folder(_ACTION))
+        self._work = self._folder.enter_context(make_temporary_folder(_ACTION))
         # Paths are relative, so that none of this folder gets into the result.
         self._variables = compiler_environment(zig_cache, self._work)
         self._written: set[str] = set()

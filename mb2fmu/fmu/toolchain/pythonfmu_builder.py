@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError, describe_process_end
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 BUILDER_TIME_LIMIT_S = 120.0
 """In s; it usually takes less than one."""
@@ -41,7 +41,7 @@ def run_pythonfmu_builder(sources: FileTree, script: str) -> bytes:
     Raises:
         ToolError: If pythonfmu fails.
     """
-    with make_work_folder("build the FMU") as folder:
+    with make_temporary_folder("build the FMU") as folder:
         for path in sources:
             file = folder / "sources" / path
             file.parent.mkdir(parents=True, exist_ok=True)

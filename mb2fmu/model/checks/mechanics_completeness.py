@@ -20,7 +20,7 @@ from mb2fmu.model.quantity_declarations import AuxiliaryState, ConstraintForce, 
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_parts import Parts
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
-from mb2fmu.units import BASE_UNITS, derivative_unit, parse_unit
+from mb2fmu.units import BASE_UNITS, derive_rate_unit, parse_unit
 
 _ANGLE_INDEX = BASE_UNITS.index("rad")
 
@@ -54,7 +54,7 @@ def _compare_rate_units(place: Coordinate, speed: Speed, *, factor: sm.Expr | in
     if "1" in {place.unit, speed.unit}:
         return
     try:
-        wanted, given = parse_unit(derivative_unit(place.unit)), parse_unit(speed.unit)
+        wanted, given = parse_unit(derive_rate_unit(place.unit)), parse_unit(speed.unit)
     except ValueError:  # told where units are judged by themselves
         return
     kinds = [tuple(p for i, p in enumerate(unit.exponents) if i != _ANGLE_INDEX) for unit in (wanted, given)]

@@ -27,7 +27,7 @@ from mb2fmu.model.flexible.equivalent_particles import (
     convert_second_moment_to_inertia,
     factor_gram,
 )
-from mb2fmu.units import parse_unit, to_modelica_notation
+from mb2fmu.units import convert_to_modelica_notation, parse_unit
 
 Array = npt.NDArray[np.float64]
 MassMatrix: TypeAlias = Any
@@ -246,7 +246,7 @@ def read_frequency_in_hertz(up_to: float | str) -> float:
     if not isinstance(up_to, str):
         return float(up_to)
     number, _, unit = up_to.strip().partition(" ")
-    parsed = parse_unit(to_modelica_notation(unit.strip() or "Hz"))
+    parsed = parse_unit(convert_to_modelica_notation(unit.strip() or "Hz"))
     hertz = parse_unit("Hz")
     if parsed.exponents != hertz.exponents:
         raise ValueError(unit)

@@ -42,7 +42,7 @@ from mb2fmu.model.script_import.script_instrumentation import (
 )
 from mb2fmu.model.script_import.script_sandbox import enter_script_sandbox, script_builtins
 from mb2fmu.model.script_import.stand_in_packages import install_package_stand_ins
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def run_script(
     ended: tuple[str, int] | None = None
     time_symbol = dynamicsymbols._t  # noqa: SLF001 - scripts replace it
     with ExitStack() as stack:
-        scratch = stack.enter_context(make_work_folder("run the script"))
+        scratch = stack.enter_context(make_temporary_folder("run the script"))
         stack.enter_context(enter_script_sandbox(path, scratch))
         variables["__builtins__"] = script_builtins(make_recording_zip(values))
         stack.enter_context(install_package_stand_ins(make_package_stand_ins(integration, values)))

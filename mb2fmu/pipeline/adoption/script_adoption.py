@@ -16,7 +16,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 from mb2fmu.model.script_import.script_instrumentation import format_script_line
 from mb2fmu.pipeline.adoption.adopted_script_result import AdoptedModelFile
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 _ANALYSIS_ALLOWANCE_S = 240.0
 """How long adoption itself may take beside the script, in s; then it fails."""
@@ -88,7 +88,7 @@ def _run_worker(script: Path, output: Path, label: str | None, limit: float, *, 
     """Return what the worker found."""
     reference = os.path.relpath(script.resolve(), output.resolve().parent)
     name = _model_name(script.stem)
-    with make_work_folder("adopt the script") as folder:
+    with make_temporary_folder("adopt the script") as folder:
         place = folder / "result.json"
         command = [sys.executable, "-m", "mb2fmu.pipeline.adoption.script_adoption_process"]
         command += [str(script.resolve()), reference, name, label or "", str(limit)]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 _REFUSED: Mapping[int, str] = {2: "refused", 3: "a tool failed", 70: "a fault of mb2fmu itself"}
 """Exit code → verdict, for every command."""
@@ -72,7 +72,7 @@ async def answer_by_command(
         select_facts: Returns what is told of the command's JSON.
         time_limit: In s; the command and all its processes are ended then.
     """
-    with make_work_folder("answer a tool call") as scratch:
+    with make_temporary_folder("answer a tool call") as scratch:
         place, log = scratch / "facts.json", scratch / "text"
         command = [sys.executable, "-P", "-m", "mb2fmu", arguments[0], "--json", str(place), *arguments[1:]]
         code = await _run_process(command, folder, log, time_limit)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.pipeline.live_view.watched_model import WatchedModel
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 HOST = "127.0.0.1"
 
@@ -85,7 +85,7 @@ def serve_model(
     Raises:
         ToolError: If the port is taken.
     """
-    with make_work_folder("validate the model") as folder:
+    with make_temporary_folder("validate the model") as folder:
         model, ended = WatchedModel(path, folder, validates), threading.Event()
         try:
             server = _ViewServer(port, model)

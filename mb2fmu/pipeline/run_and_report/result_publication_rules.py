@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, PackageError, PlatformError
 from mb2fmu.pipeline.derivation.pipeline_options import ExportOptions
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.in_memory_file_tree import FileTree
@@ -141,7 +141,7 @@ def copy_fmu_for_validation(fmu: Path) -> Iterator[Path]:
     from mb2fmu.fmu import package
 
     package.read_archive(fmu)  # what is wrong with it is told by the path that the user wrote
-    with make_work_folder("run the FMU") as folder:
+    with make_temporary_folder("run the FMU") as folder:
         copy = folder / fmu.name
         copy.write_bytes(fmu.read_bytes())
         yield copy

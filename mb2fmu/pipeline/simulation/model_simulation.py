@@ -24,7 +24,7 @@ from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import choose_stop_time_and_step
 from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -145,7 +145,7 @@ def _simulate_by_fmu(
     given = form_experiment_values(replace(derivation.definition, experiment=run))
     held = {name: _hold_values(given.inputs[:, column], run.step) for column, name in enumerate(given.input_names)}
     inputs: dict[str, InputValue] = {**held, **{signal.name: signal.at for signal in signals}}
-    with Stopwatch(observer)("simulate"), make_work_folder("run the FMU") as folder:
+    with Stopwatch(observer)("simulate"), make_temporary_folder("run the FMU") as folder:
         path = folder / f"{derivation.definition.name}.fmu"
         write_fmu_archive(built.core, path)
         return simulate_fmu_file(path, inputs=inputs, stop=run.stop, step=run.step)

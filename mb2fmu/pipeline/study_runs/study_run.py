@@ -29,7 +29,7 @@ from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.simulation.input_signals import InputValue, read_inputs
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
     from mb2fmu.validation.data.data_tables import DataTable
@@ -218,7 +218,7 @@ def _open_case_engine(
     from mb2fmu.fmu.package.atomic_publishing import write_file_tree
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
 
-    with make_work_folder("run the cases") as folder:
+    with make_temporary_folder("run the cases") as folder:
         if client is None and scheduler == IN_PROCESS_SCHEDULER:
             (folder / "resources").mkdir()
             write_file_tree(unpack_archive_bytes(content, "unit"), folder)

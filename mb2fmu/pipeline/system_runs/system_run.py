@@ -43,7 +43,7 @@ from mb2fmu.systems.system_report import render_system_page
 from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, UnstableSystemError, simulate_system
 from mb2fmu.systems.system_wiring import find_declaration_faults, wire_system
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
     from mb2fmu.model import Declarations
@@ -136,12 +136,12 @@ def wire_loaded_system(
         CouplingError: With everything that is wrong with names, connections, units of measure, loops.
     """
     if isinstance(system, Path | str) and Path(system).suffix == ".ssp":
-        with make_work_folder("lay out the FMUs") as folder:
+        with make_temporary_folder("lay out the FMUs") as folder:
             return wire_loaded_system(
                 read_ssp(Path(system), folder, _parse_ssp_experiment(arguments or {})), observer=observer
             )
     given = system if isinstance(system, CoupledSystem) else load_system(system, arguments)
-    with make_work_folder("build the FMUs") as folder:
+    with make_temporary_folder("build the FMUs") as folder:
         return wire_system(given, _load_components(given, folder, observer))
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ToolError, ValidationError, describe_process_end
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.runs.driver_process import REQUEST_FILE, run_driver_process
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
@@ -138,7 +138,7 @@ def run_fmu_process(
     fmu_tolerance = min((each.tolerance for each in experiments), default=0.0) if tolerance is None else tolerance
     for experiment in experiments:
         check_required_variables(description, experiment, variables)
-    with make_work_folder("run the FMU") as folder:
+    with make_temporary_folder("run the FMU") as folder:
         _write_fmu(tree, folder / "unit")
         request = {
             "folder": str(folder),

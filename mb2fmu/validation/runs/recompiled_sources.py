@@ -16,7 +16,7 @@ from mb2fmu.errors import ToolError
 from mb2fmu.fmu import toolchain
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import write_fmu_archive
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.runs.fmu_description import FmuDescription
 from mb2fmu.validation.runs.fmu_run import simulate_fmu
@@ -69,7 +69,7 @@ def _compare_with_sources(
         built = toolchain.compile_fmu_binaries(sources, identifier, host, fmi=version, compiler=compiler, fast=fast)
         if all(path in tree and tree[path] == built[path] for path in built):
             break
-        with make_work_folder("run the FMU of the sources") as folder:
+        with make_temporary_folder("run the FMU of the sources") as folder:
             path = folder / fmu.name
             write_fmu_archive(FileTree({**tree.files, **built.files}), path)
             values = simulate_fmu(path, first, variables, kind=kind).values

@@ -115,7 +115,7 @@ def _build_host_program(target: str) -> Path:
     Raises:
         ToolError: If it cannot be compiled.
     """
-    from mb2fmu.temporary_files import make_work_folder
+    from mb2fmu.temporary_files import make_temporary_folder
 
     # "native" alone means this very processor, whose newest instructions valgrind does not know.
     # Stripped, a program for Windows begins with the same code as FMUs do, which zig builds in a minute or two, once.
@@ -126,7 +126,7 @@ def _build_host_program(target: str) -> Path:
         / f"remote_host-{_hash_content(HOST_SOURCE.read_bytes() + ' '.join(flags).encode())}.exe"
     )
     if not program.exists():
-        with make_work_folder("compile the host of the FMU", program.parent) as folder:
+        with make_temporary_folder("compile the host of the FMU", program.parent) as folder:
             built = folder / program.name
             command = [sys.executable, "-I", "-m", "ziglang", "cc", *flags, str(HOST_SOURCE), "-o", str(built)]
             _run_setup_command(
@@ -144,11 +144,11 @@ def _make_wine_prefix(launcher: str, version: str) -> Path:
     Raises:
         ToolError: If wine cannot do it.
     """
-    from mb2fmu.temporary_files import make_work_folder
+    from mb2fmu.temporary_files import make_temporary_folder
 
     template = _make_cache_folder("audit") / f"wine-{_hash_content(version.encode())}"
     if not template.exists():
-        with make_work_folder("set wine up", template.parent) as folder:
+        with make_temporary_folder("set wine up", template.parent) as folder:
             prefix = folder / "prefix"
             _run_setup_command(
                 [launcher, "cmd", "/c", "exit"], _wine_environment(prefix, folder), "wine does not set itself up"

@@ -27,7 +27,7 @@ from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_records import DescribedModel
 from mb2fmu.audit.findings import RuleViolation
 from mb2fmu.audit.recorded_reference import RecordedReference
-from mb2fmu.temporary_files import make_work_folder
+from mb2fmu.temporary_files import make_temporary_folder
 
 _PLATFORM_FOLDERS = {
     ("Linux", "x86_64"): ("linux64", "x86_64-linux", ".so"),
@@ -189,7 +189,7 @@ def run_all_trials(
             result.skipped.append(f"{interface}: {reason}; only its description was judged")
     if not members:
         return result
-    with make_work_folder("run the FMU") as work_folder:
+    with make_temporary_folder("run the FMU") as work_folder:
         needs_tool = any(description.flag(interface, "needsExecutionTool") for interface in description.interfaces)
         request = {
             "rules": sorted(rules),
