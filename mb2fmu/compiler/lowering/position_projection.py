@@ -3,7 +3,8 @@
 Coordinates move along the rows of G at x itself, q = x − G(x)ᵀ λ, with λ from φ(q) = 0 by Newton's method that starts
 at λ = 0. Its matrix is that of x all along, G(x) G(x)ᵀ: x is as near to the constraints as an integrator errs, and each
 step leaves that part of the last one. So λ lies in the space of the eigenvalues of G(x) G(x)ᵀ that count
-(``numerics.constraint_systems``), wherever x is. P(x) depends on x alone. For speeds see ``numerics.multipliers``.
+(``numerics.regularized_constraint_systems``), wherever x is. P(x) depends on x alone. For speeds see
+``numerics.multipliers``.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import signal
 import sys
 import threading
 import time
@@ -43,6 +44,7 @@ from mb2fmu.pipeline.adoption.symbol_classification import (
 _CHECK_LIMIT_S = 40.0
 """What the check of the written model may take, in s; then the model file has no outputs."""
 _INTERRUPT_ALLOWANCE_S = 2.0
+_REPEATED_INTERRUPT_S = 1.0
 """How long after its time limit a script may go on until its process is ended, in s."""
 
 
@@ -114,14 +116,23 @@ def _end_after(limit: float, trace: TextIO | None) -> Iterator[None]:
 
 @contextmanager
 def _interrupt_after(limit: float) -> Iterator[None]:
-    """Interrupt what runs after the limit, as Ctrl-C would."""
-    timer = threading.Timer(limit, interrupt_main)
-    timer.daemon = True
-    timer.start()
+    """Interrupt what runs after the limit, as Ctrl-C would, again and again: the script may catch all exceptions."""
+    ended = threading.Event()
+
+    def interrupt() -> None:
+        """Interrupt the main thread until the guarded code has ended."""
+        wait = limit
+        while not ended.wait(wait):
+            interrupt_main()
+            wait = _REPEATED_INTERRUPT_S
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=interrupt, daemon=True).start()
     try:
         yield
     finally:
-        timer.cancel()
+        ended.set()
+        signal.signal(signal.SIGINT, handler)
 
 
 def _choose(run: ScriptRun, label: str | None) -> str:

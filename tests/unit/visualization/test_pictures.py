@@ -106,7 +106,7 @@ def test_smooth_motion_takes_few_characters():
 
 def test_what_is_fixed_in_a_body_moves_with_it(scene, motion, drawing):
     """Every solid, wherever it was fixed, is where the scene's own points and rotations put it."""
-    where = visualization.scene.poses.evaluate_scene_poses(scene, motion)
+    where = visualization.scene.scene_pose_trajectories.evaluate_scene_poses(scene, motion)
     for shape, solid in zip(scene.shapes, drawing.solids, strict=False):
         offset = where.sizes[shape.offset : shape.offset + 3]
         expected = where.points[:, shape.point] + where.rotations[:, shape.frame] @ offset

@@ -164,6 +164,15 @@ def test_a_start_that_follows_from_unformed_equations_is_doubted(tmp_path: Path)
     assert any("equations of motion that were not formed" in each for each in record.faults)
 
 
+def test_a_script_that_catches_the_interrupt_is_interrupted_again(tmp_path: Path) -> None:
+    stubborn = "if kane.forcing[0]:\n    try:\n        while True: pass\n    except BaseException: pass\n"
+    stubborn += "    while True: pass\n"
+    record = adopt_script(
+        written(tmp_path, EQUILIBRIUM.replace("c = {", stubborn + "c = {")), "pendulum.py", "Pendulum", None, 4.0
+    )
+    assert any("equations of motion that were not formed" in each for each in record.faults)
+
+
 def test_what_an_absent_package_reads_is_no_value(tmp_path: Path) -> None:
     text = FORMED + (
         "import tikzplotlib as absent\nmass, swing = float(absent.read('m')), float(absent.read('q'))\n"
