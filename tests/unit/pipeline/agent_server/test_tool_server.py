@@ -89,6 +89,14 @@ TASKS: Mapping[str, tuple[Sequence[Call], str, str]] = {
 }  # fmt: skip
 """In words → the calls that an agent makes, verdict of the last one, and words of its text."""
 
+NIGHTLY = {
+    "Start a crane for me, and see that its FMU is right.",
+    "I have a SymPy script; turn it into an FMU.",
+    "Is the pendulum that comes with mb2fmu right for a short rod, too?",
+    "Make an FMU of my robot.",
+}
+"""Validations of more models; no other task needs what they make."""
+
 
 def fill(folder: Path) -> None:
     """What a user has."""
@@ -107,8 +115,9 @@ def server_parameters(folder: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """Task → answers to its calls, all by one server over stdin and stdout."""
+    selected = {item.callspec.params.get("task") for item in request.session.items if hasattr(item, "callspec")}
     mcp = pytest.importorskip("mcp", reason="mb2fmu mcp needs the package mcp")
     folder = tmp_path_factory.mktemp("served") / "models"
     folder.mkdir()
@@ -119,12 +128,15 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             return {
                 task: [await client.call_tool(name, arguments) for name, arguments in calls]
                 for task, (calls, _, _) in TASKS.items()
+                if task not in NIGHTLY or task in selected
             }
 
     return asyncio.run(ask())
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(
+    "task", [pytest.param(task, marks=pytest.mark.repeats if task in NIGHTLY else ()) for task in TASKS]
+)
 def test_each_task_ends_validated_or_with_its_reason(task: str, answers: dict[str, list[Any]]) -> None:
     _, verdict, words = TASKS[task]
     last = answers[task][-1]
