@@ -89,9 +89,11 @@ class ForkServer:
                 process_id, status = os.waitpid(-1, os.WNOHANG)
                 if not process_id:
                     return
-                code = os.waitstatus_to_exitcode(status)
-                sys.stdout.write(json.dumps({"run": self._numbers.pop(process_id), "code": code}) + "\n")
-                sys.stdout.flush()
+                number = self._numbers.pop(process_id, None)
+                if number is not None:
+                    code = os.waitstatus_to_exitcode(status)
+                    sys.stdout.write(json.dumps({"run": number, "code": code}) + "\n")
+                    sys.stdout.flush()
 
     def _kill(self, *numbers: int) -> None:
         """Kill the processes of some requests, if they still run."""

@@ -98,9 +98,10 @@ class _ForkServerClient:
     def _read_ends(self) -> None:
         """Hand on the exit codes as they come; when the server ends, tell all that wait."""
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            end = json.loads(line)
-            self._codes.pop(end["run"]).set_result(end["code"])
+        with self._process.stdout as ends:
+            for line in ends:
+                end = json.loads(line)
+                self._codes.pop(end["run"]).set_result(end["code"])
         with self._lock:
             for code in self._codes.values():
                 code.set_exception(_ServerEndedError())
@@ -134,6 +135,9 @@ def _find_server() -> _ForkServerClient:
     with _start_lock:
         slot = _server_slot()
         if not slot or not slot[0].is_alive():
+            for ended in slot:
+                ended.end()
+                atexit.unregister(ended.end)
             slot[:] = [_ForkServerClient()]
         return slot[0]
 
