@@ -13,6 +13,7 @@ without any request.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import select
@@ -27,6 +28,7 @@ from mb2fmu.fmu.runner.fmu_driver import run_driver_request
 
 IDLE_TIME_S = 120.0
 """Time without requests and processes after which the server ends, in s."""
+_PR_SET_PDEATHSIG = 1
 
 
 class ForkServer:
@@ -75,6 +77,7 @@ class ForkServer:
         if process_id:
             self._numbers[process_id] = request["run"]
             return False
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # it does not outlive a server that is killed
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)

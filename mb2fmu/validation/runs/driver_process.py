@@ -28,7 +28,7 @@ _END_TIME_LIMIT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class DriverEnd:
+class CompletedFmuProcess:
     """How a process ended that ran an FMU.
 
     Attributes:
@@ -81,8 +81,9 @@ class _ForkServerClient:
             self._send({**request, "environment": dict(os.environ)})
             return code.result(time_limit)
         except BaseException:
-            with suppress(_ServerEndedError):
+            with suppress(_ServerEndedError, TimeoutError):  # its folder is not removed before it has ended
                 self._send({"stop": number})
+                code.result(_END_TIME_LIMIT_S)
             raise
 
     def _send(self, request: dict[str, object]) -> None:
@@ -142,7 +143,7 @@ def _find_server() -> _ForkServerClient:
         return slot[0]
 
 
-def run_driver_process(folder: Path, time_limit: float) -> DriverEnd:
+def run_driver_process(folder: Path, time_limit: float) -> CompletedFmuProcess:
     """Run the request of a folder in a process of its own.
 
     Args:
@@ -155,7 +156,7 @@ def run_driver_process(folder: Path, time_limit: float) -> DriverEnd:
     if CAN_FORK:
         with suppress(_ServerEndedError):
             code = _find_server().run(folder, time_limit)
-            return DriverEnd(code, _read_output(folder / "stdout.txt"), _read_output(folder / "stderr.txt"))
+            return CompletedFmuProcess(code, _read_output(folder / "stdout.txt"), _read_output(folder / "stderr.txt"))
     command = [sys.executable, "-P", _script("fmu_driver"), str(folder / REQUEST_FILE)]
     try:
         done = subprocess.run(  # noqa: S603  our own interpreter and driver
@@ -163,7 +164,7 @@ def run_driver_process(folder: Path, time_limit: float) -> DriverEnd:
         )
     except subprocess.TimeoutExpired as error:
         raise TimeoutError from error
-    return DriverEnd(done.returncode, done.stdout, done.stderr)
+    return CompletedFmuProcess(done.returncode, done.stdout, done.stderr)
 
 
 def _script(name: str) -> str:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,25 @@ def test_a_process_that_hangs_is_killed(tmp_path) -> None:
         driver_process.run_driver_process(tmp_path, 0.5)
     (server,) = server_processes()
     assert wait_for(lambda: not forks_of(server))
+
+
+def test_a_run_does_not_outlive_a_server_that_is_killed(tmp_path) -> None:
+    os.mkfifo(tmp_path / driver_process.REQUEST_FILE)
+    client = driver_process._ForkServerClient()
+
+    def run_to_the_end_of_the_server() -> None:
+        with pytest.raises(driver_process._ServerEndedError):
+            client.run(tmp_path, 60.0)
+
+    thread = threading.Thread(target=run_to_the_end_of_the_server)
+    thread.start()
+    assert wait_for(lambda: forks_of(client._process.pid))
+    (run,) = forks_of(client._process.pid)
+    client._process.kill()
+    assert wait_for(lambda: not is_running(run))
+    thread.join(30.0)
+    client.end()
+    assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("how", ["ends", "is killed"])
