@@ -11,6 +11,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import append_auxiliary_speeds
 from mb2fmu.model import ModelDefinition
+from mb2fmu.model.flexible.modal_data import MAX_INTERNAL_STEPS, STABLE_STEP
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 if TYPE_CHECKING:
@@ -18,13 +19,6 @@ if TYPE_CHECKING:
 
 SPIN_SHARE = 0.1
 """Angular speed over lowest eigenfrequency from which spin changes the square of the frequency by 1 % or more."""
-
-STABLE_STEP = 2.785
-"""Step times angular frequency up to which the classical Runge-Kutta method is stable (E. Hairer, G. Wanner, Solving
-Ordinary Differential Equations II, Springer 1996, ch. IV.2: -2.785 on the real axis, ±2.828 on the imaginary one)."""
-
-MAX_INTERNAL_STEPS = 10.0
-"""Internal steps per communication step, for stability alone, from which fast modes are told."""
 
 LARGE_DEFLECTION = 0.1
 """Share of a body's size from which displacements are not small: slopes of 0.15 change a beam's curvature by 3 %."""

@@ -16,6 +16,7 @@ import numpy as np
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.flexible.equivalent_particles import convert_second_moment_to_inertia
 from mb2fmu.model.flexible.flexible_body import FlexibleBody
+from mb2fmu.model.flexible.modal_data import MAX_INTERNAL_STEPS, STABLE_STEP
 from mb2fmu.model.model import Model
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import (
@@ -32,12 +33,6 @@ from mb2fmu.robots.robot_settings import RobotSettings
 
 _ROUND_OFF = 1e-12
 """Share of a body's size below which a node and a joint are at one place."""
-
-STABLE_STEPS = 10.0
-"""Steps of the classical Runge-Kutta method (2.785 over the angular frequency) that a communication step may need
-before an implicit solver takes over."""
-
-_STABLE_STEP = 2.785
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,8 +140,8 @@ def describe_stiff_modes(flexible: Sequence[FlexibleLink], step: float) -> Itera
     """
     for link in flexible:
         fastest = float(link.body.data.frequencies()[-1])
-        limit = _STABLE_STEP / fastest
-        if step > STABLE_STEPS * limit:
+        limit = STABLE_STEP / fastest
+        if step > MAX_INTERNAL_STEPS * limit:
             yield (
                 f"the fastest mode of link {link.name} has {fastest / (2.0 * np.pi):.4g} Hz: explicit steps are stable "
                 f"up to {limit:.2g} s, so the FMU's own solver is implicit (--solver explicit: it is not)"

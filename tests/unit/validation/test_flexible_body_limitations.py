@@ -11,7 +11,8 @@ from mechanisms import mechanism_of
 from mb2fmu import BeamSection, FlexibleBody
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import check_model
-from mb2fmu.validation.flexible_body_limitations import STABLE_STEP, find_largest_spin, list_flexible_body_limitations
+from mb2fmu.model.flexible.modal_data import STABLE_STEP
+from mb2fmu.validation.flexible_body_limitations import find_largest_spin, list_flexible_body_limitations
 from mb2fmu.validation.reference.reference_run import make_reference
 
 LOWEST = 1.8751040687119611**2 * np.sqrt(20.0 / 0.5) / 2.0**2
