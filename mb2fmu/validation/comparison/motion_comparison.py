@@ -29,9 +29,8 @@ true motion:
   against min(FACTOR · tolerance · max(scale_j, L_j, E_jk) + late_j, 5 % of size_j) + 64 ulp(max |x_j|), L_j the
   largest sensitivity over one step, measured at up to ten steps without events, E_jk how far x_j goes within step k (a
   stiff spring's vibration that dies out between two communication points), and late_j what events in this very step
-  make
-  of being as late as indicators are off, and of states that are off by their bounds (``one_step_flow``). If those come
-  through other events (one bounce more), what these make is added. No error can hide behind those before it.
+  make of being as late as indicators are off, and of states that are off by their bounds (``one_step_flow``). If those
+  come through other events (one bounce more), what these make is added. No error can hide behind those before it.
 - Energy: |T − T(0) − W| along the FMU's motion, W the sum of the work in each step by the reference's flow, against
   FACTOR · tolerance · (scale of energies + ∫|P| dt), P the power of all loads.
 - Integrals of motion, see ``first_integrals_along_run``.

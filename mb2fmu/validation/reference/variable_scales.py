@@ -23,7 +23,9 @@ Less is what round-off leaves of larger numbers that cancel, or of nothing.
     size_v = S_v(0), what the scales above change it by, if that is above 1e-6 · typical_v and v has no nominal
     size_v = max(typical_v, 1e-6 · the largest value among variables of the same unit)      otherwise
 
-(``motion_comparison`` says what stands still besides: what moves by round-off of a file's constants.)
+(``motion_comparison`` says what stands still besides: what moves by round-off of a file's constants.) Magnitudes and
+ranges, here and above, are those at the communication points, within the first step, and within the steps where inputs
+jump most: there a stiff spring may vibrate and come to rest again.
 
 **Round-off** of v: 64 units in the last place of the largest value among variables of the same unit; of the typical
 magnitude where all of these stand still. While dry friction holds, efforts cancel that may be as large as its limit:
