@@ -31,12 +31,6 @@ from mb2fmu.units import convert_to_modelica_notation, parse_unit
 
 Array = npt.NDArray[np.float64]
 
-STABLE_STEP = 2.785
-"""Step times angular frequency up to which the classical Runge-Kutta method is stable (E. Hairer, G. Wanner, Solving
-Ordinary Differential Equations II, Springer 1996, ch. IV.2: -2.785 on the real axis, ±2.828 on the imaginary one)."""
-
-MAX_INTERNAL_STEPS = 10.0
-"""Internal steps per communication step, for stability alone, from which fast modes are told."""
 MassMatrix: TypeAlias = Any
 """Array (n, n) or sparse matrix of SciPy."""
 
