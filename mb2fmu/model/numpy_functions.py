@@ -8,6 +8,8 @@ from typing import Any
 import sympy as sm
 from sympy.printing.numpy import SciPyPrinter
 
+from mb2fmu.model.shared_subexpressions import lambdify_with_shared_parts
+
 
 def compile_numpy_function(
     arguments: Sequence[sm.Expr], expressions: Any, *, cse: Callable[..., Any] | bool = False
@@ -22,6 +24,9 @@ def compile_numpy_function(
         expressions: An expression, a list of them, or a matrix.
         cse: Whether repeated parts are evaluated once; or a function that finds them, as for ``lambdify``.
     """
-    printer = SciPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
-    function: Callable[..., Any] = sm.lambdify(arguments, expressions, modules=[{}], printer=printer, cse=cse)
+    settings = {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True, "order": "none"}
+    options = {"modules": [{}], "printer": SciPyPrinter(settings)}
+    if cse is True:
+        return lambdify_with_shared_parts(arguments, expressions, **options)
+    function: Callable[..., Any] = sm.lambdify(arguments, expressions, cse=cse, **options)
     return function

@@ -10,13 +10,8 @@ from typing import Any
 import sympy as sm
 from sympy.printing.pycode import PythonCodePrinter
 
+from mb2fmu.model.shared_subexpressions import lambdify_with_shared_parts
 from mb2fmu.model.supported_functions import LookupTableDerivative
-from mb2fmu.validation.evaluation_plans.shared_subexpressions import (
-    MAX_CSE_OCCURRENCES,
-    count_all_subexpressions,
-    extract_repeated_subexpressions,
-    iterate_distinct_subexpressions,
-)
 
 
 def _sinc(x: float) -> float:
@@ -65,7 +60,9 @@ class _MathPrinter(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no typ
     """Prints lookup tables as calls of functions, and collects these."""
 
     def __init__(self, tables: dict[str, Callable[[float], float]]) -> None:
-        super().__init__({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+        super().__init__(
+            {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True, "order": "none"}
+        )
         self._tables = tables
 
     def _print_TableValue(self, value: LookupTableDerivative) -> str:  # noqa: N802  SymPy's way to find the method
@@ -96,26 +93,17 @@ def _make_interpolation(
 
 
 def compile_scalar_function(
-    arguments: Sequence[sm.Symbol], results: Sequence[sm.Expr], cse: Callable[..., Any] | bool = True
+    arguments: Sequence[sm.Symbol], results: Sequence[sm.Expr], cse: Callable[..., Any] | None = None
 ) -> Callable[..., list[float]]:
     """Return ``lambdify`` for floats: a function of ``arguments`` that returns the list of ``results``."""
-    if (
-        cse is True
-        and count_all_subexpressions(results) > MAX_CSE_OCCURRENCES
-        and not any(hasattr(part, "_imp_") for part in iterate_distinct_subexpressions(results))
-    ):
-        named, results = extract_repeated_subexpressions(
-            results
-        )  # before lambdify, which looks for _imp_ at every occurrence
-
-        def cse(reduced: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], Sequence[sm.Expr]]:
-            """Return what is named already."""
-            return named, reduced
-
     tables: dict[str, Callable[[float], float]] = {}
     printer = _MathPrinter(tables)
     namespace: dict[str, Callable[..., float]] = dict(SCALAR_FUNCTIONS)
-    function = sm.lambdify(arguments, list(results), modules=[namespace, "math"], printer=printer, cse=cse)
-    function.__globals__.update(tables)
-    made: Callable[..., list[float]] = function
+    options = {"modules": [namespace, "math"], "printer": printer}
+    made: Callable[..., list[float]] = (
+        lambdify_with_shared_parts(arguments, list(results), **options)
+        if cse is None
+        else sm.lambdify(arguments, list(results), cse=cse, **options)
+    )
+    made.__globals__.update(tables)
     return made

@@ -15,9 +15,9 @@ from sympy.printing.numpy import NumPyPrinter
 
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
 from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.shared_subexpressions import iterate_distinct_subexpressions, lambdify_with_shared_parts
 from mb2fmu.model.supported_functions import LookupTableDerivative
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
-from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_subexpressions
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
 
 Floats = npt.NDArray[np.float64]
@@ -123,8 +123,8 @@ class SourceSymbols:
                 f"the kinematics have {', '.join(sorted(not_differentiable))} in them, which has no complex derivative"
             )
         printer = NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
-        compiled = sm.lambdify(
-            self._slot_symbols, translated, modules=[dict(SCALAR_FUNCTIONS)], printer=printer, cse=True
+        compiled = lambdify_with_shared_parts(
+            self._slot_symbols, translated, modules=[dict(SCALAR_FUNCTIONS)], printer=printer
         )
         return lambda values: list(compiled(*values))
 
