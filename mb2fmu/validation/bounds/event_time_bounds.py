@@ -216,10 +216,11 @@ def _measure_margin_near_zero(
         return float(numeric.margins(t, x, inputs, prepared, modes)[event.switch])
 
     y, t = event.states[0], event.time
+    looks_at_time_alone = event.switch in numeric.frozen.clock_switches
     uncertainty = 0.0
     largest = np.max(np.abs(reference.states), axis=0)
     modes_in_x = find_mode_state_indices(numeric)
-    for j, scale in enumerate(reference.state_scales.tolist()):
+    for j, scale in enumerate(() if looks_at_time_alone else reference.state_scales.tolist()):
         if j in modes_in_x:  # it is right or wrong, never a little off
             continue
         displacement = np.zeros(len(y) - 1)
@@ -227,10 +228,12 @@ def _measure_margin_near_zero(
         slope = abs(margin(t, y[:-1] + displacement) - margin(t, y[:-1] - displacement)) / (2 * displacement[j])
         uncertainty += slope * (float(bounds[j]) + ROUND_OFF_ALLOWANCE * float(largest[j]))
     time_step = _STEP_BACK_FRACTION * step
-    values = [
-        margin(t - time_back, advance_with_held_modes(numeric, t, y, t - time_back, inputs, prepared, modes)[:-1])
-        for time_back in (0.0, time_step, 2.0 * time_step)
-    ]
+    values = []
+    for earlier in (t, t - time_step, t - 2.0 * time_step):
+        y_earlier = (
+            y if looks_at_time_alone else advance_with_held_modes(numeric, t, y, earlier, inputs, prepared, modes)
+        )
+        values.append(margin(earlier, y_earlier[:-1]))
     rate = (3.0 * values[0] - 4.0 * values[1] + values[2]) / (2.0 * time_step)
     curve = (values[0] - 2.0 * values[1] + values[2]) / time_step**2
     return _MarginNearZero(uncertainty, max(-rate, 0.0), abs(curve))

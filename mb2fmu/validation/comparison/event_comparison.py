@@ -129,7 +129,8 @@ def list_watched_events(
         return ()
     rates = list(_find_derivative_variables(reference, description))
     events = [event for event in limits.event_time_bounds if not event.simultaneous_events.from_input_jump]
-    candidates = (_form_watched_event(reference, limits, events, k, rates) for k in range(len(events)))
+    grazing = [k for k, event in enumerate(events) if event.grazing]
+    candidates = (_form_watched_event(reference, limits, events, k, rates, grazing) for k in range(len(events)))
     return tuple(
         islice(
             (
@@ -160,9 +161,14 @@ def describe_unwatched_events(limits: ErrorBounds, watched_events: Sequence[Watc
 
 
 def _form_watched_event(
-    reference: ReferenceRun, limits: ErrorBounds, events: Sequence[EventTimeBound], k: int, rates: list[int]
+    reference: ReferenceRun,
+    limits: ErrorBounds,
+    events: Sequence[EventTimeBound],
+    k: int,
+    rates: list[int],
+    grazing: Sequence[int],
 ) -> WatchedEvent:
-    """Return the watch of one event."""
+    """Return the watch of one event; ``grazing``: numbers of the events that graze, in order."""
     time_bound, time, stop = events[k], reference.trajectory.time, float(reference.trajectory.time[-1])
     event_group, allowed_difference = time_bound.simultaneous_events, time_bound.largest_allowed_difference
     half_widths = [0.5 * float(np.min(np.diff(time)))] * 2
@@ -195,9 +201,9 @@ def _form_watched_event(
     elif allowed_difference > min(half_widths):
         reason = "it cannot be told from those beside it"
     earliest, latest = max(event_group.time - half_widths[0], 0.0), min(event_group.time + half_widths[1], stop)
+    neighbours = [i for i in grazing if i != k and _is_possible_at(events[i], event_group.time)]
     events_before, events_after = (
-        tuple(e for e in neighbours if _may_graze_at(e, event_group.time))
-        for neighbours in (events[:k], events[k + 1 :])
+        tuple(events[i] for i in side) for side in ([i for i in neighbours if i < k], [i for i in neighbours if i > k])
     )
     return WatchedEvent(
         time_bound, earliest, latest, variable_index, values, slopes, reason, events_before, events_after
@@ -215,9 +221,9 @@ def _compute_undecided_times(values: Floats, slopes: Floats) -> Floats:
         return np.where(jumps > 0.0, 0.5 * jumps / slope_changes, 0.0)
 
 
-def _may_graze_at(event: EventTimeBound, time: float) -> bool:
-    """Return whether an event grazes, and may happen at an instant."""
-    return event.grazing and abs(event.simultaneous_events.time - time) <= event.largest_allowed_difference
+def _is_possible_at(event: EventTimeBound, time: float) -> bool:
+    """Return whether an event may happen at an instant, s."""
+    return abs(event.simultaneous_events.time - time) <= event.largest_allowed_difference
 
 
 def _evaluate_beside_event(
@@ -551,7 +557,7 @@ def _find_unexpected_events(
 ) -> list[EventResult]:
     """Return events of Model Exchange in which a state jumps and that the reference does not have."""
     columns, results = list(reference.state_columns), []
-    times = [event.time for event in reference.events]
+    times = np.array([event.time for event in reference.events])
     step = float(np.min(np.diff(reference.trajectory.time)))
     end = reference.events[-1].time if len(watched_events) == MAX_WATCHED_EVENTS else float("inf")
     horizon = float(reference.trajectory.time[int(np.min(limits.predictable_points[columns])) - 1])
@@ -560,10 +566,7 @@ def _find_unexpected_events(
             continue
         jump = np.abs(np.array(after) - np.array(before))[columns]
         bound = _compute_bounds_at_event(reference, limits, time)[columns]
-        if (
-            np.all(jump <= _CLEAR_JUMP_FACTOR * bound)
-            or min((abs(time - t) for t in times), default=np.inf) <= 0.5 * step
-        ):
+        if np.all(jump <= _CLEAR_JUMP_FACTOR * bound) or np.min(np.abs(times - time), initial=np.inf) <= 0.5 * step:
             continue
         if time > min(end, horizon):
             break

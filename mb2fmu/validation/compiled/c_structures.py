@@ -101,7 +101,7 @@ class TrajectoryIntegrationStruct(ctypes.Structure):
         ("step", ctypes.c_double),
         *integer_fields("spent"),
         ("stuck", ctypes.c_double),
-        *pointer_fields("modes"),
+        *pointer_fields("modes settling"),
     ]
 
 
@@ -116,6 +116,23 @@ class SwitchModesStruct(ctypes.Structure):
         *pointer_fields("kinds sizes values"),
         ("late", ctypes.c_double),
         *pointer_fields("r x_dot outputs margins limits seen"),
+    ]
+
+
+class EventSettlingStruct(ctypes.Structure):
+    """``struct settling``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *integer_fields("events conditions"),
+        *pointer_fields("begin sets targets"),
+        ("longest", ctypes.c_double),
+        ("instant", ctypes.c_double),
+        *integer_fields("left"),
+        *pointer_fields("values inputs past"),
+        ("last", ctypes.c_double),
+        ("since", ctypes.c_double),
+        *integer_fields("simultaneous capacity count"),
+        *pointer_fields("records spare"),
     ]
 
 

@@ -30,7 +30,17 @@ FIRST_SOLVE_NUMBER = 2  # 0 and 1 are the dependent speeds and the accelerations
 
 Floats = npt.NDArray[np.float64]
 _POINTS_PER_CALL = 64  # communication points between two looks at whether the user wants to stop
-_C_MODULES = ("articulated", "bodies", "dense", "dop853", "equations", "event_steps", "mass_matrix", "modes")
+_C_MODULES = (
+    "articulated",
+    "bodies",
+    "dense",
+    "dop853",
+    "equations",
+    "event_steps",
+    "settling",
+    "mass_matrix",
+    "modes",
+)
 _RUNTIME_FILES = (
     *(f"{name}.{kind}" for name in _C_MODULES for kind in "ch"),
     "dop853_coefficients.h",

@@ -1,7 +1,8 @@
 """``CompiledModeSteps``: steps of equations with switches between events, in C.
 
-The twin of ``event_step_loop`` and ``mode_equations`` where at most one thing holds. It goes to the next event, which
-the twin processes; whatever C cannot do is left to the twin.
+The twin of ``event_step_loop`` and ``mode_equations`` where at most one thing holds. Events of equations that hold
+nothing (no friction, contact or latch: samples of a controller) are settled in C, too; whatever C cannot do is left to
+the twin.
 """
 
 from __future__ import annotations
@@ -40,6 +41,65 @@ class HeldSurface:
     probe: float = 0.0
 
 
+_RECORDS = 256
+"""How many events are recorded before they are handed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventSettings:
+    """What events of a model set, for equations that hold nothing.
+
+    Attributes:
+        first_condition: Number of the output that is the first condition; the values that events set follow these.
+        value_counts: How many values each event sets.
+        targets: States that the first values of each event set; others are no states.
+    """
+
+    first_condition: int
+    value_counts: tuple[int, ...]
+    targets: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EventLimits:
+    """How far C may go by itself.
+
+    Attributes:
+        longest_step: In s.
+        instant: Time within which events count as simultaneous, s.
+        count: How many events it may settle.
+        recorded: Whether they are recorded.
+    """
+
+    longest_step: float
+    instant: float
+    count: int
+    recorded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SettledEvent:
+    """An event that C has settled.
+
+    Attributes:
+        time: In s.
+        switch: Number of the switch that came first.
+        fired: Number of the first event of the model that happened; -1: none.
+        round_off: Whether the switch's margin has been zero all the time.
+        modes: Before and after, shape (2, switches).
+        conditions: Before and after, shape (2, events).
+        y: (x, W) before and after, shape (2, n_x + 1).
+    """
+
+    time: float
+    switch: int
+    fired: int
+    round_off: bool
+    modes: Floats
+    conditions: Floats
+    y: Floats
+
+
 @dataclass(frozen=True, slots=True)
 class ModeStepResult:
     """Where steps in C have ended.
@@ -49,8 +109,14 @@ class ModeStepResult:
         y: (x, W) there.
         step_size: Of the next step, s.
         evaluations: Evaluations of y' that were spent.
-        event_margins: At an event: margins at the start of its step, at the event, and a thousandth and a half of the
-            last step before it, shape (4, switches). None: it ended otherwise.
+        event_margins: At an event that is not settled: margins at the start of its step, at the event, and a thousandth
+            and a half of the last step before it, shape (4, switches). None: it ended otherwise.
+        is_stopped: Nothing but room for records or the end of the span stopped it.
+        values: Modes there, shape (switches,).
+        conditions: Of the model's events, as they were last, shape (events,).
+        event_count: How many events were settled.
+        last_event_time: Of these, s; NaN: there was none.
+        events: Those that were recorded.
     """
 
     time: float
@@ -58,6 +124,12 @@ class ModeStepResult:
     step_size: float
     evaluations: int
     event_margins: Floats | None
+    is_stopped: bool
+    values: Floats
+    conditions: Floats
+    event_count: int
+    last_event_time: float
+    events: tuple[SettledEvent, ...]
 
 
 class CompiledModeSteps:
@@ -71,6 +143,7 @@ class CompiledModeSteps:
         inputs: Number of the model's inputs.
         outputs: Number of the model's outputs.
         counts: Numbers of all inputs and of all outputs.
+        events: What events set; None: others settle them.
 
     ``sizes`` are read by C wherever they lie: what changes them in place changes margins.
     """
@@ -83,6 +156,7 @@ class CompiledModeSteps:
         inputs: int,
         outputs: int,
         counts: tuple[int, int],
+        events: EventSettings | None,
     ) -> None:
         self._equations, n = equations, len(kinds)
         self._kinds = np.array([_KINDS.index(kind) for kind in kinds], dtype=np.int64)
@@ -104,6 +178,27 @@ class CompiledModeSteps:
             inputs=array_address(self._r[0]), scales=array_address(self._scales),
             modes=ctypes.addressof(self._modes),
         )  # fmt: skip
+        self._past, self._records = np.zeros(0), np.zeros((0, 0))
+        self._settling = c_structures.EventSettlingStruct() if events is None else self._set_up_settling(events)
+
+    def _set_up_settling(self, events: EventSettings) -> c_structures.EventSettlingStruct:
+        """Return the structure by which C settles events; the journey refers to it."""
+        n, count, n_y = len(self._values), len(events.value_counts), len(self._y)
+        begin = np.concatenate([[0], np.cumsum(events.value_counts)]).astype(np.int64)
+        sets, targets = np.zeros(count, dtype=np.int64), np.zeros(begin[-1], dtype=np.int64)
+        for k, places in enumerate(events.targets):
+            sets[k] = len(places)
+            targets[begin[k] : begin[k] + len(places)] = places
+        self._past, self._records = np.zeros(count), np.zeros((_RECORDS, 4 + 2 * (n + count + n_y)))
+        self._settling_arrays = begin, sets, targets, np.zeros(2 * n + count + 2 * n_y)
+        settling = c_structures.EventSettlingStruct(
+            events=count, conditions=events.first_condition, begin=array_address(begin), sets=array_address(sets),
+            targets=array_address(targets), values=array_address(self._values), inputs=array_address(self._r[0]),
+            past=array_address(self._past), records=array_address(self._records),
+            spare=array_address(self._settling_arrays[-1]),
+        )  # fmt: skip
+        self._journey.settling = ctypes.addressof(settling)
+        return settling
 
     def set_modes(
         self,
@@ -112,12 +207,15 @@ class CompiledModeSteps:
         prepared: Sequence[float],
         late: float,
         held: HeldSurface | None = None,
+        past_conditions: Floats | None = None,
     ) -> None:
         """Set modes, shape (switches,), the model's inputs, parameters, by what all margins are larger, and what holds.
 
-        Without ``held`` nothing holds.
+        Without ``held`` nothing holds. ``past_conditions``: of the model's events, shape (events,), to settle events.
         """
         self._values[:] = values
+        if past_conditions is not None and len(self._past):
+            self._past[:] = past_conditions
         self._r[0, : self._inputs] = r
         self._r[0, self._inputs : self._inputs + len(values)] = values
         modes = self._modes
@@ -148,8 +246,9 @@ class CompiledModeSteps:
         projected: bool,
         behind: bool,
         budget: int,
+        limits: EventLimits,
     ) -> ModeStepResult:
-        """Integrate toward the end of ``span``, until a switch changes, or something is wrong.
+        """Integrate toward the end of ``span``, until others must settle an event, or something is wrong.
 
         Args:
             span: Begin and end, s.
@@ -160,14 +259,31 @@ class CompiledModeSteps:
             projected: Every step ends on the constraints.
             behind: An event is at the beginning.
             budget: Evaluations that may be spent.
+            limits: Of what it settles by itself.
         """
         self._time[:], self._y[:], self._scales[:] = span, y, tolerances[1] / tolerances[0]
         journey = self._journey
         journey.tolerance = journey.relative = tolerances[0]
         journey.budget, journey.spent, journey.step = budget, 0, step
         journey.parts, journey.projected, self._modes.behind = parts, int(projected), int(behind)
+        settling = self._settling
+        settling.longest, settling.instant, settling.left = limits.longest_step, limits.instant, limits.count
+        settling.capacity, settling.count, settling.last = _RECORDS * limits.recorded, 0, np.nan
         status = self._equations.library.reference_integrate_in_modes(
             self._equations.address, ctypes.addressof(journey), array_address(self._y)
         )
         seen = self._margins[2:].copy() if status == c_structures.STATUS_EVENT else None
-        return ModeStepResult(journey.stuck, self._y.copy(), journey.step, journey.spent, seen)
+        return ModeStepResult(
+            journey.stuck, self._y.copy(), journey.step, journey.spent, seen, status == c_structures.STATUS_OK,
+            self._values.copy(), self._past.copy(), limits.count - settling.left, settling.last,
+            tuple(map(self._read_record, self._records[: settling.count].copy())),
+        )  # fmt: skip
+
+    def _read_record(self, record: Floats) -> SettledEvent:
+        """Return an event from what C wrote of it."""
+        n, count = len(self._values), len(self._past)
+        sides = record[4:].reshape(2, -1)
+        return SettledEvent(
+            float(record[0]), int(record[1]), int(record[2]), bool(record[3]), sides[:, :n],
+            sides[:, n : n + count], sides[:, n + count :],
+        )  # fmt: skip

@@ -55,11 +55,8 @@ class HybridEquations(ModeEquations):
         super().__init__(frozen, typical)
         self._fixed_modes: SwitchModes | None = None
         self.margin_offset, self.start_events_done = 0.0, False
-        self._names = list_switch_names(frozen)
+        self.switch_names = list_switch_names(frozen)
         places = {symbol: i for i, symbol in enumerate(frozen.equations.states)}
-        self._targets = [
-            [places[symbol] for symbol, _ in event.settings if symbol in places] for event in frozen.events
-        ]
         if frozen.contacts and frozen.contacts.mode_change_count:
             self._counts = [places[contact.impact_count] for contact in frozen.contacts.each]
             self._changes = places[frozen.contacts.mode_change_count]
@@ -237,10 +234,10 @@ class HybridEquations(ModeEquations):
         Without
         any, something was set: inputs or parameters.
         """
-        name = self._names[due_switches[0]] if due_switches else ""
+        name = self.switch_names[due_switches[0]] if due_switches else ""
         state_before, first_model_event = x, ""
         switches_at_surface: set[int] = set()
-        changed = [self._names[i] for i in due_switches]
+        changed = [self.switch_names[i] for i in due_switches]
         if not due_switches:
             self._release_moved_signs(t, x, r, prepared, modes)
         before = modes.values.copy()
@@ -258,8 +255,8 @@ class HybridEquations(ModeEquations):
                 i = int(contradicted[np.argmin(margins[contradicted])])
                 x = self._change_mode(i, t, x, r, prepared, modes)
                 switches_at_surface.add(i)
-                changed.append(self._names[i])
-                name = name or self._names[i]
+                changed.append(self.switch_names[i])
+                name = name or self.switch_names[i]
                 continue
             fired_event, state_after = self._find_fired_event(t, x, r, prepared, modes)
             if not fired_event:
@@ -376,7 +373,7 @@ class HybridEquations(ModeEquations):
             now > was and not v.is_contact_or_latch_event
             for v, now, was in zip(events, conditions, modes.past_conditions, strict=True)
         )
-        for k, targets in enumerate(self._targets):
+        for k, targets in enumerate(self.event_targets):
             event = events[k]
             if event.is_deferred and model_event_fires:  # impacts and closings see what the model's own events set
                 conditions[k] = modes.past_conditions[k]

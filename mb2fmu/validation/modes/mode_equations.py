@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, HeldSurface, SwitchKind
+from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, EventSettings, HeldSurface, SwitchKind
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
 from mb2fmu.validation.modes.coupled_holding_forces import find_held_friction_rows, solve_coupled_holding_forces
 from mb2fmu.validation.modes.latch_closure import find_pinned_contacts
@@ -49,7 +49,7 @@ class ModeEquations(NumericEquations):
         typical: Magnitude of each coordinate, then of each speed.
 
     ``sizes`` are what surfaces are divided by: what counts as nothing is a part of them; 1 of what steps. ``signs``
-    are the numbers of the switches that may hold.
+    are the numbers of the switches that may hold; ``event_targets`` the states that each event sets.
     """
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
@@ -68,6 +68,9 @@ class ModeEquations(NumericEquations):
         self._own_input_count = len(e.r) - frozen.inputs
         self._mode_steps: CompiledModeSteps | None = None
         places = {symbol: i for i, symbol in enumerate(e.states)}
+        self.event_targets = [
+            [places[symbol] for symbol, _ in event.settings if symbol in places] for event in frozen.events
+        ]
         self._resting_states = [places[c.resting] for c in frozen.contacts.each] if frozen.contacts else []
         self._sliding_states = [places[f.sliding] for f in frozen.contacts.frictions] if frozen.contacts else []
         self._latch_states = [places[symbol] for symbol in frozen.latches.engaged_states] if frozen.latches else []
@@ -86,8 +89,18 @@ class ModeEquations(NumericEquations):
                 self.frozen.inputs,
                 self.frozen.outputs,
                 (len(e.r), len(e.outputs)),
+                self._list_event_settings(),
             )
         return self._mode_steps
+
+    def _list_event_settings(self) -> EventSettings | None:
+        """Return what events set; None where something can hold: then their effects are found by trying forces."""
+        frozen = self.frozen
+        if self.signs or frozen.contacts or frozen.latches:
+            return None
+        first_condition = frozen.outputs + 3 * self._switch_count
+        counts = tuple(len(event.settings) for event in frozen.events)
+        return EventSettings(first_condition, counts, tuple(map(tuple, self.event_targets)))
 
     def list_held_surfaces(self, x: Floats, modes: SwitchModes) -> list[HeldSurface] | None:
         """Return what holds in these modes, for C; None if that is more than C can hold.

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.root_finding import find_first_crossing
+from mb2fmu.validation.compiled.compiled_mode_steps import EventLimits, ModeStepResult
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -198,20 +199,42 @@ class _EventStepLoop:
         held_surfaces = self.numeric.list_held_surfaces(y[:-1], self.modes) if compiled else None
         if compiled is None or held_surfaces is None:
             return t, y, False
-        compiled.set_modes(self.modes.values, r, self.prepared, self.numeric.margin_offset, *held_surfaces)
+        compiled.set_modes(
+            self.modes.values, r, self.prepared, self.numeric.margin_offset, next(iter(held_surfaces), None),
+            past_conditions=self.modes.past_conditions,
+        )  # fmt: skip
         parts = max(1, math.ceil((end - t) / largest_step * (1.0 - 1e-12)))
         steps = compiled.integrate(
             (t, end), y, min(self.step_size, end - t) if np.isfinite(self.step_size) else np.inf,
             (self._relative, self._absolute), parts=parts, projected=self._projected,
             behind=self._last_event_time == t, budget=self._budget - self._evaluations_spent,
+            limits=self._form_event_limits(largest_step),
         )  # fmt: skip
         self._evaluations_spent += steps.evaluations
         self.step_size = steps.step_size
+        if steps.event_count:
+            self._take_settled_events(steps)
         if steps.event_margins is None:
-            return steps.time, steps.y, False
+            return steps.time, steps.y, steps.is_stopped
         before, margins, *earlier = steps.event_margins
         state = self._process_switch_event(steps.time, steps.y, r, (before, margins), lambda: earlier)
         return steps.time, state, True
+
+    def _form_event_limits(self, longest_step: float) -> EventLimits:
+        """Return what C may settle by itself; ``longest_step``: in s."""
+        instant = _SIMULTANEOUS_FRACTION * self.span
+        return EventLimits(longest_step, instant, _MAX_EVENTS - self._events, self._event_log is not None)
+
+    def _take_settled_events(self, steps: ModeStepResult) -> None:
+        """Take the modes after events that C has settled, and keep what it recorded of them."""
+        self._events += steps.event_count
+        self._last_event_time = steps.last_event_time
+        self.modes = SwitchModes(steps.values, steps.conditions)
+        frozen = self.numeric.frozen
+        for event in steps.events:
+            name = frozen.events[event.fired].name if event.fired >= 0 else self.numeric.switch_names[event.switch]
+            sides = [SwitchModes(event.modes[side], event.conditions[side]) for side in (0, 1)]
+            self._record_event(event.time, name, [event.switch], (sides[0], sides[1]), event.y, event.round_off)
 
     def _make_slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
         """Return y' (x' and the power of loads) as a function; NaN where it is not defined, which shortens the step."""

@@ -1,6 +1,7 @@
 #include "dop853.h"
 #include "dop853_coefficients.h"
 #include "event_steps.h"
+#include "settling.h"
 
 #include <float.h>
 #include <math.h>
@@ -251,7 +252,19 @@ int reference_integrate_in_modes(struct equations *e, struct journey *j, double 
     }
     memcpy(s.y, y, (size_t)n * sizeof(double));
     j->stuck = j->time[0];
-    const int status = travel(&s, j->time[0], j->time[1]);
+    int status = travel(&s, j->time[0], j->time[1]);
+    struct settling *g = j->settling;
+    while (status == EVENT && g && settle_event(&s, g, j->stuck) == OK) {
+        if (j->stuck >= j->time[1] || (g->capacity && g->count == g->capacity)) {
+            status = OK;
+        } else {
+            const double left = j->time[1] - j->stuck;
+            j->parts = (int64_t)fmax(1.0, ceil(left / g->longest * (1.0 - 1e-12)));
+            j->step = isfinite(j->step) ? fmin(j->step, left) : j->step;
+            j->modes->behind = 1;
+            status = travel(&s, j->stuck, j->time[1]);
+        }
+    }
     memcpy(y, s.y, (size_t)n * sizeof(double));
     free(memory);
     return status;

@@ -4,6 +4,8 @@
 
 #include "modes.h"
 
+struct settling;
+
 struct journey {
     const double *time;       /* communication points, shape (points,) */
     int64_t points;
@@ -18,12 +20,14 @@ struct journey {
     double step;              /* of the step before; infinite: to be chosen. Changes */
     int64_t spent;            /* evaluations so far. Changes */
     double stuck;             /* time of a failure */
-    struct modes *modes;      /* NULL, or in which switches are; an event ends all */
+    struct modes *modes;      /* NULL, or in which switches are */
+    struct settling *settling; /* NULL, or what settles events; without it an event ends all */
 };
 
-/* From the first communication point toward the second, in given modes: y becomes what it is at time ``stuck``, where
-   the second point is, or a switch changes (EVENT), or the step of size ``step`` begins in which one may change
-   (CROSSED). Returns OK or what ended it, with y from where it goes on. */
+/* From the first communication point toward the second: y becomes what it is at time ``stuck``, where the second point
+   is, or a switch changes and others must settle the event (EVENT), or the step of size ``step`` begins in which one
+   may change (CROSSED). Returns OK, also where there is no more room for records, or what ended it, with y from where
+   it goes on. */
 EXPORTED int reference_integrate_in_modes(struct equations *e, struct journey *j, double y[]);
 
 /* Fills rows 1, ... of y, shape (points, n_x + 1), from row 0. Returns OK or what ended it. */

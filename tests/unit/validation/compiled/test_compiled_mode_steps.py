@@ -8,7 +8,8 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import dropped, particle, reference_of
 
-from mb2fmu import Impact, Latch, Model, Parts
+from mb2fmu import Impact, Latch, Model, Parts, pre
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
 
@@ -138,3 +139,61 @@ def test_contacts_and_latches_agree(name, monkeypatch):
     assert any(held)  # C holds a contact or a latch, too
     # A released latch leaves its place like 1e-13 m + a t^2 / 2: when, is known to the root of round-off.
     assert_that_twin_agrees(run, monkeypatch, time_tolerance=1e-8)
+
+
+def sampled():
+    """A controller samples every 20 ms, a second one every 50 ms, at common instants too."""
+    force, slow, count = me.dynamicsymbols("force slow count")
+    model, x, v = particle(0.25, 0.0, lambda _, v: force + slow - 2 * v)
+    model.discrete(force, 0.0, "N")
+    model.discrete(slow, 0.0, "N")
+    model.discrete(count, 0.0)
+    model.every(0.02, {force: -40 * x - 2 * v, count: pre(count) + 1})
+    model.every(0.05, {slow: -count / 10}, offset=0.01)
+    return model
+
+
+def relay():
+    """A relay with hysteresis, and a kick by which the kinetic energy jumps."""
+    force, kicks = me.dynamicsymbols("force kicks")
+    model, x, v = particle(0.25, 0.0, lambda _, v: force - v)
+    model.discrete(force, -4.0, "N")
+    model.discrete(kicks, 0.0)
+    model.when(x < -0.1, {force: 4}, name="pull")
+    model.when(x > 0.1, {force: -4}, name="push")
+    model.when(TIME >= 0.7, {v: pre(v) + 1, kicks: pre(kicks) + 1}, name="kick")
+    return model
+
+
+def bounces():
+    """An event sets a speed, and a force has a kink."""
+    model, x, v = particle(0.2, 0.0, lambda x, _: -20 * x - 3 * sm.Max(x - 0.05, 0) - 10)
+    model.when(x <= 0, {v: -0.7 * pre(v)}, name="impact")
+    return model
+
+
+@pytest.mark.parametrize("make", [sampled, relay, bounces])
+def test_events_that_are_settled_in_c_agree(make, monkeypatch):
+    model = make()
+    model.experiment(stop=1.0, step=0.05, tolerance=1e-9)
+    run = reference_of(model)
+    settled = []
+    with monkeypatch.context() as patch:
+        original = HybridEquations.settle_modes
+        patch.setattr(HybridEquations, "settle_modes", lambda self, *a: settled.append(a[0]) or original(self, *a))
+        y, events = integrate(run)
+        assert set(settled) <= {0.0}  # Python settles the start alone
+        patch.setattr(ModeEquations, "mode_steps", None)
+        wanted, wanted_events = integrate(run)
+    assert len(events) >= 4
+    assert len(settled) > len(events)
+    assert y == pytest.approx(wanted, abs=1e-10)
+    for event, other in zip(events, wanted_events, strict=True):
+        assert (event.name, event.switch, event.step, event.sets_state, event.round_off) == (
+            other.name, other.switch, other.step, other.sets_state, other.round_off
+        )  # fmt: skip
+        assert event.time == pytest.approx(other.time, abs=1e-10)
+        assert event.states == pytest.approx(other.states, abs=1e-9)
+        for side, other_side in zip(event.sides, other.sides, strict=True):
+            assert side.values == pytest.approx(other_side.values)
+            assert side.past_conditions == pytest.approx(other_side.past_conditions)

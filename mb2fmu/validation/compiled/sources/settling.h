@@ -1,0 +1,32 @@
+/* What an event does in equations whose switches hold nothing: modes change, events of the model set states. */
+#ifndef MB2FMU_REFERENCE_SETTLING_H
+#define MB2FMU_REFERENCE_SETTLING_H
+
+#include "solver.h"
+
+struct settling {
+    int64_t events;         /* of the model */
+    int64_t conditions;     /* output: the first of their conditions; the values that they set follow these */
+    const int64_t *begin;   /* where the values of each event begin, shape (events + 1,) */
+    const int64_t *sets;    /* how many states each event sets, shape (events,) */
+    const int64_t *targets; /* state that each value sets, shape (begin[events],) */
+    double longest;         /* longest step, s */
+    double instant;         /* time within which events count as simultaneous, s */
+    int64_t left;           /* how many more events there may be. Changes, as all below */
+    double *values;         /* modes, shape (switches,): those of ``struct modes`` */
+    double *inputs;         /* of the journey, shape (n_r,): the modes are among them */
+    double *past;           /* conditions before, shape (events,) */
+    double last;            /* time of the last event, s */
+    double since;           /* time of the first of simultaneous events, s, and their number */
+    int64_t simultaneous;
+    int64_t capacity;       /* how many records there is room for; 0: none are kept */
+    int64_t count;          /* of records */
+    double *records;        /* of each: time, switch, event of the model or -1, whether round-off made it; then, before
+                               and after, modes, conditions and y */
+    double *spare;          /* shape (2 switches + events + 2 n,), with n numbers of y */
+};
+
+/* Settles the event at t, s, whose margins are in ``seen``. UNSOLVED: nothing has changed, others must settle it. */
+int settle_event(struct solver *s, struct settling *g, double t);
+
+#endif
