@@ -35,7 +35,7 @@ from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.scalar_program import EntryPoint, Program
+from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.toolchain import compile_program
@@ -250,7 +250,7 @@ def motion_only(program: Program) -> derivatives.ProgramWithDerivatives:
         "divisors",
         "project",
     )
-    none = {name: EntryPoint(name, (), ()) for name in wanted}
+    none = {name: ProgramEntryPoint(name, (), ()) for name in wanted}
     kept = {name: program.entries[name] for name in ("rhs", "pivots", "divisors") if name in program.entries}
     small = prune_program(dataclasses.replace(program, entries=none | kept))
     nothing = np.array([], dtype=np.intp)

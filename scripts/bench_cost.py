@@ -28,7 +28,7 @@ from mb2fmu.compiler.evaluation.numpy_printer import find_parameter_only_nodes
 from mb2fmu.compiler.program import evaluation_cost_estimate
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
-from mb2fmu.compiler.program.result_dependencies import count_block_operations, count_operations
+from mb2fmu.compiler.program.program_result_dependencies import count_block_operations, count_operations
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, PiecewisePolynomial, Program
 from mb2fmu.model.scalar_operation_table import select_scalar_operations
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram

@@ -54,7 +54,7 @@ def write_model(name: str, folder: Path, states: int) -> None:
 
     path = ROOT / "models" / f"{name}.py"
     derivation = pipeline.derive(load_module(path).chain(LINKS) if name == "chain" else path)
-    (module,) = pipeline.export_source_code(derivation, "jax", folder)
+    (module,) = pipeline.export_target_source_code(derivation, "jax", folder)
     f = pipeline.right_hand_side(derivation)
     compiled = f.compile()
     x = f.x0 + 0.05 * np.random.default_rng(1).standard_normal((states, len(f.x0)))

@@ -22,7 +22,7 @@ def fresh(name: str) -> Trajectory:
     Raises:
         Mb2FmuError: If the model is wrong or cannot be integrated.
     """
-    read = mechanism.close_loops(
+    read = mechanism.solve_loop_closure_start_values(
         mechanism.read_mechanism(model.check_model(model.load(ROOT / "models" / f"{name}.py")))
     )
     definition = read.declared  # its start values are on the constraints

@@ -26,7 +26,7 @@ from mb2fmu.errors import FormulationError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.mechanics.equations import Method
 from mb2fmu.model import Model
-from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions
+from mb2fmu.pipeline.derivation.formulation_and_build_options import BuildOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 

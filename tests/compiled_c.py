@@ -19,16 +19,16 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
     add_fmu_derivatives,
 )
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.scalar_program import EntryPoint, Program
+from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 from mb2fmu.fmu.emit_c import emit_fmu_sources, list_translation_units
 from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
     DescribedUnit,
     FmuInterface,
+    FmuSolverSettings,
     FmuTarget,
     FmuVariable,
-    SolverSettings,
 )
 
 RUNTIME = Path(__file__).parents[1] / "mb2fmu" / "fmu" / "emit_c" / "runtime"
@@ -117,7 +117,7 @@ def bare_interface() -> FmuInterface:
         ),
         units=(DescribedUnit("s", 1.0, 0.0, (0, 0, 1, 0, 0, 0, 0, 0)),),
         experiment=DefaultExperiment(0.0, 1.0, 0.01, 1e-6),
-        solver=SolverSettings("explicit", 1e-6),
+        solver=FmuSolverSettings("explicit", 1e-6),
         log_categories=(),
         capabilities=Capabilities(needs_execution_tool=False, state=True),
         generation_tool="mb2fmu",
@@ -185,7 +185,7 @@ def compile_motion(program: Program, compiler: str, folder: Path) -> CompiledMod
     """The same with x' alone."""
     empty = ("tangent", "adjoint", "jacobian", "jacobian_time", *DIFFERENTIATED_ENTRIES)
     kept = {name: program.entries[name] for name in ("rhs", "pivots", "divisors") if name in program.entries}
-    entries = {name: EntryPoint(name, (), ()) for name in empty} | kept
+    entries = {name: ProgramEntryPoint(name, (), ()) for name in empty} | kept
     none = np.array([], dtype=np.intp)
     small = prune_program(dataclasses.replace(program, entries=entries))
     return compile_native(ProgramWithDerivatives(small, none, none, none), compiler, folder)

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from mb2fmu.systems.master.stability_forecast import LinearComponent
-from mb2fmu.systems.system_port_links import BondSide, BondVariable, ComponentPort, PortLink, PowerBond, SystemWiring
+from mb2fmu.systems.master.stability_forecast import LinearCoupledComponent
+from mb2fmu.systems.system_port_links import (
+    ComponentPort,
+    PortLink,
+    PowerBond,
+    PowerBondSide,
+    PowerBondVariable,
+    SystemWiring,
+)
 
 K, K12 = 4.0 * np.pi**2, 16.0 * np.pi**2
 
@@ -19,20 +26,20 @@ WIRING = SystemWiring(
         PowerBond(
             "spring",
             (
-                BondSide(0, BondVariable("input", 0), BondVariable("output", 1)),
-                BondSide(1, BondVariable("output", 2), BondVariable("input", 1, rate=True), -1.0),
+                PowerBondSide(0, PowerBondVariable("input", 0), PowerBondVariable("output", 1)),
+                PowerBondSide(1, PowerBondVariable("output", 2), PowerBondVariable("input", 1, rate=True), -1.0),
             ),
         ),
     ),
 )
 
 
-def mass(stiffness: float, gain: float, C: list[list[float]], D: list[list[float]], x: float) -> LinearComponent:
+def mass(stiffness: float, gain: float, C: list[list[float]], D: list[list[float]], x: float) -> LinearCoupledComponent:
     A = np.array([[0.0, 1.0], [-stiffness, 0.0]])
-    return LinearComponent(A, np.array([[0.0], [gain]]), np.array(C), np.array(D), np.array([x, 0.0]))
+    return LinearCoupledComponent(A, np.array([[0.0], [gain]]), np.array(C), np.array(D), np.array([x, 0.0]))
 
 
-def slaves() -> list[LinearComponent]:
+def slaves() -> list[LinearCoupledComponent]:
     """The left mass gives its motion and takes a force, the right one the reverse."""
     return [
         mass(K, 1.0, [[1.0, 0.0], [0.0, 1.0]], [[0.0], [0.0]], 1.0),

@@ -13,11 +13,11 @@ from pymoca.backends.casadi import generator
 from scipy.sparse.linalg import splu
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.program.scalar_program import EntryPoint, Program
+from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
-from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_fmi3_variables
+from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, describe_native_fmi3_interface
 from mb2fmu.targets.modelica.modelica_file import make_modelica_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames
 
@@ -66,7 +66,7 @@ def pymoca_error(derivation: Derivation, source: str, seed: int, spread: float =
 
 def _unknowns(derivation: Derivation, t: float, x: Floats, r: Floats, p: Floats) -> dict[str, float]:
     """Our own values of what the file calls unknowns, and of its outputs."""
-    program, interface = derivation.program, describe_native_fmi3_variables(derivation)
+    program, interface = derivation.program, describe_native_fmi3_interface(derivation)
     groups = [
         [v.name for v in sorted(interface.variables_from_sources(s), key=lambda v: v.index)]
         for s in ("state", "input", "parameter")
@@ -95,7 +95,7 @@ def _values(
     named = {**of_blocks, **printer.nodes}
     wanted = [*named.values(), *(node for operands in of_bodies.values() for node in operands)]
     whole = replace(
-        program, entries={**program.entries, "all": EntryPoint("all", tuple(map(str, wanted)), tuple(wanted))}
+        program, entries={**program.entries, "all": ProgramEntryPoint("all", tuple(map(str, wanted)), tuple(wanted))}
     )
     found = np.asarray(evaluation.make_evaluator(whole, "all")(t, x, r, p)).tolist()
     values = dict(zip(named, found, strict=False))

@@ -22,10 +22,10 @@ from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.emit_c.standalone_c_program import list_model_outputs
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
-from mb2fmu.pipeline.fmu_build.source_code_export import (
+from mb2fmu.pipeline.fmu_build.target_source_export import (
     describe_model_for_targets,
-    describe_native_fmi3_variables,
-    list_source_files,
+    describe_native_fmi3_interface,
+    list_target_source_files,
 )
 from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
@@ -73,13 +73,13 @@ def compile_c(folder: Path, output: str, *more: str) -> Path:
 
 def evaluate_c(derivation: pipeline.Derivation, points: Sequence[Point], folder: Path) -> Values:
     """x', outputs in the order of the equations, and start values, by the C target."""
-    pipeline.export_source_code(derivation, "c", folder)
+    pipeline.export_target_source_code(derivation, "c", folder)
     name = derivation.definition.name
     library = ctypes.CDLL(str(compile_c(folder, f"{name}.so", "-shared", "-fPIC", "-O0")))
     create = library[f"{name}_create"]
     create.restype = ctypes.c_void_p
     model = ctypes.c_void_p(create())
-    names = [v.name for v in list_model_outputs(describe_native_fmi3_variables(derivation))]
+    names = [v.name for v in list_model_outputs(describe_native_fmi3_interface(derivation))]
     wanted = [output.name for output in derivation.equations.outputs]
 
     def call(function: str, *arguments: float | Floats) -> None:
@@ -227,7 +227,7 @@ def missing(target: str) -> str:
 
 def evaluate(target: str, derivation: pipeline.Derivation, points: Sequence[Point], folder: Path) -> Values:
     """The same as :func:`evaluate_c`, and x after a step of 1 ms of the target's integrator; see :func:`run_files`."""
-    files = list_source_files(derivation, target)
+    files = list_target_source_files(derivation, target)
     return run_files(target, files, describe_model_for_targets(derivation), points, folder)
 
 

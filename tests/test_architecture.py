@@ -32,7 +32,7 @@ WORLDLY = (
     "cli/fit_command.py",
     "cli/stage_progress_display.py",
     "__main__.py",
-    "pipeline/run_and_report/result_publication_rules.py",
+    "pipeline/run_and_report/fmu_and_report_publication.py",
     "temporary_files.py",
     "pipeline/fmu_build/model_scene.py",
     "pipeline/run_and_report/report_pages.py",
@@ -203,6 +203,36 @@ def test_files_and_functions_stay_readable(path: Path) -> None:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert len(logic & set(range(node.body[0].lineno, (node.end_lineno or 0) + 1))) <= 45, node.name
+
+
+def signature_names(tree: ast.AST) -> set[str]:
+    """Names in public signatures, fields and bases of a module: who calls or reads these meets them."""
+    found: set[ast.expr | None] = set()
+    for node in ast.walk(tree):
+        name = getattr(node, "name", "_")
+        if isinstance(node, ast.FunctionDef) and (not name.startswith("_") or name == "__init__"):
+            found |= {node.returns, *(a.annotation for a in (*node.args.args, *node.args.kwonlyargs))}
+        elif isinstance(node, ast.ClassDef) and not name.startswith("_"):
+            found |= {*node.bases, *(part.annotation for part in node.body if isinstance(part, ast.AnnAssign))}
+    return set(re.findall(r"\w+", " ".join(ast.unparse(part) for part in found if part)))
+
+
+def test_what_no_other_file_uses_is_private() -> None:
+    """Who reads a module sees by its names what other files take from it."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    texts = [ROOT / name for name in tracked.split() if name.endswith((".py", ".md", ".toml", ".jinja"))]
+    uses = Counter(word for path in texts for word in set(re.findall(r"\w+", path.read_text(encoding="utf-8"))))
+    found = []
+    for path in modules():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        met = signature_names(tree)
+        definitions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        for node in definitions:
+            is_registered = isinstance(node, ast.FunctionDef) and bool(node.decorator_list)
+            is_formulation = node.name.startswith(("formulate_", "check_applicability_"))  # as FORMULATIONS say
+            if uses[node.name] == 1 and node.name not in met and not (is_registered or is_formulation):
+                found += [f"{path.relative_to(PACKAGE)}: {node.name}"] * (not node.name.startswith("_"))
+    assert not found
 
 
 def test_no_room_is_crowded() -> None:

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from mb2fmu.analysis.operating_point import OperatingPoint, SteadyMotionKind
     from mb2fmu.analysis.operating_point_start import OperatingPointStart, set_operating_point_start
     from mb2fmu.analysis.root_locus import RootLocus, StabilityCrossing, compute_root_locus
-    from mb2fmu.analysis.sensitivity_request import SensitivityRequest, make_input_signals, make_sensitivity_request
+    from mb2fmu.analysis.sensitivity_request import (
+        SensitivityRequest,
+        make_experiment_input_signals,
+        make_sensitivity_request,
+    )
     from mb2fmu.analysis.trajectory_sensitivities import Sensitivities, compute_sensitivities
     from mb2fmu.analysis.zero_order_hold import ZeroOrderHoldInputs
 
@@ -38,7 +42,7 @@ __all__ = [
     "compute_root_locus",
     "compute_sensitivities",
     "linearize",
-    "make_input_signals",
+    "make_experiment_input_signals",
     "make_sensitivity_request",
     "set_operating_point_start",
 ]
@@ -52,7 +56,7 @@ __getattr__ = import_on_first_use(
         "operating_point": "OperatingPoint SteadyMotionKind",
         "operating_point_start": "OperatingPointStart set_operating_point_start",
         "root_locus": "RootLocus StabilityCrossing compute_root_locus",
-        "sensitivity_request": "SensitivityRequest make_input_signals make_sensitivity_request",
+        "sensitivity_request": "SensitivityRequest make_experiment_input_signals make_sensitivity_request",
         "trajectory_sensitivities": "Sensitivities compute_sensitivities",
         "zero_order_hold": "ZeroOrderHoldInputs",
     },

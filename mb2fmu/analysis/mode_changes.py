@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.events import list_program_switches
-from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
 from mb2fmu.errors import AnalysisError, Fault
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.operating_point_start import set_operating_point_start
-from mb2fmu.analysis.sensitivity_request import make_input_signals
+from mb2fmu.analysis.sensitivity_request import make_experiment_input_signals
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program import count_operations
@@ -73,7 +73,7 @@ def add_nominal_values(definition: Declarations, equations: EquationsOfMotion, p
         exponent = round(math.log10(size))
         if item.nominal is None and exponent:
             found[item.name] = float(f"1e{exponent}")
-    signals = make_input_signals(d, set_operating_point_start(d, equations, {}))
+    signals = make_experiment_input_signals(d, set_operating_point_start(d, equations, {}))
     times = np.linspace(0.0, d.experiment.stop, _SIGNAL_SAMPLES)
     given = [0.0] * len(d.inputs)
     with suppress(ArithmeticError, ValueError), np.errstate(all="ignore"):
@@ -122,7 +122,7 @@ def _find_largest_magnitudes(
     evaluations = min(MAX_EVALUATIONS, MAX_OPERATIONS // max(1, count_operations(program, "rhs").total()))
     if evaluations < MIN_EVALUATIONS:
         return largest, False
-    f, signals = make_evaluator(program, "rhs"), make_input_signals(definition, start)
+    f, signals = make_evaluator(program, "rhs"), make_experiment_input_signals(definition, start)
     first = np.where(largest > AT_REST_RATIO * weights, np.minimum(largest, weights), weights)
     recorder = _MagnitudeRecorder(lambda t, x: f(t, x, signals(t), start.p), evaluations, largest)
     solver = DormandPrince(Tolerance(INTEGRATION_TOLERANCE, tuple((_ERROR_WEIGHT * first).tolist())))

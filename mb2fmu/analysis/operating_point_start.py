@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.checks.bound_checks import find_bound_violations
+from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.value_overrides import OverrideValue, parse_number
@@ -86,7 +86,7 @@ def set_operating_point_start(
             faults.append(Fault(f"{name} cannot be set: {error}", remedy="give a finite number"))
     for item in (*states, *d.inputs, *free):
         if item.name in values:
-            faults += find_bound_violations(item, values[item.name])
+            faults += find_declared_value_bound_faults(item, values[item.name])
     if faults:
         raise AnalysisError("there is no such operating point:", faults)
 

@@ -14,7 +14,7 @@ from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 Floats = npt.NDArray[np.float64]
 InputSignals = Callable[[float], Floats]
@@ -91,7 +91,7 @@ def make_sensitivity_request(
     return study
 
 
-def make_input_signals(definition: Declarations, start: OperatingPointStart) -> InputSignals:
+def make_experiment_input_signals(definition: Declarations, start: OperatingPointStart) -> InputSignals:
     """Return time in s → inputs, shape (n_r,): the experiment's signals, or start values where there is none."""
     t = dynamicsymbols._t  # noqa: SLF001  SymPy's time
     given = definition.experiment.signals
@@ -99,7 +99,7 @@ def make_input_signals(definition: Declarations, start: OperatingPointStart) -> 
         sm.sympify(given.get(item.symbol, value))
         for item, value in zip(definition.inputs, start.r.tolist(), strict=True)
     ]
-    function = compile_numpy_function(t, signals)
+    function = lambdify_for_numpy(t, signals)
     return lambda time: np.array(function(time), dtype=np.float64)
 
 

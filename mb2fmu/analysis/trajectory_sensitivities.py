@@ -29,7 +29,7 @@ from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_
 from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
 from mb2fmu.compiler.events import convert_switches_to_modes
-from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.units import derive_quotient_unit

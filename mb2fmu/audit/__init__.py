@@ -17,15 +17,26 @@ from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.audit.audit_policy import AuditPolicy, read_policy
+    from mb2fmu.audit.audit_reference_run import AuditReferenceRun, read_audit_reference_run
     from mb2fmu.audit.audit_result import AuditResult
     from mb2fmu.audit.audit_run import audit, require_audit_packages
     from mb2fmu.audit.carried_reference import find_beside_or_carried_reference
     from mb2fmu.audit.findings import SEVERITIES, AuditRule, Finding, Severity, rules
-    from mb2fmu.audit.recorded_reference import RecordedReference, read_recorded_reference
 
 __all__ = [
-    "SEVERITIES", "AuditPolicy", "AuditResult", "AuditRule", "Finding", "RecordedReference", "Severity", "audit",
-    "find_beside_or_carried_reference", "read_policy", "read_recorded_reference", "require_audit_packages", "rules",
+    "SEVERITIES",
+    "AuditPolicy",
+    "AuditReferenceRun",
+    "AuditResult",
+    "AuditRule",
+    "Finding",
+    "Severity",
+    "audit",
+    "find_beside_or_carried_reference",
+    "read_audit_reference_run",
+    "read_policy",
+    "require_audit_packages",
+    "rules",
 ]  # fmt: skip
 
 __getattr__ = import_on_first_use(
@@ -36,6 +47,6 @@ __getattr__ = import_on_first_use(
         "audit_run": "audit require_audit_packages",
         "findings": "SEVERITIES AuditRule Finding Severity rules",
         "carried_reference": "find_beside_or_carried_reference",
-        "recorded_reference": "RecordedReference read_recorded_reference",
+        "audit_reference_run": "AuditReferenceRun read_audit_reference_run",
     },
 )

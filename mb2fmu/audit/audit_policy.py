@@ -114,7 +114,7 @@ class AuditPolicy:
         for waiver in self.waivers:
             if not self._is_expired(waiver) and waiver.covers(fmu_name, finding):
                 return waiver.reason
-        return BASELINE_REASON if finding_fingerprint(finding) in self.baseline else ""
+        return BASELINE_REASON if _finding_fingerprint(finding) in self.baseline else ""
 
     def _is_expired(self, waiver: Waiver) -> bool:
         """Return whether a waiver has expired."""
@@ -131,7 +131,7 @@ class AuditPolicy:
 NO_POLICY = AuditPolicy()
 
 
-def finding_fingerprint(finding: Finding) -> tuple[str, str, str]:
+def _finding_fingerprint(finding: Finding) -> tuple[str, str, str]:
     """Return a key that equal findings of two audits share: rule, place and message, without numbers."""
     return finding.rule, _replace_numbers(finding.where), _replace_numbers(finding.message)
 
@@ -223,7 +223,7 @@ def _read_baseline_fingerprints(path: Path) -> frozenset[tuple[str, str, str]]:
         table = json.loads(path.read_text(encoding="utf-8"))
         findings = [*table["findings"], *(pair[0] for pair in table.get("waived", ()))]
         return frozenset(
-            finding_fingerprint(Finding(finding["rule"], finding["severity"], finding["message"], finding["where"]))
+            _finding_fingerprint(Finding(finding["rule"], finding["severity"], finding["message"], finding["where"]))
             for finding in findings
         )
     except (OSError, ValueError, KeyError, TypeError) as error:

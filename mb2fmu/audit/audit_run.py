@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mb2fmu.audit.audit_policy import NO_POLICY, AuditPolicy
+from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import RemoteHost, make_valgrind_host, make_wine_host
@@ -30,8 +31,7 @@ from mb2fmu.audit.description import variable_rules as variables
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.external_checkers import run_external_checkers
-from mb2fmu.audit.findings import SEVERITIES, Finding, RuleViolation, convert_violation_to_finding, rules
-from mb2fmu.audit.recorded_reference import RecordedReference
+from mb2fmu.audit.findings import SEVERITIES, Finding, RuleViolation, convert_rule_violation_to_finding, rules
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 
@@ -78,7 +78,7 @@ def audit(
     jobs: int | None = None,
     policy: AuditPolicy = NO_POLICY,
     effort: float | None = None,
-    recorded: RecordedReference | None = None,
+    recorded: AuditReferenceRun | None = None,
     windows: bool = False,
     valgrind: bool = False,
     together: bool = False,
@@ -207,7 +207,7 @@ def _form_result(
     description, run_result = collected.description, collected.run_result
     version = description.version if description else 2
     findings = [
-        convert_violation_to_finding(item, version)
+        convert_rule_violation_to_finding(item, version)
         for item in _merge_interfaces([*collected.observations, *run_result.observations])
     ]
     findings = [item for item in findings if item.rule in rule_ids]

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from lxml import etree
 
+from mb2fmu.audit.audit_reference_run import (
+    AuditReferenceRun,
+    RecordedFilesReader,
+    RecordedReferenceTable,
+    find_audit_reference_run,
+)
 from mb2fmu.audit.description.archive_rules import read_archive
 from mb2fmu.audit.description.description_import import parse_root_element_safely
-from mb2fmu.audit.recorded_reference import (
-    RecordedFilesReader,
-    RecordedReference,
-    RecordedTable,
-    find_recorded_reference,
-)
 from mb2fmu.errors import Fault
 
 REFERENCE_FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
@@ -27,17 +27,17 @@ REFERENCE_MANIFEST = f"{REFERENCE_FOLDER}/fmi-ls-manifest.xml"
 _TABLE_TYPES = frozenset({"text/csv", ""})
 
 
-def find_beside_or_carried_reference(path: Path) -> RecordedReference | None:
+def find_beside_or_carried_reference(path: Path) -> AuditReferenceRun | None:
     """Return the recorded run beside an FMU, else one that it carries; None where there is none.
 
     Raises:
         Mb2FmuError: If there is one beside it that cannot be used, or the archive cannot be read.
     """
-    beside = find_recorded_reference(path)
+    beside = find_audit_reference_run(path)
     return beside or read_carried_reference(read_archive(path).contents)[0]
 
 
-def read_carried_reference(files: Mapping[str, bytes]) -> tuple[RecordedReference | None, list[Fault]]:
+def read_carried_reference(files: Mapping[str, bytes]) -> tuple[AuditReferenceRun | None, list[Fault]]:
     """Return the recorded run in an archive, and what is wrong with the files that its manifest names.
 
     Args:
@@ -111,7 +111,7 @@ def _list_results(manifest: etree._Element, files: Mapping[str, bytes]) -> Itera
             yield {}, member, ""
 
 
-def _read_table(member: str, files: Mapping[str, bytes], reader: RecordedFilesReader) -> RecordedTable | None:
+def _read_table(member: str, files: Mapping[str, bytes], reader: RecordedFilesReader) -> RecordedReferenceTable | None:
     """Return a table of the archive; None, with a fault, if it cannot be read."""
     if member not in files:
         reader.add_fault("the archive has no such file", member)
@@ -120,8 +120,8 @@ def _read_table(member: str, files: Mapping[str, bytes], reader: RecordedFilesRe
 
 
 def _form_reference(
-    attributes: Mapping[str, str], table: RecordedTable, inputs: RecordedTable | None
-) -> RecordedReference:
+    attributes: Mapping[str, str], table: RecordedReferenceTable, inputs: RecordedReferenceTable | None
+) -> AuditReferenceRun:
     """Return the recorded run, with the experiment's numbers or the times of its result."""
     numbers: dict[str, float | None] = {}
     for name in ("startTime", "stopTime", "stepSize", "tolerance"):
@@ -130,7 +130,7 @@ def _form_reference(
         except (KeyError, ValueError):
             numbers[name] = None
     start, stop = numbers["startTime"], numbers["stopTime"]
-    return RecordedReference(
+    return AuditReferenceRun(
         table,
         inputs,
         table.times[0] if start is None else max(start, table.times[0]),

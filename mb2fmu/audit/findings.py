@@ -98,7 +98,7 @@ def rules() -> Mapping[str, AuditRule]:
     return MappingProxyType(rules_by_id)
 
 
-def convert_violation_to_finding(observation: RuleViolation, version: int) -> Finding:
+def convert_rule_violation_to_finding(observation: RuleViolation, version: int) -> Finding:
     """Return an observation in its finished form.
 
     Args:

@@ -134,8 +134,8 @@ def audit(
     from mb2fmu.audit import audit as judge
     from mb2fmu.audit import (
         find_beside_or_carried_reference,
+        read_audit_reference_run,
         read_policy,
-        read_recorded_reference,
         require_audit_packages,
     )
     from mb2fmu.report.pages.audit_page import format_audit_for_terminal, summarize_audit
@@ -147,7 +147,7 @@ def audit(
     require_audit_packages(run_checkers=run_checkers)
     rules = read_policy(policy, baseline)
     recorded = (
-        read_recorded_reference(reference, input_file, options) if reference else find_beside_or_carried_reference(fmu)
+        read_audit_reference_run(reference, input_file, options) if reference else find_beside_or_carried_reference(fmu)
     )
     result = judge(
         fmu, only=only or ("*",), skip=skip, run=not no_run, run_checkers=run_checkers, budget=budget,

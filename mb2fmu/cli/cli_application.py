@@ -117,7 +117,7 @@ class _ErrorReportingGroup(click.Group):
             ctx.exit(ToolError.exit_code)
         except KeyboardInterrupt as error:
             click.echo(f"mb2fmu: {str(error) or 'interrupted'}", err=True)
-            ctx.exit(get_signal_exit_code(error))
+            ctx.exit(_get_signal_exit_code(error))
 
 
 def _choose_closest_options(name: str, others: Sequence[str]) -> list[str]:
@@ -135,7 +135,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show θ or → still shows the rest
-    raise_on_termination_signals()
+    _raise_on_termination_signals()
     sys.excepthook = _make_internal_error_hook(session)
     commands(prog_name="mb2fmu", obj=session)
 
@@ -387,7 +387,7 @@ def _export_source(model: Any, folder: Path, target: str, json_file: Path | None
     chosen = {name: value for name, value in options.items() if name not in _FMU_ONLY_OPTIONS}
     with StageProgress() as progress:
         derivation = pipeline.derive(model, observer=progress, **chosen)
-        written = [str(path) for path in pipeline.export_source_code(derivation, target, folder)]
+        written = [str(path) for path in pipeline.export_target_source_code(derivation, target, folder)]
     facts = {"model": derivation.definition.name, "target": target, "operations": derivation.operations}
     if write_json_result(facts | {"files": written}, json_file):
         return
@@ -416,7 +416,7 @@ commands.add_command(validate)
 INTERRUPTED_EXIT_CODE = 130
 
 
-class TerminationSignal(KeyboardInterrupt):
+class _TerminationSignal(KeyboardInterrupt):
     """The process was told to end.
 
     Args:
@@ -428,13 +428,13 @@ class TerminationSignal(KeyboardInterrupt):
         self.number = number
 
 
-def get_signal_exit_code(error: KeyboardInterrupt) -> int:
+def _get_signal_exit_code(error: KeyboardInterrupt) -> int:
     """Return the exit code of a process that a signal ended: 128 and the signal's number."""
-    return 128 + error.number if isinstance(error, TerminationSignal) else INTERRUPTED_EXIT_CODE
+    return 128 + error.number if isinstance(error, _TerminationSignal) else INTERRUPTED_EXIT_CODE
 
 
-def raise_on_termination_signals() -> None:
-    """Raise ``TerminationSignal`` in the main thread on the first request to end, so that cleaning up continues."""
+def _raise_on_termination_signals() -> None:
+    """Raise ``_TerminationSignal`` in the main thread on the first request to end, so that cleaning up continues."""
     for name in ("SIGTERM", "SIGHUP", "SIGBREAK"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
@@ -444,4 +444,4 @@ def raise_on_termination_signals() -> None:
 def _raise_termination(number: int, _frame: FrameType | None) -> None:
     """Raise; ignore further such signals."""
     signal.signal(number, signal.SIG_IGN)
-    raise TerminationSignal(number)
+    raise _TerminationSignal(number)

@@ -28,7 +28,7 @@ def _disable_progress(ctx: click.Context, _parameter: click.Parameter, value: bo
     ctx.ensure_object(dict)["quiet"] = value
 
 
-def is_quiet() -> bool:
+def is_quiet_option_given() -> bool:
     """Return whether ``--quiet`` was given to the command that runs."""
     context = click.get_current_context(silent=True)
     return bool(context and context.ensure_object(dict).get("quiet"))
@@ -39,7 +39,7 @@ def _enable_details(ctx: click.Context, _parameter: click.Parameter, value: bool
     ctx.ensure_object(dict)["verbose"] = value
 
 
-def is_verbose() -> bool:
+def is_verbose_option_given() -> bool:
     """Return whether ``--verbose`` was given to the command that runs."""
     context = click.get_current_context(silent=True)
     return bool(context and context.ensure_object(dict).get("verbose"))
@@ -47,7 +47,7 @@ def is_verbose() -> bool:
 
 def print_unless_quiet(text: str) -> None:
     """Print a line on stdout, unless ``--quiet`` was given."""
-    if not is_quiet():
+    if not is_quiet_option_given():
         click.echo(text)
 
 

@@ -12,7 +12,7 @@ from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
     at_option,
     combine_click_options,
-    is_quiet,
+    is_quiet_option_given,
     json_file_option,
     load_model_with_values,
     method_option,
@@ -112,7 +112,7 @@ def equations(
         )
         if form in SOURCE_TARGETS:
             name = derivation.definition.name
-            written = pipeline.export_source_code(derivation, form, folder or Path("out") / f"{name}_{form}")
+            written = pipeline.export_target_source_code(derivation, form, folder or Path("out") / f"{name}_{form}")
     if form in SOURCE_TARGETS:
         files = [str(path) for path in written]
         facts = {"model": name, "format": form, "operations": derivation.operations, "files": files}
@@ -126,7 +126,7 @@ def _print_equations(derivation: Derivation, form: Any, json_file: Path | None) 
     """Prints the equations in one of the formats of text."""
     from mb2fmu import pipeline
     from mb2fmu.report.equation_display.equation_text import (
-        StartValues,
+        EquationStartValues,
         count_operations_by_section,
         format_equation_sections,
         format_equations,
@@ -135,7 +135,7 @@ def _print_equations(derivation: Derivation, form: Any, json_file: Path | None) 
     name, equations = derivation.definition.name, derivation.equations
     x0, r0, p0 = (tuple(numbers.tolist()) for numbers in pipeline.start_values(derivation))
     text, counts = (
-        format_equations(equations, name, form, StartValues(x0, r0, p0)),
+        format_equations(equations, name, form, EquationStartValues(x0, r0, p0)),
         count_operations_by_section(equations),
     )
     facts = {
@@ -146,7 +146,7 @@ def _print_equations(derivation: Derivation, form: Any, json_file: Path | None) 
         "operations written out": counts,
         "operations": derivation.operations,
     } | ({"sections": format_equation_sections(equations)} if form == "text" else {"text": text})
-    if write_json_result(facts, json_file) or is_quiet():
+    if write_json_result(facts, json_file) or is_quiet_option_given():
         return
     click.echo(text, nl=False)
     if form == "text":
@@ -179,5 +179,5 @@ def _print_quantities(
     text = format_formulation_quantities(shown, form)
     facts = {"model": shown.name, "format": form, "show": kinds}
     facts |= {"sections": format_formulation_quantity_sections(shown)} if form == "text" else {"text": text}
-    if not write_json_result(facts, json_file) and not is_quiet():
+    if not write_json_result(facts, json_file) and not is_quiet_option_given():
         click.echo(text, nl=False)

@@ -11,7 +11,7 @@ from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
     at_option,
     combine_click_options,
-    is_quiet,
+    is_quiet_option_given,
     json_file_option,
     set_option,
 )
@@ -56,7 +56,7 @@ def _run_root_locus(
         pipeline.write(json_file, found.to_json().encode())
     if json_file is not None and str(json_file) == "-":
         click.echo(found.to_json(), nl=False)
-    elif not is_quiet():
+    elif not is_quiet_option_given():
         click.echo(format_root_locus(found), nl=False)
 
 
@@ -128,5 +128,5 @@ def linearize(
         pipeline.write(json_file, found.to_json().encode())
     if to_stdout:
         click.echo(found.to_json(), nl=False)
-    elif not is_quiet():
+    elif not is_quiet_option_given():
         click.echo(format_eigenvalues(found), nl=False)

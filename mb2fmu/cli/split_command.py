@@ -21,7 +21,7 @@ from mb2fmu.cli.stage_progress_display import StageProgress
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.system_runs.split_run import SplitResult
-    from mb2fmu.systems.splitting import CutMethod, MechanismPart, SplittingSettings
+    from mb2fmu.systems.splitting import CutMechanismPart, CutMethod, SplittingSettings
 
 _positive_number = click.FloatRange(min=0.0, min_open=True)
 _DEFAULT_STIFFNESS_HELP = "  [default: such that steps of --step or --delay follow the lightest part on it]"
@@ -123,13 +123,13 @@ def _form_split_facts(done: SplitResult, places: tuple[str, ...]) -> dict[str, A
     }
 
 
-def _list_part_states(part: MechanismPart) -> list[str]:
+def _list_part_states(part: CutMechanismPart) -> list[str]:
     """Return names of the states of a part."""
     d = part.definition
     return [record.name for record in (*d.coordinates, *d.speeds, *d.auxiliary_states)]
 
 
-def _list_coupled_inputs(part: MechanismPart) -> list[str]:
+def _list_coupled_inputs(part: CutMechanismPart) -> list[str]:
     """Return names of the inputs that come from other parts."""
     inputs = {str(given.name) for given in part.definition.inputs}
     members = (member.variable for terminal in part.definition.terminals for member in terminal.members)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from mb2fmu.cli.command_options import is_quiet, is_verbose
+from mb2fmu.cli.command_options import is_quiet_option_given, is_verbose_option_given
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -45,9 +45,12 @@ class StageProgress:
 
         console = Console(stderr=True)
         columns = (SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), TimeElapsedColumn())
-        silent = is_quiet()
+        silent = is_quiet_option_given()
         self._progress = Progress(
-            *columns, console=console, disable=silent or not console.is_terminal, transient=not is_verbose()
+            *columns,
+            console=console,
+            disable=silent or not console.is_terminal,
+            transient=not is_verbose_option_given(),
         )  # the summary alone stays on the screen
         self._tasks: dict[str, TaskID] = {}
         self._log, self._each_platform = not console.is_terminal and not silent, platforms != "host"

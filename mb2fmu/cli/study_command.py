@@ -15,7 +15,7 @@ from mb2fmu.analysis.studies.study_plan import CROSSING_DIRECTIONS, REDUCTION_KI
 from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
     combine_click_options,
-    is_quiet,
+    is_quiet_option_given,
     json_file_option,
     set_option,
     verbose_option,
@@ -44,7 +44,7 @@ class _CaseProgress:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         console = Console(stderr=True)
-        self._silent, self._terminal = is_quiet(), console.is_terminal
+        self._silent, self._terminal = is_quiet_option_given(), console.is_terminal
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self._bar = Progress(*columns, console=console, disable=self._silent or not console.is_terminal)
         self._task: TaskID | None = None
@@ -170,14 +170,14 @@ _PLAN_OPTIONS = (
 )  # fmt: skip
 
 
-def add_plan_options(command: Command) -> Command:
+def _add_plan_options(command: Command) -> Command:
     """Add the options that describe a plan; the command receives them as keyword arguments."""
     for option in reversed(_PLAN_OPTIONS):
         command = option(command)
     return command
 
 
-def form_study_plan(source: Path, words: Mapping[str, Any]) -> Path | dict[str, Any]:
+def _form_study_plan(source: Path, words: Mapping[str, Any]) -> Path | dict[str, Any]:
     """Return the plan: read from a file, or made of options for an FMU or model.
 
     Args:
@@ -234,7 +234,7 @@ def _form_cases_table(given: Mapping[str, Any]) -> dict[str, Any]:
     "--workers", type=click.IntRange(min=1), metavar="N", help="Processes of this machine.  [default: processors]"
 )
 @click.option("--resume", is_flag=True, help="Go on with the study in DIR; refused if FMU or plan are others.")
-@add_plan_options
+@_add_plan_options
 @combine_click_options(set_option, json_file_option, verbose_option, add_quiet_and_debug_options)
 def study(
     source: Path,
@@ -264,7 +264,7 @@ def study(
 
     if workers is not None and scheduler != "local":
         raise click.BadParameter("a scheduler determines its number of workers itself", param_hint="--workers")
-    plan = form_study_plan(source, words)
+    plan = _form_study_plan(source, words)
     with StageProgress() as progress, _CaseProgress() as counter:
         outcome = run_study(
             plan,

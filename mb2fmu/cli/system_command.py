@@ -154,11 +154,11 @@ def _list_system_details(done: SystemRunResult, *, asked: bool) -> Iterator[Text
     """Yield all numbers; with other masters requested, also which outputs they read too early."""
     from rich.text import Text
 
-    from mb2fmu.systems.system_port_links import find_stale_output_reads
+    from mb2fmu.systems.system_port_links import find_outputs_read_before_inputs
 
     for note in (*done.joined.notes, *done.motion.statistics["notes"]):
         yield Text(f"Note: {note}")
-    for note in find_stale_output_reads(done.joined.wiring).values() if asked else ():
+    for note in find_outputs_read_before_inputs(done.joined.wiring).values() if asked else ():
         yield Text(f"Note: {note}")
     width = max((len(each.name) for each in done.deviations), default=0)
     for each in done.deviations:

@@ -13,7 +13,7 @@ from mb2fmu.cli.command_options import add_quiet_and_debug_options, combine_clic
 from mb2fmu.cli.stage_progress_display import StageProgress
 from mb2fmu.cli.verdict_output import (
     default_only_option,
-    print_table_verdicts,
+    print_data_table_verdicts,
     print_validation_verdict,
     verdict_json_option,
 )
@@ -132,7 +132,7 @@ def validate(
 
     settings = _form_data_run_settings(tolerances, starts, step)
     if model is None:
-        print_table_verdicts(pipeline.measure(fmu, data=data, at=points, settings=settings), json_file)
+        print_data_table_verdicts(pipeline.measure(fmu, data=data, at=points, settings=settings), json_file)
         return
     with StageProgress() as progress:
         tables = pipeline.measure(fmu, data=data, at=points, settings=settings)
@@ -189,10 +189,10 @@ def _parse_numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
 
 def _check_report_match(report: Path, fmu: Path | None, *, runs_nothing: bool) -> None:
     """Tell whether a report and an FMU belong together; end with exit code 0 or 1."""
-    from mb2fmu.pipeline.run_and_report import result_publication_rules
+    from mb2fmu.pipeline.run_and_report import fmu_and_report_publication
 
     if not runs_nothing:
         raise click.UsageError("--check-report runs nothing: give it no --model, --report, --json, --data or --points")
-    belonging = result_publication_rules.match_report_to_fmu(report, fmu)
+    belonging = fmu_and_report_publication.match_report_to_fmu(report, fmu)
     click.echo(belonging.text)
     click.get_current_context().exit(0 if belonging.passed else 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.command_options import is_quiet, is_verbose, json_file_option
+from mb2fmu.cli.command_options import is_quiet_option_given, is_verbose_option_given, json_file_option
 from mb2fmu.cli.stage_progress_display import seconds_since_start
 
 if TYPE_CHECKING:
@@ -63,17 +63,17 @@ def _finish_validation(
     files: Sequence[VerdictSummaryLine],
 ) -> None:
     """Print a validation; end with exit code 0 or 1."""
-    from mb2fmu.report.terminal_verdict_tables import format_verdict_blocks
+    from mb2fmu.report.terminal_verdict_tables import format_terminal_verdict_blocks
     from mb2fmu.report.verdict_summary import summarize_validation
 
     text = result.to_json(timings=True) if json_file is not None else ""
-    if not write_json_text(text, json_file):
+    if not _write_requested_json(text, json_file):
         headline, lines = summarize_validation(result, made, files, seconds_since_start())
-        print_summary(headline, lines, lambda width: format_verdict_blocks(result, width))
+        print_summary(headline, lines, lambda width: format_terminal_verdict_blocks(result, width))
     click.get_current_context().exit(0 if result.passed else 1)
 
 
-def print_table_verdicts(results: Sequence[TableComparison], json_file: Path | None) -> None:
+def print_data_table_verdicts(results: Sequence[TableComparison], json_file: Path | None) -> None:
     """Show the verdict on tables alone, without a model."""
     from mb2fmu.report.sections.measurement_comparison import (
         format_measurements_as_json,
@@ -81,8 +81,8 @@ def print_table_verdicts(results: Sequence[TableComparison], json_file: Path | N
     )
 
     text = format_measurements_as_json(results) if json_file is not None else ""
-    if not write_json_text(text, json_file) and not is_quiet():
-        console = make_terminal_console()
+    if not _write_requested_json(text, json_file) and not is_quiet_option_given():
+        console = _make_terminal_console()
         for block in format_measurements_for_terminal(results, console.width):
             console.print(block)
     click.get_current_context().exit(0 if all(result.passed for result in results) else 1)
@@ -100,31 +100,31 @@ def print_summary(
         lines: Answers to the user's questions.
         details: Returns all tables for a width; printed with ``--verbose`` only.
     """
-    if is_quiet():
+    if is_quiet_option_given():
         return
     from rich.text import Text
 
     from mb2fmu.report.verdict_summary import limit_summary_lines, wrap_summary_lines
 
-    console = make_terminal_console()
-    if details is not None and is_verbose():
+    console = _make_terminal_console()
+    if details is not None and is_verbose_option_given():
         for block in details(console.width):
             console.print(block)
         console.print(Text())
     rows = list(wrap_summary_lines(headline, lines, console.width, sys.stdout.encoding))
     most = MAX_LINES_BAD if headline.state == "bad" else MAX_LINES_GOOD
-    for row in rows if is_verbose() else limit_summary_lines(rows, most):
+    for row in rows if is_verbose_option_given() else limit_summary_lines(rows, most):
         console.print(row, soft_wrap=True, highlight=False)
 
 
-def make_terminal_console() -> Console:
+def _make_terminal_console() -> Console:
     """Return a console as wide as the terminal; of a fixed width, and without colours, where there is none."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else PIPED_WIDTH_CHARACTERS, highlight=False)
 
 
-def write_json_text(text: str, json_file: Path | None) -> bool:
+def _write_requested_json(text: str, json_file: Path | None) -> bool:
     """Write JSON where ``--json`` says; return whether it went to stdout, instead of the text."""
     if json_file is None:
         return False

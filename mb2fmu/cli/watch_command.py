@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mb2fmu.cli.command_options import add_quiet_and_debug_options, is_quiet
+from mb2fmu.cli.command_options import add_quiet_and_debug_options, is_quiet_option_given
 from mb2fmu.errors import Fault, ModelError
 
 
@@ -40,7 +40,7 @@ def watch(model: Path, port: int, no_validate: bool, opens: bool) -> None:
 
     def tell(address: str) -> None:
         """Print the address, and open it where that is asked for."""
-        if not is_quiet():
+        if not is_quiet_option_given():
             click.echo(f"{path.name} is shown at {address}; Ctrl-C ends this.")
         if opens:
             webbrowser.open(address)

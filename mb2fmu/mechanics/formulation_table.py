@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class FormulationRow:
+class _FormulationRow:
     """A formulation.
 
     Attributes:
@@ -27,12 +27,12 @@ class FormulationRow:
 
 
 FORMULATIONS = (
-    FormulationRow("tmt", "the TMT method", "tmt"),
-    FormulationRow("kane", "Kane's method", "kane"),
-    FormulationRow("lagrange", "Lagrange's method", "lagrange"),
-    FormulationRow("recursive", "a recursion over the bodies", "recursive"),
-    FormulationRow("recursive-articulated", "a recursion over articulated bodies", "recursive", "articulated"),
-    FormulationRow("recursive-composite", "a recursion over composite bodies", "recursive", "composite"),
+    _FormulationRow("tmt", "the TMT method", "tmt"),
+    _FormulationRow("kane", "Kane's method", "kane"),
+    _FormulationRow("lagrange", "Lagrange's method", "lagrange"),
+    _FormulationRow("recursive", "a recursion over the bodies", "recursive"),
+    _FormulationRow("recursive-articulated", "a recursion over articulated bodies", "recursive", "articulated"),
+    _FormulationRow("recursive-composite", "a recursion over composite bodies", "recursive", "composite"),
 )
 """In the order of preference."""
 

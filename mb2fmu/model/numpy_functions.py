@@ -11,7 +11,7 @@ from sympy.printing.numpy import SciPyPrinter
 from mb2fmu.model.shared_subexpressions import lambdify_with_shared_parts
 
 
-def compile_numpy_function(
+def lambdify_for_numpy(
     arguments: Sequence[sm.Expr], expressions: Any, *, cse: Callable[..., Any] | bool = False
 ) -> Callable[..., Any]:
     """Return ``sympy.lambdify`` for NumPy, without importing what no expression needs.

@@ -77,9 +77,13 @@ def override_values(model: AnyModel, values: Mapping[str, OverrideValue]) -> Any
             remedy = f"write {name}=NUMBER in {item.unit}, or with a unit: {name}='NUMBER UNIT'"
             faults.append(Fault(f"{name} cannot be set: {error}", item.where, remedy))
     if faults:  # what only lies out of its bounds is told by the checks of the model, with all that these find
-        from mb2fmu.model.checks.bound_checks import find_bound_violations
+        from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
 
-        faults += [fault for name, number in numbers.items() for fault in find_bound_violations(settable[name], number)]
+        faults += [
+            fault
+            for name, number in numbers.items()
+            for fault in find_declared_value_bound_faults(settable[name], number)
+        ]
         raise ModelError(f"{model.name} cannot be set as asked:", faults)
     return _copy_with_numbers(model, numbers)
 

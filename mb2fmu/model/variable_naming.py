@@ -27,7 +27,7 @@ def is_model_name(name: object) -> bool:
 
 def suggest_identifier(name: object, otherwise: str) -> str:
     """Return a legal identifier similar to ``name``; ``otherwise`` if no character is left."""
-    kept = re.sub(r"\W+", "_", transliterate_to_ascii(str(name)), flags=re.ASCII).strip("_")
+    kept = re.sub(r"\W+", "_", _transliterate_to_ascii(str(name)), flags=re.ASCII).strip("_")
     if not kept:
         return otherwise
     return f"_{kept}" if kept[0].isdigit() or keyword.iskeyword(kept) else kept
@@ -36,7 +36,7 @@ def suggest_identifier(name: object, otherwise: str) -> str:
 _COMBINING_DOTS = {"\u0307": "_dot", "\u0308": "_ddot"}
 
 
-def transliterate_to_ascii(name: str) -> str:
+def _transliterate_to_ascii(name: str) -> str:
     """Return a name in ASCII where its letters have one: ``θ₁`` → ``theta1``, ``größe`` → ``grosse``."""
     if name.isascii():
         return name
@@ -70,7 +70,7 @@ def strip_latex(name: str) -> str:
     """
     if is_variable_name(name):
         return name
-    name = transliterate_to_ascii(name)
+    name = _transliterate_to_ascii(name)
     ending = "".join(_DOT_SUFFIXES.get(command, "") for command in _LATEX_COMMAND_PATTERN.findall(name))
     bare = _LATEX_COMMAND_PATTERN.sub(
         lambda match: "" if match[1] in {*_DOT_SUFFIXES, *_LATEX_STYLE_COMMANDS} else match[1], name

@@ -27,13 +27,13 @@ from typing import Any, Unpack
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically as write
 from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
-from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive
-from mb2fmu.pipeline.derivation.pipeline_options import (
+from mb2fmu.pipeline.derivation.formulation_and_build_options import (
     BuildOptions,
     ExportOptions,
     FormulationOptions,
     separate_formulation_and_build_options,
 )
+from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import (
     Derivation,
     ExportResult,
@@ -48,9 +48,13 @@ from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.pipeline.display.mechanism_animation import animate
 from mb2fmu.pipeline.fmu_build.fmu_assembly import build
-from mb2fmu.pipeline.fmu_build.source_code_export import export_source_code, list_source_files, write_source_files
+from mb2fmu.pipeline.fmu_build.target_source_export import (
+    export_target_source_code,
+    list_target_source_files,
+    write_target_source_files,
+)
+from mb2fmu.pipeline.run_and_report import fmu_and_report_publication, report_pages, validation_run
 from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_displays  # registers how records are shown
-from mb2fmu.pipeline.run_and_report import report_pages, result_publication_rules, validation_run
 from mb2fmu.pipeline.run_and_report.model_graph_and_theory import draw_model_graph, quantities
 from mb2fmu.pipeline.run_and_report.report_pages import render_validation_report
 from mb2fmu.pipeline.run_and_report.validation_run import measure, validate
@@ -63,8 +67,8 @@ from mb2fmu.pipeline.study_runs.linearization_and_sensitivities import linearize
 __all__ = [
     "BuildOptions", "Derivation", "ExportOptions", "ExportResult", "FmuBuild", "FmuSimulation", "FormulationOptions",
     "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver", "StageTime", "ValidationOutcome",
-    "animate", "build", "derive", "draw_model_graph", "export", "export_source_code", "linearize", "load", "measure",
-    "quantities", "render_validation_report", "rhs", "right_hand_side", "run", "sensitivities", "simulate",
+    "animate", "build", "derive", "draw_model_graph", "export", "export_target_source_code", "linearize", "load",
+    "measure", "quantities", "render_validation_report", "rhs", "right_hand_side", "run", "sensitivities", "simulate",
     "start_values", "sweep", "validate", "write",
 ]  # fmt: skip
 
@@ -94,16 +98,16 @@ def export(
     """
     forming, building = separate_formulation_and_build_options(options)
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
-    sources = [list_source_files(derivation, language) for language in languages]
+    sources = [list_target_source_files(derivation, language) for language in languages]
     built = build(derivation, observer=observer, **building)
     stage = Stopwatch(observer, built.timings)
     with stage("describe the FMU"):
         further = FileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
-        documented = report_pages.add_description_page(built).joined(further)
-    with stage("pack"), result_publication_rules.publish_results(derivation.definition.name, folder) as results:
+        documented = report_pages.add_description_page_to_fmu(built).joined(further)
+    with stage("pack"), fmu_and_report_publication.publish_results(derivation.definition.name, folder) as results:
         results.pack(documented)
         results.publish()
-    return ExportResult(built, results.path, stage.timings, write_source_files(sources, folder))
+    return ExportResult(built, results.path, stage.timings, write_target_source_files(sources, folder))
 
 
 def run(
@@ -135,12 +139,12 @@ def run(
         >>> result.errors[0].ratio < 1.0
         True
     """
-    result_publication_rules.refuse_unrunnable_fmu(options)
+    fmu_and_report_publication.refuse_unrunnable_fmu(options)
     forming, building = separate_formulation_and_build_options(options)
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
     built = build(derivation, observer=observer, **building)
     stage = Stopwatch(observer, built.timings)
-    with result_publication_rules.publish_results(derivation.definition.name, folder) as results:
+    with fmu_and_report_publication.publish_results(derivation.definition.name, folder) as results:
         with stage("pack"):
             results.pack(built.core)
         validated = validation_run.validate_fmu(
@@ -151,7 +155,7 @@ def run(
             built = replace(built, live=build_page_fmu(built))
         with stage("report"):
             command = report_pages.format_run_command(built, arguments or {}, options)
-            documented = report_pages.add_validation_page(built, validated, command)
+            documented = report_pages.add_validation_page_to_fmu(built, validated, command)
         with stage("pack"):
             archive = make_fmu_archive(documented)
         page = report_pages.render_report_beside_fmu(built, validated, command, stage.timings, archive)

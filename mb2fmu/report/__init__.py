@@ -1,7 +1,7 @@
 """Report: the validation as a page that an engineer can read and sign.
 
 Input: ``Declarations``, ``EquationsOfMotion``, ``FmuInterface``, ``ValidationResult``. Output: the bytes of one
-self-contained HTML page (:func:`render_validation_page`; :func:`render_description_page` of an FMU that
+self-contained HTML page (:func:`render_validation_page`; :func:`render_fmu_description_page` of an FMU that
 nobody has run), or a picture of one result for a document (:func:`draw_validation_figure`).
 
 Promises: the page loads nothing and runs nothing; every text of the model is escaped; every number in a table carries
@@ -19,8 +19,8 @@ from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.report.figures.validation_figure import draw_validation_figure
-    from mb2fmu.report.pages.fmu_description_page import render_description_page
     from mb2fmu.report.pages.report_page_records import ReportClaim, ReportProvenance, read_report_claim
+    from mb2fmu.report.pages.unvalidated_fmu_page import render_fmu_description_page
     from mb2fmu.report.pages.validation_page import render_validation_page
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
     "ReportProvenance",
     "draw_validation_figure",
     "read_report_claim",
-    "render_description_page",
+    "render_fmu_description_page",
     "render_validation_page",
 ]
 
@@ -36,7 +36,7 @@ __getattr__ = import_on_first_use(
     __name__,
     {
         "figures.validation_figure": "draw_validation_figure",
-        "pages.fmu_description_page": "render_description_page",
+        "pages.unvalidated_fmu_page": "render_fmu_description_page",
         "pages.report_page_records": "ReportClaim ReportProvenance read_report_claim",
         "pages.validation_page": "render_validation_page",
     },

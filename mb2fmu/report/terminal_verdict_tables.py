@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mb2fmu.report.sections.coverage_section import describe_coverage, describe_default_experiment_only
-from mb2fmu.report.sections.event_tables import describe_events
+from mb2fmu.report.sections.event_tables import describe_event_verdict_counts
 from mb2fmu.report.sections.event_tables import list_event_failures as event_failures
 from mb2fmu.report.sections.measurement_comparison import format_measurements_for_terminal, list_measurement_failures
 from mb2fmu.validation.independent_checks import IndependentCheck
@@ -28,7 +28,7 @@ _DOUBT_STYLE = "bold yellow"
 _VERDICT_STYLES = {"passed": "green", "failed": "bold red", "unjudged": _DOUBT_STYLE}
 
 
-def format_verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableType]:
+def format_terminal_verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableType]:
     """Yield blocks for a terminal of that ``width``."""
     yield _make_variable_table(result, wide=width >= NARROW_WIDTH)
     yield from _format_reason_lines(result)
@@ -51,7 +51,7 @@ def format_verdict_blocks(result: ValidationResult, width: int) -> Iterator[Rend
 def format_verdict_line(result: ValidationResult) -> Text:
     """Return whether it passed, and by how much."""
     judged = result.judged_quantities
-    coverage = "; ".join(filter(None, (describe_events(result), describe_coverage(result))))
+    coverage = "; ".join(filter(None, (describe_event_verdict_counts(result), describe_coverage(result))))
     if result.passed_at_defaults:
         worst = max(judged, key=lambda item: item.ratio)
         largest = f"largest error/bound {_format_number(worst.ratio)} ({worst.name})"

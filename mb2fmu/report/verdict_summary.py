@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from rich.text import Text
 
-from mb2fmu.report.sections.failure_diagnosis import (
+from mb2fmu.report.sections.validation_failure_diagnosis import (
     find_likeliest_failure_cause,
     format_tolerance_share,
     list_validation_failures,
@@ -57,7 +57,7 @@ def wrap_summary_lines(
         width: Characters of a line.
         encoding: Of the stream; symbols that it lacks become words.
     """
-    symbols = choose_verdict_symbols(encoding)
+    symbols = _choose_verdict_symbols(encoding)
     yield from _break_line(f"{symbols[headline.state]} {headline.text}".strip(), "", width, _STYLES[headline.state])
     for line in lines:
         mark = f"{symbols[line.state]} " if symbols[line.state] else ""
@@ -66,7 +66,7 @@ def wrap_summary_lines(
         yield from _break_line(f"{mark}{line.text}", prefix, wide, _STYLES[line.state] if line.state == "bad" else "")
 
 
-def choose_verdict_symbols(encoding: str | None) -> Mapping[SummaryState, str]:
+def _choose_verdict_symbols(encoding: str | None) -> Mapping[SummaryState, str]:
     """Return the symbols of verdicts that an encoding has."""
     try:
         "".join(_SYMBOLS.values()).encode(encoding or "ascii")
@@ -243,7 +243,7 @@ def _describe_exercise(result: ValidationResult) -> Iterator[VerdictSummaryLine]
             more = f" and {len(lacking) - 4} more" if len(lacking) > 4 else ""
             text += f"; not exercised: {', '.join(lacking[:4])}{more}"
         yield VerdictSummaryLine("Exercised", text, "doubt" if lacking else "good")
-        ranges = describe_tried_ranges(result, 3)
+        ranges = describe_validated_value_ranges(result, 3)
         if ranges:
             yield VerdictSummaryLine("", ranges)
     if result.not_tried:
@@ -255,7 +255,7 @@ def _describe_exercise(result: ValidationResult) -> Iterator[VerdictSummaryLine]
         )
 
 
-def describe_tried_ranges(result: ValidationResult, count: int | None = None) -> str:
+def describe_validated_value_ranges(result: ValidationResult, count: int | None = None) -> str:
     """Say over which ranges quantities were tried that have a wider declared one; empty if none has.
 
     Args:

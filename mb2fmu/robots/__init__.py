@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mb2fmu.robots.robot_file_suffixes import MJCF, URDF, is_robot_file
     from mb2fmu.robots.robot_loading import load_robot
     from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
-    from mb2fmu.robots.tree.robot_mechanism import read_robot_mechanism
+    from mb2fmu.robots.tree.robot_mechanism import make_robot_mechanism
 
 __all__ = [
     "MJCF",
@@ -24,7 +24,7 @@ __all__ = [
     "RobotMechanics",
     "is_robot_file",
     "load_robot",
-    "read_robot_mechanism",
+    "make_robot_mechanism",
 ]
 
 __getattr__ = import_on_first_use(
@@ -33,6 +33,6 @@ __getattr__ = import_on_first_use(
         "robot_file_suffixes": "MJCF URDF is_robot_file",
         "robot_loading": "load_robot",
         "tree.robot_mechanics": "RobotMechanics",
-        "tree.robot_mechanism": "read_robot_mechanism",
+        "tree.robot_mechanism": "make_robot_mechanism",
     },
 )

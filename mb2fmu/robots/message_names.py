@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def spell_out_name(word: str) -> str:
+def format_variable_name_as_words(word: str) -> str:
     """Return the last parts of a variable's name as words: ``angular velocity x``."""
     return word.replace("_", " ").replace(".", " ")
 

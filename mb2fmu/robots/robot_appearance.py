@@ -32,7 +32,7 @@ ZERO_OFFSET: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
 @dataclass(slots=True)
-class FrameAndPointNumbers:
+class FrameAndPointLookup:
     """Numbers of frames and points of the mechanism.
 
     Attributes:
@@ -48,7 +48,7 @@ class FrameAndPointNumbers:
     make_components: Callable[[Array], Components]
 
 
-def select_drawn_geometries(
+def _select_drawn_geometries(
     description: RobotDescription, tree: SingleSpeedLinkTree
 ) -> Iterator[tuple[int, RobotLink, LinkGeometry, Pose]]:
     """Yield (part, link, shape, pose in the part's axes): visual shapes, or collision shapes of links without."""
@@ -64,7 +64,7 @@ def list_mesh_uses(
 ) -> tuple[tuple[MeshPlacement, ...], tuple[str, ...]]:
     """Return every use of a mesh file that is there, and a note for each one that is not."""
     uses, notes = [], []
-    for number, (_, _, shape, pose) in enumerate(select_drawn_geometries(description, tree)):
+    for number, (_, _, shape, pose) in enumerate(_select_drawn_geometries(description, tree)):
         if shape.kind != "mesh":
             continue
         try:
@@ -77,12 +77,12 @@ def list_mesh_uses(
     return tuple(uses), tuple(notes)
 
 
-def form_robot_appearance(robot: RobotMechanics, numbers: FrameAndPointNumbers) -> AppearanceRecords:
+def form_robot_appearance(robot: RobotMechanics, numbers: FrameAndPointLookup) -> AppearanceRecords:
     """Return all shapes, and the axes of hinges and slides."""
     there = {mesh.key for mesh in robot.meshes}
     shapes = [
         drawn
-        for number, (part, link, shape, pose) in enumerate(select_drawn_geometries(robot.description, robot.tree))
+        for number, (part, link, shape, pose) in enumerate(_select_drawn_geometries(robot.description, robot.tree))
         for drawn in _shape_records(number, part, link, shape, pose, numbers)
         if not drawn.mesh or drawn.mesh in there
     ]
@@ -108,7 +108,7 @@ def _mesh_key(number: int, shape: LinkGeometry) -> str:
 
 
 def _shape_records(
-    number: int, part: int, link: RobotLink, shape: LinkGeometry, pose: Pose, numbers: FrameAndPointNumbers
+    number: int, part: int, link: RobotLink, shape: LinkGeometry, pose: Pose, numbers: FrameAndPointLookup
 ) -> Iterator[DrawnShape]:
     """Yield the record of one shape; a capsule becomes a cylinder and two spheres."""
 

@@ -12,8 +12,8 @@ from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.robots.file_formats.urdf_import import read_urdf
+from mb2fmu.robots.model_from_robot import make_model_from_robot
 from mb2fmu.robots.robot_file_suffixes import MJCF, ROBOT_FILE_KINDS, SDF, URDF
-from mb2fmu.robots.robot_model import make_robot_model
 from mb2fmu.robots.robot_settings import RobotSettings, parse_robot_settings, read_robot_settings_file
 from mb2fmu.robots.tree.articulated_tree import SETTINGS_HEADLINE, build_articulated_tree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
@@ -59,7 +59,7 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
     if faults or further:
         known = _setting_name_faults(lambda: read(path.read_bytes(), path), settings)
         raise ModelError("the robot's settings cannot be used:", [*faults, *further, *known])
-    model = make_robot_model(read(path.read_bytes(), path), settings, kind, format_)
+    model = make_model_from_robot(read(path.read_bytes(), path), settings, kind, format_)
     assert isinstance(model.mechanics, RobotMechanics)
     model.mechanics.settings_file, model.mechanics.arguments = side_file, frozenset(arguments)
     return model

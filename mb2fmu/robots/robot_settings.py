@@ -62,7 +62,7 @@ class LoadSetting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoopSetting:
+class RobotLoopSetting:
     """Two links that are connected in addition to the tree.
 
     Attributes:
@@ -94,7 +94,7 @@ class RobotSettings:
             every joint are inputs, and the efforts that this takes are outputs.
         base: How the root link stands: ``fixed``, ``floating`` (six degrees of freedom, by a quaternion), ``planar``.
         gravity: Acceleration in the root's frame at rest, m/s²; None: as the file says, or 9.81 against z.
-            ``robot_model.py`` makes the parameter ``gravity`` of it.
+            ``model_from_robot.py`` makes the parameter ``gravity`` of it.
         inputs: Joints whose effort is an input; None: every joint that something may drive.
         locked: Joint → position at which it is held, rad or m.
         prescribed: Joints whose position, speed and acceleration are inputs.
@@ -139,7 +139,7 @@ class RobotSettings:
     reactions: tuple[str, ...] = ()
     quantities: tuple[str, ...] = ()
     loads: tuple[LoadSetting, ...] = ()
-    loops: tuple[LoopSetting, ...] = ()
+    loops: tuple[RobotLoopSetting, ...] = ()
     flexible: Mapping[str, FlexibleLinkSetting] = field(default_factory=dict)
     arrays: bool = False
     energy: bool = False
@@ -339,15 +339,15 @@ def _read_loads(value: Any) -> tuple[LoadSetting, ...]:
     return tuple(found)
 
 
-def _read_loops(value: Any) -> tuple[LoopSetting, ...]:
+def _read_loops(value: Any) -> tuple[RobotLoopSetting, ...]:
     """Return the closed loops of a side file."""
     if isinstance(value, str):
         raise TypeError("loops stand in the side file: [[loops]]")
     found = []
     for item in value:
-        strange = set(item) - {each.name for each in fields(LoopSetting)}
+        strange = set(item) - {each.name for each in fields(RobotLoopSetting)}
         if strange or len(item.get("frames", ())) != 2:
-            words = ", ".join(each.name for each in fields(LoopSetting))
+            words = ", ".join(each.name for each in fields(RobotLoopSetting))
             raise ValueError(f"a loop has frames = [two links], and may have {words}")
         first, second = map(_read_text, item["frames"])
         vectors = {
@@ -358,7 +358,7 @@ def _read_loops(value: Any) -> tuple[LoopSetting, ...]:
         if any(not any(vectors.get(key, (1.0,))) for key in ("axis", "other_axis")):
             raise ValueError("an axis is a direction, not zero")
         by = _make_choice_reader(LoopConnection)(item.get("by", "point"))
-        found.append(LoopSetting(frames=(first, second), by=by, name=_read_text(item.get("name", "")), **vectors))
+        found.append(RobotLoopSetting(frames=(first, second), by=by, name=_read_text(item.get("name", "")), **vectors))
     return tuple(found)
 
 

@@ -9,7 +9,7 @@ from mb2fmu.audit.description.description_records import DescribedTerminalMember
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredConnection
 from mb2fmu.systems.fmu_component import FmuComponent, compute_unit_conversion
-from mb2fmu.systems.power_bond_resolution import TerminalBondResolver
+from mb2fmu.systems.power_bond_resolution import ConnectedTerminalBondResolver
 from mb2fmu.systems.wired_system import TerminalLink, WiringFaultCollector
 
 ComponentVariable = tuple[int, str]
@@ -31,7 +31,7 @@ class ConnectionResolver:
         self._diagnostics = diagnostics
         self.links: dict[ComponentVariable, tuple[int, str, float, float, str]] = {}
         self.delays: dict[ComponentVariable, float] = {}
-        self.terminal_bonds: list[TerminalBondResolver] = []
+        self.terminal_bonds: list[ConnectedTerminalBondResolver] = []
         self.terminal_links: list[TerminalLink] = []
 
     def connect(self, declared: DeclaredConnection) -> None:
@@ -206,7 +206,7 @@ class ConnectionResolver:
             )
         )
         self.terminal_bonds.append(
-            TerminalBondResolver(
+            ConnectedTerminalBondResolver(
                 f"{names[0]} – {names[1]}",
                 self._diagnostics.components,
                 ((first_component, first_members), (second_component, second_members)),

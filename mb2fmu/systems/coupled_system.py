@@ -57,7 +57,7 @@ class ParameterTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredParameter:
+class DeclaredSystemParameter:
     """A parameter of the system as the user wrote it; see :meth:`CoupledSystem.parameter`."""
 
     name: str
@@ -67,7 +67,7 @@ class DeclaredParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredBond:
+class DeclaredPowerBond:
     """A bond as the user wrote it; see :meth:`CoupledSystem.bond`."""
 
     name: str
@@ -76,7 +76,7 @@ class DeclaredBond:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredMonolithicReference:
+class _DeclaredMonolithicReference:
     """The reference: the whole system as one model."""
 
     source: Any
@@ -86,7 +86,7 @@ class DeclaredMonolithicReference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SystemExperiment:
+class _SystemExperiment:
     """Run time of a system, and tolerance of its components.
 
     Attributes:
@@ -102,7 +102,7 @@ class SystemExperiment:
     bound: float | None = None
 
 
-class SteppingOptions(TypedDict, total=False):
+class _SteppingOptions(TypedDict, total=False):
     """Options of :meth:`CoupledSystem.experiment` for :class:`~mb2fmu.systems.system_port_links.SteppingSettings`."""
 
     method: SteppingMethod
@@ -140,10 +140,10 @@ class CoupledSystem:
         self.name, self.description = name, description
         self.components: list[DeclaredComponent] = []
         self.connections: list[DeclaredConnection] = []
-        self.parameters: list[DeclaredParameter] = []
-        self.bonds: list[DeclaredBond] = []
-        self.reference_model: DeclaredMonolithicReference | None = None
-        self.run_settings = SystemExperiment()
+        self.parameters: list[DeclaredSystemParameter] = []
+        self.bonds: list[DeclaredPowerBond] = []
+        self.reference_model: _DeclaredMonolithicReference | None = None
+        self.run_settings = _SystemExperiment()
         self.source: Path | None = None
         self.where = find_user_line()
 
@@ -184,7 +184,7 @@ class CoupledSystem:
             ParameterTarget(variable, float(factor), float(offset))
             for variable, (factor, offset) in transformations.items()
         )
-        self.parameters.append(DeclaredParameter(name, value, targets, find_user_line()))
+        self.parameters.append(DeclaredSystemParameter(name, value, targets, find_user_line()))
 
     def connect(
         self,
@@ -220,7 +220,7 @@ class CoupledSystem:
             sides: Power into each component, effort times flow: ``"left.F * left.v"``,
                 ``"-right.force * der(right.s)"``.
         """
-        self.bonds.append(DeclaredBond(name, sides, find_user_line()))
+        self.bonds.append(DeclaredPowerBond(name, sides, find_user_line()))
 
     def monolith(self, source: Any, same: Mapping[str, str], *, arguments: Mapping[str, Any] | None = None) -> None:
         """Set the reference: the whole as one model, with which the system is compared.
@@ -230,7 +230,7 @@ class CoupledSystem:
             same: ``component.variable`` → the same variable of the reference.
             arguments: Arguments of the model file's function.
         """
-        self.reference_model = DeclaredMonolithicReference(source, dict(same), dict(arguments or {}), find_user_line())
+        self.reference_model = _DeclaredMonolithicReference(source, dict(same), dict(arguments or {}), find_user_line())
 
     def experiment(
         self,
@@ -239,7 +239,7 @@ class CoupledSystem:
         step: float = DEFAULT_STEP_S,
         tolerance: float = DEFAULT_COMPONENT_TOLERANCE,
         bound: float | None = None,
-        **stepping: Unpack[SteppingOptions],
+        **stepping: Unpack[_SteppingOptions],
     ) -> None:
         """Set the length of the run, and how the system is stepped.
 
@@ -250,7 +250,7 @@ class CoupledSystem:
             bound: Largest error against the monolith that is accepted, of each variable's own size.
             stepping: See the attributes of :class:`~mb2fmu.systems.system_port_links.SteppingSettings`.
         """
-        self.run_settings = SystemExperiment(
+        self.run_settings = _SystemExperiment(
             stop=float(stop),
             tolerance=float(tolerance),
             bound=bound,

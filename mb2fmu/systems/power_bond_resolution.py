@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from mb2fmu.audit.description.description_records import DescribedTerminalMember
 from mb2fmu.errors import Fault
-from mb2fmu.systems.coupled_system import DeclaredBond
+from mb2fmu.systems.coupled_system import DeclaredPowerBond
 from mb2fmu.systems.fmu_component import FmuComponent
-from mb2fmu.systems.system_port_links import BondSide, BondVariable, PowerBond
+from mb2fmu.systems.system_port_links import PowerBond, PowerBondSide, PowerBondVariable
 from mb2fmu.systems.wired_system import WiringFaultCollector
 
 PortIndices = Mapping[tuple[int, str], int]
@@ -24,7 +24,7 @@ class DeclaredBondResolver:
         """Begin with the system that is checked."""
         self._diagnostics, self._input_ports, self._output_ports = diagnostics, input_ports, output_ports
 
-    def resolve_bond(self, declared: DeclaredBond) -> PowerBond | None:
+    def resolve_bond(self, declared: DeclaredPowerBond) -> PowerBond | None:
         """Return a bond that the system declares; None, with a fault, if a side is no effort * flow."""
         sides = []
         for side_text in declared.sides:
@@ -41,10 +41,10 @@ class DeclaredBondResolver:
                 )
                 return None
             (component, effort), (_, flow) = [signal for signal in signals if signal is not None]
-            sides.append(BondSide(component, effort, flow, -1.0 if match[1] else 1.0))
+            sides.append(PowerBondSide(component, effort, flow, -1.0 if match[1] else 1.0))
         return PowerBond(declared.name, tuple(sides))
 
-    def _resolve_bond_variable(self, text: str) -> tuple[int, BondVariable] | None:
+    def _resolve_bond_variable(self, text: str) -> tuple[int, PowerBondVariable] | None:
         """Return component and signal of a connected variable, or of der(variable); None if it is not connected."""
         derivative_match = re.fullmatch(r"der\((.+)\)", text)
         qualified_name = derivative_match[1] if derivative_match else text
@@ -57,18 +57,18 @@ class DeclaredBondResolver:
         )
         factor = unit.factor if unit else 1.0
         if (component, variable) in self._input_ports:
-            return component, BondVariable(
+            return component, PowerBondVariable(
                 "input", self._input_ports[component, variable], factor, bool(derivative_match)
             )
         if (component, variable) in self._output_ports:
-            return component, BondVariable(
+            return component, PowerBondVariable(
                 "output", self._output_ports[component, variable], factor, bool(derivative_match)
             )
         return None
 
 
 @dataclass(frozen=True)
-class TerminalBondResolver:
+class ConnectedTerminalBondResolver:
     """The bond of two connected terminals, once ports are numbered."""
 
     name: str
@@ -88,19 +88,19 @@ class TerminalBondResolver:
     def _resolve_side(
         self, component: int, members: Mapping[str, DescribedTerminalMember], input_ports: PortIndices,
         output_ports: PortIndices,
-    ) -> BondSide | None:  # fmt: skip
+    ) -> PowerBondSide | None:  # fmt: skip
         """Return effort and flow of one side: its one flow member and a rate; None if it has not both."""
 
-        def find_variable(variable: str, *, rate: bool) -> BondVariable | None:
+        def find_variable(variable: str, *, rate: bool) -> PowerBondVariable | None:
             """Find a variable of the component among the master's inputs and outputs; None if it is neither."""
             unit = (
                 self.components[component].unit(variable) if variable in self.components[component].variables else None
             )
             factor = unit.factor if unit else 1.0
             if (component, variable) in input_ports:
-                return BondVariable("input", input_ports[component, variable], factor, rate)
+                return PowerBondVariable("input", input_ports[component, variable], factor, rate)
             return (
-                BondVariable("output", output_ports[component, variable], factor, rate)
+                PowerBondVariable("output", output_ports[component, variable], factor, rate)
                 if (component, variable) in output_ports
                 else None
             )
@@ -115,4 +115,4 @@ class TerminalBondResolver:
         flow_variables += [found for member in positions if (found := find_variable(member.variable, rate=True))]
         if effort is None or not flow_variables:
             return None
-        return BondSide(component, effort, flow_variables[0], 1.0 if flows[0].kind == "inflow" else -1.0)
+        return PowerBondSide(component, effort, flow_variables[0], 1.0 if flows[0].kind == "inflow" else -1.0)

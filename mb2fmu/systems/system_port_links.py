@@ -48,7 +48,7 @@ class PortLink:
 
 
 @dataclass(frozen=True, slots=True)
-class BondVariable:
+class PowerBondVariable:
     """A variable of a power bond: an input or an output, in SI units after ``factor``.
 
     Attributes:
@@ -65,12 +65,12 @@ class BondVariable:
 
 
 @dataclass(frozen=True, slots=True)
-class BondSide:
+class PowerBondSide:
     """Power into one component = sign * effort * flow, in W."""
 
     component: int
-    effort: BondVariable
-    flow: BondVariable
+    effort: PowerBondVariable
+    flow: PowerBondVariable
     sign: float = 1.0
 
 
@@ -79,7 +79,7 @@ class PowerBond:
     """A connection over which power flows: the sum over all sides is zero if the coupling is exact."""
 
     name: str
-    sides: tuple[BondSide, ...]
+    sides: tuple[PowerBondSide, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class SystemWiring:
         return tuple(index for index, port in enumerate(self.outputs) if port.component == component)
 
 
-def find_feedthrough_inputs(wiring: SystemWiring, output: int) -> tuple[str, ...]:
+def _find_feedthrough_inputs(wiring: SystemWiring, output: int) -> tuple[str, ...]:
     """Return connected inputs on which a connected output depends at the same instant, as ``component.variable``.
 
     A master that passes the output on before it sets these inputs passes on an old value.
@@ -152,11 +152,11 @@ def list_converted_inputs(wiring: SystemWiring) -> tuple[str, ...]:
     return tuple(wiring.input_name(link.target) for link in wiring.links if (link.factor, link.offset) != (1.0, 0.0))
 
 
-def find_stale_output_reads(wiring: SystemWiring) -> dict[int, str]:
+def find_outputs_read_before_inputs(wiring: SystemWiring) -> dict[int, str]:
     """Return output index → warning for masters that read this output before its inputs are set."""
     warnings = {}
     for source in sorted({link.source for link in wiring.links if not link.delay}):
-        if input_names := find_feedthrough_inputs(wiring, source):
+        if input_names := _find_feedthrough_inputs(wiring, source):
             warnings[source] = (
                 f"{wiring.output_name(source)} depends on {', '.join(input_names)} at the same moment: "
                 "read it after they are set, else an old value is passed on"

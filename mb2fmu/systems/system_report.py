@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from mb2fmu.fmu.jinja_template_environment import make_template_environment
+from mb2fmu.fmu.packaged_templates import make_template_environment
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineStyle, draw_chart
 from mb2fmu.report.pages.page_template import render_document
 from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult
@@ -23,7 +23,7 @@ _MAX_LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictFigureTile:
+class _SystemVerdictNumberTile:
     """One number of the verdict."""
 
     title: str
@@ -91,33 +91,35 @@ def _format_headline(deviations: Sequence[VariableDeviation], error_bound: float
 
 def _list_tiles(
     motion: SystemTrajectories, deviations: Sequence[VariableDeviation], error_bound: float | None
-) -> Iterator[VerdictFigureTile]:
+) -> Iterator[_SystemVerdictNumberTile]:
     """Yield the figures at the top: error, steps, unsettled steps, stability, energy defect."""
     statistics = motion.statistics
     if deviations:
         worst_error = max(deviation.relative_error for deviation in deviations)
-        yield VerdictFigureTile(
+        yield _SystemVerdictNumberTile(
             "Largest error",
             f"{worst_error:.2e}",
             "of a variable's own size",
             error_bound is not None and worst_error > error_bound,
         )
     mean_passes = statistics["total_passes"] / max(statistics["steps"], 1)
-    yield VerdictFigureTile(
+    yield _SystemVerdictNumberTile(
         "Steps", str(statistics["steps"]), f"{mean_passes:.2f} passes each, {statistics['rejected_steps']} made again"
     )
     if statistics["unconverged_steps"]:
         note = f"up to {statistics['largest_change']:.1e} of the inputs' size"
-        yield VerdictFigureTile(
+        yield _SystemVerdictNumberTile(
             "Not settled", str(statistics["unconverged_steps"]), f"steps whose inputs still changed by {note}", bad=True
         )
     if statistics["forecast"]:
         forecast = statistics["forecast"]
         factor = _format_growth_factor(forecast["log_growth"])
         note = f"errors are forecast to grow over the experiment by a factor of {factor}"
-        yield VerdictFigureTile("Stability", "unstable" if forecast["log_growth"] > math.log(1e3) else "stable", note)
+        yield _SystemVerdictNumberTile(
+            "Stability", "unstable" if forecast["log_growth"] > math.log(1e3) else "stable", note
+        )
     if motion.bonds:
-        yield VerdictFigureTile(
+        yield _SystemVerdictNumberTile(
             "Energy defect", f"{np.max(np.abs(motion.energy_defects)):.2e} J", "the largest of all bonds"
         )
 

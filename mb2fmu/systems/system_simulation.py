@@ -43,7 +43,7 @@ class SystemTrajectories:
         bonds: Names of bonds.
         energy_defects: Energy that each bond took out of the system in J, shape (n_t, n_bonds).
         exchanged_energies: Energy that the first side of each bond has received in J, shape (n_t, n_bonds).
-        statistics: Fields of ``master.cosimulation_run.RunStatistics``.
+        statistics: Fields of ``master.cosimulation_run.SystemRunStatistics``.
         log: Messages of the FMUs.
     """
 

@@ -37,11 +37,11 @@ def wire_system(system: CoupledSystem, components: Sequence[FmuComponent]) -> Wi
     Raises:
         CouplingError: With all faults.
     """
-    diagnostics = WiringFaultCollector(system, components, find_declaration_faults(system))
+    diagnostics = WiringFaultCollector(system, components, find_system_declaration_faults(system))
     connection_resolver = ConnectionResolver(diagnostics)
     for connection in system.connections:
         connection_resolver.connect(connection)
-    parameter_values = ParameterValueResolver(diagnostics)
+    parameter_values = _ParameterValueResolver(diagnostics)
     values = tuple(parameter_values.component_values(index) for index in range(len(diagnostics.components)))
     mapped_parameters = tuple(parameter_values.map_system_parameters(values))
     wiring = _make_wiring(diagnostics, connection_resolver, values)
@@ -70,7 +70,7 @@ def wire_system(system: CoupledSystem, components: Sequence[FmuComponent]) -> Wi
     )
 
 
-def find_declaration_faults(system: CoupledSystem) -> Iterator[Fault]:
+def find_system_declaration_faults(system: CoupledSystem) -> Iterator[Fault]:
     """Yield faults of names and numbers, which need no FMU."""
     if not system.name.isidentifier():
         yield Fault(f"a system cannot be called {system.name!r}", system.where, "use letters, digits and _")
@@ -212,7 +212,7 @@ def _check_algebraic_loop(diagnostics: WiringFaultCollector, description: str) -
     diagnostics.faults.append(Fault(f"algebraic loop: {description}", diagnostics.system.where, remedy))
 
 
-class ParameterValueResolver:
+class _ParameterValueResolver:
     """Resolves declared values of parameters to numbers in the variables' own units."""
 
     def __init__(self, diagnostics: WiringFaultCollector) -> None:

@@ -12,7 +12,7 @@ import jinja2
 
 from mb2fmu.compiler.program.scalar_program import PiecewisePolynomial, Program
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu import jinja_template_environment
+from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter, print_module_functions
@@ -67,9 +67,7 @@ def emit_module(program: Program, model: TargetModelDescription, language: Modul
         "contents": contents,
         "tables": list(_list_table_arrays(contents.tables)),
         "fixed": [
-            jinja_template_environment.read_packaged_file(
-                language.package, f"runtime/{name}.{language.suffix}"
-            ).decode()
+            packaged_templates.read_packaged_file(language.package, f"runtime/{name}.{language.suffix}").decode()
             for name in ("arithmetic", *sorted(contents.routines))
         ],
     }
@@ -123,6 +121,6 @@ def _list_table_arrays(tables: Mapping[PiecewisePolynomial, str]) -> Iterator[tu
 @cache
 def _make_template_environment(language: ModuleLanguage) -> jinja2.Environment:
     """Return the template environment of a target."""
-    environment = jinja_template_environment.make_template_environment(language.package)
+    environment = packaged_templates.make_template_environment(language.package)
     environment.filters |= dict(language.filters)
     return environment

@@ -14,19 +14,19 @@ This stage must not derive, lower or emit anything, change the FMU, or loosen a 
 """
 
 from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers
-from mb2fmu.validation.data.data_tables import ColumnTolerance, DataTable, read_table
 from mb2fmu.validation.data.measured_data_comparison import (
     DataRunSettings,
     TableComparison,
+    compare_at_data_table_points,
     compare_data,
-    compare_points,
 )
+from mb2fmu.validation.data.validation_data_tables import ColumnTolerance, ValidationDataTable, read_table
 from mb2fmu.validation.flexible_body_limitations import list_flexible_body_limitations
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
 from mb2fmu.validation.reference import reference_files
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
 from mb2fmu.validation.reference.reference_run import ReferenceRun, integrate_by_euler, make_reference
-from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference_equations.newton_euler import is_too_large_for_symbols, newton_euler_applies
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
@@ -47,7 +47,6 @@ __all__ = [
     "CheckerFinding",
     "ColumnTolerance",
     "DataRunSettings",
-    "DataTable",
     "ExercisedQuantityResult",
     "ExperimentValues",
     "FmuSimulationResult",
@@ -61,18 +60,19 @@ __all__ = [
     "ReferenceRun",
     "TableComparison",
     "Trajectory",
+    "ValidationDataTable",
     "ValidationResult",
     "VariableResult",
     "choose_reference_method",
+    "compare_at_data_table_points",
     "compare_data",
-    "compare_points",
     "form_experiment_values",
     "integrate_by_euler",
     "is_too_large_for_symbols",
     "list_flexible_body_limitations",
     "make_reference",
     "make_reference_data",
-    "measure_sensitivity",
+    "measure_start_error_growth",
     "newton_euler_applies",
     "read_table",
     "reference_files",

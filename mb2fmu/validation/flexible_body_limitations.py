@@ -81,7 +81,7 @@ def _spin_notes(bodies: tuple[FlexibleBody, ...], mechanism: Mechanism, referenc
             )
 
 
-def find_largest_deflection(definition: ModelDefinition, body: FlexibleBody, reference: ReferenceRun) -> float:
+def _find_largest_deflection(definition: ModelDefinition, body: FlexibleBody, reference: ReferenceRun) -> float:
     """Return the largest displacement of a node in its body's frame along a motion, of first order, m."""
     coordinates = [item.symbol for item in definition.coordinates]
     columns = [k for k, variable in enumerate(reference.variables) if variable.kind == "coordinate"]
@@ -96,7 +96,7 @@ def _deflection_notes(
 ) -> Iterator[str]:
     """Yield bodies whose displacements are not small."""
     for body in bodies:
-        deflection = find_largest_deflection(definition, body, reference)
+        deflection = _find_largest_deflection(definition, body, reference)
         size = float(np.linalg.norm(np.ptp(body.data.nodes, axis=0)))
         if deflection > LARGE_DEFLECTION * size:
             yield (

@@ -164,12 +164,12 @@ def run_independent_checks(
     interface_type: InterfaceType = kind or (
         "ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation"
     )
-    computed_coordinates = find_computed_coordinates(description, definition)
+    computed_coordinates = _find_fmu_computed_coordinates(description, definition)
     samples = given_samples or _sample_accelerations(
         definition, mechanism, largest_speeds, computed_coordinates, visited_coordinates, runs
     )
     import_checks = (
-        *check_laws_of_motion(samples),
+        *_check_laws_of_motion(samples),
         *check_event_import(samples, definition),
         *check_potential_energy(definition, mechanism, equations),
         *check_flexible_bodies(definition, mechanism),
@@ -183,7 +183,7 @@ def run_independent_checks(
         [],
         [],
         kind=interface_type,
-        sessions=plan_sample_sessions(samples, description, definition),
+        sessions=_plan_sampled_derivative_sessions(samples, description, definition),
         time_limit=time_limit,
     )
     kinds = [*(q.kind for q in definition.coordinates), *(u.kind for u in definition.speeds)]
@@ -212,7 +212,7 @@ def _measure_solution_accuracy(
     return find_least_accurate_derivative(accelerations.samples, typical, definition.experiment.stop)
 
 
-def check_laws_of_motion(accelerations: SourceAccelerations) -> Iterator[IndependentCheck]:
+def _check_laws_of_motion(accelerations: SourceAccelerations) -> Iterator[IndependentCheck]:
     """Yield the verdict on the FMU's runs by each law of motion that applies to them."""
     for law, errors in accelerations.laws:
         check = _form_check(law, len(errors), [*errors], [])
@@ -280,7 +280,7 @@ def check_declarations_import(definition: ModelDefinition, mechanism: Mechanism)
     )
 
 
-def find_computed_coordinates(description: FmuDescription, definition: ModelDefinition) -> tuple[str, ...]:
+def _find_fmu_computed_coordinates(description: FmuDescription, definition: ModelDefinition) -> tuple[str, ...]:
     """Return coordinates that the FMU computes from the others, and that are not set."""
     variables = description.variables
     return tuple(c.name for c in definition.coordinates if c.name in variables and not variables[c.name].settable)
@@ -305,7 +305,7 @@ def _sample_accelerations(
     )
 
 
-def plan_sample_sessions(
+def _plan_sampled_derivative_sessions(
     accelerations: SourceAccelerations, description: FmuDescription, definition: ModelDefinition
 ) -> dict[str, Operations]:
     """Return one session per sample: set an instance to it and read x'."""
@@ -344,7 +344,7 @@ def compare_fmu_with_samples(
     *,
     bound_factor: float = 1.0,
 ) -> IndependentChecks:
-    """Judge the values recorded by :func:`plan_sample_sessions`; ``bound_factor``: factor on their bounds."""
+    """Judge what :func:`_plan_sampled_derivative_sessions` has recorded; ``bound_factor``: factor on the bounds."""
     names, output_errors = (
         _list_judged_states(description),
         _compute_output_errors(accelerations, description, recorded_values, bound_factor),

@@ -20,7 +20,7 @@ from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_o
 from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlan,
     ApiCallScenario,
-    choose_call_scenario,
+    choose_api_call_scenario,
     plan_api_calls,
 )
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
@@ -46,10 +46,10 @@ from mb2fmu.validation.experiment.perturbed_experiment import (
     form_experiment_with_overrides,
     list_perturbed_experiments,
     list_settable_names,
-    make_missing_experiment_record,
+    make_missing_perturbed_experiment_record,
     read_first_message_line,
 )
-from mb2fmu.validation.experiment.tried_ranges import add_tried_ranges, describe_untried_conditions
+from mb2fmu.validation.experiment.validated_value_ranges import add_tried_ranges, describe_unvalidated_conditions
 from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits, compute_least_known_digits
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
 from mb2fmu.validation.reference.first_integrals_along_run import (
@@ -57,7 +57,7 @@ from mb2fmu.validation.reference.first_integrals_along_run import (
     find_first_integrals,
 )
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_variables, make_reference
-from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
 from mb2fmu.validation.runs.fmu_description import (
     CONVERGED_TOLERANCE,
@@ -65,7 +65,7 @@ from mb2fmu.validation.runs.fmu_description import (
     InterfaceType,
     read_fmu_description,
 )
-from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, check_required_variables, run_fmu_process
+from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, require_experiment_variables, run_fmu_process
 from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
     ApiCheckResult,
@@ -172,7 +172,7 @@ def make_reference_data(
         states: FMU names of the FMUs' continuous states; None: unknown.
     """
     reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     conserved_along_run = _evaluate_first_integrals(integrals_of, reference_equations, reference, limits)
     if not perturb:
         return ReferenceData(reference, limits, integrals=conserved_along_run)
@@ -215,7 +215,7 @@ def _make_perturbed_reference_data(
             break
         try:
             reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
-            limits = compute_error_bounds(reference, measure_sensitivity(reference))
+            limits = compute_error_bounds(reference, measure_start_error_growth(reference))
         except ValidationError as error:
             obstacle = f"with other values the reference cannot be integrated: {read_first_message_line(error)}"
             continue
@@ -233,7 +233,7 @@ def _make_perturbed_reference_data(
     if found is not None:
         return found
     if obstacle:
-        candidate = make_missing_experiment_record(candidate, obstacle)
+        candidate = make_missing_perturbed_experiment_record(candidate, obstacle)
     exercised = find_exercised_quantities(definition, candidate.perturbations, default, None, None)
     return PerturbedReferenceData(candidate, None, None, exercised)
 
@@ -282,7 +282,7 @@ def validate(
     run = experiment or form_experiment_values(definition)
     clock = _ActivityClock(report_activity)
     description = read_fmu_description(read_archive(fmu))
-    check_required_variables(description, run, _list_compared_names(definition, reference_equations))
+    require_experiment_variables(description, run, _list_compared_names(definition, reference_equations))
     with clock("reference", "integrate the reference"):
         data = reference_data or make_reference_data(
             definition, reference_equations, mechanism=mechanism, integrals_of=integrals_of, experiment=run,
@@ -516,7 +516,7 @@ class _RunPlan:
         """Return what the calls of the FMU's other functions did not try; none without the perturbed experiment."""
         if not self.reference_data.perturbed:
             return ()
-        return describe_untried_conditions(self.call_scenario, self.call_plans, fmu_results)
+        return describe_unvalidated_conditions(self.call_scenario, self.call_plans, fmu_results)
 
     def list_unwatched_event_notes(self) -> Iterator[str]:
         """Yield remarks on events that are not judged one by one, in each experiment."""
@@ -548,7 +548,7 @@ def _plan_run(
         )
         if perturbed.limits is not None:
             watched_events.append(list_watched_events(perturbed.reference, perturbed.limits, description))
-            call_scenario = choose_call_scenario(
+            call_scenario = choose_api_call_scenario(
                 definition,
                 reference_data.reference,
                 perturbed.reference,

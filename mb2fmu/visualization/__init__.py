@@ -20,7 +20,7 @@ from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.visualization.animation_page import (
-        AnimationElement,
+        AnimationPageElement,
         ReferenceOverlay,
         render_animation_element,
         render_animation_page,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EMBEDDED_PICTURE_TRIANGLES",
     "SCENE_FILE",
-    "AnimationElement",
+    "AnimationPageElement",
     "Drawing",
     "PlotSignals",
     "ReferenceOverlay",
@@ -68,7 +68,7 @@ __all__ = [
 __getattr__ = import_on_first_use(
     __name__,
     {
-        "animation_page": "AnimationElement ReferenceOverlay render_animation_element render_animation_page",
+        "animation_page": "AnimationPageElement ReferenceOverlay render_animation_element render_animation_page",
         "scene.motion_drawing": "draw_motion draw_start_position",
         "scene.drawing_records": "Drawing",
         "scene.triangle_meshes": "TriangleMesh decimate_meshes_to_budget describe_decimation read_triangle_mesh",

@@ -41,7 +41,7 @@ class ReferenceOverlay:
 
 
 @dataclass(frozen=True, slots=True)
-class AnimationElement:
+class AnimationPageElement:
     """The animation as an element of a page.
 
     Attributes:
@@ -66,7 +66,7 @@ def render_animation_element(
     limit: int | None = None,
     autoplay: bool = False,
     live: str = "",
-) -> AnimationElement:
+) -> AnimationPageElement:
     """Return the animation as part of a page; there can be one in a page.
 
     Args:
@@ -119,7 +119,7 @@ def render_animation_element(
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     style = Markup(_read_package_file("viewer.css").strip())  # noqa: S704 (our own file)
-    return AnimationElement(style, Markup(body), (digest, library.digest), runs=bool(live))  # noqa: S704
+    return AnimationPageElement(style, Markup(body), (digest, library.digest), runs=bool(live))  # noqa: S704
 
 
 def render_animation_page(

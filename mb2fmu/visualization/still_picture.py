@@ -32,8 +32,8 @@ from mb2fmu.visualization.scene.drawing_records import (
     PoseAnchorPoint,
     PoseSeries,
 )
-from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_bent_vertices
-from mb2fmu.visualization.scene.motion_drawing import TRAVEL_RATIO, compute_anchor_positions, is_motion_of_balls_only
+from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_flexible_mesh_vertices
+from mb2fmu.visualization.scene.motion_drawing import TRAVEL_RATIO, compute_anchor_positions, is_motion_of_spheres_only
 from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh, decimate_mesh, decimate_meshes_to_budget
 from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix, quaternion_product
 
@@ -270,7 +270,7 @@ def render_still_picture(
         opacity = 1.0 if instant == row else 0.14 + 0.2 * k / max(len(earlier), 1)
         layers.append((opacity, _paint_instant(drawing, int(instant), last=instant == row)))
     view = _visible_rectangle(
-        [shape for _, shapes in layers for shape in shapes], ball=is_motion_of_balls_only(drawing.solids)
+        [shape for _, shapes in layers for shape in shapes], ball=is_motion_of_spheres_only(drawing.solids)
     )
     return _format_svg(drawing, layers, (right, up), background, triad=triad, view=view).encode()
 
@@ -295,7 +295,7 @@ def render_video_frames(drawing: Drawing, times: Sequence[float], *, background:
     documents = []
     for shapes, (first, last) in zip(painted, near, strict=True):
         middle = (first + last) / 2
-        follows = _travels_far(high - low, span) and not is_motion_of_balls_only(drawing.solids)
+        follows = _travels_far(high - low, span) and not is_motion_of_spheres_only(drawing.solids)
         view = (middle - span / 2, middle + span / 2) if follows else (low, high)
         documents.append(_format_svg(drawing, [(1.0, shapes)], screen, background, triad=True, view=view).encode())
     return documents
@@ -376,7 +376,7 @@ def _paint_solid(
             _paint_box(canvas, solid, centre, R)
         case _:
             mesh = decimate_mesh(meshes[solid.mesh], _FACES)
-            vertices = centre + compute_bent_vertices(solid, mesh, poses, row) @ R.T
+            vertices = centre + compute_flexible_mesh_vertices(solid, mesh, poses, row) @ R.T
             _paint_mesh(canvas, solid, centre, vertices, mesh.faces.astype(np.intp))
 
 

@@ -242,7 +242,7 @@ def made(model, folder):
         FEW if numeric else len(validation.form_experiment_values(definition).inputs) if equations.holonomic else STEPS,
     )
     reference = validation.make_reference(definition, equations, experiment=run, mechanism=source.mechanism)
-    limits = compute_error_bounds(reference, validation.measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, validation.measure_start_error_growth(reference))
     steps = divided(run, parts(reference))
     return Case(
         units=units,

@@ -102,7 +102,7 @@ def test_fast_differs_by_round_off_only(units):
 
 
 @pytest.mark.parametrize("solver", ["explicit", "rk4", "euler", "implicit"])
-def test_the_solver_chosen_at_export_is_the_unit_s(units, solver):
+def test_the_solver_chosen_at_export_is_the_fmu_s(units, solver):
     path = units("double_pendulum", "3", solver=solver)
     number = {"explicit": 1, "rk4": 2, "euler": 3, "implicit": 4}[solver]
     text = package.read_archive(path)["modelDescription.xml"].decode()
@@ -116,14 +116,14 @@ def test_a_compiler_that_fails_is_a_failed_tool(monkeypatch):
     """With its command and all it said."""
     from mb2fmu.fmu import emit_c
 
-    emit = emit_c.emit_motion_sources
+    emit = emit_c.emit_equation_sources
 
     def broken(program, interface, **options):
         motion = emit(program, interface, **options)
         sources = FileTree({**motion.sources.files, "sources/unit.c": b"this is no C\n"})
         return dataclasses.replace(motion, sources=sources)
 
-    monkeypatch.setattr(emit_c, "emit_motion_sources", broken)
+    monkeypatch.setattr(emit_c, "emit_equation_sources", broken)
     derivation = pipeline.derive(ROOT / "models" / "simple_pendulum.py")
     with pytest.raises(ToolError) as caught:
         pipeline.build(derivation)

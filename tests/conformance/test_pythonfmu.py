@@ -17,7 +17,7 @@ from lxml import etree
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.fmu import emit_python, emit_xml
 from mb2fmu.fmu.interface import describe_interface
-from mb2fmu.fmu.interface.fmu_interface import FmuInterface, SolverSettings
+from mb2fmu.fmu.interface.fmu_interface import FmuInterface, FmuSolverSettings
 from mb2fmu.fmu.package import build_python_fmu, read_archive, write_fmu_archive
 
 HERE = Path(__file__).parent
@@ -49,11 +49,11 @@ def units(tmp_path_factory):
         "Pendulum": (pendulum_program(), pendulum_interface()),
         "PendulumFixed": (
             pendulum_program(),
-            pendulum_interface("PendulumFixed", solver=SolverSettings("fixed", 1e-6, 1e-3)),
+            pendulum_interface("PendulumFixed", solver=FmuSolverSettings("fixed", 1e-6, 1e-3)),
         ),
         "PendulumImplicit": (
             pendulum_program(),
-            pendulum_interface("PendulumImplicit", solver=SolverSettings("implicit", 1e-6)),
+            pendulum_interface("PendulumImplicit", solver=FmuSolverSettings("implicit", 1e-6)),
         ),
         "DoublePendulum": lowered(double_pendulum),
         "ConstrainedPoint": lowered(constrained_point),
@@ -143,7 +143,7 @@ def variant(number):
 
 
 @pytest.mark.parametrize("number", [4, pytest.param(20, marks=pytest.mark.repeats)])
-def test_different_units_in_one_process(number, tmp_path):
+def test_different_fmus_in_one_process(number, tmp_path):
     paths = [built(pendulum_program(), variant(i), tmp_path / f"{i}.fmu") for i in range(number)]
     assert driver("many", *paths).endswith("ok\n")
 
@@ -208,7 +208,7 @@ def test_same_bytes_whatever_the_folder_the_hash_seed_and_the_day(units, tmp_pat
     assert results == [units["DoublePendulum"].read_bytes()]
 
 
-def test_nothing_of_this_machine_is_in_a_unit(units):
+def test_nothing_of_this_machine_is_in_a_fmu(units):
     tree = read_archive(units["DoublePendulum"])
     own = [path for path in tree if not path.startswith(("binaries/", "resources/pythonfmu/"))]
     for path in own:

@@ -94,7 +94,7 @@ def pair(request: pytest.FixtureRequest, units: dict[str, Path], tmp_path: Path)
         each.fmu.freeInstance()
 
 
-def test_references_of_scalars_are_those_of_the_unit_without_arrays(units: dict[str, Path]) -> None:
+def test_references_of_scalars_are_those_of_the_fmu_without_arrays(units: dict[str, Path]) -> None:
     plain = {v.name: int(v.valueReference) for v in read_model_description(units["scalars"]).modelVariables}
     found = {v.name: v for v in read_model_description(units["arrays"]).modelVariables}
     scalars = {name: int(v.valueReference) for name, v in found.items() if not v.dimensions}

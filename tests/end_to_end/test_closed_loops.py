@@ -179,7 +179,7 @@ def test_the_four_bar_starts_as_printed_and_a_torque_turns_it_ten_times(unit):
     slave.terminate()
 
 
-def test_a_unit_stays_on_its_constraints_and_survives_a_loop_that_opens(unit):
+def test_a_fmu_stays_on_its_constraints_and_survives_a_loop_that_opens(unit):
     slave, references = unit
     _initialized(slave)
     angles = [references[name] for name in ("q1", "q2", "q3")]

@@ -97,7 +97,7 @@ def test_computed_torques_track_a_trajectory_in_fmpy(units: dict[str, Path], tmp
     assert coarse == pytest.approx(8 * fine, rel=0.1)
 
 
-def test_a_unit_without_states_tells_its_importer_of_every_step(tmp_path: Path) -> None:
+def test_a_fmu_without_states_tells_its_importer_of_every_step(tmp_path: Path) -> None:
     """Its communication step is one internal step: FMI 3's callback comes at its end, and what is set there holds."""
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)

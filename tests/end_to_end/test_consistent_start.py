@@ -35,7 +35,7 @@ def closed(**values):
     coordinates = tuple(replace(c, start=values.get(c.name, c.start)) for c in definition.coordinates)
     speeds = tuple(replace(s, start=values.get(s.name, s.start)) for s in definition.speeds)
     changed = replace(definition, parameters=parameters, coordinates=coordinates, speeds=speeds)
-    found = mechanism.close_loops(mechanism.read_mechanism(changed)).declared
+    found = mechanism.solve_loop_closure_start_values(mechanism.read_mechanism(changed)).declared
     return [item.start for item in (*found.coordinates, *found.speeds)]
 
 
@@ -97,7 +97,7 @@ CHANGES = [{"lb": 2.1}, {"q1": 0.5}, {"q1": -0.3, "u1": 2.0, "lc": 1.1}, {}]
 
 
 @pytest.mark.parametrize("changed", CHANGES, ids=str)
-def test_the_unit_starts_as_an_export_with_these_values_would(unit, changed):
+def test_the_fmu_starts_as_an_export_with_these_values_would(unit, changed):
     slave = unit.initializing()
     unit.get(slave, *STATES)  # solved for once; the next line undoes it
     unit.put(slave, **changed)
@@ -262,7 +262,7 @@ def test_what_is_read_after_a_step_is_the_state_on_the_constraints(unit):
     slave.freeInstance()
 
 
-def test_the_scene_in_the_unit_can_be_read_with_its_nonlinear_systems(unit):
+def test_the_scene_in_the_fmu_can_be_read_with_its_nonlinear_systems(unit):
     with zipfile.ZipFile(unit.path) as archive:
         content = archive.read("extra/org.mb2fmu.scene/scene.json")
     scene = visualization.Scene.from_json(content, unit.path.name)

@@ -82,7 +82,7 @@ def test_a_thrown_ball_bounces_slides_and_rolls(unit, kind, near):
     assert abs(found["floor.friction"][-1]) < 1e-12
 
 
-def test_the_right_unit_passes(judge, unit):
+def test_the_right_fmu_passes(judge, unit):
     assert judge.passes(thrown, unit)
 
 
@@ -90,7 +90,7 @@ def test_a_wrong_coefficient_is_caught(judge, tmp_path):
     assert not judge.passes(thrown, export(thrown(mu=0.3001), tmp_path).path)
 
 
-def test_where_no_motion_agrees_the_unit_says_so(tmp_path):
+def test_where_no_motion_agrees_the_fmu_says_so(tmp_path):
     """Painlevé: it is set in motion where friction would press it down harder than it pushes."""
     path = str(export(rod(), tmp_path, fmi="3").path)
     description = fmpy.read_model_description(path)

@@ -28,7 +28,7 @@ def test_a_body_whose_quaternion_is_a_guess_falls_freely(falling):
     assert motion["u0"][0] == pytest.approx(-0.025, abs=1e-12)
 
 
-def test_the_guess_is_solved_for_again_in_the_unit(falling):
+def test_the_guess_is_solved_for_again_in_the_fmu(falling):
     motion = fmpy.simulate_fmu(
         str(falling.exported.path), stop_time=1.0, start_values={"q1": 0.1, "q2": -0.3}, output=["z", "q0", "q2"]
     )

@@ -248,9 +248,9 @@ NIGHTLY = {"early": "as late", "late in Model Exchange": "as late, and indicator
 )
 def test_a_wrong_event_is_caught(judge, tmp_path, name):
     model, file, old, new = FAULTS[name]
-    emit = mb2fmu.fmu.emit_c.emit_motion_sources
+    emit = mb2fmu.fmu.emit_c.emit_equation_sources
     change = replaced(file, old, new)
-    with patch.object(mb2fmu.fmu.emit_c, "emit_motion_sources", lambda *a, **k: change(emit(*a, **k))):
+    with patch.object(mb2fmu.fmu.emit_c, "emit_equation_sources", lambda *a, **k: change(emit(*a, **k))):
         unit = export(model, tmp_path).path
     assert not judge.passes(JUDGED[model], unit)
 
@@ -261,7 +261,7 @@ def test_a_wrong_restitution_is_caught(judge, tmp_path):
     assert not judge.passes(ball, export(model, tmp_path).path)
 
 
-def test_right_units_are_not_failed(judge, exported):
+def test_right_fmus_are_not_failed(judge, exported):
     for model, count in ((BALL, 4), (FRICTION, 8)):
         result = judge.result(JUDGED[model], exported(model, "3"))
         assert result.passed
@@ -288,9 +288,9 @@ def short_belt():
 )
 def test_modes_behind_a_change_of_parameters_are_judged(short_belt, tmp_path, old, new):
     model, definition, equations, stick = short_belt
-    emit = mb2fmu.fmu.emit_c.emit_motion_sources
+    emit = mb2fmu.fmu.emit_c.emit_equation_sources
     change = replaced("events.c", old, new) if old else (lambda motion: motion)
-    with patch.object(mb2fmu.fmu.emit_c, "emit_motion_sources", lambda *a, **k: change(emit(*a, **k))):
+    with patch.object(mb2fmu.fmu.emit_c, "emit_equation_sources", lambda *a, **k: change(emit(*a, **k))):
         unit = export(model, tmp_path).path
     result = validation.validate(unit, definition, equations, reference_data=stick, conformance=False, time_limit=30.0)
     wrong = {(call.kind.split(",")[0], call.name) for call in result.api_checks if call.verdict == "failed"}

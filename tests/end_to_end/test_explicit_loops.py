@@ -40,7 +40,7 @@ def exported(request, tmp_path_factory):
     return instance, references
 
 
-def test_a_unit_is_closed_and_survives_a_loop_that_opens(exported):
+def test_a_fmu_is_closed_and_survives_a_loop_that_opens(exported):
     instance, references = exported
     slave, angles = instance(), [references[name] for name in ("q1", "q2", "q3")]
     slave.enterInitializationMode()
@@ -62,7 +62,7 @@ def test_a_unit_is_closed_and_survives_a_loop_that_opens(exported):
     slave.freeInstance()
 
 
-def test_a_unit_does_not_start_where_its_loop_cannot_close(exported):
+def test_a_fmu_does_not_start_where_its_loop_cannot_close(exported):
     instance, references = exported
     slave = instance()
     slave.setReal([references["lb"]], [9.0])

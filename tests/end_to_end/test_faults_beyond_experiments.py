@@ -17,9 +17,9 @@ from mb2fmu import pipeline, validation
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
+from mb2fmu.mechanics.mechanism import read_mechanism, solve_loop_closure_start_values
 from mb2fmu.model import Model, check_model
-from mb2fmu.report.verdict_summary import describe_tried_ranges
+from mb2fmu.report.verdict_summary import describe_validated_value_ranges
 from mb2fmu.validation import ValidationResult
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
@@ -63,7 +63,7 @@ def hanging_bob() -> Model:
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory) -> Judge:
     """Judges the FMU of either version with some of its sources changed."""
-    mechanism = close_loops(read_mechanism(check_model(hanging_bob())))
+    mechanism = solve_loop_closure_start_values(read_mechanism(check_model(hanging_bob())))
     equations = formulate(mechanism, "tmt")
     derivation = pipeline.derive(hanging_bob(), method="kane")
     builds = {fmi: pipeline.build(derivation, fmi=fmi) for fmi in ("2", "3")}
@@ -88,7 +88,7 @@ RAMPS = "ramps of inputs"
 
 
 @pytest.mark.parametrize("fmi", ["2", "3"])
-def test_the_right_unit_passes_all_of_them(judge, fmi):
+def test_the_right_fmu_passes_all_of_them(judge, fmi):
     result = judge(fmi)
     assert result.passed
     names = {call.name for call in result.api_checks if call.verdict == "passed"}
@@ -103,7 +103,7 @@ def test_the_tried_range_stands_beside_what_has_a_wider_one(judge):
     assert found["k"].high > 200.0
     assert not found["k"].is_whole_range
     assert not found["phi"].is_whole_range  # within 8 rad, of which it comes to 7.8
-    assert describe_tried_ranges(result, 1).startswith("tried within m ")
+    assert describe_validated_value_ranges(result, 1).startswith("tried within m ")
     refused = [text for text in result.not_tried if text.startswith("what the FMU refuses")]
     assert not refused or "m = " in refused[0]
 

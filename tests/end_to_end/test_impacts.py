@@ -18,7 +18,7 @@ from mb2fmu import Impact, Model, derive, export
 from mb2fmu.compiler.lowering import contact_accelerations
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
-from mb2fmu.mechanics.equations.event_equations import contact_and_latch_events
+from mb2fmu.mechanics.equations.event_equations import form_contact_and_latch_events
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
@@ -178,7 +178,7 @@ def judge():
     return Judge()
 
 
-def test_right_units_pass_and_their_events_are_those_of_the_series(judge, unit, tmp_path):
+def test_right_fmus_pass_and_their_events_are_those_of_the_series(judge, unit, tmp_path):
     assert judge.passes(ball, unit)
     assert judge.passes(shaken, export(shaken(), tmp_path).path)
     times = [event.time for event in judge.reference(ball).events if event.sets_state]
@@ -196,12 +196,13 @@ def test_a_bounce_more_is_caught(judge, tmp_path):
 
 def test_a_contact_that_pulls_is_caught(judge, tmp_path):
     """Planted: the contact that would have to pull stays closed."""
-    contact_and_latch_events.cache_clear()  # it knows those of right contacts, and must not keep those of wrong ones
+    # It knows those of right contacts, and must not keep those of wrong ones.
+    form_contact_and_latch_events.cache_clear()
     try:
         with patch.object(UnilateralContact, "normal_force_margin", property(lambda c: 2 - c.resting)):
             path = export(shaken(), tmp_path).path
     finally:
-        contact_and_latch_events.cache_clear()
+        form_contact_and_latch_events.cache_clear()
     assert not judge.passes(shaken, path)
 
 

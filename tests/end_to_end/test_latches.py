@@ -254,7 +254,7 @@ def judge():
     return Judge()
 
 
-def test_right_units_pass(judge, units):
+def test_right_fmus_pass(judge, units):
     assert judge.passes(carts, units[carts])
     assert judge.passes(pendulum, units[pendulum])
 

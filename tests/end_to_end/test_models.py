@@ -430,7 +430,7 @@ def test_a_model_moves_as_is_known(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", marked(MODELS, repeating=OF_A_KIND_THAT_IS_PROVEN))
-def test_the_unit_of_every_model_proves_itself(path, tmp_path):
+def test_the_fmu_of_every_model_proves_itself(path, tmp_path):
     finished = pipeline.run(path, tmp_path)
     result = finished.validated.result
     short = [v for v in (*result.variables, *result.invariants) if v.verdict != "passed"]

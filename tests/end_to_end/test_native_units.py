@@ -25,7 +25,7 @@ def call(*arguments):
 
 
 @pytest.mark.parametrize("fmi", ["2", "3"])
-def test_a_unit_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
+def test_a_fmu_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
     """Its motion, and once it is packed all that it declares; that of FMI 2 is judged with the models."""
     verdict = tmp_path / "verdict.json"
     with shorter_validations():
@@ -50,12 +50,12 @@ def test_a_unit_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
     assert again.exit_code == 0, again.output
 
 
-def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypatch):
+def test_a_fmu_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypatch):
     """Model Exchange alone is wrong: the verdict says so."""
     from mb2fmu.fmu import emit_c
     from mb2fmu.fmu.in_memory_file_tree import FileTree
 
-    emit = emit_c.emit_motion_sources
+    emit = emit_c.emit_equation_sources
 
     def biased(program, interface, **options):
         motion = emit(program, interface, **options)
@@ -73,7 +73,7 @@ def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypat
         files[name] = files[name].replace(include, include + bias, 1)
         return dataclasses.replace(motion, sources=FileTree(files))
 
-    monkeypatch.setattr(emit_c, "emit_motion_sources", biased)
+    monkeypatch.setattr(emit_c, "emit_equation_sources", biased)
     exported = pipeline.export(MODEL, tmp_path)
     monkeypatch.undo()
     assert package.read_archive(exported.path)

@@ -17,7 +17,7 @@ import sympy.physics.mechanics as me
 from mb2fmu import Impact, Model, derive, export
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
+from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
@@ -101,7 +101,7 @@ def test_what_new_parameters_leave_pierced_and_parting_is_let_go(unit, reference
     modes = None
     for k, row in enumerate(found, AT):
         before = tuple(reference.experiment.parameters) if k == AT else None
-        landing = flow.compute_step_end(CommunicationStep(k, modes, None, before), x)
+        landing = flow.compute_step_end(ExperimentCommunicationStep(k, modes, None, before), x)
         x, modes = landing.x, landing.modes
         assert row.tolist() == pytest.approx(x[places].tolist(), rel=1e-5, abs=1e-7)
     assert found[-1, -1] >= 1.0

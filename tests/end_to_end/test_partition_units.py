@@ -133,12 +133,12 @@ def test_a_step_out_of_the_chart_is_discarded_by_name_and_leaves_no_trace(unit):
     assert one.read("q1", "u3") == other.read("q1", "u3")
 
 
-def test_the_proof_of_a_unit_that_gives_up_tells_why(unit):
+def test_the_proof_of_a_fmu_that_gives_up_tells_why(unit):
     with pytest.raises(ToolError, match=r"t = 0\.2\d s\n.*dependent coordinates q1, q2: the motion leaves"):
         pipeline.validate(unit[0], rocker_leads())
 
 
-def test_the_unit_starts_wherever_its_chart_reaches_and_nowhere_else(unit):
+def test_the_fmu_starts_wherever_its_chart_reaches_and_nowhere_else(unit):
     """The rocker's angle from the coupler goes from -2.668 to -0.782; it starts at -2.642, on its way up."""
     path, folder, _ = unit
     one = Unit(path, folder)

@@ -24,13 +24,13 @@ WHOLE = "double_pendulum"
 @pytest.mark.parametrize(
     "path", [path for path in MODELS if path.stem in KINDS and path.stem != WHOLE], ids=lambda path: path.stem
 )
-def test_the_python_unit_moves_as_the_mechanism(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_fmu_moves_as_the_mechanism(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_validations(monkeypatch)
     prove(path, tmp_path)
 
 
 @pytest.mark.parametrize("path", marked(MODELS, repeating={path.stem for path in MODELS} - {WHOLE}))
-def test_the_python_unit_is_proven(path: Path, tmp_path: Path) -> None:
+def test_the_python_fmu_is_proven(path: Path, tmp_path: Path) -> None:
     """A model with events is refused instead: FMUs of Python have none."""
     if not needs_event_handling(derive(load(path))):
         prove(path, tmp_path)

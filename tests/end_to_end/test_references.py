@@ -24,7 +24,7 @@ def test_every_model_has_a_stored_reference():
 @pytest.mark.parametrize("name", marked(MODELS))
 def test_stored_reference_is_current(name):
     old = reference_files.read_reference_files(ROOT / "reference" / name)
-    read = mechanism.close_loops(
+    read = mechanism.solve_loop_closure_start_values(
         mechanism.read_mechanism(model.check_model(model.load(ROOT / "models" / f"{name}.py")))
     )
     definition = read.declared

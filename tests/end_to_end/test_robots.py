@@ -28,7 +28,7 @@ def mb2fmu(*words: str | Path, code: int = 0) -> Result:
     "proof",
     [pytest.param(shorter_validations, id="motion"), pytest.param(nullcontext, id="whole", marks=pytest.mark.repeats)],
 )
-def test_a_robot_description_becomes_a_proven_unit(
+def test_a_robot_description_becomes_a_proven_fmu(
     proof: Callable[[], AbstractContextManager[None]], tmp_path: Path
 ) -> None:
     with proof():
@@ -81,7 +81,7 @@ scale = 10
 """
 
 
-def test_a_robot_whose_forearm_bends_becomes_a_proven_unit(tmp_path: Path) -> None:
+def test_a_robot_whose_forearm_bends_becomes_a_proven_fmu(tmp_path: Path) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text((Path(__file__).parents[1] / "unit/robots/flexible_links/bending_arm.urdf").read_text())
     (tmp_path / "arm.toml").write_text(BENDING)

@@ -91,7 +91,7 @@ def shown(browser: str, page: Path) -> dict:
     return json.loads(html.unescape(told[1]))
 
 
-def test_the_page_has_the_numbers_of_the_native_unit(built, browser: str, tmp_path: Path) -> None:
+def test_the_page_has_the_numbers_of_the_native_fmu(built, browser: str, tmp_path: Path) -> None:
     """Other parameters and start values, an input held: the same states and outputs as the FMU that fmpy runs.
 
     Steps are powers of two, so that differences of times are the steps: then all bits are the same.
@@ -206,7 +206,7 @@ def test_the_module_is_the_same_again(built, monkeypatch) -> None:
     assert len(first.module) <= MAX_MODULE_BYTES
 
 
-def test_units_of_python_do_not_run_in_pages() -> None:
+def test_fmus_of_python_do_not_run_in_pages() -> None:
     model = MODELS / "simple_pendulum.py"
     assert build_page_fmu(pipeline.build(pipeline.derive(model), backend="python")) is None
 

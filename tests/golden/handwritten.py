@@ -19,10 +19,11 @@ from mb2fmu.fmu.interface.fmu_interface import (
     DisplayUnit,
     FmiVersion,
     FmuInterface,
+    FmuSolverSettings,
     FmuTarget,
     FmuVariable,
-    SolverSettings,
 )
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, Terminal
 from mb2fmu.fmu.interface.interface_description import (
     LOG_CATEGORIES,
     describe_native_capabilities,
@@ -30,7 +31,6 @@ from mb2fmu.fmu.interface.interface_description import (
     describe_solver_type,
 )
 from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
-from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedTerminalMember, Terminal
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
@@ -69,7 +69,7 @@ def pendulum_program() -> Program:
 
 
 def pendulum_interface(
-    name: str = "Pendulum", *, solver: SolverSettings | None = None, **changes: object
+    name: str = "Pendulum", *, solver: FmuSolverSettings | None = None, **changes: object
 ) -> FmuInterface:
     """What describes the pendulum; ``changes`` replace attributes, to break laws."""
     everything = ("time", *STATES, "tau", *PARAMETERS)
@@ -125,7 +125,7 @@ def pendulum_interface(
             DescribedUnit(unit, 1.0, 0.0, powers, shown.get(unit, ())) for unit, powers in exponents.items()
         ),
         "experiment": DefaultExperiment(0.0, 2.0, 0.01, 1e-6),
-        "solver": solver or SolverSettings("explicit", 1e-6),
+        "solver": solver or FmuSolverSettings("explicit", 1e-6),
         "log_categories": LOG_CATEGORIES,
         "capabilities": Capabilities(needs_execution_tool=True, state=True),
         "generation_tool": "mb2fmu",

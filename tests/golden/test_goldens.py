@@ -12,7 +12,7 @@ import pytest
 from golden.handwritten import native_interface, pendulum_interface, pendulum_program
 
 from mb2fmu.fmu import emit_python, emit_xml
-from mb2fmu.fmu.interface.fmu_interface import SolverSettings
+from mb2fmu.fmu.interface.fmu_interface import FmuSolverSettings
 
 STORED = Path(__file__).parent / "stored"
 GENERATED = ("entries.py", "unit.py")
@@ -30,11 +30,11 @@ def printed(solver):
 
 @pytest.mark.parametrize("kind", ["explicit", "implicit"])
 def test_printed_files_are_as_stored(kind):
-    compare(STORED / kind, printed(SolverSettings(kind, 1e-6)))
+    compare(STORED / kind, printed(FmuSolverSettings(kind, 1e-6)))
 
 
 @pytest.mark.parametrize("fmi", ["2", "3"])
-def test_description_files_of_native_units_are_as_stored(fmi):
+def test_description_files_of_native_fmus_are_as_stored(fmi):
     # The first solvers only: that the enumeration has all of them is tested beside its making, row by row, so that a
     # new one changes no stored text.
     types = native_interface(fmi).types

@@ -273,7 +273,7 @@ static uint64_t motion(void)
     return sum;
 }
 
-static void print_motion_functions(void)
+static void print_equation_functions(void)
 {
     printf("%016llx\n", (unsigned long long)motion());
 }
@@ -292,7 +292,7 @@ static void with_traps(void)
     _mm_setcsr(host);
     printf("%016llx\n", (unsigned long long)sum);
 #else
-    print_motion_functions();
+    print_equation_functions();
 #endif
 }
 
@@ -620,7 +620,7 @@ int main(int argc, char *argv[])
 {
     const char *const what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "plain") == 0) {
-        print_motion_functions();
+        print_equation_functions();
     } else if (strcmp(what, "traps") == 0) {
         with_traps();
     } else if (strcmp(what, "stack") == 0) {

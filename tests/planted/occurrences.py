@@ -9,9 +9,9 @@ from planted.fault import Mutant, Subject, generator
 from planted.runtime import replaced
 
 from mb2fmu.compiler.events import convert_switches_to_modes, list_program_switches
-from mb2fmu.fmu.emit_c import MotionCodeFiles
+from mb2fmu.fmu.emit_c import DerivativeFreeFmuCodeFiles
 
-Planted = Iterator[tuple[str, str, Callable[[MotionCodeFiles], MotionCodeFiles]]]
+Planted = Iterator[tuple[str, str, Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles]]]
 
 _DENSE = "    mb2fmu_method_of(&integrator->memory)->dense(work, part, x);\n"
 _DUE = "    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {\n        const double margin = work->settling.margin[k]"
@@ -65,8 +65,9 @@ def _of_instants() -> Planted:
 
 
 def _both(
-    first: Callable[[MotionCodeFiles], MotionCodeFiles], second: Callable[[MotionCodeFiles], MotionCodeFiles]
-) -> Callable[[MotionCodeFiles], MotionCodeFiles]:
+    first: Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles],
+    second: Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles],
+) -> Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles]:
     return lambda motion: second(first(motion))
 
 

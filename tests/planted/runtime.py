@@ -12,7 +12,7 @@ from planted.fault import Mutant, Subject, generator
 
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.fmu.emit_c import MotionCodeFiles
+from mb2fmu.fmu.emit_c import DerivativeFreeFmuCodeFiles
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 
 LATE = """
@@ -28,10 +28,10 @@ LATE = """
 """
 
 
-def replaced(file: str, old: str, new: str) -> Callable[[MotionCodeFiles], MotionCodeFiles]:
+def replaced(file: str, old: str, new: str) -> Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles]:
     """Another text in the place of one that stands in the file once."""
 
-    def change(motion: MotionCodeFiles) -> MotionCodeFiles:
+    def change(motion: DerivativeFreeFmuCodeFiles) -> DerivativeFreeFmuCodeFiles:
         path = f"sources/{file}"
         text = motion.sources[path].decode()
         if text.count(old) != 1:
@@ -65,7 +65,7 @@ SLOPE = "slope of an input"
 ADJOINT = "adjoint in some calls only"
 """FMI 3.0 only."""
 
-Planted = Iterator[tuple[str, str, Callable[[MotionCodeFiles], MotionCodeFiles]]]
+Planted = Iterator[tuple[str, str, Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles]]]
 
 _RHS = "    const int number = model_rhs(t, x, work->r, problem->p, problem->w, dx);\n"
 _GIVEN = "        values[i] = instance->dx[i];\n"
@@ -138,7 +138,9 @@ _RESTORE = "    memcpy(&instance->now, &state->now, sizeof instance->now);\n"
 
 
 def _of_states(states: int, inputs: int, parameters: int) -> Planted:
-    def forgetful(what: str, keep: str, back: str) -> tuple[str, str, Callable[[MotionCodeFiles], MotionCodeFiles]]:
+    def forgetful(
+        what: str, keep: str, back: str
+    ) -> tuple[str, str, Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles]]:
         new = f"    {{\n{keep}{_RESTORE}{back}    }}\n"
         return "restored state forgets", what, replaced("state.c", _RESTORE, new)
 

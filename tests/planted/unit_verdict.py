@@ -139,7 +139,7 @@ def _built(derivation: Derivation, mutant: Mutant) -> FmuBuild:
     places: dict[str, tuple[Any, str]] = {
         "derivatives": (derivatives, "add_fmu_derivatives"),
         "interface": (mb2fmu.fmu.interface, "describe_interface"),
-        "sources": (mb2fmu.fmu.emit_c, "emit_motion_sources"),
+        "sources": (mb2fmu.fmu.emit_c, "emit_equation_sources"),
         "description": (mb2fmu.fmu.emit_xml, "emit_description_files"),
     }
     if mutant.level not in places:

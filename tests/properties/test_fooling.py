@@ -43,14 +43,14 @@ def the(subject: Subject, kind: str, level: str, place: str = "") -> Mutant:
         ("simple_pendulum", "directional derivative in some calls only", "sources", ""),
     ],
 )
-def test_no_wrong_unit_passes(models, tmp_path, model, kind, level, place):
+def test_no_wrong_fmu_passes(models, tmp_path, model, kind, level, place):
     mutant = the(models[model], kind, level, place)
     verdict = judge(models[model], mutant, tmp_path)
     assert verdict.outcome == "found", f"{mutant.place}: {verdict}"
     assert verdict.by
 
 
-def test_no_right_unit_fails(models, tmp_path):
+def test_no_right_fmu_fails(models, tmp_path):
     verdict = judge(models["cart_pole"], the(models["cart_pole"], "none", "none"), tmp_path)
     assert verdict.outcome == "passed", verdict
 
@@ -98,7 +98,7 @@ def test_every_fault_of_the_runtime_has_its_place(models, fmi):
     d = subject.derivation
     target = interface.FmuTarget(fmi=fmi, backend="native", solver=None)
     described = interface.describe_interface(d.definition, d.equations, d.program, target)
-    right = emit_c.emit_motion_sources(d.program, described, adjoint=True)
+    right = emit_c.emit_equation_sources(d.program, described, adjoint=True)
     found = [*runtime.mutants(subject), *(m for m in conditional.mutants(subject) if m.level == "sources")]
     assert len({m.kind for m in found}) >= 8
     for mutant in found:

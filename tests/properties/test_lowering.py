@@ -14,7 +14,7 @@ from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.result_dependencies import DependencyKind, find_result_dependencies
+from mb2fmu.compiler.program.program_result_dependencies import DependencyKind, find_result_dependencies
 from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout
 
 t = sm.Symbol("t", real=True)

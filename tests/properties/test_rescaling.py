@@ -17,13 +17,13 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, pipeline, validation
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.mechanism import close_loops
+from mb2fmu.mechanics.mechanism import solve_loop_closure_start_values
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import matches_lagrangian_kinetic_energy
 from mb2fmu.model.scales import characteristic_units
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
-from mb2fmu.validation import FmuSimulationResult, form_experiment_values, make_reference, measure_sensitivity
+from mb2fmu.validation import FmuSimulationResult, form_experiment_values, make_reference, measure_start_error_growth
 from mb2fmu.validation.api_checks import api_check_comparison
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
@@ -76,10 +76,10 @@ def judged(model: Model, wrong: dict[str, float]) -> dict[str, tuple[str, float]
     """Verdict and ratio of everything, for an integration with relative parts of parameters changed."""
     mechanism = mechanism_of(model)
     if mechanism.holonomic:
-        mechanism = close_loops(mechanism)
+        mechanism = solve_loop_closure_start_values(mechanism)
     definition = mechanism.declared
     reference = make_reference(definition, formulate(mechanism, "kane"))
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     values = {p.name: p.value * (1 + wrong.get(p.name, 0.0)) for p in definition.parameters}
     numeric, run = reference.numeric, form_experiment_values(definition, values)
     slope = make_slope_with_held_inputs(numeric, run)(0)
@@ -114,7 +114,7 @@ def test_no_verdict_depends_on_units(length, mass, time, wrong):
     ("name", "wrong", "length", "mass", "time"),
     [("four_bar", "m", 1.0, 1e-6, 1e6), ("bouncing_ball", "e", 1e-6, 1.0, 1.0)],
 )
-def test_real_units_are_right_and_wrong_in_any_units(tmp_path, name, wrong, length, mass, time):
+def test_real_fmus_are_right_and_wrong_in_any_units(tmp_path, name, wrong, length, mass, time):
     """A closed loop, whose states are drawn to it by its own magnitudes; a ball whose impacts were late by 1e-10 m."""
 
     def made() -> Model:
@@ -155,7 +155,7 @@ def test_loops_are_drawn_together_by_the_models_own_time(name):
 SMALL = {"length": 1e-3, "mass": 1e-3, "time": 1e-3}
 
 
-def test_a_loop_that_is_read_again_is_drawn_together_as_its_unit_is(tmp_path, monkeypatch):
+def test_a_loop_that_is_read_again_is_drawn_together_as_its_fmu_is(tmp_path, monkeypatch):
     """Seen: in grams, millimetres, milliseconds α was 1e7/s; allowed for was 10/s, and a right FMU failed."""
     monkeypatch.setattr(characteristic_units, "DEFAULT_ATTRACTOR_RATE", 10_000)
     unit = pipeline.export(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), tmp_path).path
@@ -197,7 +197,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
 def test_the_auditor_moves_parameters_by_their_own_magnitudes(tmp_path, length, mass, time):
     """Seen: a moment of inertia of 1e-26 kg m2 was taken for round-off and became 0.3, and a right FMU failed."""
     model = rescale(pipeline.load(MODELS / "crank_slider.py"), length=length, mass=mass, time=time)
-    read = close_loops(mechanism_of(model))
+    read = solve_loop_closure_start_values(mechanism_of(model))
     unit = pipeline.export(model, tmp_path).path
     findings = check_conformity(unit, read.declared, choose_reference_equations(read, None).equations)
     assert [each.message for each in findings if each.severity == "error"] == []

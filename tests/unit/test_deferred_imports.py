@@ -11,7 +11,7 @@ import pytest
 
 from mb2fmu import deferred_imports
 from mb2fmu.errors import ToolError
-from mb2fmu.pipeline.run_and_report.result_publication_rules import refuse_unrunnable_fmu
+from mb2fmu.pipeline.run_and_report.fmu_and_report_publication import refuse_unrunnable_fmu
 from mb2fmu.visualization import three_js
 
 ROOT = Path(__file__).parents[2]

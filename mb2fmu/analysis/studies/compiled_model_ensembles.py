@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.output_reductions import DifferentiableReduction, OutputReduction
+from mb2fmu.analysis.studies.output_reductions import DifferentiableOutputReduction, OutputReduction
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.toolchain.batch_run_arguments import BatchResult, BatchTimeGrid
 
@@ -93,7 +93,7 @@ class Ensemble:
         trajectories: bool = False,
         reduce: Mapping[str, OutputReduction] | None = None,
         sensitivities: Sequence[str] = (),
-    ) -> EnsembleRuns:
+    ) -> CompiledModelEnsembleRuns:
         """Move n instances from their starts; each has the same bits as the FMU's Co-Simulation.
 
         Args:
@@ -158,14 +158,14 @@ class Ensemble:
         to: tuple[str, ...],
         *,
         trajectories: bool,
-    ) -> EnsembleRuns:
+    ) -> CompiledModelEnsembleRuns:
         """Join blocks of motions, and separate derivatives from values."""
         names = ("path_states", "path_outputs") if trajectories else ("states", "outputs")
         states, outputs = (np.concatenate([getattr(block, name) for block in blocks]) for name in names)
         (states, by_state), (outputs, by_output) = (_separate_derivatives(each, len(to)) for each in (states, outputs))
         reduced, by_reduced = kept.finish(messages)
         said = [reason for block in blocks for reason in block.no_derivatives or block.messages] if to else messages
-        return EnsembleRuns(
+        return CompiledModelEnsembleRuns(
             time,
             states,
             outputs,
@@ -271,7 +271,7 @@ class Ensemble:
         faults += [
             Fault("it has no method differentiate", name, "write one, or take trajectories=True")
             for name, one in wanted.items()
-            if not isinstance(one, DifferentiableReduction)
+            if not isinstance(one, DifferentiableOutputReduction)
         ]
         if self.varied is None:
             what = f"instances with events carry none here: {self.no_derivatives_reason}"
@@ -318,7 +318,7 @@ class _BlockReductions:
             place, path = self._places[name], moved.path_outputs
             for k, y in enumerate(np.ascontiguousarray(path[:, :, place].T)):
                 one.add_samples(self._memory[name], instances, np.full(len(instances), self._step * k), y)
-            if self._behind and isinstance(one, DifferentiableReduction):
+            if self._behind and isinstance(one, DifferentiableOutputReduction):
                 time = self._step * np.arange(path.shape[1], dtype=np.float64)
                 slopes = path[:, :, [place + behind for behind in self._behind]]
                 self._derivatives[name][instances] = one.differentiate(time, path[:, :, place], slopes)
@@ -396,7 +396,7 @@ def _rk4_step(ensemble: Ensemble, t: float, h: float, x: Floats, r: Floats, p: F
 
 
 @dataclass(frozen=True, slots=True)
-class EnsembleRuns:
+class CompiledModelEnsembleRuns:
     """Results of many runs.
 
     Attributes:

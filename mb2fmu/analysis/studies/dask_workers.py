@@ -35,7 +35,7 @@ _WORKER_TIMEOUT_S = 30.0
 _SHIP_ATTEMPTS = 5
 
 
-class FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
+class _FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
     """The FMU and the data of all cases on a worker: sent once, also to workers that come later.
 
     Args:
@@ -62,7 +62,7 @@ class FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
         self.runner.start_call_watchdog()
 
 
-def run_chunk_of_cases(key: str, cases: Floats) -> CaseResults:
+def _run_chunk_of_cases(key: str, cases: Floats) -> CaseResults:
     """Run cases with this worker's instance, which may still be on its way to a new worker."""
     limit = time.monotonic() + _WORKER_TIMEOUT_S
     while (runner := getattr(get_worker().plugins.get(key), "runner", None)) is None:
@@ -89,9 +89,9 @@ class DaskCaseEngine:
         digest = hashlib.sha256(content + repr(job).encode() + job.held.tobytes()).hexdigest()
         self._key = f"mb2fmu-{digest}"
         self._handed: dict[Future, CaseNumbers] = {}
-        self._ship(FmuWorkerPlugin(digest, content, job, own=own))
+        self._ship(_FmuWorkerPlugin(digest, content, job, own=own))
 
-    def _ship(self, shipment: FmuWorkerPlugin) -> None:
+    def _ship(self, shipment: _FmuWorkerPlugin) -> None:
         """Send the FMU to all workers; those that end meanwhile are replaced, and get it when they begin.
 
         Raises:
@@ -113,7 +113,7 @@ class DaskCaseEngine:
 
     def submit(self, cases: CaseNumbers) -> None:
         """Hand out a chunk."""
-        future = self._client.submit(run_chunk_of_cases, self._key, self._cases[list(cases)], pure=False)
+        future = self._client.submit(_run_chunk_of_cases, self._key, self._cases[list(cases)], pure=False)
         self._handed[future] = cases
 
     def wait(self) -> FinishedChunks:

@@ -53,7 +53,7 @@ class OutputReduction(Protocol):
 
 
 @runtime_checkable
-class DifferentiableReduction(Protocol):
+class DifferentiableOutputReduction(Protocol):
     """A reduction with derivatives."""
 
     def differentiate(self, time: Floats, y: Floats, slopes: Floats) -> Floats:

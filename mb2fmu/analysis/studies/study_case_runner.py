@@ -130,7 +130,7 @@ class StudyCaseRunner:
             for k, case in enumerate(cases):
                 path, message = self._one(case)
                 if not message:
-                    values[k] = compute_case_results(path, self._job)
+                    values[k] = _compute_case_results(path, self._job)
                     paths[k] = path[:, self._job.kept] if self._job.kept else paths[k]
                 messages.append(message)
             return CaseResults(values, tuple(messages), paths, time.perf_counter() - begin)
@@ -241,7 +241,7 @@ class StudyCaseRunner:
             instance.free()
 
 
-def compute_case_results(path: Floats, job: StudyCaseData) -> Floats:
+def _compute_case_results(path: Floats, job: StudyCaseData) -> Floats:
     """Return the results of a case.
 
     Args:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies.study_case_runner import CaseResultColumn, StudyCaseData
-from mb2fmu.analysis.studies.study_plan import MAX_CASES, Method, RequestedResult, StudyPlan, Value, VariedQuantity
+from mb2fmu.analysis.studies.study_plan import MAX_CASES, Method, StudyPlan, StudyRequestedResult, Value, VariedQuantity
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.value_overrides import parse_number
@@ -25,7 +25,7 @@ from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import DescribedVariable
-    from mb2fmu.validation.data.data_tables import DataTable
+    from mb2fmu.validation.data.validation_data_tables import ValidationDataTable
     from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
 
 
@@ -116,7 +116,7 @@ def sample_study_cases(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResolvedStudy:
+class StudyWithCases:
     """A resolved study.
 
     Attributes:
@@ -137,7 +137,7 @@ class ResolvedStudy:
     varied: Mapping[str, str]
     cases: Floats
     results: Mapping[str, str]
-    wanted: tuple[RequestedResult, ...]
+    wanted: tuple[StudyRequestedResult, ...]
     job: StudyCaseData
     fixed: Mapping[str, float]
     inputs: Mapping[str, Value]
@@ -165,11 +165,11 @@ class ResolvedStudy:
 def resolve_study_names(
     plan: StudyPlan,
     fmu: FmuDescription,
-    table: DataTable | None,
+    table: ValidationDataTable | None,
     defaults: Mapping[str, InputSignal],
     read_signals: ReadSignals,
     earlier: Sequence[Fault] = (),
-) -> ResolvedStudy:
+) -> StudyWithCases:
     """Look up all names of the plan.
 
     Args:
@@ -202,10 +202,10 @@ class _StudyResolver:
 
     def study(
         self,
-        table: DataTable | None,
+        table: ValidationDataTable | None,
         defaults: Mapping[str, InputSignal],
         read_signals: ReadSignals,
-    ) -> ResolvedStudy:
+    ) -> StudyWithCases:
         """Return the whole study: variables, results and cases."""
         self._plan = plan = self._spread(self._plan)
         step, steps = self._times()
@@ -224,7 +224,7 @@ class _StudyResolver:
             read=tuple(self._fmu.variables[name].reference for name in read), names=tuple(read), columns=columns,
             kept=tuple(read.index(name) for name in plan.trajectories), time_limit=plan.time_limit,
         )  # fmt: skip
-        return ResolvedStudy(
+        return StudyWithCases(
             plan, str(self._described.attributes.get("modelName", "")), {name: self._unit_of(name) for name in names},
             cases,
             {each.name: "s" if each.take == "first-crossing" else self._unit_of(each.of) for each in wanted}, wanted,
@@ -329,7 +329,7 @@ class _StudyResolver:
         found = self._fmu.variables[name]
         return found.causality == "parameter" and found.is_double and found.settable
 
-    def _cases(self, table: DataTable | None) -> tuple[list[str], Floats]:
+    def _cases(self, table: ValidationDataTable | None) -> tuple[list[str], Floats]:
         """Return the varied quantities, and their values."""
         if table is not None:
             return self._from_table(table)
@@ -359,7 +359,7 @@ class _StudyResolver:
         self._bounds(names, cases)
         return names, cases
 
-    def _from_table(self, table: DataTable) -> tuple[list[str], Floats]:
+    def _from_table(self, table: ValidationDataTable) -> tuple[list[str], Floats]:
         """Read cases from a file: a column for each quantity that varies; a column ``case`` is ignored."""
         names, columns = [], []
         for column in table.columns:
@@ -403,7 +403,7 @@ class _StudyResolver:
             found[1] -= self._number(name, f"0 {numbers[1].split(maxsplit=1)[-1]}", "vary")
         return tuple(found)
 
-    def _columns(self, wanted: tuple[RequestedResult, ...]) -> tuple[tuple[CaseResultColumn, ...], list[str]]:
+    def _columns(self, wanted: tuple[StudyRequestedResult, ...]) -> tuple[tuple[CaseResultColumn, ...], list[str]]:
         """Return results in the runner's form, and the variables to read for them."""
         names = [*(each.of for each in wanted), *self._plan.trajectories]
         for name in dict.fromkeys(names):
@@ -422,7 +422,7 @@ class _StudyResolver:
             columns.append(CaseResultColumn(read.index(each.of), each.take, level, each.direction))
         return tuple(columns), read
 
-    def _outputs(self) -> tuple[RequestedResult, ...]:
+    def _outputs(self) -> tuple[StudyRequestedResult, ...]:
         """Return all outputs at the end; of an FMU without outputs its continuous variables."""
         reals = {name: v for name, v in self._fmu.variables.items() if v.is_double}
         found = [name for name, v in reals.items() if v.causality == "output"]
@@ -430,7 +430,8 @@ class _StudyResolver:
         if not found:
             self._fault("the FMU has nothing that changes", "results", "is it the right FMU?")
         return tuple(
-            RequestedResult(f"{name} at the end" if name in RESERVED_COLUMNS else name, name, "end") for name in found
+            StudyRequestedResult(f"{name} at the end" if name in RESERVED_COLUMNS else name, name, "end")
+            for name in found
         )
 
     def _readable(self) -> list[str]:

@@ -109,7 +109,7 @@ def _parse_integer(text: str | None) -> int | None:
         return None
 
 
-def default_initial(causality: str, variability: str) -> str:
+def _default_initial(causality: str, variability: str) -> str:
     """Return the default of ``initial`` (2.0.5: 2.2.7, 3.0.2: 2.4.7.5)."""
     if causality in {"parameter", "structuralParameter"} or variability == "constant":
         return "exact"
@@ -120,7 +120,7 @@ def _fill_in_defaults(attributes: Mapping[str, str], type_name: str) -> tuple[st
     """Return causality, variability and initial with the standard's defaults put in."""
     causality = attributes.get("causality", "local")
     variability = attributes.get("variability", "continuous" if type_name in FLOATS else "discrete")
-    return causality, variability, attributes.get("initial", default_initial(causality, variability))
+    return causality, variability, attributes.get("initial", _default_initial(causality, variability))
 
 
 def _read_units(root: Element) -> tuple[DescribedUnit, ...]:

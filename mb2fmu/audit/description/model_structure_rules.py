@@ -39,7 +39,7 @@ def check_structure(description: DescribedModel) -> Iterator[RuleViolation]:
     first_entries = {
         entry.list: entry for entry in description.unknowns
     }  # what is allowed is the same for all of a list
-    allowed = {name: frozenset(list_allowed_knowns(description, entry)) for name, entry in first_entries.items()}
+    allowed = {name: frozenset(_list_allowed_knowns(description, entry)) for name, entry in first_entries.items()}
     for unknown in description.unknowns:
         yield from _check_dependencies(unknown, allowed[unknown.list])
     yield from _check_other_lists(description)
@@ -172,7 +172,7 @@ def _check_initial_unknowns(description: DescribedModel) -> Iterator[RuleViolati
             yield RuleViolation("structure.initial", message, unknown.location_in_file)
 
 
-def list_allowed_knowns(description: DescribedModel, unknown: DescribedUnknown) -> list[DescribedVariable]:
+def _list_allowed_knowns(description: DescribedModel, unknown: DescribedUnknown) -> list[DescribedVariable]:
     """Return what an unknown may depend on (2.0.5: 2.2.8; 3.0.2: 2.4.8)."""
     inputs = [variable for variable in description.variables if variable.causality in {"input", "independent"}]
     if unknown.list == "InitialUnknowns":

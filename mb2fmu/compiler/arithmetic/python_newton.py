@@ -75,7 +75,7 @@ class OtherBranchError(NoSolutionError):
         Exception.__init__(self, told)
 
 
-class ContradictionError(NoSolutionError):
+class InconsistentEquationsError(NoSolutionError):
     """Equations contradict each other: no step reduces the residual further.
 
     Args:
@@ -130,7 +130,7 @@ def newton(
         rows: Names of the rows of F, where they may contradict each other.
 
     Raises:
-        ContradictionError: If the steps become small, and F does not.
+        InconsistentEquationsError: If the steps become small, and F does not.
         OtherBranchError: If the path ends in a singular position, and there is a solution beyond it.
         NoSolutionError: If neither the steps nor F become small.
     """
@@ -181,7 +181,7 @@ class _ResidualTolerance:
         """Raise if rows are still open before the last step of that size."""
         gaps = self.violated_residuals(residual, size)
         if gaps:
-            raise ContradictionError(self._name, gaps)
+            raise InconsistentEquationsError(self._name, gaps)
 
 
 def _iterate(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.forward_derivatives import (
-    add_jacobian_entry,
+    add_jacobian_entry_point,
     add_tangent_entry,
     list_grouped_variables,
 )
@@ -19,8 +19,8 @@ from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes, prune_program
-from mb2fmu.compiler.program.result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import EntryPoint, Op, Program
+from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramEntryPoint
 
 DIFFERENTIATED_ENTRIES = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")
 """Entry points whose results are differentiated, in this order."""
@@ -69,7 +69,7 @@ def add_fmu_derivatives(program: Program, *, adjoint: bool = True) -> ProgramWit
     entries = dict(program.entries)
     labels = tuple(f"{name} {label}" for name in DIFFERENTIATED_ENTRIES for label in entries[name].labels)
     results = tuple(node for name in DIFFERENTIATED_ENTRIES for node in entries[name].results)
-    entries["results"] = EntryPoint("results", labels, results)
+    entries["results"] = ProgramEntryPoint("results", labels, results)
     whole, source = make_newton_solutions_differentiable(dataclasses.replace(program, entries=entries), "results")
     whole, motion = make_newton_solutions_differentiable(whole, "rhs")
     start_source = "rhs"
@@ -91,7 +91,9 @@ def add_fmu_derivatives(program: Program, *, adjoint: bool = True) -> ProgramWit
     reads = _x_dot_dependencies(program)
     if sum(each.bit_count() for each in reads) > MAX_JACOBIAN_OPERATIONS:
         return _add_coloured_jacobian(copy, [reads[node] for node in program.entries["rhs"].results])
-    rows, columns = add_jacobian_entry(copy, motion, list_grouped_variables(program, ("states", "time")), "jacobian")
+    rows, columns = add_jacobian_entry_point(
+        copy, motion, list_grouped_variables(program, ("states", "time")), "jacobian"
+    )
     return _separate_time_column(copy.builder.build(), rows, columns)
 
 
@@ -163,6 +165,6 @@ def _separate_time_column(
     for part, mask in (("jacobian", by_state), ("jacobian_time", ~by_state)):
         picked = np.flatnonzero(mask)
         labels = tuple(everything.labels[i] for i in picked)
-        entries[part] = EntryPoint(part, labels, tuple(everything.results[i] for i in picked))
+        entries[part] = ProgramEntryPoint(part, labels, tuple(everything.results[i] for i in picked))
     finished = _remove_results_entry(dataclasses.replace(program, entries=entries))
     return ProgramWithDerivatives(finished, rows[by_state], columns[by_state], rows[~by_state])

@@ -33,10 +33,10 @@ from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_
 from mb2fmu.compiler.derivatives.structural_zero_masks import ForwardSweepMasks
 from mb2fmu.compiler.numerics.linear_solve import solve_written_out_system
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, factor_entry_row_and_column
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, locate_factor_block_entry
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program, WrittenOutSystem
+from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program, ScalarizedLinearSystem
 
 DerivativeTerm = tuple[int, int]
 """Nodes of a factor and of a derivative that it multiplies."""
@@ -58,7 +58,7 @@ SignedTerms = tuple[list[DerivativeTerm], list[DerivativeTerm]]  # what is added
 IndexArray = npt.NDArray[np.intp]
 
 
-class TangentSumBuilder:
+class _TangentSumBuilder:
     """Builds sums of derivatives.
 
     Args:
@@ -278,7 +278,7 @@ def form_jacobian(program: Program, entry: str, with_respect_to: Sequence[Variab
     variables = list_grouped_variables(program, with_respect_to)
     builder = ProgramBuilder(program.layout)
     name = f"jacobian_{entry}"
-    rows, columns = add_jacobian_entry(CopiedProgramNodes(program, builder), source, variables, name)
+    rows, columns = add_jacobian_entry_point(CopiedProgramNodes(program, builder), source, variables, name)
     if source != entry:
         builder.forget(source)
     return SparseJacobian(
@@ -290,7 +290,7 @@ def form_jacobian(program: Program, entry: str, with_respect_to: Sequence[Variab
     )
 
 
-def add_jacobian_entry(
+def add_jacobian_entry_point(
     copy: CopiedProgramNodes, entry: str, variables: Sequence[VariableReference], name: str
 ) -> tuple[IndexArray, IndexArray]:
     """Add an entry point: the non-zero entries of a Jacobian, row by row.
@@ -332,9 +332,9 @@ def list_grouped_variables(program: Program, groups: Iterable[VariableGroup]) ->
     return [(name, (group, i)) for group in groups for i, name in enumerate(names[group])]
 
 
-def _find_written_out_systems(program: Program) -> dict[int, WrittenOutSystem]:
+def _find_written_out_systems(program: Program) -> dict[int, ScalarizedLinearSystem]:
     """Return written-out systems by the nodes of their solutions, where these come after all that they depend on."""
-    found: dict[int, WrittenOutSystem] = {}
+    found: dict[int, ScalarizedLinearSystem] = {}
     for system in program.systems:
         solution = [node for node in system.solution if program.op[node] != Op.CONSTANT]
         if solution and max(*system.matrix, *system.right) < min(solution):
@@ -368,7 +368,7 @@ class _ForwardDifferentiation:
             way: SumStrategy = "factored" if small else "plain"
         else:
             way = "shortest" if small else "collected"
-        self._sums = TangentSumBuilder(copy.builder, min(seeds, default=0), way)
+        self._sums = _TangentSumBuilder(copy.builder, min(seeds, default=0), way)
         single = {leaf: node for leaf, tangent in tangents.items() for node in tangent.values()}
         moves = any(copy.builder.value(node) is None for node in seeds)  # else every variable has a seed of 1
         self._sources = ForwardSweepMasks(copy, single, self._operands) if moves else None
@@ -619,7 +619,7 @@ def _form_row_products(
     """Return matrix · x row by row, for a sparse matrix whose entries are numbered by position in the block."""
     products: list[list[int]] = [[] for _ in range(factor.size)]
     for position, entry in entries.items():
-        i, j = factor_entry_row_and_column(factor, position)
+        i, j = locate_factor_block_entry(factor, position)
         products[i].append(b.mul(entry, x[j]))
         if factor.symmetric and i != j:
             products[j].append(b.mul(entry, x[i]))

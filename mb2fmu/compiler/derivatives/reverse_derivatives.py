@@ -28,9 +28,9 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
 from mb2fmu.compiler.derivatives.structural_zero_masks import SELECTION_OPERATIONS, ReverseSweepMasks
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, factor_entry_row_and_column
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, locate_factor_block_entry
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program
 
 _ADD, _MUL, _BLOCK, _CONSTANT = (int(op) for op in (Op.ADD, Op.MUL, Op.BLOCK, Op.CONSTANT))  # quicker to look up
@@ -182,7 +182,7 @@ class _ReverseDifferentiation:
         if old.kind == "least_norm_factor":
             more = self._of_least_norm(block, [adjoints.get(i, zero) for i in range(old.size)], right)
         for position, operand in enumerate(old.operands):
-            i, j = factor_entry_row_and_column(old, position)
+            i, j = locate_factor_block_entry(old, position)
             share, terms = b.mul(right[i], x[j]), [b.mul(left[i], other[j]) for left, other in more]
             if old.symmetric and i != j:
                 share = b.add(share, b.mul(right[j], x[i]))

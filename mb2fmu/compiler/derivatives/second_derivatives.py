@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.forward_derivatives import (
-    add_jacobian_entry,
+    add_jacobian_entry_point,
     add_tangent_entry,
     list_grouped_variables,
 )
@@ -24,8 +24,8 @@ from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes, prune_program
-from mb2fmu.compiler.program.result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import EntryPoint, Program
+from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 from mb2fmu.errors import EmitError, Fault
 
 IndexArray = npt.NDArray[np.intp]
@@ -95,12 +95,12 @@ def form_second_derivatives(
     seeds = (*names, *(f"d {name}" for name, _ in variables), *(f"d {name}" for name in names))
     copy = CopiedProgramNodes(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
     add_tangent_entry(copy, source, variables, results, "tangent")
-    jacobian = add_jacobian_entry(copy, source, variables, "jacobian")
+    jacobian = add_jacobian_entry_point(copy, source, variables, "jacobian")
     add_adjoint_entry(copy, source, variables, "adjoint")
     adjoint = copy.builder.build()
     weights = list_grouped_variables(adjoint, ("seeds",))[:results]
     again = CopiedProgramNodes(adjoint, ProgramBuilder(adjoint.layout))
-    second = add_jacobian_entry(again, "adjoint", [*variables, *weights], "hessian")
+    second = add_jacobian_entry_point(again, "adjoint", [*variables, *weights], "hessian")
     add_tangent_entry(again, "adjoint", [*variables, *weights], results, "adjoint_tangent")
     folded, pattern = _mirror_hessian_entries(again.builder.build(), *second, n)
     if source != "value":
@@ -138,7 +138,7 @@ def _mirror_hessian_entries(
     ]
     results = tuple(entry.results[place] for _, _, place in kept)
     labels = tuple(entry.labels[place] for _, _, place in kept)
-    entries = {**program.entries, "hessian": EntryPoint("hessian", labels, results)}
+    entries = {**program.entries, "hessian": ProgramEntryPoint("hessian", labels, results)}
     places = np.array([i for i, _, _ in kept], dtype=np.intp), np.array([j for _, j, _ in kept], dtype=np.intp)
     return dataclasses.replace(program, entries=entries), places
 

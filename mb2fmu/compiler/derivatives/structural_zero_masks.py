@@ -15,7 +15,7 @@ that
   are taken only.
 
 Shares of nodes that are not active are 0 by a selection. That is done where something may not be finite only (see
-:class:`NonFiniteNodeSearch`): all other nodes cost nothing more.
+:class:`_NonFiniteNodeSearch`): all other nodes cost nothing more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes
-from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import Op, Program
 from mb2fmu.model.scalar_operation_table import select_scalar_operations
 
@@ -51,7 +51,7 @@ _ADD, _MUL, _DIV, _SQRT, _EXP, _COSH, _MAX, _MIN, _SELECT, _LOG, _BLOCK, _CONSTA
 )
 
 
-class NonFiniteNodeSearch:
+class _NonFiniteNodeSearch:
     """Nodes of a program whose values or partial derivatives may not be finite.
 
     Attributes:
@@ -193,7 +193,7 @@ class ReverseSweepMasks:
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
         moving = [copy.builder.variability_rank(node) > 1 for node in copy.node]
-        self._hazards = NonFiniteNodeSearch(program, moving, operands)
+        self._hazards = _NonFiniteNodeSearch(program, moving, operands)
         self._masks = _PathMasks(copy.builder)
         self._paths = [0] * len(program)
         self._branches: dict[tuple[int, int], tuple[int, int]] = {}
@@ -278,7 +278,7 @@ class ForwardSweepMasks:
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
         moving = [copy.builder.variability_rank(node) > 1 for node in copy.node]
-        self._hazards = NonFiniteNodeSearch(program, moving, operands)
+        self._hazards = _NonFiniteNodeSearch(program, moving, operands)
         self._masks = _PathMasks(copy.builder)
         self._bits = {leaf: self._masks.add_seed_path(seed) for leaf, seed in seeds.items()}
         self._paths = self._followed(program) if any(self._hazards.edge) else []

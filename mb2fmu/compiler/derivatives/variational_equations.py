@@ -10,7 +10,7 @@ import numpy as np
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
 from mb2fmu.compiler.derivatives.forward_derivatives import (
     VariableReference,
-    add_jacobian_entry,
+    add_jacobian_entry_point,
     form_directional_derivatives,
     list_grouped_variables,
 )
@@ -18,8 +18,8 @@ from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import EntryPoint, Program
+from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
+from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 
 
 def add_variational_states(program: Program, to: Sequence[VariableReference], order: int = 1) -> Program:
@@ -77,18 +77,18 @@ def add_variational_jacobian(native: ProgramWithDerivatives, to: Sequence[Variab
     n = len(native.program.layout.states)
     varied = add_variational_states(dataclasses.replace(native.program, entries=kept), to, order=2)
     rates = varied.entries["rhs"]
-    entries = {**varied.entries, "rates": EntryPoint("rates", rates.labels[n:], rates.results[n:])}
+    entries = {**varied.entries, "rates": ProgramEntryPoint("rates", rates.labels[n:], rates.results[n:])}
     builder = ProgramBuilder(varied.layout)
     copy = CopiedProgramNodes(dataclasses.replace(varied, entries=entries), builder)
     variables = [*list_grouped_variables(varied, ("states",))[:n], *list_grouped_variables(varied, ("time",))]
-    rows, columns = add_jacobian_entry(copy, "rates", variables, "jacobian_rates")
+    rows, columns = add_jacobian_entry_point(copy, "rates", variables, "jacobian_rates")
     found = builder.build()
     nodes, labels = found.entries["jacobian_rates"].results, found.entries["jacobian_rates"].labels
     by_time = columns == n
     entries = {name: entry for name, entry in found.entries.items() if name not in {"rates", "jacobian_rates"}}
     for name, which in (("jacobian", ~by_time), ("jacobian_time", by_time)):
         more, old = np.flatnonzero(which).tolist(), entries[name]
-        entries[name] = EntryPoint(
+        entries[name] = ProgramEntryPoint(
             name, (*old.labels, *(labels[i] for i in more)), (*old.results, *(nodes[i] for i in more))
         )
     return ProgramWithDerivatives(

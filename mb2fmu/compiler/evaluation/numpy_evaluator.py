@@ -12,7 +12,12 @@ import numpy.typing as npt
 from mb2fmu.compiler.arithmetic import python_runtime
 from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.scalar_program import Op, Program, read_constant_results, read_initial_discrete_memory
+from mb2fmu.compiler.program.scalar_program import (
+    Op,
+    Program,
+    read_constant_entry_point_results,
+    read_initial_discrete_memory,
+)
 
 Vector = npt.ArrayLike
 _NO_VALUES: tuple[float, ...] = ()
@@ -45,7 +50,7 @@ def make_evaluator(
     recollection = DiscreteMemoryLookup(
         EntryPointEvaluator(remember, hoist=hoist),
         first,
-        read_constant_results(program, "first_place"),
+        read_constant_entry_point_results(program, "first_place"),
         in_time=bool((program.op[nodes] == Op.TIME).any()),
     )
     return EntryPointEvaluator(source, recollection, hoist=hoist)

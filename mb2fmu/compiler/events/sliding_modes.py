@@ -38,7 +38,7 @@ from typing import Literal
 import numpy as np
 
 from mb2fmu.compiler.derivatives.forward_derivatives import (
-    add_jacobian_entry,
+    add_jacobian_entry_point,
     add_time_derivative_entry,
     list_grouped_variables,
 )
@@ -296,13 +296,13 @@ def form_sliding_mode_system(
     factors = list_grouped_variables(rated, ("inputs",))[first:]
     builder = ProgramBuilder(rated.layout)
     copy = CopiedProgramNodes(rated, builder)
-    places = _index_pairs(*add_jacobian_entry(copy, "rates", factors, "B"))
-    reach = _index_pairs(*add_jacobian_entry(copy, "rhs", factors, "X"))
+    places = _index_pairs(*add_jacobian_entry_point(copy, "rates", factors, "B"))
+    reach = _index_pairs(*add_jacobian_entry_point(copy, "rhs", factors, "X"))
     if not holding:
         return SlidingModeSystem(builder.build(), count, places, reach)
     released = _OpenContactCopy(rated, builder, holding)
-    effects = _index_pairs(*add_jacobian_entry(released, "rates", factors, "F"))
-    opened = effects, _index_pairs(*add_jacobian_entry(released, "rhs", factors, "Y"))
+    effects = _index_pairs(*add_jacobian_entry_point(released, "rates", factors, "F"))
+    opened = effects, _index_pairs(*add_jacobian_entry_point(released, "rhs", factors, "Y"))
     return SlidingModeSystem(builder.build(), count, places, reach, opened)
 
 

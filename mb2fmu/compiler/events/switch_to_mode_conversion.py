@@ -143,7 +143,7 @@ def _describe_switch(program: Program, node: int) -> str:
     """Return what is true where the mode of a switch is 1: as it was named when it was lowered, or its expression."""
     entry = program.entries["switches"]
     name = dict(zip(entry.results, entry.labels, strict=True))[node]
-    return format_switch_condition(program, node) if name.startswith("switch ") else name
+    return _format_switch_condition(program, node) if name.startswith("switch ") else name
 
 
 def _find_holding_states(program: Program) -> list[int]:
@@ -236,7 +236,7 @@ class _ModeAssignment:
                 switches.append(Switch(_describe_switch(program, node), steps, first + len(switches)))
         for node in sticking:
             switches.append(
-                Switch(format_program_expression(program, int(program.a[node])), "sticking", first + len(switches))
+                Switch(_format_program_expression(program, int(program.a[node])), "sticking", first + len(switches))
             )
         for label in conditions:
             kind, _, name = label.partition(":")
@@ -261,20 +261,20 @@ class _ModeAssignment:
         builder = ProgramBuilder(layout)
         first = len(old.layout.inputs)
         values = {node: builder.input(first + i) for i, node in enumerate(self.sticking)}
-        copy = FrozenSwitchCopy(self, builder, values)
+        copy = _FrozenSwitchCopy(self, builder, values)
         builder.entry("slip", factors, [copy.node[int(old.a[node])] for node in self.sticking])
         builder.entry("limits", factors, [copy.limit(node) for node in self.sticking])
         self._add_surfaces(copy)
         return builder.build()
 
-    def _add_surfaces(self, copy: FrozenSwitchCopy) -> None:
+    def _add_surfaces(self, copy: _FrozenSwitchCopy) -> None:
         """Add the surfaces of all modes but those of sticking signs."""
         b = copy.builder
         nodes = [copy.surface(surface) for surface in self.modes]
         b.entry("surfaces", [f"{i}" for i in range(len(nodes))], nodes)
 
 
-class FrozenSwitchCopy(CopiedProgramNodes):
+class _FrozenSwitchCopy(CopiedProgramNodes):
     """A copy in which switches read their modes."""
 
     def __init__(self, plan: _ModeAssignment, builder: ProgramBuilder, values: Mapping[int, int]) -> None:
@@ -381,7 +381,7 @@ class _FrozenProgramAssembly:
         self._slips = self._modes[k : k + len(plan.sticking)]
         factors = held.sticking_factors(self._builder, self._slips) if held else []
         self._factors = factors
-        self._copy = FrozenSwitchCopy(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
+        self._copy = _FrozenSwitchCopy(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
 
     def build(self) -> Program:
         """Add all entry points, and return the program."""
@@ -533,16 +533,16 @@ _INFIX_SYMBOLS = {Op.ADD: " + ", Op.SUB: " - ", Op.MUL: "*", Op.DIV: "/", Op.LT:
 _MAX_EXPRESSION_DEPTH = 6
 
 
-def format_program_expression(program: Program, node: int) -> str:
+def _format_program_expression(program: Program, node: int) -> str:
     """Return the expression in one line; parts that are too long are ``…``."""
     text = _format_node(program, node, _MAX_EXPRESSION_DEPTH, _find_output_names(program))
     return text if len(text) <= MAX_NAME_LENGTH else text[: MAX_NAME_LENGTH - 1] + "…"
 
 
-def format_switch_condition(program: Program, node: int) -> str:
+def _format_switch_condition(program: Program, node: int) -> str:
     """Return the condition that is true where a switch's mode is 1: of a <= b, b < a."""
     if program.op[node] != Op.LE:
-        return format_program_expression(program, node)
+        return _format_program_expression(program, node)
     names = _find_output_names(program)
     text = " < ".join(
         _format_node(program, int(side[node]), _MAX_EXPRESSION_DEPTH - 1, names) for side in (program.b, program.a)

@@ -16,7 +16,7 @@ Entry points of a lowered program (labels in brackets):
     energy            as far as known [kinetic, potential, power]
     equations         for people and tests [M[i,j] row by row, f[i]]
     forward, inverse  on request: u' for added generalized forces, and forces for given u'
-    tangent, adjoint, jacobian, jacobian_time   added by ``add_sensitivities``
+    tangent, adjoint, jacobian, jacobian_time   added by ``add_ensemble_sensitivities``
 
 Promises: equal subexpressions are computed once; nothing is evaluated that the asked results do not need (a position
 costs no linear solve); numbers stay exact until rounded once; the same equations give the same program, whatever

@@ -53,7 +53,7 @@ class _ContactAndLatchRows:
 
     def define(self, builder: ProgramBuilder, walker: SympyLowering, e: EquationsOfMotion) -> None:
         """Define forces, jumps and accelerations; ``free`` and ``response`` are defined elsewhere."""
-        contact_laws = FrictionalContactLaws if e.contacts and e.contacts.frictions else FrictionlessContactLaws
+        contact_laws = FrictionalContactLaws if e.contacts and e.contacts.frictions else _FrictionlessContactLaws
         if e.latches is None:
             contact_laws(builder, e, self.free, self.response).define(walker)
             return
@@ -127,7 +127,7 @@ def define_contact_accelerations(
     touching.define(b, walker, e)
 
 
-class FrictionlessContactLaws(ContactMobility):
+class _FrictionlessContactLaws(ContactMobility):
     """The contacts of equations, none with friction; the rows G are their normals."""
 
     @property

@@ -61,7 +61,7 @@ _MIN_LARGEST_PIVOT = 1e-300  # where all rows vanish
 OptionalEntry = Literal["forward", "inverse"]
 
 
-def define_constraint_diagnostics(
+def _define_constraint_diagnostics(
     walker: SympyLowering, equations: EquationsOfMotion, raw: Mapping[sm.Symbol, sm.Symbol]
 ) -> None:
     """Define the symbols of ``DIAGNOSTIC_SYMBOLS``; each is computed only if requested.
@@ -147,7 +147,7 @@ MIN_SQUARED_PIVOT = 1e-4
 """Smallest pivot, a squared distance: dependent coordinates then move about 100 times as fast as independent ones."""
 
 
-class DependentCoordinateSolver:
+class _DependentCoordinateSolver:
     """The solution of phi = 0.
 
     Args:
@@ -309,7 +309,7 @@ class EquationsLowering:
         lowering._define_partition()
         lowering._define_projection()
         lowering._define_speeds()
-        define_constraint_diagnostics(walker, equations, raw)
+        _define_constraint_diagnostics(walker, equations, raw)
         lowering._add_memory()
         return lowering
 
@@ -371,7 +371,7 @@ class EquationsLowering:
             return
         dependent = [e.q[i] for i in e.q_dependent]
         rows = [phi for _, phi in e.holonomic]
-        found = DependentCoordinateSolver(b, e.q, dependent, rows, e.row_lengths[: len(rows)])
+        found = _DependentCoordinateSolver(b, e.q, dependent, rows, e.row_lengths[: len(rows)])
         last = [b.memory(i) for i in range(len(dependent))]
         self.walker.define(dependent, found.needs, lambda nodes: found.solve(nodes, last))
 
@@ -448,7 +448,7 @@ class EquationsLowering:
         b = self.builder
         b.entry("project", b.layout.states[: len(self.raw)], self.walker.lower(self.raw))
         if e.solved_start_states:
-            b.entry("initialize", b.layout.states, solve_start_states(self.walker, e))
+            b.entry("initialize", b.layout.states, _solve_start_states(self.walker, e))
         self._add_energy()
         self._add_equations()
         self._add_events()
@@ -570,7 +570,7 @@ def _unprojected_states(equations: EquationsOfMotion) -> dict[sm.Symbol, sm.Symb
     return {symbol: sm.Dummy(f"x_{symbol}") for symbol in (*equations.q, *equations.u)}
 
 
-def solve_start_states(walker: SympyLowering, equations: EquationsOfMotion) -> list[int]:
+def _solve_start_states(walker: SympyLowering, equations: EquationsOfMotion) -> list[int]:
     """Return start values of all states; the states' symbols stand for the declared or set values.
 
     Args:

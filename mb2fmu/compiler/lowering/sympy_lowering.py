@@ -7,7 +7,7 @@ asked for, so that nothing is computed that nothing needs.
 All symbols are real numbers. Numbers stay exact as long as SymPy keeps them, and are rounded once, to the nearest
 double.
 
-Rules that turn SymPy expressions into nodes: one ``LoweringRule`` per class.
+Rules that turn SymPy expressions into nodes: one ``_LoweringRule`` per class.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CONSTANT_DIGITS = 25  # of exact numbers before they are rounded to a double's 
 
 
 @dataclass(frozen=True, slots=True)
-class LoweringRule:
+class _LoweringRule:
     """Lowering of one class.
 
     Attributes:
@@ -51,12 +51,12 @@ def _expression_arguments(expression: sm.Basic) -> tuple[sm.Basic, ...]:
     return arguments
 
 
-def _make_argument_rule(combine: Callable[[ProgramBuilder, sm.Basic, Nodes], int]) -> LoweringRule:
+def _make_argument_rule(combine: Callable[[ProgramBuilder, sm.Basic, Nodes], int]) -> _LoweringRule:
     """Return the rule of a class whose children are its arguments."""
-    return LoweringRule(_expression_arguments, combine)
+    return _LoweringRule(_expression_arguments, combine)
 
 
-def _make_operation_rule(row: Operation) -> LoweringRule:
+def _make_operation_rule(row: Operation) -> _LoweringRule:
     """Return the rule of a class of SymPy that is an operation."""
     if row.arity == 1:
         return _make_argument_rule(lambda b, _, n: b.unary(row.op, n[0]))
@@ -69,22 +69,22 @@ def _find_sympy_class(name: str) -> type:
     return found
 
 
-def _make_switching_rule(op: Op) -> LoweringRule:
+def _make_switching_rule(op: Op) -> _LoweringRule:
     """Return the rule of a one-argument operation that jumps, marked as a switch for event detection."""
     return _make_argument_rule(lambda b, _, n: b.mark_switch(b.unary(op, n[0])))
 
 
-def _make_reciprocal_rule(op: Op) -> LoweringRule:
+def _make_reciprocal_rule(op: Op) -> _LoweringRule:
     """Return the rule of 1/f(x), as sec is of cos."""
     return _make_argument_rule(lambda b, _, n: b.div(b.constant(1.0), b.unary(op, n[0])))
 
 
-def _make_reciprocal_argument_rule(op: Op) -> LoweringRule:
+def _make_reciprocal_argument_rule(op: Op) -> _LoweringRule:
     """Return the rule of f(1/x), as acot is of atan."""
     return _make_argument_rule(lambda b, _, n: b.unary(op, b.div(b.constant(1.0), n[0])))
 
 
-def _make_nested_rule(op: Op) -> LoweringRule:
+def _make_nested_rule(op: Op) -> _LoweringRule:
     """Return a function of any number of arguments."""
 
     def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
@@ -167,7 +167,7 @@ def _lower_sinc(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
     return b.select(is_zero, b.constant(1.0), b.div(b.unary(Op.SIN, n[0]), n[0]))
 
 
-def _make_comparison_rule(op: Op, *, swapped: bool = False, negated: bool = False) -> LoweringRule:
+def _make_comparison_rule(op: Op, *, swapped: bool = False, negated: bool = False) -> _LoweringRule:
     """Return the rule of a comparison: operands may be exchanged, the answer negated."""
 
     def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
@@ -178,9 +178,9 @@ def _make_comparison_rule(op: Op, *, swapped: bool = False, negated: bool = Fals
     return _make_argument_rule(combine)
 
 
-def _make_truth_rule(value: float) -> LoweringRule:
+def _make_truth_rule(value: float) -> _LoweringRule:
     """Return the rule of a constant truth value: 0.0 or 1.0."""
-    return LoweringRule(lambda _: (), lambda b, _e, _n: b.constant(value))
+    return _LoweringRule(lambda _: (), lambda b, _e, _n: b.constant(value))
 
 
 # --- functions made of others ----------------------------------------------------------------------------------------
@@ -288,12 +288,12 @@ def _lower_number(b: ProgramBuilder, expression: sm.Basic, _n: Nodes) -> int:
     return b.constant(float(expression))
 
 
-LOWERING_RULES: dict[type, LoweringRule] = {
+LOWERING_RULES: dict[type, _LoweringRule] = {
     **{_find_sympy_class(row.sympy): _make_operation_rule(row) for row in OPERATIONS.values() if row.sympy},
-    sm.Number: LoweringRule(lambda _: (), _lower_number),
-    sm.NumberSymbol: LoweringRule(lambda _: (), _lower_number),
+    sm.Number: _LoweringRule(lambda _: (), _lower_number),
+    sm.NumberSymbol: _LoweringRule(lambda _: (), _lower_number),
     sm.Add: _make_argument_rule(_lower_sum),
-    sm.Mul: LoweringRule(_product_children, _lower_product),
+    sm.Mul: _LoweringRule(_product_children, _lower_product),
     sm.Pow: _make_argument_rule(_lower_power),
     sm.Abs: _make_switching_rule(Op.ABS),
     sm.sign: _make_argument_rule(_lower_sign),
@@ -317,7 +317,7 @@ LOWERING_RULES: dict[type, LoweringRule] = {
     sm.frac: _make_argument_rule(lambda b, _, n: b.sub(n[0], b.mark_switch(b.unary(Op.FLOOR, n[0])))),
     sm.Min: _make_nested_rule(Op.MIN),
     sm.Max: _make_nested_rule(Op.MAX),
-    sm.Piecewise: LoweringRule(_piecewise_children, _lower_piecewise),
+    sm.Piecewise: _LoweringRule(_piecewise_children, _lower_piecewise),
     sm.ITE: _make_argument_rule(lambda b, _, n: b.select(n[0], n[1], n[2])),
     sm.Heaviside: _make_argument_rule(_lower_heaviside),
     sm.StrictLessThan: _make_comparison_rule(Op.LT),
@@ -342,13 +342,13 @@ LOWERING_RULES: dict[type, LoweringRule] = {
         lambda b, _, n: b.div(b.unary(Op.LOG, n[0]), b.constant(float(sm.log(10).evalf(25))))
     ),
     cfunctions.exp2: _make_argument_rule(lambda b, _, n: b.power(b.constant(2.0), n[0])),
-    CharacteristicCurveFunction: LoweringRule(_expand_curve, _lower_wrapper),
-    LookupTableDerivative: LoweringRule(lambda e: (e.args[0],), _lower_table),
+    CharacteristicCurveFunction: _LoweringRule(_expand_curve, _lower_wrapper),
+    LookupTableDerivative: _LoweringRule(lambda e: (e.args[0],), _lower_table),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class SymbolDefinition:
+class _SymbolDefinition:
     """Meaning of a symbol.
 
     Attributes:
@@ -373,9 +373,9 @@ class SympyLowering:
     def __init__(self, builder: ProgramBuilder, symbols: Mapping[sm.Symbol, int]) -> None:
         self.builder = builder
         self._symbols = dict(symbols)
-        self._definitions: dict[sm.Symbol, SymbolDefinition] = {}
+        self._definitions: dict[sm.Symbol, _SymbolDefinition] = {}
         self._memo: dict[int, int] = {}  # id of an expression → node
-        self._steps: dict[int, tuple[LoweringRule, tuple[sm.Basic, ...], sm.Basic]] = {}  # keeps the expressions alive
+        self._steps: dict[int, tuple[_LoweringRule, tuple[sm.Basic, ...], sm.Basic]] = {}  # keeps the expressions alive
         self._numeric: set[int] = set()  # ids of expressions without symbols
         self._unsupported: dict[str, None] = {}
         self._unknown: dict[str, None] = {}
@@ -387,7 +387,7 @@ class SympyLowering:
         make: Callable[[Sequence[int]], Sequence[int]],
     ) -> None:
         """Define symbols; ``make`` is called at most once, when one of them is first needed."""
-        definition = SymbolDefinition(tuple(symbols), tuple(needs), make)
+        definition = _SymbolDefinition(tuple(symbols), tuple(needs), make)
         for symbol in definition.symbols:
             self._definitions[symbol] = definition
 
@@ -422,7 +422,7 @@ class SympyLowering:
         self._complain()
         return [self._memo[id(root)] for root in roots]
 
-    def _open(self, expression: sm.Basic) -> tuple[LoweringRule, tuple[sm.Basic, ...]]:
+    def _open(self, expression: sm.Basic) -> tuple[_LoweringRule, tuple[sm.Basic, ...]]:
         """Return the rule of an expression, and the expressions to lower before it."""
         if isinstance(expression, sm.Symbol):
             definition = self._definitions.get(expression)
@@ -437,7 +437,7 @@ class SympyLowering:
         self._unsupported[f"{expression}" if name in {"Derivative", "Integral"} else name] = None
         return _UNSUPPORTED_RULE, ()
 
-    def _close(self, expression: sm.Basic, rule: LoweringRule, children: tuple[sm.Basic, ...]) -> int:
+    def _close(self, expression: sm.Basic, rule: _LoweringRule, children: tuple[sm.Basic, ...]) -> int:
         """Make the node of an expression from those of its children; a constant if all of it is numbers."""
         nodes = [self._memo[id(child)] for child in children]
         if rule is _SYMBOL_RULE:
@@ -489,5 +489,5 @@ def _nan_node(builder: ProgramBuilder, _expression: sm.Basic, _nodes: Sequence[i
     return builder.constant(float("nan"))
 
 
-_SYMBOL_RULE = LoweringRule(lambda _: (), _nan_node)
-_UNSUPPORTED_RULE = LoweringRule(lambda _: (), _nan_node)
+_SYMBOL_RULE = _LoweringRule(lambda _: (), _nan_node)
+_UNSUPPORTED_RULE = _LoweringRule(lambda _: (), _nan_node)

@@ -35,7 +35,7 @@ _UNIQUENESS_TOLERANCE = 1e-6  # of the size of q, by which another solution must
 
 
 @dataclass(frozen=True, slots=True)
-class CoulombContactMode:
+class _CoulombContactMode:
     """Mode of one contact.
 
     Attributes:
@@ -49,17 +49,17 @@ class CoulombContactMode:
     sense: int = 0
 
 
-_OPEN_MODE = CoulombContactMode(pressed=False)
-_FRICTIONLESS_MODES = (CoulombContactMode(pressed=True), _OPEN_MODE)
+_OPEN_MODE = _CoulombContactMode(pressed=False)
+_FRICTIONLESS_MODES = (_CoulombContactMode(pressed=True), _OPEN_MODE)
 _FRICTION_MODES = (
-    CoulombContactMode(pressed=True, stuck=True),
-    CoulombContactMode(pressed=True, sense=1),
-    CoulombContactMode(pressed=True, sense=-1),
+    _CoulombContactMode(pressed=True, stuck=True),
+    _CoulombContactMode(pressed=True, sense=1),
+    _CoulombContactMode(pressed=True, sense=-1),
     _OPEN_MODE,
 )
 _FRICTION_MODES_WITH_LEAST_FORCE = (
-    CoulombContactMode(pressed=False, stuck=True), CoulombContactMode(pressed=False, sense=1),
-    CoulombContactMode(pressed=False, sense=-1), *_FRICTION_MODES[:3],
+    _CoulombContactMode(pressed=False, stuck=True), _CoulombContactMode(pressed=False, sense=1),
+    _CoulombContactMode(pressed=False, sense=-1), *_FRICTION_MODES[:3],
 )  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def _participating_rows(rubbing: CoulombContactProblem) -> Iterator[tuple[int, i
 
 def _enumerate_mode_combinations(
     b: ProgramBuilder, rubbing: CoulombContactProblem
-) -> Iterator[tuple[tuple[CoulombContactMode, ...], int, list[int]]]:
+) -> Iterator[tuple[tuple[_CoulombContactMode, ...], int, list[int]]]:
     """Yield all combinations: modes, merit, y."""
     rough = _FRICTION_MODES if rubbing.least is None else _FRICTION_MODES_WITH_LEAST_FORCE
     choices = [rough if tangent >= 0 else _FRICTIONLESS_MODES for tangent in rubbing.tangents]
@@ -200,7 +200,7 @@ def _enumerate_mode_combinations(
 
 
 def _evaluate_mode_combination(
-    b: ProgramBuilder, rubbing: CoulombContactProblem, modes: Sequence[CoulombContactMode]
+    b: ProgramBuilder, rubbing: CoulombContactProblem, modes: Sequence[_CoulombContactMode]
 ) -> tuple[int, list[int]]:
     """Return merit and y of one combination."""
     zero = b.constant(0.0)
@@ -238,7 +238,7 @@ def _evaluate_mode_combination(
 
 
 def _contact_forces(
-    b: ProgramBuilder, rubbing: CoulombContactProblem, modes: Sequence[CoulombContactMode], mu: dict[int, int]
+    b: ProgramBuilder, rubbing: CoulombContactProblem, modes: Sequence[_CoulombContactMode], mu: dict[int, int]
 ) -> list[int]:
     """Return N and T of one combination, row by row."""
     zero, W, n = b.constant(0.0), rubbing.W, len(rubbing.q)
@@ -280,7 +280,7 @@ def _mode_inequalities(
     b: ProgramBuilder,
     rubbing: CoulombContactProblem,
     k: int,
-    mode: CoulombContactMode,
+    mode: _CoulombContactMode,
     found: tuple[Sequence[int], Sequence[int]],
     mu: int,
 ) -> Iterator[int]:

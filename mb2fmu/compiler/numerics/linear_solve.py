@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, WrittenOutSystem
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, ScalarizedLinearSystem
 
 NodeMatrix = list[list[int]]
 
@@ -245,12 +245,14 @@ class _WrittenOutFactors(_TriangularFactors):
         x = super().solve(right)
         rows = tuple(entry for row in self._rows for entry in row)
         self._builder.record_linear_system(
-            WrittenOutSystem(self._lower, tuple(right), tuple(x), rows, tuple(self._pivots))
+            ScalarizedLinearSystem(self._lower, tuple(right), tuple(x), rows, tuple(self._pivots))
         )
         return x
 
 
-def solve_written_out_system(builder: ProgramBuilder, system: WrittenOutSystem, right: Sequence[int]) -> list[int]:
+def solve_written_out_system(
+    builder: ProgramBuilder, system: ScalarizedLinearSystem, right: Sequence[int]
+) -> list[int]:
     """Return the solution of a system that is written out, for another right-hand side."""
     rows = [list(system.rows[i * (i - 1) // 2 : i * (i + 1) // 2]) for i in range(len(system.right))]
     return _TriangularFactors(builder, rows, system.pivots).solve(list(right))

@@ -145,7 +145,7 @@ class RegularizedConstraintSystem:
     ) -> None:
         self._builder = builder
         self._parts: list[tuple[list[int], _NonredundantSystem | _LeastNormSystem]] = []
-        groups = find_coupled_row_groups(builder, matrix) if redundant else [list(range(len(matrix)))]
+        groups = _find_coupled_row_groups(builder, matrix) if redundant else [list(range(len(matrix)))]
         ranked = [group for group in groups if set(group) & set(redundant)]
         others = sorted({i for group in groups for i in group if group not in ranked})
         for group in [*ranked, *([others] if others else [])]:
@@ -267,7 +267,7 @@ class _LeastNormSystem:
         )
 
 
-def find_coupled_row_groups(b: ProgramBuilder, matrix: NodeMatrix) -> list[list[int]]:
+def _find_coupled_row_groups(b: ProgramBuilder, matrix: NodeMatrix) -> list[list[int]]:
     """Return rows of a symmetric matrix in groups that share only constant zeros."""
     left, groups = set(range(len(matrix))), []
     while left:

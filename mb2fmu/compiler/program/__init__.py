@@ -9,13 +9,13 @@ Promises: equal subexpressions are one node; constants are folded with correct r
 Must not: know SymPy, mechanics, FMI, or any printed language.
 """
 
-from mb2fmu.compiler.program.program_serialization import program_from_record, program_to_record
-from mb2fmu.compiler.program.result_dependencies import (
+from mb2fmu.compiler.program.program_result_dependencies import (
     DependencyKind,
     ResultDependency,
     count_operations,
     find_result_dependencies,
 )
+from mb2fmu.compiler.program.program_serialization import program_from_record, program_to_record
 
 __all__ = [
     "DependencyKind",

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.result_dependencies import count_block_operations
+from mb2fmu.compiler.program.program_result_dependencies import count_block_operations
 from mb2fmu.compiler.program.scalar_program import LEAF_OPERATIONS, Op, Program
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 

@@ -8,7 +8,7 @@ Every method takes and gives node ids. Laws of folding, all exact in IEEE arithm
     b − a where a − b is known         → −(a − b)
     c1·(c2·x) → (c1·c2)·x              one rounding moves
     b·(a·c) where a·(b·c) is known     → that, likewise
-    x/d + y/d → (x + y)/d              in sums, likewise; common factors leave them too (``factor_out_common_terms``)
+    x/d + y/d → (x + y)/d              in sums, likewise; common factors leave them too (``_factor_out_common_terms``)
     sin(−x) → −sin x, cos(−x) → cos x  likewise the other odd and even functions
     x**n → products by squaring, x**(n/2) → powers of a square root, x**−n → 1/x**n
 
@@ -33,13 +33,13 @@ import numpy as np
 from mb2fmu.compiler.arithmetic.python_runtime import IEEE
 from mb2fmu.compiler.program.scalar_graph import ScalarGraphWithSwitches
 from mb2fmu.compiler.program.scalar_program import (
-    EntryPoint,
     EquationSolveBlock,
     Op,
     PiecewisePolynomial,
     Program,
+    ProgramEntryPoint,
     ProgramVariableLayout,
-    WrittenOutSystem,
+    ScalarizedLinearSystem,
 )
 from mb2fmu.model.scalar_operation_table import OPERATIONS, select_scalar_operations
 
@@ -65,7 +65,7 @@ class _FactoredTerm(NamedTuple):
     node: int | None = None
 
 
-def factor_out_common_terms(b: ProgramBuilder, plus: Sequence[int], minus: Sequence[int]) -> int:
+def _factor_out_common_terms(b: ProgramBuilder, plus: Sequence[int], minus: Sequence[int]) -> int:
     """Return the sum of nodes less the sum of others, common factors taken out.
 
     Args:
@@ -170,10 +170,10 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         self._blocks: list[EquationSolveBlock] = []
         self._block_index: dict[EquationSolveBlock, int] = {}
         self._bodies: list[Program] = []
-        self._systems: dict[WrittenOutSystem, None] = {}
+        self._systems: dict[ScalarizedLinearSystem, None] = {}
         self._tables: list[PiecewisePolynomial] = []
         self._table_index: dict[PiecewisePolynomial, int] = {}
-        self._entries: dict[str, EntryPoint] = {}
+        self._entries: dict[str, ProgramEntryPoint] = {}
         self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}, "domains": {}}  # node → name
         self._limits: dict[int, int] = {}  # sign → how far it may be exceeded before what sticks breaks away
 
@@ -289,7 +289,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         """a / b."""
         x, y = self._value[a], self._value[b]
         if x is not None and y is not None:
-            return self.constant(evaluate_operation(Op.DIV, x, y))
+            return self.constant(_evaluate_operation(Op.DIV, x, y))
         if x == 0.0:
             return a
         if a == b:
@@ -340,7 +340,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         count = len(plus) + len(minus)
         if count < 2 or (count == 2 and not self._share_factor(*plus, *minus)):  # most sums
             return self._added(plus, minus)
-        return factor_out_common_terms(self, plus, minus)
+        return _factor_out_common_terms(self, plus, minus)
 
     def _share_factor(self, a: int, b: int) -> bool:
         """Return whether a + b can be factored: equal terms, a common factor, or a common divisor."""
@@ -422,7 +422,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         if op is Op.NEG:
             return self.neg(a)
         if value is not None:
-            return self.constant(evaluate_operation(op, value))
+            return self.constant(_evaluate_operation(op, value))
         inner = self._op[a]
         if inner == _NEG and op in _ODD_FUNCTIONS:
             return self.neg(self.unary(op, self._a[a]))
@@ -441,7 +441,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         """Return a binary node, folded where constants or equal operands decide it; commutative operands are sorted."""
         x, y = self._value[a], self._value[b]
         if x is not None and y is not None:
-            return self.constant(evaluate_operation(op, x, y))
+            return self.constant(_evaluate_operation(op, x, y))
         if op in _COMMUTATIVE_OPERATIONS and a > b:
             a, b, x, y = b, a, y, x
         if a == b and op in {Op.MIN, Op.MAX, Op.AND, Op.OR}:
@@ -517,7 +517,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
                 return self.mark_switch(sign)
             argument = self.mul(self.constant(2.0), argument)
 
-    def record_linear_system(self, system: WrittenOutSystem) -> None:
+    def record_linear_system(self, system: ScalarizedLinearSystem) -> None:
         """Record that some nodes are the solution of a linear system."""
         self._systems[system] = None
 
@@ -545,7 +545,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
 
     def entry(self, name: str, labels: Sequence[str], results: Sequence[int]) -> None:
         """Declare an entry point."""
-        self._entries[name] = EntryPoint(name, tuple(labels), tuple(results))
+        self._entries[name] = ProgramEntryPoint(name, tuple(labels), tuple(results))
 
     def forget(self, name: str) -> None:
         """Remove an entry point."""
@@ -566,7 +566,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         """Return the program as it stands, with nodes that no entry needs (see ``passes.prune``)."""
         for entry, named in self._divisors.items():
             if named:
-                known = self._entries.get(entry, EntryPoint(entry, (), ()))
+                known = self._entries.get(entry, ProgramEntryPoint(entry, (), ()))
                 together = dict(zip(known.results, known.labels, strict=True)) | named
                 self.entry(entry, tuple(together.values()), tuple(together))
         if self._switches:
@@ -595,7 +595,7 @@ _B = ProgramBuilder
 _ARITHMETIC = {_ADD: _B.add, _SUB: _B.sub, _MUL: _B.mul, _DIV: _B.div, int(Op.POW): _B.power}
 
 
-def evaluate_operation(op: Op, *values: float) -> float:
+def _evaluate_operation(op: Op, *values: float) -> float:
     """Return the operation on numbers: inf and NaN as in IEEE 754, all else rounded to the nearest double."""
     row = OPERATIONS[op]
     with np.errstate(all="ignore"):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program
 
 LEAF_GROUPS: dict[Op, VariableGroup] = {
@@ -115,7 +115,7 @@ class CopiedProgramNodes:
         return self.builder.newton(self.program.bodies[block.body], theta, guess, block.name, block.rows)
 
 
-def factor_entry_row_and_column(factor: EquationSolveBlock, position: int) -> tuple[int, int]:
+def locate_factor_block_entry(factor: EquationSolveBlock, position: int) -> tuple[int, int]:
     """Return row and column of an operand of a factor block."""
     if factor.kind == "lu_factor":
         return divmod(position, factor.size)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from mb2fmu.compiler.program.scalar_program import (
-    EntryPoint,
     EquationSolveBlock,
     Op,
     PiecewisePolynomial,
     Program,
+    ProgramEntryPoint,
     ProgramVariableLayout,
-    WrittenOutSystem,
+    ScalarizedLinearSystem,
 )
 
 PROGRAM_RECORD_VERSION = 1
@@ -60,10 +60,10 @@ def program_from_record(record: Mapping[str, Any]) -> Program:
             c=np.array(record["c"], dtype=np.int32),
             constants=np.array([float.fromhex(text) for text in record["constants"]], dtype=np.float64),
             blocks=tuple(EquationSolveBlock(**_restore_tuples(block)) for block in record["blocks"]),
-            systems=tuple(WrittenOutSystem(**_restore_tuples(system)) for system in record.get("systems", ())),
+            systems=tuple(ScalarizedLinearSystem(**_restore_tuples(system)) for system in record.get("systems", ())),
             tables=tuple(PiecewisePolynomial(**_restore_tuples(table)) for table in record["tables"]),
             entries={
-                name: EntryPoint(name, tuple(labels), tuple(results))
+                name: ProgramEntryPoint(name, tuple(labels), tuple(results))
                 for name, (labels, results) in record["entries"].items()
             },
             bodies=tuple(program_from_record(body) for body in record.get("bodies", ())),

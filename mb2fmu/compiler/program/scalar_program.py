@@ -21,15 +21,15 @@ __all__ = [
     "LEAF_OPERATIONS",
     "TERNARY_OPERATIONS",
     "UNARY_OPERATIONS",
-    "EntryPoint",
     "EquationSolveBlock",
     "Op",
     "PiecewisePolynomial",
     "Program",
+    "ProgramEntryPoint",
     "ProgramVariableLayout",
-    "WrittenOutSystem",
+    "ScalarizedLinearSystem",
     "find_domain_restricted_nodes",
-    "read_constant_results",
+    "read_constant_entry_point_results",
     "read_initial_discrete_memory",
 ]  # fmt: skip
 
@@ -113,7 +113,7 @@ class EquationSolveBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenOutSystem:
+class ScalarizedLinearSystem:
     """A symmetric linear system A x = b that is written out in nodes, for whoever differentiates its solution.
 
     Attributes:
@@ -135,10 +135,10 @@ class WrittenOutSystem:
         """Every node of the system."""
         return (*self.matrix, *self.right, *self.solution, *self.rows, *self.pivots)
 
-    def renumber_nodes(self, node: Sequence[int] | npt.NDArray[np.int32]) -> WrittenOutSystem:
+    def renumber_nodes(self, node: Sequence[int] | npt.NDArray[np.int32]) -> ScalarizedLinearSystem:
         """Return the system with other node numbers."""
         groups = (self.matrix, self.right, self.solution, self.rows, self.pivots)
-        return WrittenOutSystem(*(tuple(int(node[i]) for i in group) for group in groups))
+        return ScalarizedLinearSystem(*(tuple(int(node[i]) for i in group) for group in groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class PiecewisePolynomial:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryPoint:
+class ProgramEntryPoint:
     """A named entry point: ``labels[i]`` is the value of node ``results[i]``; only what they need is evaluated.
 
     Two are no results but conditions, where a program has them: the linear system called ``labels[i]``, written out in
@@ -211,9 +211,9 @@ class Program:
     constants: npt.NDArray[np.float64]
     blocks: tuple[EquationSolveBlock, ...]
     tables: tuple[PiecewisePolynomial, ...]
-    entries: Mapping[str, EntryPoint]
+    entries: Mapping[str, ProgramEntryPoint]
     bodies: tuple[Program, ...] = ()
-    systems: tuple[WrittenOutSystem, ...] = ()
+    systems: tuple[ScalarizedLinearSystem, ...] = ()
 
     def __post_init__(self) -> None:
         _check_node_arrays(self)
@@ -286,10 +286,10 @@ class Program:
 
 def read_initial_discrete_memory(program: Program) -> tuple[float, ...]:
     """Return the initial discrete memory; empty where there is none."""
-    return read_constant_results(program, "first_memory")
+    return read_constant_entry_point_results(program, "first_memory")
 
 
-def read_constant_results(program: Program, name: str) -> tuple[float, ...]:
+def read_constant_entry_point_results(program: Program, name: str) -> tuple[float, ...]:
     """Return the results of an entry point that are numbers all; empty where there is no such entry point."""
     entry = program.entries.get(name)
     return tuple(float(program.constants[program.a[node]]) for node in entry.results) if entry else ()

@@ -1,4 +1,4 @@
-"""``emit_batch_function``: print an entry point of a Program for many instances at once, as a library of its own.
+"""``emit_batch_library``: print an entry point of a Program for many instances at once, as a library of its own.
 
 Every value is a vector with one lane per instance (``runtime/batch.h``), so all the ways in which functions are printed
 (parts, loops) serve here too, and each lane has the bits that the FMU's code has for that instance. Linear solves
@@ -23,7 +23,7 @@ from mb2fmu.fmu.emit_c.equations_c_source import (
 from mb2fmu.fmu.emit_c.fmu_sources import read_operation_c_files, render_c_template
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files, list_vector_lane_functions
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.fmu.jinja_template_environment import read_packaged_file
+from mb2fmu.fmu.packaged_templates import read_packaged_file
 
 _RUNTIME_FILES = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),
@@ -65,7 +65,7 @@ def emit_cpu_feature_probe() -> FileTree:
     )
 
 
-def emit_batch_function(program: Program, entry: str) -> FileTree:
+def emit_batch_library(program: Program, entry: str) -> FileTree:
     """Print a library with one function, ``mb2fmu_batch`` (``templates/batch.c.jinja``).
 
     Args:

@@ -392,7 +392,7 @@ class _FunctionWithLoops(SplitCFunction):
         """Return the body of a part: a loop's own, or straight code."""
         if i in self._loops:
             loop = self._loops[i]
-            return LoopBodyPrinter(self._graph, self._signature, self._names, places, self._memory, loop)
+            return _LoopBodyPrinter(self._graph, self._signature, self._names, places, self._memory, loop)
         return super()._body(i, places)
 
     def _weight(self, i: int) -> int:
@@ -444,7 +444,7 @@ def _find_even_runs(places: Sequence[tuple[int, int, int]]) -> list[list[tuple[i
     return runs
 
 
-class LoopBodyPrinter(FunctionBodyPrinter):
+class _LoopBodyPrinter(FunctionBodyPrinter):
     """The lines of a part that is a loop.
 
     Args:

@@ -61,7 +61,7 @@ _SHARED_ENTRIES = ("project", "rhs", "velocity", "position", "acceleration")
 _PLAIN_ENTRIES = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations")
 
 
-def print_coloured_jacobian(
+def _print_jacobian_by_colours(
     *,
     signature: FunctionSignature,
     tangent: str,
@@ -183,7 +183,7 @@ class PrintedTranslationUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedEquations:
+class PrintedEquationFunctions:
     """One of the two tables of functions of ``runtime/equations.h``.
 
     Attributes:
@@ -201,7 +201,7 @@ class PrintedEquations:
     work: int
 
 
-def print_motion_functions(program: Program, part: int = MAX_VALUES_PER_PART) -> PrintedEquations:
+def print_equation_functions(program: Program, part: int = MAX_VALUES_PER_PART) -> PrintedEquationFunctions:
     """Print everything that a program computes except derivatives.
 
     Args:
@@ -223,10 +223,10 @@ def print_motion_functions(program: Program, part: int = MAX_VALUES_PER_PART) ->
     return printer.collect_printed_equations("equations", printed, 0)
 
 
-def print_compact_motion(program: Program) -> PrintedEquations:
+def print_compact_equation_functions(program: Program) -> PrintedEquationFunctions:
     """Print the same with one function for all that entry points share, where that takes less room.
 
-    Failures have the numbers, and prepared values the places, of :func:`print_motion_functions`.
+    Failures have the numbers, and prepared values the places, of :func:`print_equation_functions`.
 
     Args:
         program: As it was lowered.
@@ -251,8 +251,8 @@ def print_compact_motion(program: Program) -> PrintedEquations:
 
 
 def print_derivative_functions(
-    native: ProgramWithDerivatives, motion: PrintedEquations, part: int = MAX_VALUES_PER_PART
-) -> PrintedEquations:
+    native: ProgramWithDerivatives, motion: PrintedEquationFunctions, part: int = MAX_VALUES_PER_PART
+) -> PrintedEquationFunctions:
     """Print the derivatives, and initial states that are solved for.
 
     Args:
@@ -324,10 +324,10 @@ class _EquationsPrinter:
 
     def collect_printed_equations(
         self, table: Literal["equations", "derivatives"], printed: Sequence[PrintedFunction], work: int
-    ) -> PrintedEquations:
+    ) -> PrintedEquationFunctions:
         """Return all equations; ``work`` is the space that other code needs for itself."""
         tables = print_lookup_tables(self.graph.program, self.names, self._inner)
-        return PrintedEquations(
+        return PrintedEquationFunctions(
             table=table,
             units=_arrange_translation_units(printed, tables, self._bodies),
             failures=tuple(self.names.failures),
@@ -362,7 +362,7 @@ def _print_coloured_jacobian(
     results = len(native.program.entries["tangent"].results)
     return PrintedFunction(
         name=signature.c_function_name,
-        text=print_coloured_jacobian(
+        text=_print_jacobian_by_colours(
             signature=signature,
             tangent=tangent.name,
             memory=tangent.work,

@@ -1,6 +1,7 @@
 """``emit_fmu_sources``: join the printed model, the fixed runtime and the FMI headers of an FMU.
 
-It is two steps, because what ``emit_motion_sources`` gives can be compiled while the derivatives are still being made.
+It is two steps, because what ``emit_equation_sources`` gives can be compiled while the derivatives are still being
+made.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mb2fmu.compiler.events import list_program_switches
 from mb2fmu.compiler.program.evaluation_cost_estimate import estimate_evaluation_cost
 from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu import jinja_template_environment
+from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.emit_c.c_literals import (
     escape_comment_text,
     format_array_elements,
@@ -26,17 +27,17 @@ from mb2fmu.fmu.emit_c.c_literals import (
     format_c_string,
 )
 from mb2fmu.fmu.emit_c.equations_c_source import (
-    PrintedEquations,
+    PrintedEquationFunctions,
     PrintedTranslationUnit,
-    print_compact_motion,
+    print_compact_equation_functions,
     print_derivative_functions,
-    print_motion_functions,
+    print_equation_functions,
 )
 from mb2fmu.fmu.emit_c.long_function_splitting import MAX_VALUES_PER_PART
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmiVersion, FmuInterface, FmuVariable
-from mb2fmu.fmu.jinja_template_environment import read_packaged_file
+from mb2fmu.fmu.packaged_templates import read_packaged_file
 
 _SOURCE_CONSTANTS = {
     "time": "TIME",
@@ -114,7 +115,7 @@ _CAUSALITY_CONSTANTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class MotionCodeFiles:
+class DerivativeFreeFmuCodeFiles:
     """The code of an FMU without derivatives; none of its files depends on them.
 
     Attributes:
@@ -123,12 +124,12 @@ class MotionCodeFiles:
     """
 
     sources: FileTree
-    printed: PrintedEquations
+    printed: PrintedEquationFunctions
 
 
-def emit_motion_sources(
+def emit_equation_sources(
     program: Program, interface: FmuInterface, *, adjoint: bool, part: int = MAX_VALUES_PER_PART
-) -> MotionCodeFiles:
+) -> DerivativeFreeFmuCodeFiles:
     """Print the code of an FMU without its derivatives.
 
     Args:
@@ -141,7 +142,7 @@ def emit_motion_sources(
         EmitError: If an entry point is missing, or value references have gaps.
     """
     _check_printable(program, interface, DIFFERENTIATED_ENTRIES)
-    printed, fmi = print_motion_functions(program, part), interface.target.fmi
+    printed, fmi = print_equation_functions(program, part), interface.target.fmi
     facts: dict[str, object] = {
         "interface": interface,
         "program": program,
@@ -152,7 +153,7 @@ def emit_motion_sources(
         "first_memory": read_initial_discrete_memory(program),
         "switches": list_program_switches(program),
         "size": lambda name: len(program.entries[name].results) if name in program.entries else 0,
-        "coordinates": count_coordinates(program),
+        "coordinates": _count_coordinate_states(program),
         "solver": _default_solver_number(interface),
         "included": _INCLUDED_FILES,
         "fmi": fmi,
@@ -166,18 +167,24 @@ def emit_motion_sources(
         **_render_equations_files(printed, program),
     }
     runtime = _read_runtime_files(fmi, events=bool(facts["switches"])) | read_operation_c_files(program)
-    return MotionCodeFiles(FileTree({**files, **runtime, **_read_fmi_headers(fmi)}).move_under("sources"), printed)
+    return DerivativeFreeFmuCodeFiles(
+        FileTree({**files, **runtime, **_read_fmi_headers(fmi)}).move_under("sources"), printed
+    )
 
 
 def emit_derivative_sources(
-    native: ProgramWithDerivatives, interface: FmuInterface, motion: MotionCodeFiles, *, part: int = MAX_VALUES_PER_PART
+    native: ProgramWithDerivatives,
+    interface: FmuInterface,
+    motion: DerivativeFreeFmuCodeFiles,
+    *,
+    part: int = MAX_VALUES_PER_PART,
 ) -> FileTree:
     """Print the rest of an FMU's code: the derivatives, and the file for CMake.
 
     Args:
         native: The program with its derivatives.
         interface: Of that program.
-        motion: From :func:`emit_motion_sources`.
+        motion: From :func:`emit_equation_sources`.
         part: Largest number of values that one C function computes.
 
     Raises:
@@ -188,8 +195,8 @@ def emit_derivative_sources(
     files = _render_equations_files(print_derivative_functions(native, motion.printed, part), native.program)
     named = list_translation_units(motion.sources.joined(FileTree(files).move_under("sources")))
     listed = {
-        "equations": [name for name in named if has_motion_equations(name)],
-        "others": [name for name in named if not has_motion_equations(name)],
+        "equations": [name for name in named if is_motion_equation_unit(name)],
+        "others": [name for name in named if not is_motion_equation_unit(name)],
     }
     files["CMakeLists.txt"] = render_c_template("CMakeLists.txt.jinja", interface=interface, **listed)
     more = read_operation_c_files(native.program)  # those of the derivatives alone
@@ -197,17 +204,17 @@ def emit_derivative_sources(
     return FileTree(files).move_under("sources")
 
 
-def emit_compact_motion(program: Program) -> tuple[FileTree, int]:
+def emit_compact_equation_files(program: Program) -> tuple[FileTree, int]:
     """Print the translation units of the motion so that they take little room; see ``shared_motion_function``.
 
     Args:
         program: As it was lowered.
 
     Returns:
-        ``equations….c``, in the place of those that :func:`emit_motion_sources` prints; and how many doubles of
+        ``equations….c``, in the place of those that :func:`emit_equation_sources` prints; and how many doubles of
         ``work`` they need.
     """
-    printed = print_compact_motion(program)
+    printed = print_compact_equation_functions(program)
     return FileTree(_render_equations_files(printed, program)), printed.work
 
 
@@ -227,7 +234,7 @@ def emit_fmu_sources(
     Raises:
         EmitError: If an entry point is missing, or value references have gaps.
     """
-    motion = emit_motion_sources(native.program, interface, adjoint="adjoint" in native.program.entries, part=part)
+    motion = emit_equation_sources(native.program, interface, adjoint="adjoint" in native.program.entries, part=part)
     return motion.sources.joined(emit_derivative_sources(native, interface, motion, part=part))
 
 
@@ -243,7 +250,7 @@ def _check_printable(program: Program, interface: FmuInterface, needed: Sequence
         raise EmitError(f"the code of {interface.model_name} cannot be printed:", faults)
 
 
-def _render_equations_files(printed: PrintedEquations, program: Program) -> dict[str, bytes]:
+def _render_equations_files(printed: PrintedEquationFunctions, program: Program) -> dict[str, bytes]:
     """Return the translation units of one table, by their names."""
     several = [unit for unit in printed.units if not unit.compiled_quickly]
     seldom = [unit for unit in printed.units if unit.compiled_quickly]
@@ -259,7 +266,7 @@ def _render_equations_files(printed: PrintedEquations, program: Program) -> dict
 
 
 def _render_equations_file(
-    name: str, unit: PrintedTranslationUnit, printed: PrintedEquations, files: Sequence[str]
+    name: str, unit: PrintedTranslationUnit, printed: PrintedEquationFunctions, files: Sequence[str]
 ) -> bytes:
     """Render one translation unit of the model."""
     return render_c_template(
@@ -294,7 +301,7 @@ def list_translation_units(sources: FileTree) -> tuple[str, ...]:
     return tuple(name for name in ("unit.c", TABLES_FILE, *names) if f"sources/{name}" in sources.files)
 
 
-def has_motion_equations(name: str) -> bool:
+def is_motion_equation_unit(name: str) -> bool:
     """Return whether a translation unit has equations of motion, compiled for several kinds of processors.
 
     Args:
@@ -303,7 +310,7 @@ def has_motion_equations(name: str) -> bool:
     return name.startswith(_TABLE_FILE_STEMS["equations"])
 
 
-def is_rarely_evaluated_unit(name: str) -> bool:
+def is_rarely_evaluated_translation_unit(name: str) -> bool:
     """Return whether a translation unit is evaluated too seldom for a long optimization.
 
     Args:
@@ -312,7 +319,7 @@ def is_rarely_evaluated_unit(name: str) -> bool:
     return name.startswith(_SELDOM_FILE_STEM)
 
 
-def has_derivatives(name: str) -> bool:
+def translation_unit_has_derivatives(name: str) -> bool:
     """Return whether a translation unit has derivatives, compiled once for all kinds of processors.
 
     Args:
@@ -331,7 +338,7 @@ def compute_max_internal_steps(program: Program) -> int:
     return min(max(steps, MIN_INTERNAL_STEP_LIMIT), MAX_INTERNAL_STEP_LIMIT)
 
 
-def count_coordinates(program: Program) -> int:
+def _count_coordinate_states(program: Program) -> int:
     """Return the number of coordinates among the states: those before the first speed; 0 without speeds."""
     speeds = set(program.entries["accelerations"].labels)
     first = [i for i, name in enumerate(program.layout.states) if name in speeds]
@@ -413,7 +420,7 @@ def render_c_template(template: str, **facts: object) -> bytes:
 @cache
 def _make_template_environment() -> jinja2.Environment:
     """Return the template environment: undefined names raise, C code is not escaped."""
-    environment = jinja_template_environment.make_template_environment("mb2fmu.fmu.emit_c")
+    environment = packaged_templates.make_template_environment("mb2fmu.fmu.emit_c")
     environment.filters |= {
         "number": format_c_double,
         "string": format_c_string,

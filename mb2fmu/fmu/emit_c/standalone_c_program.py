@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from mb2fmu.compiler.derivatives import ProgramWithDerivatives
 from mb2fmu.fmu.emit_c.fmu_sources import (
     emit_derivative_sources,
-    emit_motion_sources,
+    emit_equation_sources,
     render_c_template,
 )
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.jinja_template_environment import read_packaged_file
+from mb2fmu.fmu.packaged_templates import read_packaged_file
 
 _FMI_ONLY_FILES = re.compile(
     r"fmi|protocol|shell|instance|handles|values|state|start|communication|log\.c|floating_point|derivatives|batch"
@@ -72,7 +72,7 @@ def emit_standalone_c_program(
     Raises:
         EmitError: If an entry point is missing.
     """
-    motion = emit_motion_sources(native.program, interface, adjoint="adjoint" in native.program.entries)
+    motion = emit_equation_sources(native.program, interface, adjoint="adjoint" in native.program.entries)
     derived = emit_derivative_sources(native, interface, motion)
     printed = {name.removeprefix("sources/"): text for name, text in motion.sources.joined(derived).files.items()}
     name = interface.model_identifier

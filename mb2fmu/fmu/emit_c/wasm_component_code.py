@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from mb2fmu.fmu.emit_c.fmu_sources import list_translation_units, render_c_template
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.fmu.jinja_template_environment import read_packaged_file
+from mb2fmu.fmu.packaged_templates import read_packaged_file
 
 LAYERED_STANDARD_NAME = "org.modelica.fmi-ls-wasm"
 """Of the layered standard: of its folder below ``extra/``, too (FMI 3.0.2, section 2.5.3)."""

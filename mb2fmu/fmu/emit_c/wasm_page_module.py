@@ -14,14 +14,14 @@ from pathlib import PurePosixPath as Path
 
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.emit_c.fmu_sources import (
-    emit_compact_motion,
-    has_motion_equations,
+    emit_compact_equation_files,
+    is_motion_equation_unit,
     render_c_template,
 )
 from mb2fmu.fmu.emit_c.standalone_c_program import describe_standalone_interface
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.jinja_template_environment import read_packaged_file
+from mb2fmu.fmu.packaged_templates import read_packaged_file
 
 MAIN_FILE = "web.c"
 """The translation unit that holds all but the equations."""
@@ -59,9 +59,9 @@ def emit_wasm_module(sources: FileTree, program: Program, interface: FmuInterfac
         path.removeprefix("sources/"): content
         for path, content in sources.files.items()
         if path.endswith(".h")
-        or (path.endswith(".c") and path != "sources/unit.c" and not has_motion_equations(Path(path).name))
+        or (path.endswith(".c") and path != "sources/unit.c" and not is_motion_equation_unit(Path(path).name))
     }
-    motion, work = emit_compact_motion(program)
+    motion, work = emit_compact_equation_files(program)
     files |= motion.files
     files["derived.c"] = _enlarge_work(files["derived.c"], work)
     facts = describe_standalone_interface(interface)

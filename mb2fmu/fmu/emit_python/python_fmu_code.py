@@ -12,16 +12,16 @@ from mb2fmu.compiler.derivatives.forward_derivatives import form_jacobian
 from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
 from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu import jinja_template_environment
+from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import STORED_SOURCES, FmuInterface
-from mb2fmu.fmu.jinja_template_environment import read_packaged_file
+from mb2fmu.fmu.packaged_templates import read_packaged_file
 
 _ARITHMETIC_FILES = ("python_least_norm.py", "python_newton.py", "python_runtime.py")
 _RUNTIME_FILES = (
     "__init__.py",
     "description.py",
-    "equations.py",
+    "entry_point_evaluation.py",
     "dormand_prince.py",
     "failures.py",
     "runge_kutta.py",
@@ -29,7 +29,7 @@ _RUNTIME_FILES = (
     "dense_lu_solve.py",
     "slave.py",
     "start_value_continuation.py",
-    "state.py",
+    "state_snapshot.py",
     "integrator_base.py",
 )
 
@@ -111,4 +111,4 @@ def _render_python_template(template: str, **facts: object) -> str:
 @cache
 def _make_template_environment() -> jinja2.Environment:
     """Return the template environment: undefined names raise, Python code is not escaped."""
-    return jinja_template_environment.make_template_environment("mb2fmu.fmu.emit_python")
+    return packaged_templates.make_template_environment("mb2fmu.fmu.emit_python")

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 
 import jinja2
 
-from mb2fmu.fmu import jinja_template_environment
+from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
@@ -57,7 +57,7 @@ def _render_xml_template(template: str, **names: object) -> bytes:
 @cache
 def _make_template_environment() -> jinja2.Environment:
     """Return the template environment: undefined names raise, text is escaped for XML."""
-    environment = jinja_template_environment.make_template_environment("mb2fmu.fmu.emit_xml", escape=True)
+    environment = packaged_templates.make_template_environment("mb2fmu.fmu.emit_xml", escape=True)
     environment.globals["number"] = repr
     environment.filters["spaced"] = _format_xml_list
     environment.filters["repr"] = repr

@@ -17,7 +17,7 @@ from typing import Literal
 
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind
-from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedType, FmuArray, Terminal
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedType, FmuArray, Terminal
 from mb2fmu.units import BASE_UNITS
 
 Causality = Literal["independent", "parameter", "calculatedParameter", "input", "output", "local"]
@@ -246,7 +246,7 @@ class DefaultExperiment:
 
 
 @dataclass(frozen=True, slots=True)
-class SolverSettings:
+class FmuSolverSettings:
     """How a co-simulation FMU integrates.
 
     Attributes:
@@ -326,7 +326,7 @@ class FmuInterface:
     variables: tuple[FmuVariable, ...]
     units: tuple[DescribedUnit, ...]
     experiment: DefaultExperiment
-    solver: SolverSettings
+    solver: FmuSolverSettings
     log_categories: tuple[LogCategory, ...]
     capabilities: Capabilities
     generation_tool: str

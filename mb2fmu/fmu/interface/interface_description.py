@@ -42,8 +42,8 @@ from typing import Any, get_args
 import numpy as np
 
 from mb2fmu.compiler.events import SwitchKind, list_program_switches
-from mb2fmu.compiler.program.result_dependencies import DependencyKind as ReadKind
-from mb2fmu.compiler.program.result_dependencies import find_all_dependencies
+from mb2fmu.compiler.program.program_result_dependencies import DependencyKind as ReadKind
+from mb2fmu.compiler.program.program_result_dependencies import find_all_result_dependencies
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind, find_solver_by_name
@@ -55,15 +55,15 @@ from mb2fmu.fmu.interface.fmu_interface import (
     DisplayUnit,
     FmiDependencyKind,
     FmuInterface,
+    FmuSolverSettings,
     FmuTarget,
     FmuVariable,
     LogCategory,
-    SolverSettings,
     VariableSource,
 )
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedType, EnumerationItem, FmuArray, Terminal
 from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
 from mb2fmu.fmu.interface.terminals import describe_fmu_terminals
-from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedType, EnumerationItem, FmuArray, Terminal
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
@@ -97,12 +97,14 @@ _MODE_DESCRIPTIONS: dict[SwitchKind, str] = {
 }
 
 
-def describe_fmu_arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> tuple[FmuArray, ...]:
+def _describe_fmu_arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> tuple[FmuArray, ...]:
     """Return the arrays of an FMU of FMI 3.0; their value references follow those of ``variables``."""
     return tuple(_declared_arrays(definition, variables))
 
 
-def drop_terminals_of_array_elements(terminals: Sequence[Terminal], arrays: Sequence[FmuArray]) -> tuple[Terminal, ...]:
+def _drop_terminals_of_array_elements(
+    terminals: Sequence[Terminal], arrays: Sequence[FmuArray]
+) -> tuple[Terminal, ...]:
     """Return the terminals whose members are all variables of their own: elements of arrays are not."""
     gone = {name for array in arrays if array.replaces for name in array.elements}
     return tuple(each for each in terminals if gone.isdisjoint(member.variable for member in each.members))
@@ -190,7 +192,7 @@ def describe_solver_type(taken: Sequence[str]) -> DescribedType:
 
 
 def describe_solver_parameters(
-    variables: Sequence[FmuVariable], settings: SolverSettings, internal_step: float | None = None
+    variables: Sequence[FmuVariable], settings: FmuSolverSettings, internal_step: float | None = None
 ) -> tuple[FmuVariable, ...]:
     """Return parameters for the choice of solver and its fixed step; they are placed behind ``variables``.
 
@@ -266,7 +268,7 @@ def describe_interface(
             (*variables, *describe_solver_parameters(variables, solver, definition.experiment.internal_step))
         )
     found = describe_fmu_terminals(definition, equations, program) if native else ()
-    held = describe_fmu_arrays(definition, variables) if target.fmi == "3" and definition.arrays else ()
+    held = _describe_fmu_arrays(definition, variables) if target.fmi == "3" and definition.arrays else ()
     interface = FmuInterface(
         model_name=definition.name,
         model_identifier=definition.name,
@@ -279,17 +281,17 @@ def describe_interface(
         solver=solver,
         log_categories=LOG_CATEGORIES,
         types=types,
-        terminals=drop_terminals_of_array_elements(found, held),
+        terminals=_drop_terminals_of_array_elements(found, held),
         arrays=held,
         capabilities=describe_native_capabilities(
             target, remembers=bool(program.layout.memory), switches=bool(list_program_switches(program))
         ),
         generation_tool=GENERATION_TOOL,
     )
-    return dataclasses.replace(interface, token=form_instantiation_token(interface, program))
+    return dataclasses.replace(interface, token=_form_instantiation_token(interface, program))
 
 
-def form_instantiation_token(interface: FmuInterface, program: Program) -> str:
+def _form_instantiation_token(interface: FmuInterface, program: Program) -> str:
     """Return a UUID made from the whole interface (but its token) and the whole program."""
     digest = hashlib.sha256()
     lists: dict[int, bytes] = {}  # of dependencies, which many variables share
@@ -511,7 +513,7 @@ class _VariableDescriber:
         entries = [
             name for name in ("initialize", "surfaces", *get_args(VariableSource)) if name in self._program.entries
         ]
-        found = find_all_dependencies(self._program, entries, self._fixed)
+        found = find_all_result_dependencies(self._program, entries, self._fixed)
         lists = {id(each): each for several in found.values() for each in several}
         said = {
             key: tuple(
@@ -605,7 +607,7 @@ def _describe_experiment(experiment: Experiment) -> DefaultExperiment:
     return DefaultExperiment(0.0, float(experiment.stop), float(experiment.step), float(experiment.tolerance))
 
 
-def _choose_solver_settings(experiment: Experiment, target: FmuTarget) -> SolverSettings:
+def _choose_solver_settings(experiment: Experiment, target: FmuTarget) -> FmuSolverSettings:
     """Return the settings of the chosen solver, or of the one that the experiment asks for."""
     if target.solver is not None:
         kind = find_solver_by_name(target.solver).kind
@@ -614,7 +616,7 @@ def _choose_solver_settings(experiment: Experiment, target: FmuTarget) -> Solver
     else:
         kind = "implicit" if experiment.stiff else "explicit"
     step = _optional_float(experiment.internal_step) if find_solver_by_kind(kind).fixed else None
-    return SolverSettings(kind, float(experiment.tolerance), step)
+    return FmuSolverSettings(kind, float(experiment.tolerance), step)
 
 
 def _experiment_faults(experiment: Experiment, target: FmuTarget) -> Iterator[Fault]:

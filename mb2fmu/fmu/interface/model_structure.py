@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mb2fmu.fmu.interface.fmu_interface import Dependency, FmiDependencyKind, FmuInterface, FmuVariable, VariableSource
-from mb2fmu.fmu.interface.variable_types_arrays_terminals import FmuArray
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import FmuArray
 
 _NumberedDependencies = tuple[tuple[int, ...], tuple[FmiDependencyKind, ...]]
 _KINDS_BY_GENERALITY: tuple[FmiDependencyKind, ...] = ("constant", "fixed", "tunable", "dependent")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
-from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedType
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedType
 from mb2fmu.units import Exponent, parse_unit
 
 _QUANTITIES_BY_UNIT = (

@@ -17,9 +17,9 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.result_dependencies import DependencyKind, find_result_dependencies
+from mb2fmu.compiler.program.program_result_dependencies import DependencyKind, find_result_dependencies
 from mb2fmu.compiler.program.scalar_program import Op, Program
-from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedTerminalMember, MemberKind, Terminal
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, MemberKind, Terminal
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
 from mb2fmu.model.declarations.model_declarations import Declarations

@@ -31,7 +31,7 @@ IDLE_TIME_S = 120.0
 _PR_SET_PDEATHSIG = 1
 
 
-class ForkServer:
+class _ForkServer:
     """Forks processes for requests until standard input closes."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class ForkServer:
                 os.kill(process_id, signal.SIGKILL)
 
 
-def enter_request_folder(request: dict[str, Any]) -> None:
+def _enter_request_folder(request: dict[str, Any]) -> None:
     """Take the request's environment and folder, and write output into files there."""
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -122,9 +122,9 @@ def enter_request_folder(request: dict[str, Any]) -> None:
 
 def main() -> None:
     """Serve; a forked process works on its request and ends as any process does, with all that runs at an exit."""
-    request = ForkServer().serve()
+    request = _ForkServer().serve()
     if request is not None:
-        enter_request_folder(request)
+        _enter_request_folder(request)
         run_driver_request(Path(request["request"]))
     sys.exit(0)
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.scalar_program import Program
-from mb2fmu.fmu.emit_c import PROCESSOR_PROBE, emit_batch_function, emit_cpu_feature_probe
+from mb2fmu.fmu.emit_c import PROCESSOR_PROBE, emit_batch_library, emit_cpu_feature_probe
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, default_compiler
 from mb2fmu.fmu.toolchain.fmu_compilation import compile_fmu_binaries
@@ -148,7 +148,7 @@ def compile_program(
         program,
         entry,
         compile_and_load_library(
-            emit_batch_function(program, entry), compiler, variant or find_widest_vector_variant(compiler)
+            emit_batch_library(program, entry), compiler, variant or find_widest_vector_variant(compiler)
         ),
     )
 

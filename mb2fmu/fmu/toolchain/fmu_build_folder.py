@@ -15,10 +15,10 @@ from pathlib import Path
 
 from mb2fmu.fmu.emit_c import (
     FUNCTION_NAMES_HEADER,
-    has_derivatives,
-    has_motion_equations,
-    is_rarely_evaluated_unit,
+    is_motion_equation_unit,
+    is_rarely_evaluated_translation_unit,
     list_translation_units,
+    translation_unit_has_derivatives,
 )
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache, compute_cache_key
@@ -85,21 +85,21 @@ def list_platform_translation_units(
     """
     compiler, fast = order.compiler, order.fast
     names = list_translation_units(sources)
-    equations = [name for name in names if has_motion_equations(name)]
+    equations = [name for name in names if is_motion_equation_unit(name)]
     main = compile_options(compiler, platform, fast=fast, variant=order.variant, dispatching=bool(equations))
-    plain = [name for name in names if not has_motion_equations(name) and not has_derivatives(name)]
+    plain = [name for name in names if not is_motion_equation_unit(name) and not translation_unit_has_derivatives(name)]
     found = [TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", main) for name in plain]
     for variant in processor_variants(platform):
         arguments = compile_options(compiler, platform, fast=fast, variant=variant, care="equations")
         found += [TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in equations]
-    for name in filter(has_derivatives, names):
-        care: CompilationEffort = "seldom" if is_rarely_evaluated_unit(name) else "equations"
+    for name in filter(translation_unit_has_derivatives, names):
+        care: CompilationEffort = "seldom" if is_rarely_evaluated_translation_unit(name) else "equations"
         arguments = compile_options(compiler, platform, fast=fast, care=care)
         found.append(TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", arguments))
     return tuple(found)
 
 
-def list_compiled_files(sources: FileTree) -> list[str]:
+def list_compiler_input_files(sources: FileTree) -> list[str]:
     """Return the files that compilers read; shared libraries have no name prefix, so that file is left out."""
     return [
         path for path in sources if path.endswith((".c", ".h", ".inc")) and path != f"sources/{FUNCTION_NAMES_HEADER}"
@@ -117,7 +117,7 @@ def collect_included_files(sources: FileTree, path: str) -> dict[str, bytes]:
         path: Of the translation unit.
     """
     folder = path.rpartition("/")[0]
-    there = set(list_compiled_files(sources))
+    there = set(list_compiler_input_files(sources))
     found: dict[str, bytes] = {}
     waiting = [path]
     while waiting:
@@ -166,7 +166,7 @@ class BuildFolder:
     def begin(self, sources: FileTree) -> None:
         """Compile the new translation units in the background; files that were there before must be the same."""
         with report_disk_failure(_ACTION, self._work):
-            for path in list_compiled_files(sources):
+            for path in list_compiler_input_files(sources):
                 if path not in self._written:
                     file = self._work / path
                     file.parent.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ from mb2fmu.fmu.toolchain.fmu_build_folder import (
     MAIN_TRANSLATION_UNIT,
     BuildFolder,
     BuildSpecification,
-    list_compiled_files,
+    list_compiler_input_files,
     list_platform_translation_units,
 )
 from mb2fmu.fmu.toolchain.target_platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, Platform
@@ -223,7 +223,7 @@ class FmuCompilation:
         made = list_platform_translation_units(sources, self._order, platform)
         texts += [word for each in made for word in (each.source, *each.arguments)]
         parts = [text.encode() for text in texts]
-        for path in list_compiled_files(sources):
+        for path in list_compiler_input_files(sources):
             parts += [path.encode(), sources[path]]
         for part in parts:
             digest.update(len(part).to_bytes(8, "little") + part)

@@ -63,14 +63,14 @@ _SLIP_ROUND_OFF = sm.Integer(2) ** -44
 """What slip may be wrong by, as a part of the speeds that it is the sum of."""
 
 
-def make_event_time_condition(margin: sm.Expr) -> sm.Basic:
+def _make_condition_at_events_only(margin: sm.Expr) -> sm.Basic:
     """Return a condition (value > 0) that is evaluated at events only, so it makes no event itself."""
     return sm.Eq(no_event(sm.sign(margin)), 1)  # no Piecewise: SymPy would fold it into those around it
 
 
 def is_discrete_state_on(state: sm.Expr) -> sm.Basic:
     """Return whether a state that only events change is above one half; it makes no event itself."""
-    return make_event_time_condition(state - sm.Rational(1, 2))
+    return _make_condition_at_events_only(state - sm.Rational(1, 2))
 
 
 def _state_flag(state: sm.Expr) -> sm.Expr:
@@ -176,7 +176,9 @@ class UnilateralContact(UnilateralPositionRow):
         s = self.stabilization
         back = s * self.gap
         least = (1 - (1 - LIFT_OFF_SPEED_RATIO) * sm.sign(s)) * self.resting_speed  # with s = 0 nothing comes back
-        parted = sm.Or(make_event_time_condition(back - least), make_event_time_condition(self.rate(u) + back - least))
+        parted = sm.Or(
+            _make_condition_at_events_only(back - least), _make_condition_at_events_only(self.rate(u) + back - least)
+        )
         return sm.And(is_discrete_state_on(self.resting), parted)
 
     def approach_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
@@ -199,7 +201,9 @@ class UnilateralContact(UnilateralPositionRow):
     def _approaches_at_rest(self, slower: sm.Expr, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that a value is negative at a resting contact that was not lifted."""
         return sm.And(
-            is_discrete_state_on(self.resting), sm.Not(self.lift_off_condition(u)), make_event_time_condition(-slower)
+            is_discrete_state_on(self.resting),
+            sm.Not(self.lift_off_condition(u)),
+            _make_condition_at_events_only(-slower),
         )
 
     def separation_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:

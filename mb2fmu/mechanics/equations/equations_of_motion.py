@@ -22,7 +22,7 @@ import sympy as sm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.contact_equations import Contacts
-from mb2fmu.mechanics.equations.event_equations import EventRecord, contact_and_latch_events
+from mb2fmu.mechanics.equations.event_equations import EventRecord, form_contact_and_latch_events
 from mb2fmu.mechanics.equations.latch_equations import Latches
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics
 from mb2fmu.mechanics.equations.observable_quantities import (
@@ -325,7 +325,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         """All events: those declared in the model, then those of latches and contacts."""
         return (
             *self.events,
-            *contact_and_latch_events(self.latches, self.contacts, tuple(self.u), tuple(self.u_independent)),
+            *form_contact_and_latch_events(self.latches, self.contacts, tuple(self.u), tuple(self.u_independent)),
         )
 
     @property

@@ -45,16 +45,16 @@ class EventRecord:
 
 
 @functools.lru_cache(maxsize=32)  # asked for again for every formulation, treatment and program; SymPy is slow at it
-def contact_and_latch_events(
+def form_contact_and_latch_events(
     latches: Latches | None, contacts: Contacts | None, u: tuple[sm.Symbol, ...], independent: tuple[int, ...]
 ) -> tuple[EventRecord, ...]:
     """Return the events of latches, then those of contacts; ``u``: all speeds, of which ``independent`` are states."""
-    held = latch_events(latches, u, independent) if latches else ()
-    struck = contact_events(contacts, latches, u, independent) if contacts else ()
+    held = _latch_events(latches, u, independent) if latches else ()
+    struck = _form_contact_events(contacts, latches, u, independent) if contacts else ()
     return (*held, *struck)
 
 
-def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[EventRecord]:
+def _latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[EventRecord]:
     """Yield one event in which latches close and open; all that do so at an instant do it together, counted once."""
     number = sm.Piecewise(
         (sm.Add(1, *(latch.change_count for latch in latches.each)), latches.pending_condition), (0, True)
@@ -69,7 +69,7 @@ def latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence
     )
 
 
-def impact_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+def _impact_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where an impact happens at this instant, else 0.
 
     What is lifted is let go first, and latches close. What rests and approaches slowly waits for changes of modes,
@@ -104,12 +104,12 @@ def mode_change_indicator(contacts: Contacts, latches: Latches | None, u: Sequen
     return contacts.mode_change_flag(u) * (1 - _impact_before_mode_change(contacts, latches, u)) * waits
 
 
-def contact_events(
+def _form_contact_events(
     contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol], independent: Sequence[int]
 ) -> Iterator[EventRecord]:
     """Yield the events of contacts: impacts (after latches of the same instant), opening, sticking and sliding."""
     each = contacts.each
-    struck = impact_indicator(contacts, latches, u)
+    struck = _impact_indicator(contacts, latches, u)
     number = struck * sm.Add(1, *(c.impact_count for c in each))
     after: list[tuple[sm.Symbol, sm.Expr]] = [(u[i], u[i] + contacts.jumps[i]) for i in independent]
     for c in each:

@@ -37,7 +37,7 @@ QuantityKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class LinearVector:
+class SpeedLinearVector:
     """Components in one frame, linear in the speeds: sum of columns[j] u_j + offset.
 
     Attributes:
@@ -71,7 +71,7 @@ class FrameRelation:
     axes: int
     rotation: sm.ImmutableMatrix
     reference: int
-    spin: tuple[LinearVector, ...]
+    spin: tuple[SpeedLinearVector, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Displacement:
 
     frame: int
     components: Components
-    rate: LinearVector | None = None
+    rate: SpeedLinearVector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Link:
     parent: int
     frame: int
     offset: tuple[Displacement, ...]
-    velocity: tuple[LinearVector, ...] | None = None
+    velocity: tuple[SpeedLinearVector, ...] | None = None
     carries_mass_or_load: bool = False
 
 
@@ -212,11 +212,11 @@ class LinkRecursion:
     pathways: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     quantities: tuple[RecursionQuantity, ...] = ()
 
-    def list_angular_velocity_terms(self, link: int) -> tuple[tuple[LinearVector, ...], bool]:
+    def list_angular_velocity_terms(self, link: int) -> tuple[tuple[SpeedLinearVector, ...], bool]:
         """Return the terms of a link's angular velocity, and whether the parent's angular velocity is added."""
         parent = self.links[link].parent
         goal = self.links[parent].frame if parent >= 0 else 0
-        terms: list[LinearVector] = []
+        terms: list[SpeedLinearVector] = []
         frame = self.links[link].frame
         while frame not in {goal, 0}:
             terms += self.frames[frame].spin

@@ -115,7 +115,7 @@ class ConstraintTreatmentPlan:
         redundant: Names of rows that follow from others at the start.
         row_lengths: Typical length of each row of the velocity constraints, powers of ten.
         loops: Of the treatment ``explicit``.
-        parts: Of the treatment ``partition_coordinates``.
+        parts: Of the treatment ``_partition_coordinates``.
     """
 
     treatment: Treatment | None = None
@@ -137,12 +137,12 @@ class ConstraintTreatmentPlan:
             return dataclasses.replace(equations, treatment="multipliers", attractor_rate=None, baumgarte=terms)
         if self.loops is not None:
             found = self.loops
-            return select_independent_states(
+            return _select_independent_states(
                 equations, "explicit", found.q_dependent, found.u_dependent, found.closed_forms, found.reduction
             )
         if self.parts is not None:
             chosen = self.parts
-            return select_independent_states(
+            return _select_independent_states(
                 equations,
                 "partition",
                 chosen.q_dependent,
@@ -166,7 +166,7 @@ def plan_constraint_treatment(
         asked: ``auto``, or one treatment.
         baumgarte: Of ``multipliers``: rate a in 1/s of A u' + γ + 2 a (A u + b) + a² φ = 0; None: γ alone, but where
             contacts, latches or friction may hold a motion: these would hold what the drift makes of it.
-        independent: Of ``partition_coordinates`` and ``explicit``: all independent coordinates' names; (): as the
+        independent: Of ``_partition_coordinates`` and ``explicit``: all independent coordinates' names; (): as the
             mechanics say.
 
     Raises:
@@ -209,7 +209,7 @@ def plan_constraint_treatment(
     if asked == "multipliers":
         return ConstraintTreatmentPlan("multipliers", because, baumgarte, rows.redundant_rows, row_lengths=lengths)
     if asked == "partition":
-        parts = partition_coordinates(mechanism, dependent)
+        parts = _partition_coordinates(mechanism, dependent)
         free = ", ".join(c.name for i, c in enumerate(mechanism.declared.coordinates) if i not in parts.q_dependent)
         return ConstraintTreatmentPlan("partition", f"{because}; independent: {free}", parts=parts, row_lengths=lengths)
     return ConstraintTreatmentPlan("attractor", because, redundant=rows.redundant_rows, row_lengths=lengths)
@@ -276,7 +276,7 @@ def apply_constraint_treatment(
     return found.apply(equations), found.reason
 
 
-def select_independent_states(
+def _select_independent_states(
     equations: EquationsOfMotion,
     treatment: Treatment,
     q_dependent: Sequence[int],
@@ -290,12 +290,12 @@ def select_independent_states(
 
     Args:
         equations: As formulated, over all speeds.
-        treatment: ``explicit`` or ``partition_coordinates``.
+        treatment: ``explicit`` or ``_partition_coordinates``.
         q_dependent: Indices of the coordinates that follow from the holonomic constraints, one per row.
         u_dependent: Indices of the speeds that follow from the velocity constraints, one per row.
         closed_forms: Of those coordinates, by the treatment ``explicit``.
         reduction: Rows that dependent speeds follow from, in place of the velocity constraints.
-        warm_start: Their start values, by the treatment ``partition_coordinates``.
+        warm_start: Their start values, by the treatment ``_partition_coordinates``.
         warm_start_at: Start values of the other coordinates.
     """
     return dataclasses.replace(
@@ -331,7 +331,7 @@ class CoordinatePartition:
     place: tuple[float, ...]
 
 
-def partition_coordinates(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> CoordinatePartition:
+def _partition_coordinates(mechanism: Mechanism, dependent: tuple[int, ...] = ()) -> CoordinatePartition:
     """Choose dependent coordinates and speeds.
 
     Args:

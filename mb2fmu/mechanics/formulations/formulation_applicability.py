@@ -20,12 +20,12 @@ class Applicability:
     reason: str
 
 
-def declare_applicable(reason: str) -> Applicability:
+def declare_formulation_applicable(reason: str) -> Applicability:
     """Return that the formulation applies, with the reason."""
     return Applicability(is_applicable=True, reason=reason)
 
 
-def declare_inapplicable(reason: str) -> Applicability:
+def declare_formulation_inapplicable(reason: str) -> Applicability:
     """Return that the formulation does not apply, with the reason."""
     return Applicability(is_applicable=False, reason=reason)
 
@@ -33,5 +33,5 @@ def declare_inapplicable(reason: str) -> Applicability:
 def projection_applicability(mechanism: Mechanism) -> Applicability:
     """Return the answer of the methods that project Newton's and Euler's equations on partial velocities."""
     if mechanism.is_lagrangian_only:
-        return declare_inapplicable("a Lagrangian alone has no bodies whose velocities could be projected")
-    return declare_applicable("it needs nothing but the velocities of the bodies")
+        return declare_formulation_inapplicable("a Lagrangian alone has no bodies whose velocities could be projected")
+    return declare_formulation_applicable("it needs nothing but the velocities of the bodies")

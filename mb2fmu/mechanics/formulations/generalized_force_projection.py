@@ -20,7 +20,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
     Partials,
-    add_components,
+    add_vector_components,
     dot_product,
     multiply_matrix,
     scale_components,
@@ -64,7 +64,7 @@ def express_in_inertial_frame(terms: VectorTerms, kinematics: NamedKinematics) -
     """Return components in N of a vector written in several frames."""
     total = ZERO
     for frame, components in terms:
-        total = add_components(total, multiply_matrix(kinematics.rotation(frame), components))
+        total = add_vector_components(total, multiply_matrix(kinematics.rotation(frame), components))
     return total
 
 

@@ -23,7 +23,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Li
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
     Applicability,
-    declare_inapplicable,
+    declare_formulation_inapplicable,
     projection_applicability,
 )
 from mb2fmu.mechanics.formulations.sympy_mechanism_copy import build_sympy_bodies
@@ -38,7 +38,7 @@ def check_applicability(mechanism: Mechanism) -> Applicability:
     """Return whether the method applies: it needs bodies, and speeds that are not prescribed."""
     answer = projection_applicability(mechanism)
     if answer.is_applicable and not mechanism.u:
-        return declare_inapplicable(
+        return declare_formulation_inapplicable(
             "all motion is prescribed: there are no speeds, and SymPy's method forms no equations"
         )
     return answer

@@ -39,7 +39,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
     Partials,
-    add_components,
+    add_vector_components,
     cross_product,
     dot_product,
     multiply_matrix,
@@ -287,8 +287,8 @@ class _TheorySections:
             own = applied.at == (body.frame if applied.torque else body.masscenter)
             if own and (turns or not applied.torque):
                 taken.add(number)
-                force = force if applied.torque else add_components(force, applied.vector)
-                torque = add_components(torque, applied.vector) if applied.torque else torque
+                force = force if applied.torque else add_vector_components(force, applied.vector)
+                torque = add_vector_components(torque, applied.vector) if applied.torque else torque
         rows = [[v.get(j, ZERO)[i] for j in columns] for i in range(3)]
         mass, drift = body.mass * sm.eye(3), list(k.acceleration0(body.masscenter))
         applied_forces = list(force)
@@ -300,7 +300,7 @@ class _TheorySections:
             rows += [[w.get(j, ZERO)[i] for j in columns] for i in range(3)]
             mass = sm.diag(mass, inertia)
             drift += k.alpha0(body.frame)
-            applied_forces += add_components(torque, scale_components(sm.S.NegativeOne, gyroscopic))
+            applied_forces += add_vector_components(torque, scale_components(sm.S.NegativeOne, gyroscopic))
         T, g, f = sm.Matrix(rows), sm.Matrix(drift), sm.Matrix(applied_forces)
         for letter, value in (("T", T), ("M", mass), ("g", g), ("f", f), ("Q*", T.T * (f - mass * g))):
             yield FormulationQuantity(letter, body.name, None, sm.ImmutableMatrix(value))  # type: ignore[arg-type]
@@ -426,5 +426,5 @@ def _inertia_torque(body: Body, k: NamedKinematics) -> Components:
     R, omega = k.rotation(body.frame), k.omega(body.frame)
     inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
     momentum = k.name_components(multiply_matrix(inertia, omega), f"H_{body.name}")
-    rate = add_components(multiply_matrix(inertia, k.alpha(body.frame)), cross_product(omega, momentum))
+    rate = add_vector_components(multiply_matrix(inertia, k.alpha(body.frame)), cross_product(omega, momentum))
     return scale_components(sm.S.NegativeOne, rate)

@@ -28,8 +28,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Ma
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
     Applicability,
-    declare_applicable,
-    declare_inapplicable,
+    declare_formulation_applicable,
+    declare_formulation_inapplicable,
 )
 from mb2fmu.mechanics.formulations.sympy_mechanism_copy import SympyMechanismCopy, build_sympy_bodies
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
@@ -45,13 +45,13 @@ from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import find_no
 def check_applicability(mechanism: Mechanism) -> Applicability:
     """Return whether the method applies: velocities must be derivatives of positions; any constraints will do."""
     if mechanism.is_lagrangian_only:
-        return declare_applicable("the Lagrangian is given")
+        return declare_formulation_applicable("the Lagrangian is given")
     reason = _explain_inapplicability(
         mechanism
     )  # of a LagrangesMethod too: the Lagrangian of such velocities is not the mechanism's
     if reason:
-        return declare_inapplicable(reason)
-    return declare_applicable("every velocity is the derivative of a position and q' determines u")
+        return declare_formulation_inapplicable(reason)
+    return declare_formulation_applicable("every velocity is the derivative of a position and q' determines u")
 
 
 def _explain_inapplicability(m: Mechanism) -> str:

@@ -29,12 +29,12 @@ from mb2fmu.mechanics.equations.link_recursion import (
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
     Applicability,
-    declare_applicable,
-    declare_inapplicable,
+    declare_formulation_applicable,
+    declare_formulation_inapplicable,
     projection_applicability,
 )
 from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinematics
-from mb2fmu.mechanics.formulations.rigid_links import LinkTree, LocalTimeDerivatives, build_link_tree
+from mb2fmu.mechanics.formulations.rigid_links import LinkTree, LocalTimeDerivatives, build_mechanism_link_tree
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     Mechanism,
@@ -57,7 +57,7 @@ def check_applicability_composite(mechanism: Mechanism) -> Applicability:
     """Return whether the composite variant applies: it needs bodies and no auxiliary speeds."""
     answer = projection_applicability(mechanism)
     if answer.is_applicable and mechanism.u_auxiliary:
-        return declare_inapplicable(
+        return declare_formulation_inapplicable(
             "auxiliary speeds, which bring reactions to light, are projected by kane and tmt only"
         )
     return answer
@@ -69,7 +69,9 @@ def check_applicability_articulated(mechanism: Mechanism) -> Applicability:
     if not answer.is_applicable:
         return answer
     if mechanism.velocity_constraints is not None:
-        return declare_inapplicable("velocity constraints need the mass matrix: recursive-composite gives it")
+        return declare_formulation_inapplicable(
+            "velocity constraints need the mass matrix: recursive-composite gives it"
+        )
     recursion = _build_kinematics(mechanism)[1]
     geared = _find_geared_links(recursion)
     owners: dict[int, str] = {}
@@ -77,11 +79,11 @@ def check_applicability_articulated(mechanism: Mechanism) -> Applicability:
         for j in recursion.list_joint_speeds(number) if link.carries_mass_or_load and number not in geared else ():
             if j in owners:
                 u = mechanism.u[j]
-                return declare_inapplicable(
+                return declare_formulation_inapplicable(
                     f"{u} moves both {owners[j]} and {link.name} against what comes before them"
                 )
             owners[j] = link.name
-    return declare_applicable("every speed moves one link against the one before it")
+    return declare_formulation_applicable("every speed moves one link against the one before it")
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
@@ -119,7 +121,7 @@ def _build_kinematics(mechanism: Mechanism) -> tuple[RecursiveKinematics, LinkRe
     for load in mechanism.loads:
         if isinstance(load, PathwayLoad):
             kinematics.assign_pathway(load)
-    tree = build_link_tree(mechanism, LocalTimeDerivatives(mechanism, kinematics.q_dot_names()))
+    tree = build_mechanism_link_tree(mechanism, LocalTimeDerivatives(mechanism, kinematics.q_dot_names()))
     return kinematics, _build_recursion(mechanism, tree)
 
 

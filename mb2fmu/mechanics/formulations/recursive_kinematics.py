@@ -11,7 +11,7 @@ from mb2fmu.mechanics.equations.link_recursion import QuantityKind, RecursionQua
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     NamedKinematics,
-    add_components,
+    add_vector_components,
     dot_product,
     scale_components,
     vector_length,
@@ -147,7 +147,8 @@ class RecursiveKinematics(NamedKinematics):
         found = []
         for a, b in itertools.pairwise(load.points):
             d = self.name_components(
-                add_components(self.position(b), scale_components(sm.S.NegativeOne, self.position(a))), f"d_{load.name}"
+                add_vector_components(self.position(b), scale_components(sm.S.NegativeOne, self.position(a))),
+                f"d_{load.name}",
             )
             size = self.name(vector_length(dot_product(d, d)), f"size_{load.name}")
             found.append(self.name_components(scale_components(1 / size, d), f"e_{load.name}"))

@@ -17,9 +17,9 @@ from mb2fmu.mechanics.equations.link_recursion import (
     Components,
     Displacement,
     FrameRelation,
-    LinearVector,
     Link,
     LinkFixedPoint,
+    SpeedLinearVector,
 )
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
     partial_derivative,
@@ -81,7 +81,7 @@ class LocalTimeDerivatives:
         """Return True if the expression contains no coordinate, no prescribing input and no time."""
         return all(c.is_Number or self._moving.isdisjoint(c.free_symbols) for c in components)
 
-    def linearize_velocity(self, frame: int, components: Components) -> LinearVector:
+    def linearize_velocity(self, frame: int, components: Components) -> SpeedLinearVector:
         """Return a velocity, linear in u; auxiliary speeds are zero."""
         still = tuple(c.xreplace(self._still) for c in components) if self._still else components
         present = sorted({self._speed[s] for c in still for s in c.free_symbols if s in self._speed})
@@ -89,7 +89,7 @@ class LocalTimeDerivatives:
         rest = dict.fromkeys((self._m.u[j] for j in present), sm.S.Zero)
         return self._collect_linear_vector(frame, columns, _as_components(c.xreplace(rest) for c in still))
 
-    def differentiate_position(self, frame: int, components: Components) -> LinearVector:
+    def differentiate_position(self, frame: int, components: Components) -> SpeedLinearVector:
         """Return the rate of a position's components in their frame."""
         columns: dict[int, list[sm.Expr]] = {}
         given = {self._m.t: sm.S.One, **dict(self._m.inputs_with_rates)}
@@ -105,14 +105,16 @@ class LocalTimeDerivatives:
             frame, {j: _as_components(columns[j]) for j in sorted(columns)}, _as_components(offset)
         )
 
-    def _collect_linear_vector(self, frame: int, columns: Mapping[int, Components], offset: Components) -> LinearVector:
+    def _collect_linear_vector(
+        self, frame: int, columns: Mapping[int, Components], offset: Components
+    ) -> SpeedLinearVector:
         """Collect a velocity that is linear in the speeds: columns, offset, and terms of its derivative without u̇."""
         kept = tuple((j, column) for j, column in columns.items() if any(c != 0 for c in column))
         bias = list(self._differentiate_components(offset))
         for j, column in kept:
             for i, change in enumerate(self._differentiate_components(column)):
                 bias[i] += change * self._m.u[j]
-        return LinearVector(frame, kept, offset, _as_components(bias))
+        return SpeedLinearVector(frame, kept, offset, _as_components(bias))
 
     def _differentiate_components(self, components: Components) -> Components:
         """Return the time derivative of components in their own frame; constants give the shared zero."""
@@ -127,7 +129,7 @@ class LocalTimeDerivatives:
         return time_derivative(c, [*q, *driven], [*(self._q_dot[s] for s in q), *driven.values()], self._m.t)
 
 
-def build_link_tree(mechanism: Mechanism, rates: LocalTimeDerivatives) -> LinkTree:
+def build_mechanism_link_tree(mechanism: Mechanism, rates: LocalTimeDerivatives) -> LinkTree:
     """Return the links of a mechanism."""
     return _LinkTreeBuilder(mechanism, rates).build()
 
@@ -299,7 +301,7 @@ class _LinkTreeBuilder:
             self._has_constant_components(self.rates.linearize_velocity(frame, c)) for frame, c in place.velocity
         )
 
-    def _has_constant_components(self, vector: LinearVector) -> bool:
+    def _has_constant_components(self, vector: SpeedLinearVector) -> bool:
         """Return whether a velocity has constant components in its frame."""
         return all(self.rates.is_constant(column) for _, column in vector.columns)
 
@@ -329,7 +331,7 @@ class _LinkTreeBuilder:
         parent: int,
         axes: int,
         offset: tuple[Displacement, ...],
-        velocity: tuple[LinearVector, ...] | None = None,
+        velocity: tuple[SpeedLinearVector, ...] | None = None,
     ) -> int:
         """Add a link and return its number; `velocity` is given where the joint prescribes it."""
         self.links.append(Link(name, parent, axes, offset, velocity))

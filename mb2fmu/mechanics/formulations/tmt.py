@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
     Partials,
-    add_components,
+    add_vector_components,
     cross_product,
     dot_product,
     multiply_matrix,
@@ -109,7 +109,9 @@ def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix,
     inertia = _rotate_inertia(body, R, kinematics)
     w, omega = kinematics.omega_partials(body.frame), kinematics.omega(body.frame)
     momentum = kinematics.name_components(multiply_matrix(inertia, omega), f"H_{body.name}")
-    rate = add_components(multiply_matrix(inertia, kinematics.alpha0(body.frame)), cross_product(omega, momentum))
+    rate = add_vector_components(
+        multiply_matrix(inertia, kinematics.alpha0(body.frame)), cross_product(omega, momentum)
+    )
     rate = kinematics.name_components(rate, f"Hdot_{body.name}")
     momenta = {j: multiply_matrix(inertia, column) for j, column in w.items()}
     _add_products(M, w, momenta, kinematics, f"IJw_{body.name}", rows)
@@ -159,7 +161,7 @@ def _split_unknown_forces(vector: Components, mechanism: Mechanism) -> tuple[Com
         return vector, ZERO
     zero = dict.fromkeys(unknown, sm.S.Zero)
     known = (vector[0].xreplace(zero), vector[1].xreplace(zero), vector[2].xreplace(zero))
-    hidden = add_components(vector, scale_components(sm.S.NegativeOne, known))
+    hidden = add_vector_components(vector, scale_components(sm.S.NegativeOne, known))
     return known, (sm.expand(hidden[0]), sm.expand(hidden[1]), sm.expand(hidden[2]))
 
 

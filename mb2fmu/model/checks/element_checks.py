@@ -33,7 +33,7 @@ ONE_TANGENT_REMEDY = (
 """What to do where a slip has two directions."""
 
 
-def contact_faults(model: Model) -> Iterator[Fault]:
+def contact_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's contacts."""
     coordinates = set(mechanics_source.coordinates(model.mechanics))
     speeds = set(mechanics_source.speeds(model.mechanics).all)
@@ -141,7 +141,7 @@ def _slip_faults(contact: DeclaredContact, speeds: Collection[sm.Basic]) -> Iter
         yield Fault(what, contact.where, ONE_TANGENT_REMEDY)
 
 
-def latch_faults(model: Model) -> Iterator[Fault]:
+def latch_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's latches."""
     coordinates = set(mechanics_source.coordinates(model.mechanics))
     speeds = set(mechanics_source.speeds(model.mechanics).all)
@@ -153,7 +153,7 @@ def latch_faults(model: Model) -> Iterator[Fault]:
         yield from _reaction_faults(model, "latches that are closed", "latches")
 
 
-def loop_faults(model: Model) -> Iterator[Fault]:
+def loop_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of declared closed forms."""
     q = set(mechanics_source.coordinates(model.mechanics))
     for loop in model.loops:

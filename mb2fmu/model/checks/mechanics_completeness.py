@@ -92,7 +92,7 @@ def _origin_faults(model: Model) -> Iterator[Fault]:
         return
     states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
     jumping = {symbol for event in model.declared_events for symbol in event.settings} & states
-    for point in mechanics_source.list_connected_points(origin):
+    for point in mechanics_source.list_points_joined_by_positions(origin):
         if point is origin or point._vel_dict.get(frame) != 0:  # noqa: SLF001  (as SymPy was told; asking writes)
             continue
         names = sorted(

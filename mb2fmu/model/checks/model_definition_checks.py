@@ -24,14 +24,14 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.calculated_parameters import sort_calculated_parameters
-from mb2fmu.model.checks.bound_checks import find_bound_violations
+from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
 from mb2fmu.model.checks.constraint_level_checks import constraint_level_faults
 from mb2fmu.model.checks.element_checks import (
     add_elements_to_mechanics,
     added_load_faults,
-    contact_faults,
-    latch_faults,
-    loop_faults,
+    contact_declaration_faults,
+    latch_declaration_faults,
+    loop_declaration_faults,
 )
 from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_completeness import format_symbol_for_model_file, mechanics_faults
@@ -39,16 +39,16 @@ from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressi
 from mb2fmu.model.checks.symbol_checks import symbol_faults
 from mb2fmu.model.checks.terminal_checks import (
     array_faults,
+    model_terminal_faults,
     resolve_array_members,
     resolve_terminal_members,
-    terminal_faults,
 )
 from mb2fmu.model.declarations.appearance_declarations import LoadArrow, appearance_item_faults
 from mb2fmu.model.declarations.declared_events import (
     DeclaredEvent,
     find_first_common_instant,
     find_first_instant_and_period,
-    has_valid_event_instants,
+    has_valid_declared_event_instants,
 )
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.declarations.model_declarations import choose_communication_step
@@ -88,7 +88,7 @@ MAX_NAME_LENGTH = 200
 DeclaredKind = TypeVar("DeclaredKind", bound=Quantity)
 
 
-def experiment_faults(model: Model) -> Iterator[Fault]:
+def _model_experiment_faults(model: Model) -> Iterator[Fault]:
     """Yield faults of the default experiment."""
     experiment = model.default_experiment
     for holds, what, remedy in _experiment_rules(experiment):
@@ -233,7 +233,7 @@ def _describe_shared_instant(one: DeclaredEvent, other: DeclaredEvent, stop: flo
     """Return words for an instant, up to ``stop``, that two events surely share; None if no such instant is known."""
     if one.kind == other.kind == "when":
         return "at the same instants" if _normal_form(one.condition) == _normal_form(other.condition) else None
-    if one.kind != other.kind or not all(has_valid_event_instants(event) for event in (one, other)):
+    if one.kind != other.kind or not all(has_valid_declared_event_instants(event) for event in (one, other)):
         return None
     first = find_first_common_instant(*(find_first_instant_and_period(event) for event in (one, other)))
     return f"at t = {float(first):g} s" if first is not None and first <= stop else None
@@ -308,8 +308,8 @@ def _further_faults(model: Model) -> Iterator[Fault]:
     for request in requests:
         yield from _request_faults(model, request)
     parts = (
-        constraint_level_faults, experiment_faults, terminal_faults, array_faults, _appearance_faults, loop_faults,
-        event_faults, contact_faults, latch_faults,
+        constraint_level_faults, _model_experiment_faults, model_terminal_faults, array_faults, _appearance_faults,
+        loop_declaration_faults, event_faults, contact_declaration_faults, latch_declaration_faults,
     )  # fmt: skip
     for faults_of in parts:
         yield from faults_of(model)
@@ -346,10 +346,10 @@ def _model_name_faults(model: Model) -> Iterator[Fault]:
 
 def _declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield faults of the declarations by themselves."""
-    yield from find_text_faults(model.description, "the description of the model", model.where)
-    yield from find_text_faults(model.diagram, "the diagram of the model", model.where, lines=True)
+    yield from _find_text_faults(model.description, "the description of the model", model.where)
+    yield from _find_text_faults(model.diagram, "the diagram of the model", model.where, lines=True)
     for item in model.declared:
-        yield from find_text_faults(item.description, f"the description of {item.name}", item.where)
+        yield from _find_text_faults(item.description, f"the description of {item.name}", item.where)
         yield from _symbol_kind_faults(item)
         yield from _unit_faults(item)
         yield from _number_faults(item)
@@ -422,7 +422,7 @@ def _number_faults(item: Quantity) -> Iterator[Fault]:
     if low is not None and high is not None and low > high:
         yield Fault(f"{item.name} has min={low} > max={high}", item.where, "exchange them")
     elif (start := _start_value(item)) is not None:
-        yield from find_bound_violations(item, start)
+        yield from find_declared_value_bound_faults(item, start)
     if item.nominal is not None and item.nominal <= 0.0:
         yield Fault(f"the nominal of {item.name} is {item.nominal}", item.where, "a typical magnitude is > 0")
 
@@ -562,7 +562,7 @@ def _add_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-def find_text_faults(text: object, what: str, where: str, *, lines: bool = False) -> Iterator[Fault]:
+def _find_text_faults(text: object, what: str, where: str, *, lines: bool = False) -> Iterator[Fault]:
     """Yield the faults of a text.
 
     Args:

@@ -18,7 +18,7 @@ from mb2fmu.model.variable_naming import is_variable_name, output_variable_names
 _DERIVATIVE_PREFIX = "der("
 
 
-def terminal_faults(model: Model) -> Iterator[Fault]:
+def model_terminal_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's terminals."""
     names = _variable_names(model)
     for name, count in Counter(terminal.name for terminal in model.terminals).items():

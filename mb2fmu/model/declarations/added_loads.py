@@ -35,7 +35,7 @@ ElementType = TypeVar("ElementType", bound=Element)
 
 
 @dataclass(frozen=True, slots=True)
-class AddedLoad:
+class _AddedLoad:
     """A load, and ``file:line`` where it was added.
 
     Attributes:
@@ -64,7 +64,7 @@ class AddedLoadDeclarations:
     mechanics: Mechanics
 
     def __init__(self) -> None:
-        self.added_loads: list[AddedLoad] = []
+        self.added_loads: list[_AddedLoad] = []
         self.added_bodies: list[BodyBase] = []
         self.known_potentials: list[tuple[tuple[Any, ...], sm.Expr]] = []
         self.element_faults: list[Fault] = []
@@ -112,7 +112,7 @@ class AddedLoadDeclarations:
         if potential is not None:
             self.known_potentials.append((loads, potential))
         element = self._adding[0] if self._adding else ""
-        self.added_loads += [AddedLoad(load, find_user_line(), element) for load in loads]
+        self.added_loads += [_AddedLoad(load, find_user_line(), element) for load in loads]
 
     @property
     def accepts_bodies(self) -> bool:

@@ -159,7 +159,7 @@ class LoadArrow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HiddenBody:
+class BodyWithoutInertiaPicture:
     """A body that is not drawn unless it has a shape."""
 
     body: Any
@@ -167,7 +167,7 @@ class HiddenBody:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BendingShape:
+class FlexibleMeshShape:
     """Triangles of a body whose vertices move by modes.
 
     Attributes:
@@ -195,7 +195,7 @@ class BendingShape:
     where: str = ""
 
 
-AppearanceItem = VisualShape | PointTrace | LoadArrow | HiddenBody | BendingShape
+AppearanceItem = VisualShape | PointTrace | LoadArrow | BodyWithoutInertiaPicture | FlexibleMeshShape
 
 
 def appearance_item_faults(look: AppearanceItem, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
@@ -205,7 +205,7 @@ def appearance_item_faults(look: AppearanceItem, parameters: frozenset[sm.Symbol
         look: What was declared.
         parameters: The model's parameters.
     """
-    if isinstance(look, HiddenBody):
+    if isinstance(look, BodyWithoutInertiaPicture):
         if not hasattr(look.body, "masscenter"):
             yield f"{look.body!r} cannot be hidden", "give a body of the mechanics"
         return
@@ -213,7 +213,7 @@ def appearance_item_faults(look: AppearanceItem, parameters: frozenset[sm.Symbol
         yield f"there is no color {look.color!r}", "write it as #rrggbb, as in #1f77b4"
     if isinstance(look, PointTrace) and not isinstance(look.point, Point):
         yield f"a {type(look.point).__name__} cannot be traced", "give a Point"
-    if isinstance(look, BendingShape) and not (0 < look.opacity <= 1 and 0 < look.scale < math.inf):
+    if isinstance(look, FlexibleMeshShape) and not (0 < look.opacity <= 1 and 0 < look.scale < math.inf):
         yield f"displacements of {look.body.name} cannot be drawn", "give a scale above 0, an opacity above 0, up to 1"
     if isinstance(look, LoadArrow) and look.scale is not None and not look.scale > 0:
         yield f"an arrow cannot have the scale {look.scale}", "give the m per N, > 0"
@@ -324,7 +324,7 @@ class AppearanceDeclarations:
         Args:
             bodies: ``RigidBody`` and ``Particle`` objects of the mechanics; shapes of theirs are drawn all the same.
         """
-        self.looks += [HiddenBody(body=body, where=find_user_line()) for body in bodies]
+        self.looks += [BodyWithoutInertiaPicture(body=body, where=find_user_line()) for body in bodies]
 
     def arrow(self, load: Any, *, scale: float | None = None, color: str = "") -> None:
         """Draw a force (or torque, about its arrow) where it acts.

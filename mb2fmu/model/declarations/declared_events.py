@@ -172,7 +172,7 @@ def _format_number(number: float, given: float | sm.Expr) -> str:
     return str(given) if math.isnan(number) else f"{number:g}"
 
 
-def has_valid_event_instants(event: DeclaredEvent) -> bool:
+def has_valid_declared_event_instants(event: DeclaredEvent) -> bool:
     """Return whether an event's instants are valid for :func:`event_faults`."""
     return event.period > 0.0 and 0.0 <= event.offset < math.inf
 

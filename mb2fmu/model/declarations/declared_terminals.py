@@ -35,7 +35,7 @@ class DeclaredArray:
     where: str = ""
 
 
-def array_shape(elements: Sequence[object], shape: Sequence[int] | None) -> tuple[int, ...]:
+def _array_shape(elements: Sequence[object], shape: Sequence[int] | None) -> tuple[int, ...]:
     """Return the shape as declared, or that of a list."""
     return (len(elements),) if shape is None else tuple(int(size) for size in shape)
 
@@ -128,5 +128,5 @@ class TerminalAndArrayDeclarations:
             shape: Sizes of its dimensions; one dimension unless given.
             description: One line.
         """
-        made = DeclaredArray(name, tuple(elements), array_shape(elements, shape), description, find_user_line())
+        made = DeclaredArray(name, tuple(elements), _array_shape(elements, shape), description, find_user_line())
         self.arrays.append(made)

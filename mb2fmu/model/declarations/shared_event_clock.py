@@ -26,7 +26,7 @@ from mb2fmu.model.declarations.declared_events import (
     DeclaredEvent,
     find_first_common_instant,
     find_first_instant_and_period,
-    has_valid_event_instants,
+    has_valid_declared_event_instants,
 )
 
 _MAX_CLOCK_STEPS = 16
@@ -57,7 +57,7 @@ def _coinciding_groups(events: Sequence[DeclaredEvent]) -> list[list[int]]:
     """Return groups of indices of events at set times that coincide, directly or through others."""
     groups: list[list[int]] = []
     for i, event in enumerate(events):
-        if event.kind != "ticks" or not has_valid_event_instants(event):
+        if event.kind != "ticks" or not has_valid_declared_event_instants(event):
             continue
         mine = [
             group

@@ -15,7 +15,7 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredLatch, DeclaredLatchRow
 from mb2fmu.model.elements.element_base_class import NamedElement
-from mb2fmu.model.elements.robot_link_contact import link_position_faults
+from mb2fmu.model.elements.robot_link_contact import rigid_element_link_position_faults
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
@@ -52,7 +52,7 @@ class LatchRow:
         return "N" if self.unit == "m" else "N.m"
 
 
-def make_coincident_point_rows(first: Point, second: Point, frame: ReferenceFrame) -> list[LatchRow]:
+def _make_coincident_point_rows(first: Point, second: Point, frame: ReferenceFrame) -> list[LatchRow]:
     """Return rows for ``second`` relative to ``first`` along the axes of ``frame``, without axes that never move.
 
     Where points are held at a distance take a frame of one of both bodies: forces between them then have no moment
@@ -63,7 +63,7 @@ def make_coincident_point_rows(first: Point, second: Point, frame: ReferenceFram
         return [*_movable_rows((offset.dot(axis), "m", label) for axis, label in zip(frame, _AXES, strict=True))]
 
 
-def make_hinge_latch_rows(first: Point, second: Point, axis: Vector, along: Vector) -> list[LatchRow]:
+def _make_hinge_latch_rows(first: Point, second: Point, axis: Vector, along: Vector) -> list[LatchRow]:
     """Return rows that hold ``second`` at ``first``, and ``along`` at ``axis``, about which it may turn.
 
     Args:
@@ -73,14 +73,14 @@ def make_hinge_latch_rows(first: Point, second: Point, axis: Vector, along: Vect
         along: Of the second body.
     """
     frame = axis.args[0][1]
-    rows = make_coincident_point_rows(first, second, frame)
+    rows = _make_coincident_point_rows(first, second, frame)
     with restore_sympy_caches([frame, *list_vector_frames(along)]):
         across = _perpendicular_directions(axis, frame)
         turns = ((each.dot(along), "rad", f"across_{i}") for i, each in enumerate(across, start=1))
         return [*rows, *_movable_rows(turns)]
 
 
-def make_weld_latch_rows(first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFrame) -> list[LatchRow]:
+def _make_weld_latch_rows(first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFrame) -> list[LatchRow]:
     """Return rows that hold ``second`` at ``first``, and the orientation of ``other`` in ``frame``.
 
     The turn is held by half the skew part of the direction cosines, whose rate is the angular velocity where the frames
@@ -92,7 +92,7 @@ def make_weld_latch_rows(first: Point, second: Point, frame: ReferenceFrame, oth
         frame: Of the first body.
         other: Of the second body.
     """
-    rows = make_coincident_point_rows(first, second, frame)
+    rows = _make_coincident_point_rows(first, second, frame)
     with restore_sympy_caches([frame, other]):
         a, c = [*frame], [*other]
         cyclic = ((1, 2), (2, 0), (0, 1))
@@ -134,8 +134,8 @@ class Latch(NamedElement):
         >>> model.add(Latch("hook", rows, open=t >= 2, starts_engaged=True, within=None))        # doctest: +SKIP
 
     Attributes:
-        rows: Expressions of coordinates, parameters and time, or what ``point``, ``make_hinge_latch_rows`` and
-            ``make_weld_latch_rows`` give; at most twelve.
+        rows: Expressions of coordinates, parameters and time, or what ``point``, ``_make_hinge_latch_rows`` and
+            ``_make_weld_latch_rows`` give; at most twelve.
         close: The latch closes where this is true; comparisons and logic of coordinates, speeds, states, inputs,
             parameters and time.
         open: It opens where this is true, which goes before ``close``.
@@ -154,9 +154,9 @@ class Latch(NamedElement):
     starts_engaged: bool = False
     stabilization: float | sm.Expr = 10.0
 
-    point = staticmethod(make_coincident_point_rows)
-    hinge = staticmethod(make_hinge_latch_rows)
-    weld = staticmethod(make_weld_latch_rows)
+    point = staticmethod(_make_coincident_point_rows)
+    hinge = staticmethod(_make_hinge_latch_rows)
+    weld = staticmethod(_make_weld_latch_rows)
 
     @property
     def each(self) -> tuple[LatchRow, ...]:
@@ -171,7 +171,9 @@ class Latch(NamedElement):
         """Yield faulty rows, conditions and numbers."""
         if isinstance(model.mechanics, RecordBasedMechanics):
             rows = [row.position for row in self.each]
-            yield from (self.fault(what, remedy) for what, remedy in link_position_faults(model.mechanics, *rows))
+            yield from (
+                self.fault(what, remedy) for what, remedy in rigid_element_link_position_faults(model.mechanics, *rows)
+            )
         if not 0 < len(self.each) <= _MAX_ROWS:
             yield self.fault(f"it holds {len(self.each)} rows", f"give 1 to {_MAX_ROWS} that some coordinate changes")
         names = [(row.effort, row.label) for row in self.each]

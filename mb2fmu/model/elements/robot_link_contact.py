@@ -52,7 +52,7 @@ def _readable_points(body: str, at: Any) -> list[NamedFramePoint]:
     return found if all(isinstance(point, NamedFramePoint) for point in found) else []
 
 
-def link_position_faults(mechanics: RecordBasedMechanics, *written: Any) -> Iterator[tuple[str, str]]:
+def rigid_element_link_position_faults(mechanics: RecordBasedMechanics, *written: Any) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if rigid gaps, slips or rows name where links are: only coordinates have slopes there."""
     named = set(mechanics.motion_symbols)
     if any(isinstance(each, sm.Basic) and each.atoms(sm.Function) & named for each in written):
@@ -75,12 +75,12 @@ def express_surface_in_ground(surface: Surface) -> Surface:
 def _express_direction(direction: Any) -> Any:
     """Return three numbers as a vector in the ground; anything else unchanged."""
     try:
-        return vector_in_ground([sm.sympify(c) for c in direction])
+        return _vector_in_ground([sm.sympify(c) for c in direction])
     except (TypeError, ValueError):
         return direction
 
 
-def vector_in_ground(components: Sequence[sm.Expr]) -> Vector:
+def _vector_in_ground(components: Sequence[sm.Expr]) -> Vector:
     """Return the vector in the ground with three components."""
     x, y, z = components
     return x * _GROUND.x + y * _GROUND.y + z * _GROUND.z
@@ -100,9 +100,9 @@ def form_relative_contact_motion(
     start = mechanics.position_of(surface.point.frame, surface.point.offset)
     if surface.point.frame == mechanics.ground:
         start = tuple(map(sm.sympify, surface.point.offset))
-    position = vector_in_ground([a - b for a, b in zip(place, start, strict=True)])
-    velocity = vector_in_ground(mechanics.velocity_of(point.frame, point.offset))
-    return position, velocity, vector_in_ground(mechanics.angular_velocity_of(point.frame))
+    position = _vector_in_ground([a - b for a, b in zip(place, start, strict=True)])
+    velocity = _vector_in_ground(mechanics.velocity_of(point.frame, point.offset))
+    return position, velocity, _vector_in_ground(mechanics.angular_velocity_of(point.frame))
 
 
 def make_link_load(mechanics: RecordBasedMechanics, at: NamedFramePoint | str, vector: Vector) -> RecordedLoad:

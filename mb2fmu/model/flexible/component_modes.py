@@ -131,7 +131,7 @@ def reduce_finite_elements(
     )
 
 
-def rigid_displacements(nodes: Array, centre: Array) -> Array:
+def _rigid_displacements(nodes: Array, centre: Array) -> Array:
     """Return the displacements of nodes by three translations and three rotations about a point, shape (3 n, 6)."""
     arms = nodes - centre
     turned = np.stack([np.cross(axis, arms) for axis in np.eye(3)], axis=2)
@@ -142,7 +142,7 @@ def rigid_displacements(nodes: Array, centre: Array) -> Array:
 def _read_interface(nodes: Array, numbers: Indices) -> _RigidInterfacePatch:
     """Return an interface with a basis (6, r) of the motions that its nodes show."""
     centre = np.mean(nodes[numbers], axis=0)
-    displacements = rigid_displacements(nodes[numbers], centre)
+    displacements = _rigid_displacements(nodes[numbers], centre)
     size = max(float(np.max(np.abs(nodes[numbers] - centre))), 1e-300)
     units = np.array([1.0, 1.0, 1.0, size, size, size])
     scaled = displacements / units
@@ -180,7 +180,7 @@ def _held_basis(
 
 def _free_basis(K: SparseMatrix, M: SparseMatrix, nodes: Array, count: int, limit: float) -> Array:
     """Return the lowest modes of the free body, orthogonal to its rigid motions, shape (3 n, count)."""
-    R = rigid_displacements(nodes, np.mean(nodes, axis=0))
+    R = _rigid_displacements(nodes, np.mean(nodes, axis=0))
     stiff, heavy = float(K.diagonal().max()), float(M.diagonal().max())
     shift = -1e-6 * stiff / heavy
     solve = SparseCholesky(K - shift * M, np.repeat(nodes, 3, axis=0)).solve
@@ -291,7 +291,7 @@ def _matrix_faults(K: SparseMatrix, M: SparseMatrix, nodes: Array) -> Iterator[t
         yield f"node {int(np.argmin(M.diagonal())) // 3} has a negative mass", "correct M"
     size = float(np.max(np.ptp(nodes, axis=0)))
     centre = np.mean(nodes, axis=0)
-    R = rigid_displacements((nodes - centre) / max(size, 1e-300), np.zeros(3))
+    R = _rigid_displacements((nodes - centre) / max(size, 1e-300), np.zeros(3))
     resistance = np.max(np.abs(K @ R), axis=0) / abs(K).max()
     resisted = [name for name, share in zip(_MOTIONS, resistance, strict=True) if share > RIGID_FORCE_TOLERANCE]
     if resisted:

@@ -20,13 +20,13 @@ from sympy.physics.mechanics import Inertia, Particle, Point, ReferenceFrame, Ri
 from sympy.physics.vector import Vector, dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.declarations.appearance_declarations import BendingShape
+from mb2fmu.model.declarations.appearance_declarations import FlexibleMeshShape
 from mb2fmu.model.flexible.beam_data import BeamProperties, BeamTheory, make_beam_data
 from mb2fmu.model.flexible.beam_section import BeamSection
 from mb2fmu.model.flexible.bending_surface import make_section_outline, triangulate_node_surface, tube_surface
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
-from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_in_hertz
+from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_limit_in_hertz
 from mb2fmu.model.flexible.sid_data import read_sid_data
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources import mechanics_source
@@ -423,7 +423,7 @@ class FlexibleBody:
             vertices, triangles, shapes = triangulate_node_surface(self.data, faces, where)
         carriers = tuple(self.loads[2 * k][0] for k in range(len(self.q)))
         model.looks.append(
-            BendingShape(
+            FlexibleMeshShape(
                 body=self.body,
                 origin=self._origin,
                 carriers=carriers,
@@ -582,7 +582,7 @@ class FlexibleBody:
 def _limit_in_hertz(up_to: float | str | None) -> float:
     """Return a frequency limit in Hz; 0 where there is none, or none that can be read (the modal data tell)."""
     try:
-        return 0.0 if up_to is None else read_frequency_in_hertz(up_to)
+        return 0.0 if up_to is None else read_frequency_limit_in_hertz(up_to)
     except ValueError:
         return 0.0
 

@@ -51,7 +51,7 @@ class CreatedScriptMechanics:
             self.on_completion(made)
 
 
-def make_mechanics_label(noted: CreatedScriptMechanics, made: Any) -> str:
+def make_unnamed_mechanics_label(noted: CreatedScriptMechanics, made: Any) -> str:
     """Return a label for an object without a variable: ``KanesMethod[2]`` for the second one."""
     same = [each for each in noted.objects if type(each) is type(made)]
     return f"{type(made).__name__}[{next(i for i, each in enumerate(same, 1) if each is made)}]"

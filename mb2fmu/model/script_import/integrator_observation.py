@@ -26,7 +26,7 @@ class ScriptStopSignal(BaseException):
 
 
 @dataclass
-class IntegratorCallRecord:
+class ScriptIntegratorCallRecord:
     """What the first integration was asked for.
 
     Attributes:
@@ -45,7 +45,7 @@ class IntegratorCallRecord:
 
 
 def _end(
-    notes: IntegratorCallRecord,
+    notes: ScriptIntegratorCallRecord,
     values: ScriptSymbolValues,
     name: str,
     start: Any,
@@ -67,7 +67,7 @@ def _end(
 
 
 @contextmanager
-def record_integrator_calls(notes: IntegratorCallRecord, values: ScriptSymbolValues) -> Iterator[None]:
+def record_integrator_calls(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues) -> Iterator[None]:
     """Watch SciPy's integrators in this context."""
     import scipy.integrate as si
 
@@ -110,7 +110,7 @@ def record_integrator_calls(notes: IntegratorCallRecord, values: ScriptSymbolVal
             setattr(si, name, original)
 
 
-def make_package_stand_ins(notes: IntegratorCallRecord, values: ScriptSymbolValues) -> dict[str, dict[str, Any]]:
+def make_package_stand_ins(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues) -> dict[str, dict[str, Any]]:
     """Return what stands in the modules of PyDy and opty that scripts import."""
     system, problem = _pydy_system(notes, values), _opty_problem(notes, values)
     generator = {"generate_ode_function": _ode_function_generator(values), "CythonODEFunctionGenerator": PackageStandIn}
@@ -126,7 +126,7 @@ def make_package_stand_ins(notes: IntegratorCallRecord, values: ScriptSymbolValu
     }
 
 
-def _pydy_system(notes: IntegratorCallRecord, values: ScriptSymbolValues) -> type:
+def _pydy_system(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues) -> type:
     """Return PyDy's ``System`` that notes constants and initial conditions and ends the script when it integrates."""
 
     class System:
@@ -163,7 +163,7 @@ def _pydy_system(notes: IntegratorCallRecord, values: ScriptSymbolValues) -> typ
     return System
 
 
-def _opty_problem(notes: IntegratorCallRecord, values: ScriptSymbolValues) -> type:
+def _opty_problem(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues) -> type:
     """Return opty's ``Problem`` that notes known parameters and ends the script."""
 
     def problem(*arguments: Any, **keywords: Any) -> None:

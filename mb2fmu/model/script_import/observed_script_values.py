@@ -305,7 +305,7 @@ def _is_constant(expression: Any) -> bool:
     return not expression.xreplace(dict.fromkeys(expression.atoms(sm.Derivative), sm.S.Zero)).free_symbols
 
 
-def make_recording_zip(notes: ScriptSymbolValues) -> Callable[..., Iterable[Any]]:
+def make_recording_builtin_zip(notes: ScriptSymbolValues) -> Callable[..., Iterable[Any]]:
     """Return ``zip`` for the script's own code: pairs of symbols and numbers are noted, also if nobody keeps them."""
 
     def noting_zip(*sequences: Any, **keywords: Any) -> Iterable[Any]:

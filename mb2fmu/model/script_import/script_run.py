@@ -17,20 +17,19 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.script_import.created_mechanics_observation import (
     CreatedScriptMechanics,
-    make_mechanics_label,
+    make_unnamed_mechanics_label,
     record_created_mechanics,
 )
 from mb2fmu.model.script_import.integrator_observation import (
-    IntegratorCallRecord,
+    ScriptIntegratorCallRecord,
     ScriptStopSignal,
     make_package_stand_ins,
     record_integrator_calls,
 )
-from mb2fmu.model.script_import.mechanics_makers import call_makers
 from mb2fmu.model.script_import.observed_script_values import (
     ScriptSymbolValues,
     list_module_variables,
-    make_recording_zip,
+    make_recording_builtin_zip,
     record_script_values,
 )
 from mb2fmu.model.script_import.script_instrumentation import (
@@ -40,6 +39,7 @@ from mb2fmu.model.script_import.script_instrumentation import (
     instrument_functions,
     read_script_parts,
 )
+from mb2fmu.model.script_import.script_mechanics_makers import call_script_mechanics_makers
 from mb2fmu.model.script_import.script_sandbox import enter_script_sandbox, script_builtins
 from mb2fmu.model.script_import.stand_in_packages import install_package_stand_ins
 from mb2fmu.temporary_files import make_temporary_folder
@@ -65,7 +65,7 @@ class ScriptRun:
     mechanics: dict[str, Any]
     complete: tuple[str, ...]
     values: ScriptSymbolValues
-    integration: IntegratorCallRecord
+    integration: ScriptIntegratorCallRecord
     error: Fault | None
     namespaces: tuple[dict[str, Any], ...]
     ended: tuple[str, int] | None = None
@@ -91,7 +91,11 @@ def run_script(
     """
     path = path.resolve()
     parts = read_script_parts(path)
-    noted, values, integration = CreatedScriptMechanics(), ScriptSymbolValues(is_deferred=defer), IntegratorCallRecord()
+    noted, values, integration = (
+        CreatedScriptMechanics(),
+        ScriptSymbolValues(is_deferred=defer),
+        ScriptIntegratorCallRecord(),
+    )
     integration.ready = lambda: any(has_known_mechanics(made) for made in noted.objects)
     variables: dict[str, Any] = {"__name__": "__main__", "__file__": str(path), NOTE_FUNCTION: values.note_locals}
     if (path.parent / "__init__.py").is_file():
@@ -105,7 +109,7 @@ def run_script(
     with ExitStack() as stack:
         scratch = stack.enter_context(make_temporary_folder("run the script"))
         stack.enter_context(enter_script_sandbox(path, scratch))
-        variables["__builtins__"] = script_builtins(make_recording_zip(values))
+        variables["__builtins__"] = script_builtins(make_recording_builtin_zip(values))
         stack.enter_context(install_package_stand_ins(make_package_stand_ins(integration, values)))
         stack.enter_context(_main_module(variables))
         stack.enter_context(record_created_mechanics(noted, defer=defer))
@@ -145,7 +149,7 @@ def _run_parts(parts: Sequence[ScriptCodePart], variables: dict[str, Any], noted
     """Run the script's code; return what was called that the script does not call itself."""
     for part in parts:
         exec(compile(instrument_functions(part.tree), part.name, "exec"), variables)  # noqa: S102 - the user's script
-    return "" if noted.objects else call_makers(parts, variables, noted)
+    return "" if noted.objects else call_script_mechanics_makers(parts, variables, noted)
 
 
 def has_known_mechanics(made: Any) -> bool:
@@ -158,7 +162,7 @@ def _end_at(noted: CreatedScriptMechanics, until: str, variables: dict[str, Any]
 
     def end(made: Any) -> None:
         frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - variables of the callers
-        names = {make_mechanics_label(noted, made)}
+        names = {make_unnamed_mechanics_label(noted, made)}
         while frame is not None:
             names |= {name for name, value in frame.f_locals.items() if value is made} if frame.f_locals else set()
             frame = frame.f_back
@@ -222,6 +226,6 @@ def _label_mechanics(noted: CreatedScriptMechanics, namespaces: Iterable[dict[st
         names.append(next((name for name in bound if name not in names), None))
     rebound = {type(made) for made, name in zip(noted.objects, names, strict=True) if name is None}
     return {
-        make_mechanics_label(noted, made) if name is None or type(made) in rebound else name: made
+        make_unnamed_mechanics_label(noted, made) if name is None or type(made) in rebound else name: made
         for made, name in zip(noted.objects, names, strict=True)
     }

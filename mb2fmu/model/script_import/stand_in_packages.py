@@ -135,7 +135,7 @@ class PackageStandIn:
 
     def __iter__(self) -> Iterator[Any]:
         """Yield as many as the caller unpacks; none where it loops."""
-        return iter([PackageStandIn() for _ in range(count_unpacked_names(sys._getframe(1)))])  # noqa: SLF001 - no public way
+        return iter([PackageStandIn() for _ in range(_count_unpacked_names(sys._getframe(1)))])  # noqa: SLF001 - no public way
 
     def __enter__(self) -> Self:
         return self
@@ -164,7 +164,7 @@ class PackageStandIn:
     __neg__ = __matmul__ = __or__ = __and__ = _combine
 
 
-def count_unpacked_names(frame: Any) -> int:
+def _count_unpacked_names(frame: Any) -> int:
     """Return to how many names the running line of a frame unpacks; 0 if it unpacks nothing."""
     for instruction in dis.get_instructions(frame.f_code):
         if instruction.offset == frame.f_lasti:

@@ -256,7 +256,7 @@ def origin(mechanics: Mechanics) -> Point | NamedFramePoint | None:
     return next((point for point in _connected_load_points(mechanics) if point._vel_dict.get(frame) == 0), None)
 
 
-def pivot_origin(mechanics: Mechanics) -> Point | None:
+def pivot_as_position_origin(mechanics: Mechanics) -> Point | None:
     """Return the origin of positions where no point has velocity zero: a pivot whose velocity is auxiliary speeds.
 
     They are zero in every motion, so that it rests. It is no ground: what pushes it does work at auxiliary speeds.
@@ -276,10 +276,10 @@ def _connected_load_points(mechanics: Mechanics) -> Iterator[Point]:
     starts = [body.masscenter for body in bodies(mechanics)]
     starts += [load[0] for load in loads(mechanics) if isinstance(load[0], Point)]
     for start in starts:
-        yield from list_connected_points(start)
+        yield from list_points_joined_by_positions(start)
 
 
-def list_connected_points(start: Point) -> list[Point]:
+def list_points_joined_by_positions(start: Point) -> list[Point]:
     """Return all points joined to ``start`` by given positions, nearest first."""
     found = {start: None}
     queue = deque([start])

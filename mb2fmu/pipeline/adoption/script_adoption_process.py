@@ -22,13 +22,13 @@ from sympy.physics.mechanics import Particle, Point, RigidBody
 
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.mechanics.formulations.energies.energy_and_power import potential_energy
-from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
+from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism, solve_loop_closure_start_values
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
-from mb2fmu.model.script_import.mechanics_makers import list_mechanics_makers
 from mb2fmu.model.script_import.script_instrumentation import read_script_parts
 from mb2fmu.model.script_import.script_mechanics import ScriptMechanics, read_script
+from mb2fmu.model.script_import.script_mechanics_makers import list_script_mechanics_makers
 from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.adopted_script_result import AdoptedModelFile
@@ -38,7 +38,7 @@ from mb2fmu.pipeline.adoption.symbol_classification import (
     AdoptedModelContent,
     AdoptedQuantity,
     classify_mechanics_symbols,
-    list_symbols_without_value,
+    list_script_symbols_without_value,
 )
 
 _CHECK_LIMIT_S = 40.0
@@ -157,7 +157,7 @@ def _explain_missing_mechanics(run: ScriptRun) -> tuple[str, str]:
     remedy = "mb2fmu reads mechanics, not equations: hand over those from which they were formed (mb2fmu.Parts)"
     if run.mechanics:
         return f"{', '.join(run.mechanics)} has no bodies: kanes_equations was not called", remedy
-    makers = [maker.name for maker in list_mechanics_makers(read_script_parts(run.path))]
+    makers = [maker.name for maker in list_script_mechanics_makers(read_script_parts(run.path))]
     if makers:
         names = ", ".join(makers)
         return f"{what} when it is run", f"{names} would, and nothing calls it: call it at the script's end"
@@ -188,7 +188,7 @@ def _record(adopted: AdoptedModelContent, run: ScriptRun, reference: str) -> Ado
         label=adopted.label,
         kind=mechanics_source.describe_mechanics_kind(adopted.mechanics),
         others=tuple(others),
-        missing=tuple(list_symbols_without_value(adopted)),
+        missing=tuple(list_script_symbols_without_value(adopted)),
         no_start=tuple(str(each.symbol) for each in adopted.quantities if each.is_assumed),
         inputs=tuple(str(each.symbol) for each in adopted.quantities if each.kind == "input"),
         contradictions=adopted.units.contradictions,
@@ -276,7 +276,9 @@ def _check_import(adopted: AdoptedModelContent, script: ScriptMechanics, referen
     filled = tuple(replace(each, value=1.0) if each.value is None else each for each in adopted.quantities)
     complete = replace(adopted, quantities=filled)
     try:
-        mechanism = close_loops(read_mechanism(check_model(_make_model(complete, script, reference))))
+        mechanism = solve_loop_closure_start_values(
+            read_mechanism(check_model(_make_model(complete, script, reference)))
+        )
     except Mb2FmuError as error:
         return _ImportCheck(faults=tuple(str(fault) for fault in error.faults))
     except Exception as error:  # noqa: BLE001 - a fault of the check must not keep the file from being written

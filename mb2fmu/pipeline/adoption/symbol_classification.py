@@ -16,7 +16,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
-from mb2fmu.model.script_import.integrator_observation import IntegratorCallRecord
+from mb2fmu.model.script_import.integrator_observation import ScriptIntegratorCallRecord
 from mb2fmu.model.script_import.observed_script_values import ORIGINS, Origin
 from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
 from mb2fmu.model.script_import.script_run import ScriptRun
@@ -115,7 +115,7 @@ class _SymbolClassifier:
         self.forces = _forces_at_auxiliary_speeds(mechanics)
         self.signals: dict[sm.Expr, sm.Expr] = {}
 
-    def _state_order(self, integration: IntegratorCallRecord) -> dict[sm.Expr, float]:
+    def _state_order(self, integration: ScriptIntegratorCallRecord) -> dict[sm.Expr, float]:
         """Return start values by the order q, u where the integrator's state is as long."""
         states = [*self.coordinates, *self.speeds.all]
         if len(integration.start) != len(states):
@@ -245,7 +245,7 @@ def _contains(use: MechanicsExpression, symbol: sm.Expr) -> bool:
     return symbol in inside.constants or symbol in inside.functions_of_time
 
 
-def _experiment_times(integration: IntegratorCallRecord) -> tuple[float | None, float | None]:
+def _experiment_times(integration: ScriptIntegratorCallRecord) -> tuple[float | None, float | None]:
     """Return stop and step of the experiment, from the instants that the script asked for."""
     if integration.span is None:
         return None, None
@@ -256,6 +256,6 @@ def _experiment_times(integration: IntegratorCallRecord) -> tuple[float | None, 
     return stop, step
 
 
-def list_symbols_without_value(adopted: AdoptedModelContent) -> list[str]:
+def list_script_symbols_without_value(adopted: AdoptedModelContent) -> list[str]:
     """Return the names of the symbols without a number."""
     return [format_symbol_as_word(each.symbol) for each in adopted.missing]

@@ -60,7 +60,7 @@ class ExpressionUnitForm:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitContradiction:
+class _UnitContradiction:
     """Two expressions whose units do not fit together.
 
     Attributes:
@@ -83,7 +83,7 @@ class UnitEquations:
         self.rows: dict[
             Hashable, tuple[ExpressionUnitForm, str]
         ] = {}  # pivot → its unit as a form in free unknowns, place
-        self.contradictions: list[UnitContradiction] = []
+        self.contradictions: list[_UnitContradiction] = []
         self._opaque = 0
         self._contradicted: set[Hashable] = set()
 
@@ -102,7 +102,7 @@ class UnitEquations:
                 self._contradicted |= symbols  # what follows from a contradiction is not reported
                 used = {self.rows[key][1] for key in {*one.unknowns, *other.unknowns} if key in self.rows}
                 earlier = ", ".join(sorted(used - {place, ""})[:2])
-                self.contradictions.append(UnitContradiction(place, text, rest.known, earlier))
+                self.contradictions.append(_UnitContradiction(place, text, rest.known, earlier))
             return not any(rest.known)
         pivot, factor = min(rest.unknowns.items(), key=lambda item: (not _is_opaque(item[0]), str(item[0])))
         others = ExpressionUnitForm(rest.known, {key: f for key, f in rest.unknowns.items() if key != pivot})

@@ -103,7 +103,7 @@ def infer_units(mechanics: Any, symbols: Iterable[sm.Expr]) -> InferredUnits:
     symbols = list(symbols)
     for symbol in symbols:
         _wish_by_name(equations, symbol)
-    angles = find_angular_symbols(mechanics, uses, equations, symbols)
+    angles = _find_angular_symbols(mechanics, uses, equations, symbols)
     names, free = {}, set()
     for symbol in symbols:
         found = equations.unit_of_expression(symbol)
@@ -194,7 +194,7 @@ def _wish_by_name(equations: UnitEquations, symbol: sm.Expr) -> None:
             return
 
 
-def find_angular_symbols(
+def _find_angular_symbols(
     mechanics: Any, uses: Iterable[MechanicsExpression], equations: UnitEquations, symbols: Iterable[sm.Expr]
 ) -> set[sm.Expr]:
     """Return what is an angle, the rate of one, or a stiffness or damping per angle."""

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-from mb2fmu.pipeline.agent_server.command_answer import ToolAnswer, answer_by_command
-from mb2fmu.pipeline.agent_server.command_facts import (
+from mb2fmu.pipeline.agent_server.agent_command_facts import (
     select_adoption_facts,
     select_audit_facts,
     select_equation_facts,
-    select_model_facts,
+    select_new_model_facts,
     select_run_facts,
     select_simulation_facts,
     select_validation_facts,
 )
+from mb2fmu.pipeline.agent_server.command_answer import ToolAnswer, answer_by_command
 from mb2fmu.pipeline.agent_server.served_folder import ServedFolder
 from mb2fmu.version import __version__
 
@@ -62,7 +62,7 @@ class MechanismTools:
             return ToolAnswer(written[0], f"{place}: run it next", is_good=True, facts={"model": place})
         arguments = ["new", "-o", str(path.parent), "--", path.stem]
         return await answer_by_command(
-            self._folder.path, arguments, written, self._make_relative(select_model_facts), 60.0
+            self._folder.path, arguments, written, self._make_relative(select_new_model_facts), 60.0
         )
 
     async def adopt(
@@ -199,7 +199,7 @@ def _form_assignments(option: str, values: Mapping[str, str] | None) -> list[str
 TOOL_NAMES = ("new", "adopt", "check", "run", "simulate", "audit", "explain")
 
 
-def make_server(folder: Path) -> MCPServer[Any]:
+def _make_agent_tool_server(folder: Path) -> MCPServer[Any]:
     """Return the server of a folder, for a client in the same process or for ``run``.
 
     Args:
@@ -245,4 +245,4 @@ def serve_tools(folder: Path) -> None:
     Raises:
         ToolError: If the package mcp is missing.
     """
-    make_server(folder).run("stdio")
+    _make_agent_tool_server(folder).run("stdio")

@@ -18,8 +18,8 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
+from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
 from mb2fmu.pipeline.derivation.hybrid_models import add_discrete_modes
-from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
@@ -75,10 +75,10 @@ def derive(
             read, options.get("constraints", "auto"), baumgarte, options.get("independent", ())
         )
         read = formulations.add_stabilization_rate(read, plan.treatment, plan.baumgarte)
-        tried = list_candidate_equations(read, method)
+        tried = _list_candidate_equations(read, method)
         treated = [plan.apply(one) for one in tried]
     with stage("lower"):
-        choice = choose_cheapest_equations(treated)
+        choice = _choose_cheapest_equations(treated)
         program = CompilableProgram.of(choice.program)
         with_modes = add_discrete_modes(read.declared, choice.equations, program)
     return Derivation(
@@ -103,7 +103,7 @@ def load_and_import_model(
     with stage("check"):
         definition = loaded if isinstance(loaded, ModelDefinition) else mb2fmu.model.check_model(loaded)
     with stage("read"):
-        return definition, mechanism.close_loops(_read_mechanism(definition))
+        return definition, mechanism.solve_loop_closure_start_values(_read_mechanism(definition))
 
 
 def _read_mechanism(definition: ModelDefinition) -> Mechanism:
@@ -112,7 +112,7 @@ def _read_mechanism(definition: ModelDefinition) -> Mechanism:
         case PrebuiltMechanism() as handed:
             return handed.mechanism
         case RecordBasedMechanics():
-            return robots.read_robot_mechanism(definition)
+            return robots.make_robot_mechanism(definition)
     return mechanism.read_mechanism(definition)
 
 
@@ -125,7 +125,7 @@ _MAX_FULL_MASS_MATRIX_SPEEDS = 20  # speeds up to which a full mass matrix is tr
 
 
 @dataclass(frozen=True, slots=True)
-class FormulationChoice:
+class _FormulationChoice:
     """Equations by the method that was picked.
 
     Attributes:
@@ -139,7 +139,7 @@ class FormulationChoice:
     why: str
 
 
-def list_candidate_equations(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[EquationsOfMotion, ...]:
+def _list_candidate_equations(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[EquationsOfMotion, ...]:
     """Return the equations by every formulation that may be cheapest, or by the requested one.
 
     Args:
@@ -165,11 +165,11 @@ def list_candidate_equations(mechanism: Mechanism, asked: Method | Literal["auto
     return tuple(formulations.formulate(mechanism, method, answers) for method in methods)
 
 
-def choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> FormulationChoice:
+def _choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> _FormulationChoice:
     """Lower all candidates, and return the one whose x' costs least; written-out equations have an advantage."""
     programs = [lower_equations_to_program(one) for one in equations]
     if len(programs) == 1:
-        return FormulationChoice(equations[0], programs[0], "nothing else was worth trying")
+        return _FormulationChoice(equations[0], programs[0], "nothing else was worth trying")
     costs = [
         estimate_evaluation_cost(program, "rhs") or estimate_evaluation_cost(program, "outputs") for program in programs
     ]
@@ -181,4 +181,4 @@ def choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> Formula
     others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
     what = "x' costs" if equations[best].states else "without states, outputs cost"
     why = f"{what} as much as {costs[best]:.0f} additions, against {' and '.join(others)}"
-    return FormulationChoice(equations[best], programs[best], why)
+    return _FormulationChoice(equations[best], programs[best], why)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
-from mb2fmu.compiler.program.result_dependencies import count_operations
+from mb2fmu.compiler.program.program_result_dependencies import count_operations
 from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
@@ -144,7 +144,7 @@ class ExportResult:
         return notebook_display_registry.render_html(self)
 
 
-def format_verdict(result: ValidationResult) -> str:
+def _format_outcome_verdict(result: ValidationResult) -> str:
     """Return the verdict in a word or few; failures in capitals."""
     return result.verdict.upper() if result.verdict in ("failed", "not judged") else result.verdict
 
@@ -169,7 +169,7 @@ class ValidationOutcome:
 
     def __repr__(self) -> str:
         """Return a line: the model and the verdict."""
-        return f"<ValidationOutcome {self.definition.name}: {format_verdict(self.result)}>"
+        return f"<ValidationOutcome {self.definition.name}: {_format_outcome_verdict(self.result)}>"
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
@@ -206,7 +206,7 @@ class RunResult:
 
     def __repr__(self) -> str:
         """Return a line: the model, the verdict, the FMU's path, and its worst error."""
-        verdict = format_verdict(self.validated.result)
+        verdict = _format_outcome_verdict(self.validated.result)
         return f"<RunResult {self.validated.definition.name}: {verdict}; {self.path}; {self.errors.worst}>"
 
     def _repr_html_(self) -> str:

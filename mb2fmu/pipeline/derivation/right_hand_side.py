@@ -44,7 +44,7 @@ class CompilableProgram(Program):
         return compile_program(self, entry, compiler)
 
 
-class EntryPointCallable(Protocol):
+class ProgramEntryPointCallable(Protocol):
     """An entry point of a program: by NumPy, or compiled."""
 
     def __call__(self, t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike, /) -> Floats:
@@ -75,8 +75,8 @@ class RightHandSide:
     x0: npt.NDArray[np.float64]
     r0: npt.NDArray[np.float64]
     p0: npt.NDArray[np.float64]
-    evaluate: EntryPointCallable
-    evaluate_outputs: EntryPointCallable
+    evaluate: ProgramEntryPointCallable
+    evaluate_outputs: ProgramEntryPointCallable
     output_names: tuple[str, ...]
     program: CompilableProgram
     memory: DiscreteMemoryLookup | None = None

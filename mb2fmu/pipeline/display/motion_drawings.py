@@ -16,7 +16,7 @@ from mb2fmu import visualization
 from mb2fmu.errors import Fault, ModelError, PackageError
 from mb2fmu.fmu.package.embedded_reference_trajectory import REFERENCE_FILE, REFERENCE_FOLDER
 from mb2fmu.pipeline.fmu_build.model_scene import build_model_scene
-from mb2fmu.visualization.scene.scene_pose_trajectories import sample_inputs
+from mb2fmu.visualization.scene.scene_pose_trajectories import sample_experiment_inputs
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.in_memory_file_tree import FileTree
@@ -73,7 +73,7 @@ def draw_fmu_motion(
 
     steps = max(1, round(scene.stop / scene.step))
     time = np.arange(steps + 1, dtype=np.float64) * np.float64(scene.step)
-    inputs = sample_inputs(scene, time)
+    inputs = sample_experiment_inputs(scene, time)
     run = validation.ExperimentValues(
         time=time,
         inputs=inputs[:-1],

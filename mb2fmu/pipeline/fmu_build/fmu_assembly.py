@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, Unpack, get_args
 from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault, InterfaceError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.pipeline.derivation.formulation_and_build_options import Backend, BuildOptions, FmiVersion
 from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
-from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions, FmiVersion
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
 from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformStopwatch, Stopwatch
 from mb2fmu.pipeline.fmu_build.model_scene import draw_model_scene
@@ -47,11 +47,11 @@ def build(
     """
     stage = Stopwatch(observer, derivation.timings)
     if options.get("backend", DEFAULT_BACKEND) == "python":
-        return build_python(derivation, stage, options)
-    return build_native(derivation, stage, options, observer)
+        return _build_python(derivation, stage, options)
+    return _build_native(derivation, stage, options, observer)
 
 
-def build_native(
+def _build_native(
     derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: StageObserver | None
 ) -> FmuBuild:
     """Describe, emit and compile the FMU in C; compilers run while derivatives are formed and pictures drawn."""
@@ -64,12 +64,14 @@ def build_native(
         _refuse_component_options(options)
     fmi, compiler, fast = fmi_major_version(options), choose_compiler(options), options.get("fast", False)
     with stage("describe"):
-        described = describe_fmu(derivation, interface.FmuTarget(fmi, "native", options.get("solver"), compiler, fast))
+        described = _describe_fmu_variables(
+            derivation, interface.FmuTarget(fmi, "native", options.get("solver"), compiler, fast)
+        )
     adjoint = described.capabilities.adjoint_derivatives
     order = toolchain.BuildSpecification(described.model_identifier, compiler, fast)
     with toolchain.FmuCompilation(order, platforms, PlatformStopwatch(observer) if observer else None) as compilation:
         with stage("emit"):
-            motion = emit_c.emit_motion_sources(program, described, adjoint=adjoint)
+            motion = emit_c.emit_equation_sources(program, described, adjoint=adjoint)
             compilation.begin(motion.sources)
         with stage("differentiate"):
             native = derivatives.add_fmu_derivatives(program, adjoint=adjoint)
@@ -92,7 +94,7 @@ def build_native(
     return FmuBuild(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
 
 
-def describe_fmu(derivation: Derivation, target: FmuTarget) -> FmuInterface:
+def _describe_fmu_variables(derivation: Derivation, target: FmuTarget) -> FmuInterface:
     """Return the variables of an FMU, with nominal values; native FMUs have the discrete memory of modes, too."""
     from mb2fmu import analysis
     from mb2fmu.fmu import interface
@@ -153,7 +155,7 @@ def _build_wasm_component(sources: FileTree, identifier: str) -> FileTree:
     return FileTree({f"binaries/{toolchain.WASM_COMPONENT_FOLDER}/{identifier}.wasm": content})
 
 
-def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> FmuBuild:
+def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> FmuBuild:
     """Describe, emit and pack the FMU that runs in Python; refuse models with events."""
     from mb2fmu.fmu import emit_python, emit_xml, interface, package
 
@@ -162,7 +164,7 @@ def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions
         what = f"{derivation.definition.name} has events or friction that sticks, which FMUs of Python do not have"
         raise EmitError("this FMU cannot be built:", [Fault(what, "events", "take the native backend")])
     with stage("describe"):
-        described = describe_fmu(
+        described = _describe_fmu_variables(
             derivation, interface.FmuTarget(fmi_major_version(options), "python", options.get("solver"))
         )
     with stage("emit"):

@@ -49,9 +49,9 @@ _DECLARATION_KIND_NAMES = {"OutputRequest": "output", "AuxiliaryState": "state",
 @notebook_display_registry.render_html.register
 def _render_model(model: Model) -> str:
     """Return name, drawing, and all declarations."""
-    from mb2fmu.report.figures.model_picture import embed_model_picture
+    from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
 
-    drawing = str(embed_model_picture(model.diagram, f"What the coordinates of {model.name} mean"))
+    drawing = str(embed_supplied_model_picture(model.diagram, f"What the coordinates of {model.name} mean"))
     drawing = drawing.replace("<img ", '<img style="max-height:240px;background:#fff" ') if drawing else ""
     shown = list(map(_format_declaration_row, model.declared))
     table = f"<table>{''.join(shown[:_MAX_SHOWN_DECLARATIONS])}</table>"

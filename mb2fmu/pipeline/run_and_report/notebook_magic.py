@@ -25,12 +25,12 @@ def load_ipython_extension(shell: Any) -> None:
 
     def mb2fmu(line: str, cell: str) -> RunResult | SimulationTrajectories:
         """%%mb2fmu [-o DIR] [--fmi 2|3] [--no-validate]: validate the model of this cell, and show it."""
-        return run_cell_model(shell, line, cell)
+        return _run_cell_model(shell, line, cell)
 
     shell.register_magic_function(mb2fmu, "cell")
 
 
-def run_cell_model(shell: Any, line: str, cell: str) -> RunResult | SimulationTrajectories:
+def _run_cell_model(shell: Any, line: str, cell: str) -> RunResult | SimulationTrajectories:
     """Run a cell, and validate the model that it makes.
 
     Args:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mb2fmu.pipeline.derivation.pipeline_options import ExportOptions
+from mb2fmu.pipeline.derivation.formulation_and_build_options import ExportOptions
 from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild, StageTime, ValidationOutcome
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ MAX_QUANTITY_LINES_IN_FMU = 30
 def render_fmu_description(built: FmuBuild) -> bytes:
     """Return the content of the page of an FMU that was not run."""
     from mb2fmu import visualization
-    from mb2fmu.report import ReportProvenance, render_description_page
+    from mb2fmu.report import ReportProvenance, render_fmu_description_page
 
     definition, native = built.derivation.definition, built.interface.target.backend == "native"
     source = definition.source
@@ -43,7 +43,7 @@ def render_fmu_description(built: FmuBuild) -> bytes:
     licences = "licenses/license.txt" if native else ""
     start = visualization.draw_start_position(built.scene) if built.scene else None
     theory = form_graph_and_theory_content(built.derivation.mechanism, limited=True)
-    return render_description_page(
+    return render_fmu_description_page(
         definition,
         built.derivation.equations,
         built.interface,
@@ -66,13 +66,13 @@ def form_graph_and_theory_content(mechanism: Mechanism, *, limited: bool) -> The
     from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS
     from mb2fmu.report.equation_display.formulation_quantity_html import form_formulation_quantity_blocks
     from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
-    from mb2fmu.report.figures.model_picture import embed_model_picture
+    from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
     from mb2fmu.report.pages.report_page_records import TheoryContent
 
     name, command = mechanism.declared.name, "mb2fmu equations MODEL.py --show " + ",".join(KANE_QUANTITY_KINDS)
     if mechanism.is_lagrangian_only:
         return TheoryContent()
-    drawn = embed_model_picture(
+    drawn = embed_supplied_model_picture(
         draw_mechanism_graph(build_mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints"
     )
     many = len(mechanism.bodies) > MAX_UNFOLDED_GRAPH_BODIES
@@ -87,14 +87,14 @@ def form_graph_and_theory_content(mechanism: Mechanism, *, limited: bool) -> The
     return TheoryContent(drawn, many, tuple(blocks), text)
 
 
-def add_description_page(built: FmuBuild) -> FileTree:
+def add_description_page_to_fmu(built: FmuBuild) -> FileTree:
     """Return the core FMU with the page that describes it."""
     from mb2fmu.fmu import package
 
     return package.add_documentation_page(built.core, render_fmu_description(built))
 
 
-def add_validation_page(built: FmuBuild, validated: ValidationOutcome, command: str) -> FileTree:
+def add_validation_page_to_fmu(built: FmuBuild, validated: ValidationOutcome, command: str) -> FileTree:
     """Return the core FMU with its report; native FMUs carry the reference too.
 
     The report has no times, the core FMU's hash, and at most ``MAX_PACKED_REPORT_BYTES`` bytes.

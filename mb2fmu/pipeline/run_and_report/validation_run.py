@@ -11,7 +11,7 @@ from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_and_import_model
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, StageObserver, ValidationOutcome
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
-from mb2fmu.pipeline.run_and_report import result_publication_rules
+from mb2fmu.pipeline.run_and_report import fmu_and_report_publication
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
@@ -84,7 +84,7 @@ def validate(
     """
     stage = Stopwatch(observer)
     checked, read = load_and_import_model(model, arguments, stage)
-    with result_publication_rules.copy_fmu_for_validation(
+    with fmu_and_report_publication.copy_fmu_for_validation(
         fmu.path if isinstance(fmu, ExportResult) else Path(fmu)
     ) as path:
         return validate_fmu(path, checked, read, None, stage, default_only=default_only)
@@ -144,7 +144,7 @@ def measure(
     Args:
         fmu: The archive, or what ``pipeline.export`` gave.
         data: Tables of what was measured over time, see ``validation.compare_data``.
-        at: Tables of derivatives and outputs at given points, see ``validation.compare_points``.
+        at: Tables of derivatives and outputs at given points, see ``validation.compare_at_data_table_points``.
         settings: Start values, tolerances, steps.
 
     Raises:
@@ -166,8 +166,8 @@ def measure(
     from mb2fmu import validation
 
     read = [(validation.compare_data, validation.read_table(Path(each))) for each in data]
-    read += [(validation.compare_points, validation.read_table(Path(each))) for each in at]
-    with result_publication_rules.copy_fmu_for_validation(
+    read += [(validation.compare_at_data_table_points, validation.read_table(Path(each))) for each in at]
+    with fmu_and_report_publication.copy_fmu_for_validation(
         fmu.path if isinstance(fmu, ExportResult) else Path(fmu)
     ) as path:
         return tuple(result for compare, table in read for result in compare(path, table, settings))

@@ -16,17 +16,17 @@ from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.toolchain.batch_run_arguments import BatchResult, BatchTimeGrid
+from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
 from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
-from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
-from mb2fmu.pipeline.fmu_build.source_code_export import describe_native_fmi3_variables
+from mb2fmu.pipeline.fmu_build.target_source_export import describe_native_fmi3_interface
 
 if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
     from mb2fmu.compiler.derivatives.forward_derivatives import VariableReference
-    from mb2fmu.compiler.program.result_dependencies import VariableGroup
+    from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
     from mb2fmu.compiler.program.scalar_program import Program
     from mb2fmu.fmu.toolchain import CompiledIntegrator, CompiledProgram
 
@@ -52,7 +52,7 @@ def compile_ensemble(
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _add_dependent_outputs(derivation)
-    run, interface = validation.form_experiment_values(definition), describe_native_fmi3_variables(derivation)
+    run, interface = validation.form_experiment_values(definition), describe_native_fmi3_interface(derivation)
     x0, _, p0 = start_values(derivation)
     states = sorted(interface.variables_from_sources("state"), key=lambda variable: variable.index)
     parameters = sorted(interface.variables_from_sources("parameter"), key=lambda variable: variable.index)
@@ -98,10 +98,10 @@ def _make_sequential_ensemble(ensemble: Ensemble, derivation: Derivation) -> Ens
         start=None,
         runs_sequentially=True,
     )
-    reason = explain_missing_sensitivities(derivation)
+    reason = _explain_missing_sensitivities(derivation)
     if reason:
         return replace(alone, no_derivatives_reason=reason)
-    return replace(alone, varied=lambda many, to: add_sensitivities(many, derivation, to))
+    return replace(alone, varied=lambda many, to: add_ensemble_sensitivities(many, derivation, to))
 
 
 def _load_fmu_integrator(ensemble: Ensemble, derivation: Derivation, solver: EnsembleSolver) -> FmuBatchIntegrator:
@@ -254,7 +254,7 @@ _MAX_DERIVATIVE_TOLERANCE = 1e-9
 """Tolerance of derivatives, or the run's, whichever is less."""
 
 
-def explain_missing_sensitivities(derivation: Derivation) -> str:
+def _explain_missing_sensitivities(derivation: Derivation) -> str:
     """Return why instances that are run one by one carry no derivatives; empty if they do."""
     program = derivation.program
     if program.layout.memory and derivation.program_with_modes is program:
@@ -262,7 +262,7 @@ def explain_missing_sensitivities(derivation: Derivation) -> str:
     return ""
 
 
-def add_sensitivities(ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...]) -> Ensemble:
+def add_ensemble_sensitivities(ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...]) -> Ensemble:
     """Return the same ensemble with ∂x/∂to behind its states and ∂y/∂to behind its outputs.
 
     Args:

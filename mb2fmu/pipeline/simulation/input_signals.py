@@ -17,7 +17,7 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.data.data_tables import DataColumn
+    from mb2fmu.validation.data.validation_data_tables import DataColumn
 
 Floats = npt.NDArray[np.float64]
 InputValue = float | str | Callable[[float], float]
@@ -152,7 +152,7 @@ def _make_signal(name: str, value: InputValue, stop: float) -> InputSignal:
 
 def _read_input_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal], list[Fault]]:
     """Read a table into one signal per input, with all faults: times that fall, unknown names, empty cells."""
-    from mb2fmu.validation.data.data_tables import TIME_COLUMN, read_table
+    from mb2fmu.validation.data.validation_data_tables import TIME_COLUMN, read_table
 
     table = read_table(path)
     time = table.column(TIME_COLUMN)

@@ -13,8 +13,8 @@ import mb2fmu.model
 from mb2fmu import robots
 from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.pipeline.derivation import model_derivation
+from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
-from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side
 

@@ -29,7 +29,7 @@ from mb2fmu.temporary_files import make_temporary_folder
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.model import Declarations
-    from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
+    from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
     from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
     from mb2fmu.pipeline.simulation.fmu_simulation import InterfaceTypeName
 
@@ -122,7 +122,7 @@ def simulate_derivation(
     if needs_event_handling(derivation):
         return _simulate_by_fmu(derivation, signals, stop=stop, step=step, observer=observer)
     with Stopwatch(observer)("simulate"):
-        return integrate_derivation(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)
+        return _integrate_derivation(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)
 
 
 def _simulate_by_fmu(
@@ -156,7 +156,7 @@ def _hold_values(values: Floats, step: float) -> Callable[[float], float]:
     return lambda t: float(values[min(int(t / step + 0.5), len(values) - 1)])
 
 
-def integrate_derivation(
+def _integrate_derivation(
     derivation: Derivation,
     f: RightHandSide,
     *,

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Unpack
 
 from mb2fmu import analysis
+from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
-from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 
@@ -132,5 +132,5 @@ def sensitivities(
         definition, equations, start, of, to, stop=stop, step=step, tolerance=tolerance
     )
     return analysis.compute_sensitivities(
-        derivation.program, start, analysis.make_input_signals(definition, start), study
+        derivation.program, start, analysis.make_experiment_input_signals(definition, start), study
     )

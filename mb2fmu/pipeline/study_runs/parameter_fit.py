@@ -23,7 +23,7 @@ from mb2fmu.pipeline.simulation.input_signals import convert_times_to_seconds
 from mb2fmu.units import are_compatible_units, display_conversion
 
 if TYPE_CHECKING:
-    from mb2fmu.validation import DataTable
+    from mb2fmu.validation import ValidationDataTable
 
 Floats = npt.NDArray[np.float64]
 
@@ -201,7 +201,7 @@ def _compute_motion_sensitivities(
     )
     ahead = int(experiment.time[0] > 0.0)
     time = np.concatenate([[0.0], experiment.time]) if ahead else experiment.time
-    signals = analysis.make_input_signals(definition, start)
+    signals = analysis.make_experiment_input_signals(definition, start)
     given = {
         k: _interpolate_input(experiment.time, experiment.inputs[item.name], experiment.between)
         for k, item in enumerate(definition.inputs)
@@ -301,7 +301,7 @@ def _read_measurements(derivation: Derivation, data: Sequence[Path]) -> list[_Me
     return found
 
 
-def _read_times(table: DataTable) -> tuple[Floats, list[Fault]]:
+def _read_times(table: ValidationDataTable) -> tuple[Floats, list[Fault]]:
     """Return the column of times, in s, and its fault if it has one."""
     clock = table.column("time")
     if clock is None:

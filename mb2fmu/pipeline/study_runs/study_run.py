@@ -20,8 +20,8 @@ from mb2fmu.analysis.studies.study_case_scheduling import (
     InProcessCaseEngine,
     run_study_cases,
 )
-from mb2fmu.analysis.studies.study_cases import InputSignal, ResolvedStudy, resolve_study_names
-from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, lacks_fmu_and_model, parse_study_plan
+from mb2fmu.analysis.studies.study_cases import InputSignal, StudyWithCases, resolve_study_names
+from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, parse_study_plan, plan_lacks_fmu_and_model
 from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
 from mb2fmu.analysis.studies.trajectory_files import import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
@@ -32,7 +32,7 @@ from mb2fmu.pipeline.simulation.input_signals import InputValue, read_inputs
 from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.data.data_tables import DataTable
+    from mb2fmu.validation.data.validation_data_tables import ValidationDataTable
     from mb2fmu.validation.runs.fmu_description import FmuDescription
 
 CaseProgressCallback = Callable[[int, int, int], None]
@@ -55,7 +55,7 @@ class StudyOutcome:
     """
 
     folder: Path
-    study: ResolvedStudy
+    study: StudyWithCases
     cases: int
     failed: int
     summary: Path
@@ -151,16 +151,16 @@ def _read_plan_file(path: Path) -> Mapping[str, Any]:
 
 def _prepare_study(
     base: Path, plan: StudyPlan, observer: StageObserver | None, earlier: Sequence[Fault] = ()
-) -> tuple[ResolvedStudy, str, bytes]:
+) -> tuple[StudyWithCases, str, bytes]:
     """Return the study, and the FMU's file name and archive; raise with earlier faults, too."""
     from mb2fmu import validation
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
     from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
-    if lacks_fmu_and_model(plan, earlier):
+    if plan_lacks_fmu_and_model(plan, earlier):
         raise AnalysisError("the plan cannot be used:", earlier)
     faults = list(earlier)
-    table: DataTable | None = None
+    table: ValidationDataTable | None = None
     if plan.table:
         try:
             table = validation.read_table(base / plan.table)
@@ -212,7 +212,7 @@ def _make_input_signals(given: Mapping[str, Value], units: Mapping[str, str], st
 
 @contextmanager
 def _open_case_engine(
-    study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any
+    study: StudyWithCases, content: bytes, scheduler: str, workers: int | None, client: Any
 ) -> Iterator[CaseExecutionEngine]:
     """Provide the engine that runs the cases; it is removed at the end."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_tree
@@ -246,14 +246,14 @@ def _open_case_engine(
                 engine.close()
 
 
-def _write_summary(store: StudyStore, study: ResolvedStudy, name: str, content: bytes) -> StudyOutcome:
+def _write_summary(store: StudyStore, study: StudyWithCases, name: str, content: bytes) -> StudyOutcome:
     """Write the page."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
     from mb2fmu.pipeline.study_runs.study_summary import (
         compute_sobol_indices,
         format_input_signal_table,
-        format_sobol_index_table,
-        render_study_summary,
+        format_sobol_indices_as_csv,
+        render_study_summary_page,
     )
 
     cases, values, messages = store.results()
@@ -262,11 +262,11 @@ def _write_summary(store: StudyStore, study: ResolvedStudy, name: str, content: 
     facts |= {"Run": effort} if effort else {}
     found = compute_sobol_indices(study, values) if len(cases) == len(study.cases) else {}
     if found:
-        write_file_atomically(store.folder / INDICES_FILE, format_sobol_index_table(study, found))
+        write_file_atomically(store.folder / INDICES_FILE, format_sobol_indices_as_csv(study, found))
     given = format_input_signal_table(study)
     if given:
         write_file_atomically(store.folder / INPUTS_FILE, given)
-    page = render_study_summary(study, store.folder / name, cases, values, messages, facts, found)
+    page = render_study_summary_page(study, store.folder / name, cases, values, messages, facts, found)
     write_file_atomically(store.folder / SUMMARY_FILE, page)
     overhead = None if store.effort is None else store.effort.overhead
     return StudyOutcome(

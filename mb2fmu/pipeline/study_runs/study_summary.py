@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies.sensitivity_indices import SobolIndices, estimate_sobol_indices
-from mb2fmu.analysis.studies.study_cases import ResolvedStudy
+from mb2fmu.analysis.studies.study_cases import StudyWithCases
 from mb2fmu.analysis.studies.study_result_store import INPUTS_FILE
 from mb2fmu.report.figures.study_figures import (
     MOST_ACROSS,
     MOST_DOWN,
     MOST_LINES,
-    SobolIndexBars,
+    SobolIndexBarValues,
     draw_parallel_coordinates,
-    draw_responses,
     draw_sobol_indices,
+    draw_study_results,
 )
 from mb2fmu.report.pages.study_page import StudyCaseRow, StudyPageContent, render_study_page
 
@@ -34,7 +34,7 @@ _SOBOL_INDEX_CAPTION = (
 )
 
 
-def format_replay_command(study: ResolvedStudy, unit: Path, case: int) -> str:
+def format_study_case_command(study: StudyWithCases, unit: Path, case: int) -> str:
     """Return the command that runs one case again, with the same numbers to the last bit.
 
     Args:
@@ -57,12 +57,12 @@ def format_replay_command(study: ResolvedStudy, unit: Path, case: int) -> str:
     return shlex.join([*words, "--plot", f"case-{case}.svg"])
 
 
-def _time_varying_inputs(study: ResolvedStudy) -> list[str]:
+def _time_varying_inputs(study: StudyWithCases) -> list[str]:
     """Return the inputs that follow the model's experiment and change with time."""
     return [name for name, held in study.driven.items() if (held != held[0]).any()]
 
 
-def format_input_signal_table(study: ResolvedStudy) -> bytes:
+def format_input_signal_table(study: StudyWithCases) -> bytes:
     """Return inputs that follow the model's experiment as CSV: a row for each step; empty if none changes with time."""
     names = _time_varying_inputs(study)
     if not names:
@@ -75,7 +75,7 @@ def format_input_signal_table(study: ResolvedStudy) -> bytes:
     return text.getvalue().encode()
 
 
-def compute_sobol_indices(study: ResolvedStudy, values: Floats) -> dict[str, SobolIndices]:
+def compute_sobol_indices(study: StudyWithCases, values: Floats) -> dict[str, SobolIndices]:
     """Return Sobol' indices of all results, if the cases were chosen for them; values of all cases, (n, n_results)."""
     if not study.plan.indices:
         return {}
@@ -83,8 +83,8 @@ def compute_sobol_indices(study: ResolvedStudy, values: Floats) -> dict[str, Sob
     return {name: estimate_sobol_indices(values[:, k], d, study.plan.seed) for k, name in enumerate(study.results)}
 
 
-def list_sobol_index_rows(
-    study: ResolvedStudy, found: Mapping[str, SobolIndices]
+def _list_sobol_index_rows(
+    study: StudyWithCases, found: Mapping[str, SobolIndices]
 ) -> list[tuple[str, str, list[float]]]:
     """Return result, quantity, and six numbers: first-order index, its interval, total index, its interval."""
     return [
@@ -94,14 +94,14 @@ def list_sobol_index_rows(
     ]
 
 
-def format_sobol_index_table(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> bytes:
+def format_sobol_indices_as_csv(study: StudyWithCases, found: Mapping[str, SobolIndices]) -> bytes:
     """Return the indices as CSV, every digit of them."""
     heads = ("result", "quantity", "alone", "alone from", "alone to", "together", "together from", "together to")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(heads)
     writer.writerows(
-        [name, quantity, *map(repr, map(float, row))] for name, quantity, row in list_sobol_index_rows(study, found)
+        [name, quantity, *map(repr, map(float, row))] for name, quantity, row in _list_sobol_index_rows(study, found)
     )
     return text.getvalue().encode()
 
@@ -112,8 +112,8 @@ def _format_index_cells(name: str, quantity: str, row: Sequence[float]) -> tuple
     return (name, quantity, alone, f"{low} … {high}", together, f"{least} … {most}")
 
 
-def render_study_summary(
-    study: ResolvedStudy,
+def render_study_summary_page(
+    study: StudyWithCases,
     unit: Path,
     cases: npt.NDArray[np.intp],
     values: Floats,
@@ -140,7 +140,7 @@ def render_study_summary(
 
     def row(k: int) -> StudyCaseRow:
         cells = (*(f"{v:.6g}" for v in rows[k]), *("–" if np.isnan(v) else f"{v:.6g}" for v in values[k]))
-        return StudyCaseRow(int(cases[k]), cells, format_replay_command(study, unit, int(cases[k])), messages[k])
+        return StudyCaseRow(int(cases[k]), cells, format_study_case_command(study, unit, int(cases[k])), messages[k])
 
     page = StudyPageContent(
         title=study.model,
@@ -148,7 +148,7 @@ def render_study_summary(
         cases=len(study.cases), failed=len(failed), left=len(study.cases) - len(cases),
         pictures=_draw_study_figures(varied, results, found, log),
         ranges=[_format_range_row(*each) for each in results],
-        indices=[_format_index_cells(*row) for row in list_sobol_index_rows(study, found)],
+        indices=[_format_index_cells(*row) for row in _list_sobol_index_rows(study, found)],
         case_table_heads=[f"{name} [{unit_}]" if unit_ != "1" else name
                for name, unit_ in (*study.varied.items(), *study.results.items())],
         worst={_format_worst_case_heading(each.name, each.worst):
@@ -197,14 +197,17 @@ def _draw_study_figures(
             f"Each case is a line over what varies, coloured by {results[0][0]}. Failed cases are red.{some}",
         ),
         "Results over what varies": (
-            draw_responses(varied, results, log=log),
+            draw_study_results(varied, results, log=log),
             "Each case is a point; the line is the median of neighbours. Red marks below: cases without a result."
             + (f" The first {MOST_ACROSS} quantities." if len(varied) > MOST_ACROSS else "")
             + (f" The first {MOST_DOWN} results." if len(results) > MOST_DOWN else ""),
         ),
     }
-    shown = {name: SobolIndexBars(i.first, i.total, i.first_interval, i.total_interval) for name, i in found.items()
-             if np.isfinite(i.first).all()}  # fmt: skip
+    shown = {
+        name: SobolIndexBarValues(i.first, i.total, i.first_interval, i.total_interval)
+        for name, i in found.items()
+        if np.isfinite(i.first).all()
+    }
     if shown:
         pictures["What the results depend on"] = (
             draw_sobol_indices(list(varied), shown),
@@ -213,7 +216,7 @@ def _draw_study_figures(
     return pictures
 
 
-def _list_notes(study: ResolvedStudy, failed: int, found: Mapping[str, SobolIndices]) -> list[str]:
+def _list_notes(study: StudyWithCases, failed: int, found: Mapping[str, SobolIndices]) -> list[str]:
     """Return remarks."""
     notes = []
     if failed > FAILURES:

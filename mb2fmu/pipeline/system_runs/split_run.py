@@ -18,18 +18,18 @@ from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 from mb2fmu.pipeline.run_and_report import report_pages
 from mb2fmu.systems.splitting import (
+    CutMechanismPart,
     CutMethod,
     MechanismCut,
-    MechanismPart,
     SplittingSettings,
-    choose_cut_method,
+    choose_mechanism_cut_method,
     cut_mechanism,
-    find_joint_names,
-    make_part_mechanisms,
+    make_cut_mechanism_parts,
+    select_joints_to_cut,
 )
 from mb2fmu.systems.splitting.exchanged_forces import make_variable_identifier
 from mb2fmu.systems.splitting.splitting_settings import choose_bushing_stiffness
-from mb2fmu.systems.splitting.system_script import SystemRunSettings, write_system_script
+from mb2fmu.systems.splitting.system_script_writing import SystemRunSettings, form_system_script
 
 MAX_SYSTEM_TOLERANCE = 1e-11
 
@@ -48,7 +48,7 @@ class SplitResult:
 
     settings: SplittingSettings
     cut: MechanismCut
-    parts: tuple[MechanismPart, ...]
+    parts: tuple[CutMechanismPart, ...]
     fmus: tuple[Path, ...]
     system: Path
 
@@ -82,7 +82,7 @@ def split_model(
     whole = derive(model, arguments=arguments, observer=observer)
     known = complete_split_settings(whole, at, way, settings or SplittingSettings(), step)
     made = cut_mechanism(whole.mechanism, at, way, known)
-    finished = make_part_mechanisms(made, known)
+    finished = make_cut_mechanism_parts(made, known)
     files = {f"{part.definition.name}.fmu": _build_part_fmu(part, observer) for part in finished}
     experiment = whole.definition.experiment
     loop = made.kind == "joint" and made.method == "force"
@@ -90,7 +90,7 @@ def split_model(
     run = SystemRunSettings(
         experiment.stop, step, min(experiment.tolerance, MAX_SYSTEM_TOLERANCE), loop, delay, _list_power_bonds(made)
     )
-    files["system.py"] = write_system_script(
+    files["system.py"] = form_system_script(
         f"{whole.definition.name}Cut",
         f"{whole.definition.name}, cut at {', '.join(at)}",
         finished,
@@ -103,10 +103,10 @@ def split_model(
     return SplitResult(known, made, finished, fmus, Path(folder) / "system.py")
 
 
-def _build_part_fmu(part: MechanismPart, observer: StageObserver | None) -> bytes:
+def _build_part_fmu(part: CutMechanismPart, observer: StageObserver | None) -> bytes:
     """Build the FMU of a part, like ``pipeline.export``; nothing is written before all parts exist."""
     built = build(derive(part.definition, observer=observer), observer=observer)
-    return package.make_fmu_archive(report_pages.add_description_page(built))
+    return package.make_fmu_archive(report_pages.add_description_page_to_fmu(built))
 
 
 def complete_split_settings(
@@ -115,7 +115,7 @@ def complete_split_settings(
     """Return the settings with start values of the whole, and with choices for unspecified elements."""
     rates, starts = _compute_start_derivatives(whole)
     known = replace(settings, initial_accelerations=rates, state_starts=starts)
-    method = way or choose_cut_method(whole.mechanism, at)
+    method = way or choose_mechanism_cut_method(whole.mechanism, at)
     if method not in {"bushing", "line"}:
         return known
     period = known.delay if method == "line" else step
@@ -125,7 +125,7 @@ def complete_split_settings(
 
 def _number_body_parts(whole: Derivation, at: Sequence[str]) -> list[int]:
     """Return the number of the part of each body, joints cut."""
-    joints = find_joint_names(whole.mechanism, at)
+    joints = select_joints_to_cut(whole.mechanism, at)
     cuts = [cut_mechanism(whole.mechanism, [name]).part_of_body for name in joints] or [
         cut_mechanism(whole.mechanism, at, "bushing").part_of_body
     ]
@@ -149,8 +149,8 @@ def _compute_joint_reactions(
     from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side
 
     found = {}
-    for name in find_joint_names(whole.mechanism, at):
-        behind = make_part_mechanisms(cut_mechanism(whole.mechanism, [name]), known)[1]
+    for name in select_joints_to_cut(whole.mechanism, at):
+        behind = make_cut_mechanism_parts(cut_mechanism(whole.mechanism, [name]), known)[1]
         f: RightHandSide = right_hand_side(derive(behind.definition))
         y = dict(zip(f.output_names, f.outputs(0.0, f.x0, f.r0).ravel(), strict=True))
         stem = make_variable_identifier(name)

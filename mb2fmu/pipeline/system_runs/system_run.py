@@ -30,18 +30,18 @@ from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.model_simulation import map_variable_units, simulate_derivation
 from mb2fmu.pipeline.simulation.simulation_trajectories import format_parquet
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolve_system_file_path
-from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
+from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMasterResult, run_foreign_masters
-from mb2fmu.systems.exports.osp_files import write_osp_files
+from mb2fmu.systems.exports.osp_files import form_osp_files
 from mb2fmu.systems.fmu_component import FmuComponent, read_component
 from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation, compute_deviations
-from mb2fmu.systems.ssp.ssp_archive import SspVersion, write_ssp_files
+from mb2fmu.systems.ssp.ssp_archive import SspVersion, form_ssp_files
 from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
 from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
 from mb2fmu.systems.system_port_links import list_converted_inputs
 from mb2fmu.systems.system_report import render_system_page
 from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, UnstableSystemError, simulate_system
-from mb2fmu.systems.system_wiring import find_declaration_faults, wire_system
+from mb2fmu.systems.system_wiring import find_system_declaration_faults, wire_system
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
 from mb2fmu.temporary_files import make_temporary_folder
 
@@ -119,7 +119,7 @@ class SystemRunResult:
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
-def load_system(path: Path | str, arguments: Mapping[str, Any] | None = None) -> CoupledSystem:
+def _load_system(path: Path | str, arguments: Mapping[str, Any] | None = None) -> CoupledSystem:
     """Return the system that a file's function (annotated ``-> CoupledSystem``) returns."""
     return load_object_by_annotation(path, arguments or {}, CoupledSystem)
 
@@ -140,7 +140,7 @@ def wire_loaded_system(
             return wire_loaded_system(
                 read_ssp(Path(system), folder, _parse_ssp_experiment(arguments or {})), observer=observer
             )
-    given = system if isinstance(system, CoupledSystem) else load_system(system, arguments)
+    given = system if isinstance(system, CoupledSystem) else _load_system(system, arguments)
     with make_temporary_folder("build the FMUs") as folder:
         return wire_system(given, _load_components(given, folder, observer))
 
@@ -165,7 +165,9 @@ def _load_components(system: CoupledSystem, folder: Path, observer: StageObserve
                 Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy) for each in told
             ]
     if faults:
-        others = list(find_declaration_faults(system))  # without FMUs nothing can be said of connections, but of these
+        others = list(
+            find_system_declaration_faults(system)
+        )  # without FMUs nothing can be said of connections, but of these
         what = "cannot be coupled" if others else "has components that cannot be read or exported"
         raise CouplingError(f"{system.name} {what}:", [*others, *faults])
     return found
@@ -299,16 +301,16 @@ def _form_publication_files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
     name = joined.system.name
     return FileTree(
         {
-            f"{name}.ssp": package.make_fmu_archive(write_ssp_files(joined, ssp)),
+            f"{name}.ssp": package.make_fmu_archive(form_ssp_files(joined, ssp)),
             f"{name}.svg": draw_system_block_diagram(joined.wiring, f"{name}: FMUs and their connections").encode(),
-            f"{name}_fmpy.py": write_fmpy_script(joined, f"{name}/").encode(),
+            f"{name}_fmpy.py": form_fmpy_script(joined, f"{name}/").encode(),
         }
-    ).joined(write_osp_files(joined).move_under(name))
+    ).joined(form_osp_files(joined).move_under(name))
 
 
 def _form_result_files(name: str, motion: SystemTrajectories, *, parquet: bool) -> FileTree:
     """Return the results of a run, as far as it came."""
-    files = {f"{name}.csv": format_system_results(motion)}
+    files = {f"{name}.csv": _format_system_results(motion)}
     if parquet:
         units = dict(zip(motion.names, motion.units, strict=True)) | dict.fromkeys(_energy_defect_headings(motion), "J")
         values = np.concatenate([motion.values, motion.energy_defects], axis=1)
@@ -321,7 +323,7 @@ def _energy_defect_headings(motion: SystemTrajectories) -> list[str]:
     return [f"defect of {bond} in J" for bond in motion.bonds]
 
 
-def format_system_results(motion: SystemTrajectories) -> bytes:
+def _format_system_results(motion: SystemTrajectories) -> bytes:
     """Return results as CSV: time, outputs, energy defects of bonds; numbers read back to the same bits."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -12,7 +12,7 @@ import sympy as sm
 from markupsafe import Markup, escape
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
-from mb2fmu.mechanics.equations.link_recursion import LinearVector, LinkRecursion, RecursiveDynamics
+from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics, SpeedLinearVector
 from mb2fmu.report.equation_display.mathml import MathMLPrinter, format_mathml_identifier, formula_width
 
 # A row of a matrix has room for ROW characters, so that it fits on paper: longer entries, and those of over WHOLE
@@ -234,7 +234,7 @@ class _EquationListWriter(FormulaLinePrinter):
             parts.append(f"<mi>{name}</mi><mo>=</mo>{'<mo>+</mo>'.join(terms) or '<mn>0</mn>'}<mo>,</mo>")
         return format_inline_formulas(parts)
 
-    def _products(self, recursion: LinkRecursion, vectors: Iterable[LinearVector]) -> list[str]:
+    def _products(self, recursion: LinkRecursion, vectors: Iterable[SpeedLinearVector]) -> list[str]:
         """Return speeds times their columns, and the terms without speeds."""
         terms = []
         for vector in vectors:

@@ -32,7 +32,7 @@ EquationFormat = Literal["text", "latex", "python"]
 
 
 @dataclass(frozen=True, slots=True)
-class EquationSection:
+class _EquationSection:
     """Rows (left-hand side, right-hand side) under a title.
 
     Attributes:
@@ -45,7 +45,7 @@ class EquationSection:
 
 
 @dataclass(frozen=True, slots=True)
-class StartValues:
+class EquationStartValues:
     """Start values x of the states, r of the inputs, p of the free parameters, in the order of the equations."""
 
     x: tuple[float, ...]
@@ -54,7 +54,7 @@ class StartValues:
 
 
 def format_equations(
-    equations: EquationsOfMotion, name: str, form: EquationFormat = "text", values: StartValues | None = None
+    equations: EquationsOfMotion, name: str, form: EquationFormat = "text", values: EquationStartValues | None = None
 ) -> str:
     """Return the equations of ``name`` in one of the formats, ending in a line break.
 
@@ -76,43 +76,43 @@ def format_equations(
     return _format_plain_text(equations, name) if form == "text" else _format_latex(equations, name)
 
 
-def list_equation_sections(equations: EquationsOfMotion) -> Iterator[EquationSection]:
+def _list_equation_sections(equations: EquationsOfMotion) -> Iterator[_EquationSection]:
     """Yield all parts in the order in which they are evaluated; matrices by their entries that are not 0."""
     u = sm.Matrix(equations.u)
     k, d, c = equations.kinematics, equations.dynamics, equations.velocity_constraints
     recursion = equations.recursion
     q_dot = k.matrix * u + k.offset
-    yield EquationSection(
+    yield _EquationSection(
         "Kinematics", tuple((_TimeDerivativeSymbol(q), rate) for q, rate in zip(equations.q, q_dot, strict=True))
     )
-    yield EquationSection(
+    yield _EquationSection(
         "Calculated parameters", tuple((a.symbol, a.expression) for a in equations.calculated_parameters)
     )
     forms = [a for form in equations.closed_forms for a in form.assignments]
-    yield EquationSection("Dependent coordinates", tuple((a.symbol, a.expression) for a in forms))
-    yield EquationSection(
+    yield _EquationSection("Dependent coordinates", tuple((a.symbol, a.expression) for a in forms))
+    yield _EquationSection(
         "Intermediates", tuple(row for item in equations.intermediates for row in _list_intermediate_rows(item))
     )
     if recursion:
         numbers = range(1, len(recursion.links))
-        yield EquationSection(
+        yield _EquationSection(
             "Links", tuple(row for number in numbers for row in _list_link_relations(recursion, number))
         )
     if isinstance(d, MassMatrixDynamics):
-        yield EquationSection("Mass matrix", tuple(_list_matrix_entries("M", d.mass_matrix)))
-        yield EquationSection("Forcing", tuple(_list_matrix_entries("f", d.forcing)))
-    yield EquationSection("Holonomic constraints", tuple((f"0 ({name})", phi) for name, phi in equations.holonomic))
+        yield _EquationSection("Mass matrix", tuple(_list_matrix_entries("M", d.mass_matrix)))
+        yield _EquationSection("Forcing", tuple(_list_matrix_entries("f", d.forcing)))
+    yield _EquationSection("Holonomic constraints", tuple((f"0 ({name})", phi) for name, phi in equations.holonomic))
     if c:
         rows = c.jacobian * u + c.offset
-        yield EquationSection(
+        yield _EquationSection(
             "Velocity constraints", tuple((f"0 ({n})", row) for n, row in zip(c.names, rows, strict=True))
         )
-    yield EquationSection(
+    yield _EquationSection(
         "Auxiliary states",
         tuple((_TimeDerivativeSymbol(z), f) for z, f in zip(equations.z, equations.z_dot, strict=True)),
     )
     energies = (("T", equations.energy.kinetic), ("V", equations.energy.potential))
-    yield EquationSection("Energy", tuple((letter, energy) for letter, energy in energies if energy is not None))
+    yield _EquationSection("Energy", tuple((letter, energy) for letter, energy in energies if energy is not None))
 
 
 def count_operations_by_section(equations: EquationsOfMotion) -> dict[str, int]:
@@ -195,7 +195,7 @@ def format_equation_sections(equations: EquationsOfMotion) -> list[dict[str, Any
 
     return [
         {"title": section.title, "rows": [[side(left), side(right)] for left, right in section.rows]}
-        for section in list_equation_sections(equations)
+        for section in _list_equation_sections(equations)
         if section.rows
     ]
 
@@ -228,7 +228,7 @@ def _format_latex(equations: EquationsOfMotion, name: str) -> str:
         return value if len(value) == 1 else rf"\text{{{_escape_latex(value)}}}"
 
     lines = [f"% {name}: M u' = f by {equations.method}"]
-    for section in list_equation_sections(equations):
+    for section in _list_equation_sections(equations):
         if section.rows:
             rows = [rf"  {side(left)} &= {side(right)} \\" for left, right in section.rows]
             lines += [rf"\paragraph{{{section.title}}}", r"\begin{align*}", *rows, r"\end{align*}"]
@@ -243,7 +243,7 @@ def _escape_latex(text: str) -> str:
 class _PythonModuleWriter:
     """Writes a module with ``equations(t, q, u, z, r, p)`` and ``rhs(t, x, r, p)``."""
 
-    def __init__(self, equations: EquationsOfMotion, name: str, values: StartValues | None) -> None:
+    def __init__(self, equations: EquationsOfMotion, name: str, values: EquationStartValues | None) -> None:
         self.equations = equations
         self.name = name
         self.values = values
@@ -396,7 +396,7 @@ def _describe_states(equations: EquationsOfMotion) -> str:
 
 def _list_right_sides(equations: EquationsOfMotion) -> Iterator[sm.Basic]:
     """Yield all right sides of the listed equations."""
-    for section in list_equation_sections(equations):
+    for section in _list_equation_sections(equations):
         yield from (right for _, right in section.rows if isinstance(right, sm.Basic))
 
 

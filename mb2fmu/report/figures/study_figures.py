@@ -24,7 +24,7 @@ _MEDIAN_BINS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class SobolIndexBars:
+class SobolIndexBarValues:
     """Sobol' indices of one result, as shown: estimates and intervals, shapes (d,) and (d, 2)."""
 
     first: Floats
@@ -82,7 +82,7 @@ def draw_parallel_coordinates(
     return render_figure(figure, "svg")
 
 
-def draw_responses(
+def draw_study_results(
     varied: Mapping[str, tuple[str, Floats]], results: Sequence[tuple[str, str, Floats]], *, log: Sequence[str]
 ) -> bytes:
     """Return each result over each varied quantity: all cases as points, the median of neighbours as a line. SVG."""
@@ -103,7 +103,7 @@ def draw_responses(
     return render_figure(figure, "svg")
 
 
-def draw_sobol_indices(names: Sequence[str], indices: Mapping[str, SobolIndexBars]) -> bytes:
+def draw_sobol_indices(names: Sequence[str], indices: Mapping[str, SobolIndexBarValues]) -> bytes:
     """Draw Sobol' indices as bars with their intervals: a panel per result. SVG."""
     figure = _make_figure(8.0, 0.7 + (0.55 + 0.36 * len(names)) * len(indices))
     grid = figure.subplots(len(indices), 1, sharex=True, squeeze=False)[:, 0]

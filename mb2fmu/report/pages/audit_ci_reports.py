@@ -19,15 +19,15 @@ MAX_QUOTED_FINDINGS = 5
 """Findings of a rule that an annotation quotes."""
 
 
-def get_finding_rule_or_checker(found: Finding) -> str:
+def _get_finding_rule_or_checker(found: Finding) -> str:
     """Return the id of the rule, or the name of the checker, of a finding."""
     return found.rule if found.source == "mb2fmu" else found.source
 
 
 def _group_findings_by_rule(result: AuditResult) -> Iterator[tuple[str, list[Finding]]]:
     """Yield the findings of each rule, sorted by name."""
-    ordered = sorted(result.findings, key=get_finding_rule_or_checker)
-    for name, group in groupby(ordered, key=get_finding_rule_or_checker):
+    ordered = sorted(result.findings, key=_get_finding_rule_or_checker)
+    for name, group in groupby(ordered, key=_get_finding_rule_or_checker):
         yield name, list(group)
 
 
@@ -59,7 +59,7 @@ def format_sarif(result: AuditResult) -> bytes:
     named = {name: group[0] for name, group in _group_findings_by_rule(result)}
     described = [_sarif_rule(name, found) for name, found in named.items()]
     order = {name: place for place, name in enumerate(named)}
-    found = [_sarif_result(result, each, order[get_finding_rule_or_checker(each)]) for each in result.findings]
+    found = [_sarif_result(result, each, order[_get_finding_rule_or_checker(each)]) for each in result.findings]
     found += [
         {**_sarif_result(result, each, None), "suppressions": [{"kind": "external", "justification": why}]}
         for each, why in result.waived
@@ -89,7 +89,7 @@ def _sarif_result(result: AuditResult, found: Finding, place: int | None) -> dic
     where = {"physicalLocation": {"artifactLocation": {"uri": quote(result.fmu, safe="")}}}
     logical = [{"fullyQualifiedName": found.where}] if found.where else []
     entry: dict[str, Any] = {
-        "ruleId": get_finding_rule_or_checker(found),
+        "ruleId": _get_finding_rule_or_checker(found),
         "level": _SARIF_LEVELS[found.severity],
         "message": {"text": _format_finding(found)},
         "locations": [{**where, **({"logicalLocations": logical} if logical else {})}],

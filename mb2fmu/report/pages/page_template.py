@@ -9,7 +9,7 @@ from functools import cache
 from jinja2 import Environment, Template
 from markupsafe import Markup, escape
 
-from mb2fmu.fmu.jinja_template_environment import make_template_environment
+from mb2fmu.fmu.packaged_templates import make_template_environment
 from mb2fmu.report.pages.report_page_records import ReportPageContent
 from mb2fmu.report.sections.report_tooltips import EXPLANATIONS, add_tooltips
 from mb2fmu.visualization.three_js import THREE_JS_LICENCE
@@ -20,7 +20,7 @@ def render_page_template(page: ReportPageContent) -> bytes:
 
     By the page's own policy one script may run, which makes tables and charts answer, and the two of an animation.
     """
-    running = Markup(escape_style_text(f"{page.title}: {page.kind}"))  # noqa: S704 (escaped there)
+    running = Markup(_escape_style_text(f"{page.title}: {page.kind}"))  # noqa: S704 (escaped there)
     script, digest = read_page_script(report_template_environment())
     return render_document(
         "page.html.jinja",
@@ -41,7 +41,7 @@ def render_document(template: str | Template, **values: object) -> bytes:
         values: What it names, but for ``style``: the style sheet of all pages.
     """
     made = report_template_environment()
-    style = Markup(read_template_source(made, "page.css").strip())  # noqa: S704 (our own file)
+    style = Markup(_read_template_source(made, "page.css").strip())  # noqa: S704 (our own file)
     text = made.get_template(template).render(style=style, **values)
     return (_drop_empty_lines(text) + "\n").encode()
 
@@ -58,7 +58,7 @@ def _drop_empty_lines(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def escape_style_text(text: str) -> str:
+def _escape_style_text(text: str) -> str:
     """Return a string for a style sheet; all but letters, digits and blanks are written as code points."""
     return "".join(c if (c.isascii() and c.isalnum()) or c == " " else f"\\{ord(c):x} " for c in text)
 
@@ -66,7 +66,7 @@ def escape_style_text(text: str) -> str:
 @cache
 def read_page_script(environment: Environment) -> tuple[Markup, str]:
     """Return the pages' own script as between its tags, and its SHA-256 in base64."""
-    text = f"/*<![CDATA[*/\n{read_template_source(environment, 'report.js').strip()}\n/*]]>*/"  # the page is XML, too
+    text = f"/*<![CDATA[*/\n{_read_template_source(environment, 'report.js').strip()}\n/*]]>*/"  # the page is XML, too
     text = _drop_empty_lines(text)  # as the document is left
     return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()  # noqa: S704 (our own file)
 
@@ -79,7 +79,7 @@ def report_template_environment() -> Environment:
     return made
 
 
-def read_template_source(environment: Environment, name: str) -> str:
+def _read_template_source(environment: Environment, name: str) -> str:
     """Return a template's text unchanged."""
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from mb2fmu.report.equation_display.equation_lists import EquationHtmlBlock
 from mb2fmu.report.figures.svg_chart import LineStyle
-from mb2fmu.visualization import AnimationElement
+from mb2fmu.visualization import AnimationPageElement
 
 if TYPE_CHECKING:
     from mb2fmu.validation.validation_result import ValidationVerdict
@@ -53,7 +53,7 @@ class ReportClaim:
         return bool(self.core) and self.core == core
 
 
-def list_report_claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
+def _list_report_claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
     """Return names and contents of the ``meta`` elements for :func:`read_report_claim`, of a ``ReportClaim``."""
     return {
         f"{_META_NAME_PREFIX}{name}": text
@@ -391,7 +391,7 @@ class ReportPageContent:
     timings: Mapping[str, str]
     provenance: ReportProvenance
     licences: str = ""
-    animation: AnimationElement | None = None
+    animation: AnimationPageElement | None = None
     still: Markup = field(default_factory=Markup)
     exercised: CoverageSectionContent | None = None
     independent_checks: tuple[IndependentCheckRow, ...] = ()
@@ -407,7 +407,7 @@ class ReportPageContent:
     def report_claims(self) -> Mapping[str, str]:
         """Statements of the page about itself for programs: see ``belonging``."""
         verdict = "" if self.verdict is None else self.verdict.verdict
-        return list_report_claims(self.title, verdict, self.provenance.unit, self.provenance.core)
+        return _list_report_claims(self.title, verdict, self.provenance.unit, self.provenance.core)
 
     @property
     def hashes(self) -> Mapping[str, str]:

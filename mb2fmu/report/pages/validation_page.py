@@ -8,13 +8,13 @@ from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS, form_equation_blocks
-from mb2fmu.report.figures.model_picture import embed_model_picture
+from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
 from mb2fmu.report.number_format import format_short_number
 from mb2fmu.report.pages.page_template import render_page_template
 from mb2fmu.report.pages.report_page_records import ReportPageContent, ReportProvenance, TheoryContent
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
 from mb2fmu.report.sections import fmu_facts as description
-from mb2fmu.report.sections.independent_checks_section import list_independent_checks
+from mb2fmu.report.sections.independent_checks_section import list_independent_check_rows
 from mb2fmu.report.sections.measurement_comparison import list_measurement_failures, list_measurement_rows
 from mb2fmu.validation.validation_result import ValidationResult
 from mb2fmu.visualization import Drawing, PlotSignals, render_animation_element
@@ -97,9 +97,10 @@ def _form_report_page(
     folded: bool,
 ) -> ReportPageContent:
     """Collect what the template shows: facts, tables and figures of one model and its verdict."""
-    drawing = embed_model_picture(definition.diagram, f"What the coordinates of {definition.name} mean")
+    drawing = embed_supplied_model_picture(definition.diagram, f"What the coordinates of {definition.name} mean")
     units = {record.name: record.unit for record in definition.inputs}
     texts = description.list_variable_descriptions(definition, equations)
+    counts = event_tables.describe_event_verdict_counts(result), coverage_section.describe_coverage(result)
     return ReportPageContent(
         title=definition.name,
         description=definition.description,
@@ -110,7 +111,7 @@ def _form_report_page(
                 *coverage_section.list_exercise_failures(result),
                 *list_measurement_failures(result.tables),
             ],
-            "; ".join(filter(None, (event_tables.describe_events(result), coverage_section.describe_coverage(result)))),
+            "; ".join(filter(None, counts)),
         ),
         facts=(
             *description.list_fmu_facts(interface, given.platforms),
@@ -125,7 +126,7 @@ def _form_report_page(
         groups=validation_sections.draw_trajectory_groups(result, texts, units, columns=None, most=None),
         invariants=validation_sections.list_invariant_rows(result),
         balances=validation_sections.draw_invariant_charts(result),
-        reference=validation_sections.describe_reference(result),
+        reference=validation_sections.describe_reference_accuracy(result),
         checks=validation_sections.list_checker_rows(result),
         equations=form_equation_blocks(equations, MAX_FOLDED_CHARACTERS if folded else 0),
         equations_text=description.describe_equations(equations, interface),
@@ -136,8 +137,8 @@ def _form_report_page(
         timings={activity: f"{format_short_number(seconds)} s" for activity, seconds in given.timings.items()},
         provenance=given,
         exercised=coverage_section.form_coverage_section(result),
-        independent_checks=list_independent_checks(result),
-        events=event_tables.form_event_tables(result),
+        independent_checks=list_independent_check_rows(result),
+        events=event_tables.form_report_event_tables(result),
     )
 
 

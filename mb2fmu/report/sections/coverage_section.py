@@ -40,7 +40,7 @@ def form_coverage_section(result: ValidationResult) -> CoverageSectionContent | 
         moved=_list_worst_rows(moved),
         signals=tuple(moved.reference.experiment.signals.items()) if moved.reference else (),
         calls=tuple(map(_form_api_check_row, result.api_checks)),
-        coverage_rows=list_coverage_rows(result),
+        coverage_rows=_list_coverage_rows(result),
         coverage_text=describe_coverage(result),
     )
 
@@ -84,7 +84,7 @@ def describe_default_experiment_only(result: ValidationResult) -> str:
     return f"validated at the default experiment only, none of {total} parameters, start values and inputs exercised"
 
 
-def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedQuantityRow, ...]:
+def _list_coverage_rows(result: ValidationResult) -> tuple[ExercisedQuantityRow, ...]:
     """Return one row per parameter, start value and input: the not exercised first, then the weakest."""
     if result.perturbed_experiment is None:
         return ()

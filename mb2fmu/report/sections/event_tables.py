@@ -26,7 +26,7 @@ _MAX_EVENT_ROWS = 40  # events of one run, the failed ones always
 _MAX_EVENT_TICKS = 400
 
 
-def describe_events(result: ValidationResult) -> str:
+def describe_event_verdict_counts(result: ValidationResult) -> str:
     """Say how many events were judged, for headlines; empty where there are none."""
     events = result.all_events
     if not events:
@@ -51,7 +51,7 @@ def list_event_failures(result: ValidationResult) -> Iterator[str]:
             )
 
 
-def form_event_tables(result: ValidationResult) -> tuple[EventTable, ...]:
+def form_report_event_tables(result: ValidationResult) -> tuple[EventTable, ...]:
     """Return one table for each run with events."""
     runs = [
         ("", result.kinds),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from mb2fmu.fmu.integration_method_table import find_solver_by_kind
-from mb2fmu.fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
+from mb2fmu.fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuSolverSettings, FmuVariable
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.model.declarations.model_declarations import Declarations
@@ -162,7 +162,7 @@ _PROJECTION_ACCURACY_TEXT = (
 """Measured on ``models/n_four_bar.py``, see docs/explanation/constraints.md."""
 
 
-def _describe_solver(solver: SolverSettings, step: float) -> str:
+def _describe_solver(solver: FmuSolverSettings, step: float) -> str:
     """Return solver and step or tolerance, in words."""
     row = find_solver_by_kind(solver.kind)
     if row.fixed:

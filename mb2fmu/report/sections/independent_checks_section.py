@@ -11,7 +11,7 @@ _VERDICT_COLOURS: dict[str, VerdictColour] = {"passed": "good", "failed": "bad",
 _VERDICT_WORDS = {"passed": "passed", "failed": "failed", "unjudged": "not done"}
 
 
-def list_independent_checks(result: ValidationResult) -> tuple[IndependentCheckRow, ...]:
+def list_independent_check_rows(result: ValidationResult) -> tuple[IndependentCheckRow, ...]:
     """Return one row per independent check, the most independent first."""
     return tuple(map(_form_check_row, result.independent_checks))
 

@@ -21,7 +21,7 @@ from mb2fmu.report.pages.report_page_records import (
     VerdictText,
 )
 from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
-from mb2fmu.report.sections.failure_diagnosis import find_likeliest_failure_cause
+from mb2fmu.report.sections.validation_failure_diagnosis import find_likeliest_failure_cause
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES, InvariantResult, ValidationResult, VariableResult
 
@@ -225,7 +225,7 @@ def draw_invariant_charts(result: ValidationResult) -> FigureGroup:
     return FigureGroup("Balances and residuals", text, tuple(figures))
 
 
-def describe_reference(result: ValidationResult) -> str:
+def describe_reference_accuracy(result: ValidationResult) -> str:
     """Say how well the reference satisfies its own balances."""
     balances = result.reference.balances
     scales = [format_short_number(b.scale) + ("" if b.unit == "1" else f" {b.unit}") for b in balances]

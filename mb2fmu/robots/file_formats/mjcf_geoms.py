@@ -61,11 +61,11 @@ def read_mjcf_assets(root: XmlElement, compiler: MjcfCompilerSettings) -> MeshAn
             place = f"{compiler.mesh_folder.rstrip('/')}/{file}" if compiler.mesh_folder and file else file
             meshes[name] = (place, mesh.vector("scale", (1.0, 1.0, 1.0)))
         for material in section.children("material"):
-            colors[material.attribute("name")] = read_color(material)
+            colors[material.attribute("name")] = _read_geom_color(material)
     return MeshAndMaterialAssets(meshes, colors)
 
 
-def read_color(element: XmlElement) -> str:
+def _read_geom_color(element: XmlElement) -> str:
     """Return the colour of ``rgba``; empty where there is none."""
     if not element.attribute("rgba"):
         return ""
@@ -187,7 +187,7 @@ def _read_drawn_shape(
         element.faults.note(f"geoms that are a {kind} are not drawn")
         return None
     touches = element.number("contype", 1.0) != 0 or element.number("conaffinity", 1.0) != 0
-    color = read_color(element) or assets.colors.get(element.attribute("material"), "")
+    color = _read_geom_color(element) or assets.colors.get(element.attribute("material"), "")
     mesh = element.attribute("mesh")
     if kind == "mesh":
         if mesh not in assets.meshes:

@@ -29,13 +29,13 @@ from mb2fmu.robots.file_formats.strict_xml import (
     FILE_ATTRIBUTE,
     XmlElement,
     XmlFaultCollector,
-    element_line,
+    find_xml_element_line,
     local_tag_name,
     parse_xml,
 )
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
-from mb2fmu.robots.tree.tree_inertia import compute_inertia_and_weight, motion_directions
+from mb2fmu.robots.tree.tree_inertia import compute_robot_inertia_and_weight, list_tree_motion_directions
 
 _HONOURED_SECTIONS = {"compiler", "option", "asset", "worldbody", "tendon", "equality", "actuator", "default"}
 _IGNORED_SECTIONS = {"size", "statistic", "visual", "sensor", "custom"}
@@ -51,7 +51,7 @@ _SUPPORTED_FLAGS = {"gravity", "spring", "damper", "passive", "actuation", "equa
 _DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
 
 
-def resolve_damping_ratios(
+def _resolve_damping_ratios(
     description: RobotDescription,
     joints: Mapping[str, RobotJoint],
     zero: Mapping[str, float],
@@ -75,8 +75,8 @@ def resolve_damping_ratios(
     free = replace(description, joints=tuple(joints[joint.name] for joint in description.joints), loops=())
     tree = build_articulated_tree(free, RobotSettings(inertia="keep"))
     positions = {i: zero.get(part.moving_joint.name, 0.0) for i, part in enumerate(tree.parts[1:], 1)}
-    M = compute_inertia_and_weight(tree, positions, np.zeros(3))[0]
-    row = {tree.parts[i].moving_joint.name: j for j, (i, _) in enumerate(motion_directions(tree))}
+    M = compute_robot_inertia_and_weight(tree, positions, np.zeros(3))[0]
+    row = {tree.parts[i].moving_joint.name: j for j, (i, _) in enumerate(list_tree_motion_directions(tree))}
     return tuple(
         _set_actuator_damping(actuator, ratios[actuator.name], M, row) if actuator.name in ratios else actuator
         for actuator in description.actuators
@@ -127,7 +127,9 @@ DefaultsClass = dict[str, dict[str, str]]
 """Element → attribute → value."""
 
 
-def expand_mjcf(content: bytes, path: Path, faults: XmlFaultCollector, content_of: FileContentReader) -> etree._Element:
+def _expand_mjcf(
+    content: bytes, path: Path, faults: XmlFaultCollector, content_of: FileContentReader
+) -> etree._Element:
     """Return the root of an MJCF file: includes and defaults are resolved into elements and attributes.
 
     Args:
@@ -175,11 +177,13 @@ def _read_included_file(
     """Return the elements of an included file; empty, with a fault, if it is outside, absent or included twice."""
     path = (folder / name).resolve() if name else folder
     if not name or Path(name).is_absolute() or not path.is_relative_to(folder) or ".." in Path(name).parts:
-        faults.add(element_line(node), f"it includes {name!r}", "name a file in the folder of the robot's file")
+        faults.add(
+            find_xml_element_line(node), f"it includes {name!r}", "name a file in the folder of the robot's file"
+        )
     elif path in seen or len(seen) > _MAX_INCLUDED_FILES:
-        faults.add(element_line(node), f"{name} is included twice", "include every file once")
+        faults.add(find_xml_element_line(node), f"{name} is included twice", "include every file once")
     elif (content := content_of(path)) is None:
-        faults.add(element_line(node), f"it includes {name}, which is not there", "correct the name")
+        faults.add(find_xml_element_line(node), f"it includes {name}, which is not there", "correct the name")
     else:
         seen.add(path)
         try:
@@ -199,10 +203,10 @@ def _read_class(
 ) -> None:  # fmt: skip
     """Read a class of defaults and its nested classes, which inherit its values."""
     if not name:
-        faults.add(element_line(section), "a class of defaults has no name", 'add class="…"')
+        faults.add(find_xml_element_line(section), "a class of defaults has no name", 'add class="…"')
         return
     for key in {str(key) for key in section.attrib} - {"class", FILE_ATTRIBUTE}:
-        faults.add(element_line(section), f"<default> has {key}, which is not known", "remove it")
+        faults.add(find_xml_element_line(section), f"<default> has {key}, which is not known", "remove it")
     own = classes.setdefault(name, DefaultsClass())
     for word, values in inherited.items():
         own.setdefault(word, {}).update(values)
@@ -215,7 +219,9 @@ def _read_class(
         own.setdefault(local_tag_name(child), {}).update(given)
     for child in inner:
         if child.get("class") in classes:
-            faults.add(element_line(child), f"two classes of defaults are called {child.get('class')}", "rename one")
+            faults.add(
+                find_xml_element_line(child), f"two classes of defaults are called {child.get('class')}", "rename one"
+            )
             continue
         _read_class(child, classes, child.get("class", ""), own, faults)
 
@@ -229,7 +235,7 @@ def _apply_defaults(
         name = child.get("class") or inside
         for asked in {inside, name} - classes.keys():
             faults.add(
-                element_line(child),
+                find_xml_element_line(child),
                 f"<{local_tag_name(child)}> is of the class {asked!r}, which does not exist",
                 "correct the name",
             )
@@ -279,7 +285,7 @@ def read_mjcf(content: bytes, path: Path, content_of: FileContentReader) -> Robo
         ModelError: With every fault of the file, each with its line.
     """
     faults = XmlFaultCollector(path.name)
-    root = XmlElement(expand_mjcf(content, path, faults, content_of), faults)
+    root = XmlElement(_expand_mjcf(content, path, faults, content_of), faults)
     name = root.attribute("model")
     if not name:
         faults.note(f"the robot has no name and is called after its file, {path.stem}")
@@ -304,7 +310,7 @@ def read_mjcf(content: bytes, path: Path, content_of: FileContentReader) -> Robo
     checked = check_link_tree(description, faults)
     drawn = {joint.name: joint for joint in bodies.joints}  # followers move by themselves
     return replace(
-        checked, actuators=resolve_damping_ratios(checked, drawn, bodies.reference_positions, actuation.damping_ratios)
+        checked, actuators=_resolve_damping_ratios(checked, drawn, bodies.reference_positions, actuation.damping_ratios)
     )
 
 

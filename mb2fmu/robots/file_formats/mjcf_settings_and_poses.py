@@ -151,7 +151,7 @@ def _read_rotation(element: XmlElement, compiler: MjcfCompilerSettings) -> Array
             *axis, angle = element.vector("axisangle", (1.0, 0.0, 0.0, 0.0))
             return rotation_about_axis(np.array(axis) / (np.linalg.norm(axis) or 1.0), compiler.to_radians(angle))
         case ["euler"]:
-            return rotation_from_euler_angles(element.vector("euler", (0.0, 0.0, 0.0)), compiler)
+            return _rotation_from_euler_angles(element.vector("euler", (0.0, 0.0, 0.0)), compiler)
         case ["xyaxes"]:
             return _rotation_from_two_axes(element)
         case ["zaxis"]:
@@ -191,7 +191,7 @@ def rotation_from_quaternion(quaternion: Array) -> Array:
     return rotation
 
 
-def rotation_from_euler_angles(angles: tuple[float, ...], compiler: MjcfCompilerSettings) -> Array:
+def _rotation_from_euler_angles(angles: tuple[float, ...], compiler: MjcfCompilerSettings) -> Array:
     """Return three turns about axes that turn along (lower case) or stay (upper case)."""
     rotation = np.eye(3)
     for axis, angle in zip(compiler.sequence, angles, strict=True):

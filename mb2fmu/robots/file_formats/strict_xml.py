@@ -170,7 +170,7 @@ def local_tag_name(element: etree._Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def element_line(element: etree._Element) -> XmlSourceLine:
+def find_xml_element_line(element: etree._Element) -> XmlSourceLine:
     """Return the line that an element begins in."""
     line = XmlSourceLine(element.sourceline or 0)
     line.file = element.get(FILE_ATTRIBUTE) or ""
@@ -188,7 +188,7 @@ class XmlElement:
     def __init__(self, node: etree._Element, faults: XmlFaultCollector) -> None:
         self.node = node
         self.faults = faults
-        self.line = element_line(node)
+        self.line = find_xml_element_line(node)
         self.name = local_tag_name(node)
 
     def attribute(self, name: str, *, required: bool = False) -> str:
@@ -276,7 +276,7 @@ class XmlElement:
                 near = difflib.get_close_matches(name, children, n=1, cutoff=_ELEMENT)
                 if near:
                     what = f"<{self.name}{self._format_name()}> cannot have <{name}>"
-                    self.faults.add(element_line(child), what, f"did you mean <{near[0]}>?")
+                    self.faults.add(find_xml_element_line(child), what, f"did you mean <{near[0]}>?")
                 else:
                     self.faults.note(f"<{name}> in <{self.name}> is not known and left out")
         if attributes:

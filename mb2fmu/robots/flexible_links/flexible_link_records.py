@@ -17,7 +17,7 @@ from mb2fmu.mechanics.mechanism.records.dyadic_components import dyadic_componen
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, VectorTerms
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, ForceLoad, Frame, KinematicPoint
-from mb2fmu.model.declarations.appearance_declarations import AppearanceItem, BendingShape
+from mb2fmu.model.declarations.appearance_declarations import AppearanceItem, FlexibleMeshShape
 from mb2fmu.robots.flexible_links.flexible_link import FlexibleLink
 
 
@@ -83,7 +83,7 @@ class FlexibleLinkRecords:
     def form_bendings(self, looks: Sequence[AppearanceItem]) -> Iterator[DrawnBending]:
         """Yield the surfaces of links that bend."""
         for item in looks:
-            if isinstance(item, BendingShape) and item.origin in self.point_of:
+            if isinstance(item, FlexibleMeshShape) and item.origin in self.point_of:
                 yield DrawnBending(
                     body=str(item.body.name),
                     point=self.point_of[item.origin],

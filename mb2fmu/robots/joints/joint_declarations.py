@@ -11,7 +11,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Output, Parameter, Quantity, Speed, StartKind
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import RobotDescription, RobotJoint
-from mb2fmu.robots.message_names import spell_out_name
+from mb2fmu.robots.message_names import format_variable_name_as_words
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup, SingleSpeedLinkTree
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
@@ -208,7 +208,7 @@ class JointDeclarations:
         rates = (("velocity.x", "m/s"), ("velocity.y", "m/s"), ("speed", "rad/s"))
         for kind, symbols, named in ((Coordinate, q, parts), (Speed, u, rates)):
             for symbol, (word, unit) in zip(symbols, named, strict=True):
-                text = f"{spell_out_name(word)} of joint {joint.name}"
+                text = f"{format_variable_name_as_words(word)} of joint {joint.name}"
                 self.declared.append(
                     kind(symbol=symbol, name=f"{name}.{word}", start=0.0, unit=unit, where=where, description=text)
                 )
@@ -229,9 +229,8 @@ class JointDeclarations:
         u += [(dynamicsymbols(f"w{axis}_{name}"), f"angular_velocity.{axis}", "rad/s", 0.0) for axis in "xyz"]
         for kind, rows in ((Coordinate, q), (Speed, u)):
             for symbol, word, unit, value in rows:
-                text = (
-                    f"{spell_out_name(word)} of joint {joint.name}{', along the moving axes' if kind is Speed else ''}"
-                )
+                axes = ", along the moving axes" if kind is Speed else ""
+                text = f"{format_variable_name_as_words(word)} of joint {joint.name}{axes}"
                 self.declared.append(
                     kind(
                         symbol=symbol, name=f"{name}.{word}", kind=self._start_kind(joint), start=value, unit=unit,

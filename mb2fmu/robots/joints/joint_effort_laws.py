@@ -35,14 +35,14 @@ class JointEffortLaws:
         b0, b1, b2 = actuator.bias
         length, rate = self._tendon_length(actuator.terms)
         force = _multiply(actuator.gain, control) + b0 + _multiply(b1, length) + _multiply(b2, rate)
-        self._add_effort(actuator.terms, clamp_force(force, actuator.force))
+        self._add_effort(actuator.terms, _clamp_force(force, actuator.force))
         self.controls[actuator.name] = control
         self._actuators.append(actuator)
 
     def limit_and_add_tendons(self, bounds: Mapping[str, tuple[float, float]], tendons: Iterable[RobotTendon]) -> None:
         """Limit the sum of the actuators along each joint, then add the springs and dampers of tendons."""
         for joint, effort in self.efforts.items():
-            self.efforts[joint] = clamp_force(effort, bounds.get(joint, UNBOUNDED_RANGE))
+            self.efforts[joint] = _clamp_force(effort, bounds.get(joint, UNBOUNDED_RANGE))
         for tendon in tendons:
             length, rate = self._tendon_length(tendon.terms)
             short, long = tendon.rest
@@ -102,7 +102,7 @@ def tendon_efforts(
     return laws.efforts
 
 
-def clamp_force(force: sm.Expr, bounds: tuple[float, float]) -> sm.Expr:
+def _clamp_force(force: sm.Expr, bounds: tuple[float, float]) -> sm.Expr:
     """Return a force between its bounds."""
     low, high = bounds
     force = sm.Min(force, high) if np.isfinite(high) else force

@@ -22,7 +22,7 @@ STOP_DAMPING = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class JointPassiveEffort:
+class JointFrictionAndRange:
     """Friction and range along one coordinate, of its joint and the joint's followers.
 
     Attributes:
@@ -44,7 +44,7 @@ class JointPassiveEffort:
 
 def find_joint_passive_efforts(
     tree: SingleSpeedLinkTree, variables: Mapping[int, RobotJointSymbols]
-) -> tuple[JointPassiveEffort, ...]:
+) -> tuple[JointFrictionAndRange, ...]:
     """Return friction and range of every joint with its own coordinate that is not prescribed.
 
     Args:
@@ -66,17 +66,17 @@ def find_joint_passive_efforts(
                 ends = sorted((end - offset) / factor for end in (joint.limits.lower, joint.limits.upper))
                 lower, upper = max(lower, ends[0]), min(upper, ends[1])
         found.append(
-            JointPassiveEffort(tree.parts[i].moving_joint.name, each.name, i, friction, float(lower), float(upper))
+            JointFrictionAndRange(tree.parts[i].moving_joint.name, each.name, i, friction, float(lower), float(upper))
         )
     return tuple(found)
 
 
-def make_joint_friction(felt: JointPassiveEffort) -> CoulombFriction:
+def make_joint_friction(felt: JointFrictionAndRange) -> CoulombFriction:
     """Return Coulomb's law; robot files give one number, so break-away and sliding friction are equal."""
     return CoulombFriction(f"{felt.name}.friction", felt.joint, kinetic=felt.friction)
 
 
-def make_hard_stops(felt: JointPassiveEffort, inertia: float) -> HardStop:
+def make_hard_stops(felt: JointFrictionAndRange, inertia: float) -> HardStop:
     """Return stops at both ends of a range.
 
     No file says how stiff they are. With ``inertia`` (of the joint at the start, kg·m² or kg) they are as stiff as
@@ -93,6 +93,6 @@ def make_hard_stops(felt: JointPassiveEffort, inertia: float) -> HardStop:
     )
 
 
-def select_bounded_joints(felt: tuple[JointPassiveEffort, ...]) -> Iterator[JointPassiveEffort]:
+def select_bounded_joints(felt: tuple[JointFrictionAndRange, ...]) -> Iterator[JointFrictionAndRange]:
     """Return the joints whose range ends somewhere and is not empty."""
     return (each for each in felt if (np.isfinite(each.lower) or np.isfinite(each.upper)) and each.lower < each.upper)

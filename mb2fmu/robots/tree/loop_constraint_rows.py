@@ -16,9 +16,9 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, directional_derivative
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, differentiate_along_rates
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 from mb2fmu.robots.description.robot_description import Array, Pose, RobotLoop
 from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
 
@@ -109,7 +109,7 @@ class LoopConstraintWriter:
         return at
 
 
-def form_velocity_constraints(
+def form_loop_velocity_constraints(
     holonomic: Sequence[tuple[str, sm.Expr]],
     kinematics: KinematicEquations,
     q: Sequence[sm.Symbol],
@@ -117,15 +117,15 @@ def form_velocity_constraints(
 ) -> VelocityConstraints:
     """Return a u = 0 and its bias, from φ(q) = 0 and q' = K u."""
     rates = dict(zip(q, coordinate_rates(kinematics, u), strict=True))
-    rows = [directional_derivative(phi, rates) for _, phi in holonomic]
+    rows = [differentiate_along_rates(phi, rates) for _, phi in holonomic]
     slopes = {
-        (i, j): directional_derivative(row, {speed: sm.S.One})
+        (i, j): differentiate_along_rates(row, {speed: sm.S.One})
         for i, row in enumerate(rows)
         for j, speed in enumerate(u)
         if speed in row.free_symbols
     }
     jacobian = sm.ImmutableMatrix(sm.SparseMatrix(len(rows), len(u), slopes))
-    bias = sm.ImmutableMatrix([directional_derivative(row, rates) for row in rows])
+    bias = sm.ImmutableMatrix([differentiate_along_rates(row, rates) for row in rows])
     return VelocityConstraints(
         tuple(name for name, _ in holonomic), jacobian, sm.ImmutableMatrix.zeros(len(rows), 1), bias
     )
@@ -136,8 +136,8 @@ def drop_trivial_constraint_rows(rows: Sequence[tuple[str, sm.Expr]]) -> list[tu
     kept, random = [], np.random.default_rng(5)
     for name, phi in rows:
         symbols = sorted(phi.free_symbols, key=str)
-        slopes = [directional_derivative(phi, {symbol: sm.S.One}) for symbol in symbols]
-        function = compile_numpy_function(symbols, slopes, cse=True)
+        slopes = [differentiate_along_rates(phi, {symbol: sm.S.One}) for symbol in symbols]
+        function = lambdify_for_numpy(symbols, slopes, cse=True)
         values = (
             [function(*random.uniform(-1.0, 1.0, len(symbols))) for _ in range(_SAMPLE_COUNT)] if symbols else [[0.0]]
         )
@@ -151,7 +151,7 @@ def choose_independent_speeds(constraints: VelocityConstraints, start: dict[sm.S
     import scipy.linalg
 
     symbols = sorted(constraints.jacobian.free_symbols, key=str)
-    A = np.array(compile_numpy_function(symbols, constraints.jacobian, cse=True)(*(start[s] for s in symbols)))
+    A = np.array(lambdify_for_numpy(symbols, constraints.jacobian, cse=True)(*(start[s] for s in symbols)))
     R, order = scipy.linalg.qr(A.astype(float), pivoting=True, mode="r")[:2]
     sizes = np.abs(np.diag(R))
     rank = int(np.count_nonzero(sizes > 1e-9 * max(float(sizes[0]), 1e-300)))

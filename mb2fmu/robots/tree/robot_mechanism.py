@@ -34,14 +34,14 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
 from mb2fmu.mechanics.mechanism.records.requested_outputs import InverseDynamicsRequest, Joint
 from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import read_contacts_and_latches
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
-from mb2fmu.mechanics.mechanism.sympy_import.output_import import ObjectRecordNumbers, read_outputs
+from mb2fmu.mechanics.mechanism.sympy_import.output_import import SourceObjectRecordNumbers, read_outputs
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFrame, NamedFramePoint, NamedJoint
 from mb2fmu.robots.description.robot_description import Array, Pose
 from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecords
-from mb2fmu.robots.robot_appearance import FrameAndPointNumbers, form_robot_appearance
+from mb2fmu.robots.robot_appearance import FrameAndPointLookup, form_robot_appearance
 from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup
 from mb2fmu.robots.tree.exact_components import (
     axis_rotation,
@@ -50,17 +50,17 @@ from mb2fmu.robots.tree.exact_components import (
     make_exact_sympy_number,
     read_constant_components,
 )
-from mb2fmu.robots.tree.link_load_records import read_link_loads, read_motion_vectors
+from mb2fmu.robots.tree.link_load_records import number_motion_vectors, read_link_loads
 from mb2fmu.robots.tree.loop_constraint_rows import (
     LoopConstraintWriter,
     choose_independent_speeds,
     drop_trivial_constraint_rows,
-    form_velocity_constraints,
+    form_loop_velocity_constraints,
 )
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols, RobotMechanics
 
 
-def read_robot_mechanism(definition: ModelDefinition) -> Mechanism:
+def make_robot_mechanism(definition: ModelDefinition) -> Mechanism:
     """Return the mechanism of a checked model whose mechanics are a robot's."""
     mechanics = definition.mechanics
     assert isinstance(mechanics, RobotMechanics)
@@ -91,7 +91,7 @@ class _RobotReader:
         self._declare_symbols()
         self._read_parts()
         kinematics = self._form_kinematics()
-        sensed = read_motion_vectors(self.robot, self.find_number, self.plain)
+        sensed = number_motion_vectors(self.robot, self.find_number, self.plain)
         self._translate_rates(kinematics)
         if self.quaternions:
             self.frames = list(normalize_quaternion_frames(self.frames, self.quaternions, self.q))
@@ -100,7 +100,7 @@ class _RobotReader:
         loads += read_link_loads(self.robot, self.find_number, self.plain, self.body_of)
         scenery = form_robot_appearance(
             self.robot,
-            FrameAndPointNumbers(self._find_shape_frame, self.part_frame, self.part_origin, read_constant_components),
+            FrameAndPointLookup(self._find_shape_frame, self.part_frame, self.part_origin, read_constant_components),
         )
         scenery = replace(
             scenery,
@@ -112,7 +112,7 @@ class _RobotReader:
         records = self._add_contacts(self._add_loop_rows(records))
         joints = [NamedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
         asked = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
-        numbers = ObjectRecordNumbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
+        numbers = SourceObjectRecordNumbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
     def _form_tree_records(
@@ -157,7 +157,7 @@ class _RobotReader:
         rows = drop_trivial_constraint_rows([row for loop in self.robot.loops for row in writer.form_rows(loop)])
         if not rows:
             return records
-        velocity = form_velocity_constraints(rows, records.kinematics, self.q, self.u)
+        velocity = form_loop_velocity_constraints(rows, records.kinematics, self.q, self.u)
         start = {own: float(c.start) for own, c in zip(self.q, self.definition.coordinates, strict=True)}
         return replace(
             records,

@@ -31,9 +31,9 @@ Files write angles with eight digits: a mass that is meant to be on an axis is 1
 class StartInertiaAndWeight:
     """Values at the start: mass matrix, weight along each speed, first row of each part.
 
-    ``compute_instability_rate`` is how fast the robot falls from there if its weight is held: rate of the fastest
-    exponential, 1/s; 0 where it hangs. ``compute_damping_rate`` is how fast its dampers stop it, likewise. ``D`` is
-    what joint dampers make of the speeds.
+    ``compute_robot_instability_rate`` is how fast the robot falls from there if its weight is held: rate of the fastest
+    exponential, 1/s; 0 where it hangs. ``compute_robot_damping_rate`` is how fast its dampers stop it, likewise. ``D``
+    is what joint dampers make of the speeds.
     """
 
     M: Array
@@ -56,14 +56,14 @@ class StartInertiaAndWeight:
         return math.hypot(self.M[row, row], self.D[row, row] / rate)
 
 
-def motion_directions(tree: SingleSpeedLinkTree) -> list[Dof]:
+def list_tree_motion_directions(tree: SingleSpeedLinkTree) -> list[Dof]:
     """Return the directions in which the tree can move, parents first; followers have none."""
     sizes = {"revolute": 1, "prismatic": 1, "planar": 3, "floating": 6, "ball": 3, "elastic": 0}
     own = [(i, part) for i, part in enumerate(tree.parts[1:], 1) if part.coordinate is None or part.coordinate[0] == i]
     return [(i, k) for i, part in own for k in range(sizes[part.moving_joint.kind])]
 
 
-def compute_inertia_and_weight(
+def compute_robot_inertia_and_weight(
     tree: SingleSpeedLinkTree, positions: Mapping[int, float], gravity: Array
 ) -> tuple[Array, Array, Array]:
     """Return mass matrix along all directions, the efforts that hold the robot, and their derivatives.
@@ -75,9 +75,9 @@ def compute_inertia_and_weight(
 
     Returns:
         M, shape (n, n), the efforts against gravity, shape (n,), and their derivatives by the positions, shape (n, n),
-        in the order of :func:`motion_directions`.
+        in the order of :func:`list_tree_motion_directions`.
     """
-    order = {dof: j for j, dof in enumerate(motion_directions(tree))}
+    order = {dof: j for j, dof in enumerate(list_tree_motion_directions(tree))}
     n = len(order)
     M, weight, K = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
     poses, columns = compute_twists(tree, positions)
@@ -117,7 +117,7 @@ def compute_twists(
     Returns:
         Per part its pose in the ground, and direction → its twist per unit of the speed, shape (6,).
     """
-    order = {dof: j for j, dof in enumerate(motion_directions(tree))}
+    order = {dof: j for j, dof in enumerate(list_tree_motion_directions(tree))}
     poses: list[Pose] = [Pose()]
     columns: list[dict[int, Array]] = [{}]
     for i, part in enumerate(tree.parts[1:], 1):
@@ -137,7 +137,7 @@ def compute_twists(
     return poses, columns
 
 
-def compute_instability_rate(M: Array, K: Array, D: Array) -> float:
+def compute_robot_instability_rate(M: Array, K: Array, D: Array) -> float:
     """Return the rate of the fastest growing exponential of M q'' + D q' + K q = 0, 1/s; 0 where nothing falls."""
     if not len(M):
         return 0.0
@@ -148,7 +148,7 @@ def compute_instability_rate(M: Array, K: Array, D: Array) -> float:
 
 def joint_damping_matrix(tree: SingleSpeedLinkTree, damped: Iterable[int]) -> Array:
     """Return D, by which these parts' joint dampers brake the speeds with D u."""
-    dofs = motion_directions(tree)
+    dofs = list_tree_motion_directions(tree)
     D = np.zeros((len(dofs), len(dofs)))
     for i in damped:
         joint, coordinate = tree.parts[i].moving_joint, tree.parts[i].coordinate
@@ -158,7 +158,7 @@ def joint_damping_matrix(tree: SingleSpeedLinkTree, damped: Iterable[int]) -> Ar
     return D
 
 
-def compute_damping_rate(M: Array, D: Array) -> float:
+def compute_robot_damping_rate(M: Array, D: Array) -> float:
     """Return the rate of the fastest exponential of M u' + D u = 0, 1/s."""
     return float(np.linalg.eigvals(np.linalg.solve(M, D)).real.max()) if len(M) else 0.0
 
@@ -169,9 +169,9 @@ def check_massless_joints(tree: SingleSpeedLinkTree, where: str) -> None:
     Raises:
         ModelError: With every such joint and link.
     """
-    dofs = motion_directions(tree)
+    dofs = list_tree_motion_directions(tree)
     positions = {i: 0.3 + 0.1 * (i % 7) for i in range(len(tree.parts))}
-    M = compute_inertia_and_weight(tree, positions, np.zeros(3))[0]
+    M = compute_robot_inertia_and_weight(tree, positions, np.zeros(3))[0]
     before, off_axis = np.diag(M).copy(), _inertia_off_axis(tree, positions)
     found: dict[int, None] = {}
     for j in reversed(range(len(dofs))):
@@ -192,7 +192,7 @@ def check_massless_joints(tree: SingleSpeedLinkTree, where: str) -> None:
 
 def _inertia_off_axis(tree: SingleSpeedLinkTree, positions: Mapping[int, float]) -> Array:
     """Return the largest inertia that the masses beyond each joint could have at their distances, shape (n,)."""
-    dofs = motion_directions(tree)
+    dofs = list_tree_motion_directions(tree)
     largest = np.zeros(len(dofs))
     poses, columns = compute_twists(tree, positions)
     for part, pose, own in zip(tree.parts, poses, columns, strict=True):

@@ -20,7 +20,7 @@ _MAX_NAMED_INPUTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignMaster:
+class _ForeignMaster:
     """Another master that can run the written files.
 
     Attributes:
@@ -38,11 +38,11 @@ class ForeignMaster:
     applies_transformations: bool = True
 
 
-FOREIGN_MASTERS: Mapping[str, ForeignMaster] = MappingProxyType(
+FOREIGN_MASTERS: Mapping[str, _ForeignMaster] = MappingProxyType(
     {
-        "fmpy": ForeignMaster("FMPy's SSP simulation", "fmpy", "fmpy_master.py", "ssp", applies_transformations=False),
-        "libcosim": ForeignMaster("libcosim", "libcosimpy", "libcosim_master.py", "osp"),
-        "ecos": ForeignMaster("ecos", "ecospy", "ecos_master.py", "ssp"),
+        "fmpy": _ForeignMaster("FMPy's SSP simulation", "fmpy", "fmpy_master.py", "ssp", applies_transformations=False),
+        "libcosim": _ForeignMaster("libcosim", "libcosimpy", "libcosim_master.py", "osp"),
+        "ecos": _ForeignMaster("ecos", "ecospy", "ecos_master.py", "ssp"),
     }
 )
 
@@ -112,7 +112,7 @@ def find_largest_master_difference(
 
 
 def _run_foreign_master(
-    master: ForeignMaster, ssp: Path, osp: Path, step: float, stop: float, variable_names: Sequence[str]
+    master: _ForeignMaster, ssp: Path, osp: Path, step: float, stop: float, variable_names: Sequence[str]
 ) -> ForeignMasterResult:
     """Run the system in another master, in a process of its own; the answer has values or the reason."""
     if importlib.util.find_spec(master.module) is None:

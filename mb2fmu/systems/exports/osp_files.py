@@ -5,7 +5,7 @@ from __future__ import annotations
 from lxml import etree
 
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.systems.system_port_links import ComponentPort, find_stale_output_reads
+from mb2fmu.systems.system_port_links import ComponentPort, find_outputs_read_before_inputs
 from mb2fmu.systems.wired_system import WiredSystem
 
 NAMESPACE = "http://opensimulationplatform.com/MSMI/OSPSystemStructure"
@@ -14,7 +14,7 @@ OSP_STRUCTURE_FILE = "OspSystemStructure.xml"
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
-def write_osp_files(wired_system: WiredSystem) -> FileTree:
+def form_osp_files(wired_system: WiredSystem) -> FileTree:
     """Return the configuration and the FMUs, for one folder."""
     files = {f"{component.name}.fmu": component.content for component in wired_system.components}
     files[OSP_STRUCTURE_FILE] = etree.tostring(
@@ -49,7 +49,7 @@ def _make_structure(wired_system: WiredSystem) -> Element:
         for index, link in transformed_links.items():
             factor, offset = repr(link.factor), repr(link.offset)
             _add_child(functions, "LinearTransformation", name=f"link{index}", factor=factor, offset=offset)
-    connections, stale_reads = _add_child(root, "Connections"), find_stale_output_reads(wiring)
+    connections, stale_reads = _add_child(root, "Connections"), find_outputs_read_before_inputs(wiring)
     delay_notes = {f"{wiring.output_name(link.source)} should arrive {link.delay:g} s late: it arrives after a step"
             for link in wiring.links if link.delay}  # fmt: skip
     for text in (*stale_reads.values(), *sorted(delay_notes)):

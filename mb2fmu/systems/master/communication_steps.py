@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.master import input_extrapolation
+from mb2fmu.systems.master import input_polynomial_operations
 from mb2fmu.systems.master.algebraic_loops import AlgebraicLoopSolver, SavedPortValues
 from mb2fmu.systems.master.connection_delays import DelayedConnections
 from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError, SlaveStepResult
@@ -248,7 +248,9 @@ class SystemStepper:
 
     def _iterate_step(self, size: float, states: list[Any] | None) -> AcceptedStep:
         """Step all components, and repeat until the inputs at the end agree; stop early where a component did."""
-        predicted = input_extrapolation.evaluate_input_polynomials(self._extrapolate_inputs(size, None, None), size)
+        predicted = input_polynomial_operations.evaluate_input_polynomials(
+            self._extrapolate_inputs(size, None, None), size
+        )
         end_inputs: Floats | None = None
         last_change, iteration, final_outputs = np.inf, 0, self.loop_solver.y
         self._initial_outputs = self.loop_solver.y.copy()
@@ -267,7 +269,7 @@ class SystemStepper:
             final_outputs = self.loop_solver.y.copy()
             self._call(self.loop_solver.make_consistent)
             self._input_scale = np.maximum(self._input_scale, np.abs(self.loop_solver.u))
-            assumed_inputs = input_extrapolation.evaluate_input_polynomials(polynomials, size)
+            assumed_inputs = input_polynomial_operations.evaluate_input_polynomials(polynomials, size)
             last_change = self._relative_change(self.loop_solver.u - assumed_inputs)
             if last_change <= self._stepping.converged or iteration == self._stepping.passes:
                 break
@@ -307,7 +309,7 @@ class SystemStepper:
             if self._ended_early(reached_size, size):
                 self._early_component = component
                 return polynomials, reached_size, event
-            self.loop_solver.u[component_inputs] = input_extrapolation.evaluate_input_polynomials(
+            self.loop_solver.u[component_inputs] = input_polynomial_operations.evaluate_input_polynomials(
                 polynomials[component_inputs], size
             )
             self._call(self.loop_solver.read_outputs, component, component=component)
@@ -321,9 +323,11 @@ class SystemStepper:
     ) -> Floats:
         """Return the inputs' polynomials: through past points, or through past points and the known end."""
         order = self._stepping.order
-        past_points = input_extrapolation.select_interpolation_points(self._past_points, size)[-(order + 1) :]
+        past_points = input_polynomial_operations.select_interpolation_points(self._past_points, size)[-(order + 1) :]
         times = [time - self.time for time, _ in past_points]
-        extrapolated = input_extrapolation.fit_input_polynomials(times, np.array([inputs for _, inputs in past_points]))
+        extrapolated = input_polynomial_operations.fit_input_polynomials(
+            times, np.array([inputs for _, inputs in past_points])
+        )
         if self._delays.target_inputs.size:
             extrapolated[self._delays.target_inputs] = self._delays.input_polynomials(self.time, size)
         if end_inputs is None or known_ends is None or not known_ends.any():
@@ -331,7 +335,7 @@ class SystemStepper:
         known_ends = known_ends & ~np.isin(np.arange(len(known_ends)), self._delays.target_inputs)
         past_points = past_points[len(past_points) - order :] if order else []
         times = [*(time - self.time for time, _ in past_points), size]
-        interpolated = input_extrapolation.fit_input_polynomials(
+        interpolated = input_polynomial_operations.fit_input_polynomials(
             times, np.array([*(inputs for _, inputs in past_points), end_inputs])
         )
         return np.where(known_ends[:, None], interpolated, extrapolated)
@@ -342,7 +346,10 @@ class SystemStepper:
         """Return the change of inputs at the end for u = L y(u), by the interface Jacobian from differences."""
         jacobian_key = (
             size,
-            min(len(input_extrapolation.select_interpolation_points(self._past_points, size)), self._stepping.order),
+            min(
+                len(input_polynomial_operations.select_interpolation_points(self._past_points, size)),
+                self._stepping.order,
+            ),
         )
         if self._jacobian is None or self._jacobian[0] != jacobian_key:
             self._jacobian = jacobian_key, self._compute_interface_jacobian(size, assumed_inputs, states)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.master import input_extrapolation
+from mb2fmu.systems.master import input_polynomial_operations
 from mb2fmu.systems.system_port_links import SystemWiring
 
 Floats = npt.NDArray[np.float64]
@@ -70,7 +70,7 @@ class DelayedConnections:
 
     def input_polynomials(self, time: float, size: float) -> Floats:
         """Return the targets' polynomials over a step: lines between the values at its ends, shape (n_targets, 3)."""
-        return input_extrapolation.fit_input_polynomials(
+        return input_polynomial_operations.fit_input_polynomials(
             (0.0, size), np.array([self.arriving_values(time), self.arriving_values(time + size)])
         )
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mb2fmu.systems.master.communication_steps import AcceptedStep, CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import Slave
 from mb2fmu.systems.master.power_bond_energy import SystemBondEnergies
-from mb2fmu.systems.master.stability_forecast import LinearComponentModel, StabilityForecast, forecast_stability
+from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel, StabilityForecast, forecast_stability
 from mb2fmu.systems.system_port_links import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
@@ -25,7 +25,7 @@ _MIN_STEP_RATIO = 1e-6
 
 
 @dataclass
-class RunStatistics:
+class SystemRunStatistics:
     """Statistics of a run.
 
     Attributes:
@@ -54,7 +54,7 @@ class RunStatistics:
     notes: list[str] = field(default_factory=list)
 
 
-class UnstableCouplingError(Exception):
+class _UnstableCouplingError(Exception):
     """The coupling is forecast to be unstable."""
 
     def __init__(self, forecast: StabilityForecast) -> None:
@@ -68,9 +68,9 @@ def run_coupled_system(
     stepping: SteppingSettings,
     stop: float,
     record: RecordPoint,
-    linearize: Callable[[], Sequence[LinearComponentModel] | None] = lambda: None,
+    linearize: Callable[[], Sequence[LinearCoupledComponentModel] | None] = lambda: None,
     enter_step_mode: Callable[[], None] = lambda: None,
-) -> RunStatistics:
+) -> SystemRunStatistics:
     """Run a system whose components are in Initialization Mode.
 
     Args:
@@ -85,7 +85,7 @@ def run_coupled_system(
     Returns:
         How it went; ``failure`` is set if it ended early.
     """
-    statistics = RunStatistics()
+    statistics = SystemRunStatistics()
     stepper = SystemStepper(wiring, slaves, stepping)
     try:
         stepper.initialize()  # inputs and outputs agree while start values may still follow from them
@@ -100,15 +100,15 @@ def run_coupled_system(
         _step_to_end(statistics, stepper, stepping, stop, energy_account, record)
     except CommunicationStepError as error:
         statistics.failure = {"component": error.component, "time": error.time, "what": error.reason}
-    except UnstableCouplingError as error:
+    except _UnstableCouplingError as error:
         statistics.failure = {"component": "", "time": 0.0, "what": str(error), "unstable": True}
     return statistics
 
 
 def _forecast_stability(
-    statistics: RunStatistics,
+    statistics: SystemRunStatistics,
     wiring: SystemWiring,
-    models: Sequence[LinearComponentModel] | None,
+    models: Sequence[LinearCoupledComponentModel] | None,
     stepping: SteppingSettings,
     stop: float,
 ) -> None:
@@ -124,11 +124,11 @@ def _forecast_stability(
     forecast = forecast_stability(wiring, models, stepping, stop)
     statistics.forecast = asdict(forecast)
     if forecast.unstable and stepping.unstable == "refuse":
-        raise UnstableCouplingError(forecast)
+        raise _UnstableCouplingError(forecast)
 
 
 def _step_to_end(
-    statistics: RunStatistics,
+    statistics: SystemRunStatistics,
     stepper: SystemStepper,
     stepping: SteppingSettings,
     stop: float,
@@ -179,7 +179,7 @@ def _step_to_end(
 
 
 def _try_adapted_step(
-    statistics: RunStatistics, stepper: SystemStepper, stepping: SteppingSettings, step_size: float
+    statistics: SystemRunStatistics, stepper: SystemStepper, stepping: SteppingSettings, step_size: float
 ) -> tuple[AcceptedStep, float] | None:
     """Do one step and return it with the next size; None if its error was too large and the step was undone."""
     assert stepping.accuracy is not None

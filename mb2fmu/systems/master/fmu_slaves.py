@@ -24,7 +24,7 @@ from fmpy.fmi1 import FMICallException
 from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, Fmi3CoSimulation, FmuMessageLog
-from mb2fmu.systems.master import input_extrapolation
+from mb2fmu.systems.master import input_polynomial_operations
 
 Floats = npt.NDArray[np.float64]
 
@@ -181,17 +181,17 @@ class Fmi2Slave(_FmuSlave):
         """Do one communication step with inputs along ``input_polynomials``, shape (n_inputs, 3)."""
         substep = size / self._substeps
         for index in range(self._substeps):
-            shifted = input_extrapolation.shift_input_polynomials(input_polynomials, index * substep)
+            shifted = input_polynomial_operations.shift_input_polynomials(input_polynomials, index * substep)
             if self._inputs and self.capabilities.interpolates_inputs:
-                followed_lines = input_extrapolation.fit_line_of_equal_moments(shifted, substep)
+                followed_lines = input_polynomial_operations.fit_moment_preserving_input_line(shifted, substep)
                 self.write_inputs(followed_lines[:, 0])
                 slopes = followed_lines[:, 1].tolist()
                 fmu = self.instance._fmu  # noqa: SLF001
                 self._call(fmu.setRealInputDerivatives, self._inputs, [1] * len(slopes), slopes)
             elif self._inputs:
-                self.write_inputs(input_extrapolation.average_input_polynomials(shifted, substep))
+                self.write_inputs(input_polynomial_operations.average_input_polynomials(shifted, substep))
             self._call(self.instance.step, time + index * substep, substep)
-        self.write_inputs(input_extrapolation.evaluate_input_polynomials(input_polynomials, size))
+        self.write_inputs(input_polynomial_operations.evaluate_input_polynomials(input_polynomials, size))
         return SlaveStepResult(time + size)
 
     def handle_events(self) -> float | None:
@@ -227,7 +227,7 @@ class Fmi3Slave(_FmuSlave):
 
     def _provide_inputs(self, time: float) -> tuple[list[int], list[float]]:
         """Return inputs at an intermediate update."""
-        return self._inputs, input_extrapolation.evaluate_input_polynomials(
+        return self._inputs, input_polynomial_operations.evaluate_input_polynomials(
             self._polynomials, time - self._start_time
         ).tolist()
 
@@ -238,26 +238,28 @@ class Fmi3Slave(_FmuSlave):
         substep = size / self._substeps
         for index in range(self._substeps):
             self._start_time = time + index * substep
-            self._polynomials = input_extrapolation.fit_line_of_equal_moments(
-                input_extrapolation.shift_input_polynomials(input_polynomials, index * substep), substep
+            self._polynomials = input_polynomial_operations.fit_moment_preserving_input_line(
+                input_polynomial_operations.shift_input_polynomials(input_polynomials, index * substep), substep
             )
             for substep_start, substep_end in (
                 (0.0, FIRST_SUBSTEP_FRACTION * substep),
                 (FIRST_SUBSTEP_FRACTION * substep, substep),
             ):
-                self.write_inputs(input_extrapolation.evaluate_input_polynomials(self._polynomials, substep_start))
+                self.write_inputs(
+                    input_polynomial_operations.evaluate_input_polynomials(self._polynomials, substep_start)
+                )
                 result = self._do_internal_step(self._start_time + substep_start, substep_end - substep_start)
                 if result.needs_event_mode or result.end_time < self._start_time + substep_end:
                     return result
-        self.write_inputs(input_extrapolation.evaluate_input_polynomials(input_polynomials, size))
+        self.write_inputs(input_polynomial_operations.evaluate_input_polynomials(input_polynomials, size))
         return SlaveStepResult(time + size)
 
     def _step_with_held_inputs(self, time: float, size: float, input_polynomials: Floats) -> SlaveStepResult:
         """Step in substeps with inputs held at their means; stop at the first event."""
         substep = size / self._substeps
         for index in range(self._substeps):
-            held_inputs = input_extrapolation.average_input_polynomials(
-                input_extrapolation.shift_input_polynomials(input_polynomials, index * substep), substep
+            held_inputs = input_polynomial_operations.average_input_polynomials(
+                input_polynomial_operations.shift_input_polynomials(input_polynomials, index * substep), substep
             )
             self._start_time, self._polynomials = (
                 time,
@@ -267,7 +269,7 @@ class Fmi3Slave(_FmuSlave):
             result = self._do_internal_step(time + index * substep, substep)
             if result.needs_event_mode or result.end_time < time + (index + 1) * substep:
                 return result
-        self.write_inputs(input_extrapolation.evaluate_input_polynomials(input_polynomials, size))
+        self.write_inputs(input_polynomial_operations.evaluate_input_polynomials(input_polynomials, size))
         return SlaveStepResult(time + size)
 
     def _do_internal_step(self, time: float, size: float) -> SlaveStepResult:

@@ -9,7 +9,7 @@ from mb2fmu.systems.system_port_links import SystemWiring
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationLevels:
+class InputEvaluationLevels:
     """Inputs in the order in which they become known at one instant.
 
     Attributes:
@@ -22,9 +22,9 @@ class EvaluationLevels:
     loops: tuple[bool, ...]
 
 
-def order_inputs_by_level(wiring: SystemWiring) -> EvaluationLevels:
+def order_inputs_by_level(wiring: SystemWiring) -> InputEvaluationLevels:
     """Return the order in which inputs become known."""
-    needed_inputs = find_input_dependencies(wiring)
+    needed_inputs = _find_input_to_input_dependencies(wiring)
     components = find_strongly_connected_components(range(len(wiring.inputs)), needed_inputs)
     groups: list[tuple[int, ...]] = []
     loops: list[bool] = []
@@ -55,10 +55,10 @@ def order_inputs_by_level(wiring: SystemWiring) -> EvaluationLevels:
             if group:
                 groups.append(group)
                 loops.append(is_loop)
-    return EvaluationLevels(tuple(groups), tuple(loops))
+    return InputEvaluationLevels(tuple(groups), tuple(loops))
 
 
-def find_input_dependencies(wiring: SystemWiring) -> Mapping[int, frozenset[int]]:
+def _find_input_to_input_dependencies(wiring: SystemWiring) -> Mapping[int, frozenset[int]]:
     """Return input → inputs (of the component that feeds it) on which it depends at the same instant."""
     source_of_input = {link.target: link.source for link in wiring.links if not link.delay}
     return {
@@ -109,7 +109,7 @@ def find_strongly_connected_components(
 
 def format_algebraic_loop(wiring: SystemWiring, group: Sequence[int]) -> str:
     """Return an algebraic loop by the names along it: ``a.F → a.acceleration → b.acceleration → b.F → a.F``."""
-    needed_inputs = find_input_dependencies(wiring)
+    needed_inputs = _find_input_to_input_dependencies(wiring)
     source_of_input = {link.target: link.source for link in wiring.links}
     # One way round: from an input back to itself by inputs of the group.
     cycle = _find_shortest_cycle(needed_inputs, group)

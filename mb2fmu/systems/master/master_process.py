@@ -29,7 +29,7 @@ from mb2fmu.systems.master.fmu_slaves import (
     SlaveError,
     SlaveStepResult,
 )
-from mb2fmu.systems.master.stability_forecast import LinearComponentModel
+from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel
 from mb2fmu.systems.system_port_links import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
@@ -127,7 +127,7 @@ class _CallRecordingSlave:
         return result
 
 
-def initialize_component_slaves(request: MasterRunRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
+def _initialize_component_slaves(request: MasterRunRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
     """Return all components, in Initialization Mode with their start values."""
     slaves: list[Fmi2Slave | Fmi3Slave] = []
     wiring = request.wiring
@@ -155,9 +155,9 @@ def initialize_component_slaves(request: MasterRunRequest, log: IO[str]) -> list
     return slaves
 
 
-def linearize_components(
+def _linearize_components(
     request: MasterRunRequest, slaves: Sequence[Fmi2Slave | Fmi3Slave]
-) -> list[LinearComponentModel] | None:
+) -> list[LinearCoupledComponentModel] | None:
     """Return linear models of the components at their states; None if one has none."""
     models = []
     wiring = request.wiring
@@ -175,7 +175,7 @@ def linearize_components(
         state_count, input_count = len(states), len(inputs)
         system_matrix = np.array(columns, dtype=float).reshape(len(knowns), len(unknowns)).T
         models.append(
-            LinearComponentModel(
+            LinearCoupledComponentModel(
                 system_matrix[:state_count, :state_count],
                 system_matrix[:state_count, state_count : state_count + input_count],
                 system_matrix[state_count:, :state_count],
@@ -195,7 +195,7 @@ def main() -> None:
         (folder / "rows.f64").open("wb", buffering=0) as rows,
     ):
         try:
-            slaves = initialize_component_slaves(request, log)
+            slaves = _initialize_component_slaves(request, log)
         except (SlaveError, Exception) as error:  # noqa: BLE001  an FMU that cannot be made: fmpy raises bare exceptions
             failure = {"component": "", "time": 0.0, "what": f"instantiating failed: {error}"}
             (folder / "outcome.json").write_text(json.dumps({"failure": failure, "notes": []}), encoding="utf-8")
@@ -211,7 +211,7 @@ def main() -> None:
 
         statistics = run_coupled_system(
             request.wiring, recording_slaves, request.stepping, request.stop, record,
-            lambda: linearize_components(request, slaves), ready,
+            lambda: _linearize_components(request, slaves), ready,
         )  # fmt: skip
         (folder / "outcome.json").write_text(json.dumps(asdict(statistics)), encoding="utf-8")
         if statistics.failure is None:

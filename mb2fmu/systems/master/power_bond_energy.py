@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.master import input_extrapolation
+from mb2fmu.systems.master import input_polynomial_operations
 from mb2fmu.systems.master.communication_steps import AcceptedStep
-from mb2fmu.systems.system_port_links import BondSide, BondVariable, SystemWiring
+from mb2fmu.systems.system_port_links import PowerBondSide, PowerBondVariable, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,8 +73,8 @@ class SystemBondEnergies:
         end_time = step.start_time + step.size
         if self._bonds:
             first_inputs, last_inputs = (
-                input_extrapolation.evaluate_input_polynomials(step.input_polynomials, 0.0),
-                input_extrapolation.evaluate_input_polynomials(step.input_polynomials, step.size),
+                input_polynomial_operations.evaluate_input_polynomials(step.input_polynomials, 0.0),
+                input_polynomial_operations.evaluate_input_polynomials(step.input_polynomials, step.size),
             )
             previous_outputs = self._past_points[-1][1][: len(outputs)]
             output_polynomials = self._fit_outputs(step, first_inputs, last_inputs, derivatives)
@@ -100,10 +100,10 @@ class SystemBondEnergies:
         """
         first_point = self._past_points[-1][0], np.concatenate([step.initial_outputs, first_inputs])
         last_point = step.start_time + step.size, np.concatenate([step.final_outputs, last_inputs])
-        points = input_extrapolation.select_interpolation_points(
+        points = input_polynomial_operations.select_interpolation_points(
             [*([] if step.after_event else self._past_points[:-1]), first_point, last_point], step.size
         )
-        all_fitted = input_extrapolation.fit_input_polynomials(
+        all_fitted = input_polynomial_operations.fit_input_polynomials(
             [time - step.start_time for time, _ in points], np.array([values for _, values in points])
         )
         output_polynomials, smooth_inputs = np.split(all_fitted, [len(step.final_outputs)])
@@ -121,7 +121,7 @@ class SystemBondEnergies:
         return np.array([energy[0] for energy in self.energies])
 
 
-def _integrate_power(side: BondSide, step: AcceptedStep, output_polynomials: Floats) -> float:
+def _integrate_power(side: PowerBondSide, step: AcceptedStep, output_polynomials: Floats) -> float:
     """Return the integral of effort × flow of one side over a step, in J, by Gauss's quadrature."""
     points = _GAUSS_POINTS * step.size
     effort, flow = (
@@ -131,7 +131,7 @@ def _integrate_power(side: BondSide, step: AcceptedStep, output_polynomials: Flo
     return step.size * float(_GAUSS_WEIGHTS @ (effort * flow))
 
 
-def _compute_jump_work(side: BondSide, inputs: tuple[Floats, Floats], outputs: tuple[Floats, Floats]) -> float:
+def _compute_jump_work(side: PowerBondSide, inputs: tuple[Floats, Floats], outputs: tuple[Floats, Floats]) -> float:
     """Return the work of a position that jumps; inputs and outputs before and after."""
     flow, effort = side.flow, side.effort
     if flow.kind != "input" or not flow.rate:
@@ -141,12 +141,12 @@ def _compute_jump_work(side: BondSide, inputs: tuple[Floats, Floats], outputs: t
     return float(mean_effort * flow.factor * (inputs[1][flow.index] - inputs[0][flow.index]))
 
 
-def _evaluate_signal(signal: BondVariable, inputs: Floats, outputs: Floats, points: Floats) -> Floats:
+def _evaluate_signal(signal: PowerBondVariable, inputs: Floats, outputs: Floats, points: Floats) -> Floats:
     """Return a signal, or its rate, at points of a step (s from its start), in base units."""
     polynomials = (inputs if signal.kind == "input" else outputs)[signal.index : signal.index + 1]
     evaluate = (
-        input_extrapolation.differentiate_input_polynomials
+        input_polynomial_operations.differentiate_input_polynomials
         if signal.rate
-        else input_extrapolation.evaluate_input_polynomials
+        else input_polynomial_operations.evaluate_input_polynomials
     )
     return np.array([signal.factor * evaluate(polynomials, float(point))[0] for point in points])

@@ -28,17 +28,17 @@ _MAX_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, slots=True)
-class LinearComponentModel:
-    """x' = A x + B u, y = C x + D u of one component; shapes as in :class:`LinearComponent`."""
+class LinearCoupledComponentModel:
+    """x' = A x + B u, y = C x + D u of one component; shapes as in :class:`LinearCoupledComponent`."""
 
     A: Floats
     B: Floats
     C: Floats
     D: Floats
 
-    def make_component(self) -> LinearComponent:
+    def make_component(self) -> LinearCoupledComponent:
         """Return a slave that steps the model, at rest."""
-        return LinearComponent(self.A, self.B, self.C, self.D)
+        return LinearCoupledComponent(self.A, self.B, self.C, self.D)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class StabilityForecast:
 
 def forecast_stability(
     wiring: SystemWiring,
-    models: Sequence[LinearComponentModel],
+    models: Sequence[LinearCoupledComponentModel],
     stepping: SteppingSettings,
     stop: float,
     *,
@@ -114,7 +114,7 @@ def _compute_log_growth(spectral_radius: float, exact_radius: float, step_count:
 
 
 def _compute_spectral_radius(
-    wiring: SystemWiring, models: Sequence[LinearComponentModel], stepping: SteppingSettings, step_size: float
+    wiring: SystemWiring, models: Sequence[LinearCoupledComponentModel], stepping: SteppingSettings, step_size: float
 ) -> float:
     """Return the spectral radius of one step of the master, over states and past inputs."""
     state_counts = [len(model.A) for model in models]
@@ -148,7 +148,7 @@ def _compute_spectral_radius(
 
 
 def _compute_exact_spectral_radius(
-    wiring: SystemWiring, models: Sequence[LinearComponentModel], step_size: float
+    wiring: SystemWiring, models: Sequence[LinearCoupledComponentModel], step_size: float
 ) -> float:
     """Return the spectral radius of the exactly coupled system over the same time."""
     A, B, C, D = (_make_block_diagonal([getattr(model, name) for model in models]) for name in "ABCD")
@@ -172,7 +172,7 @@ def _make_block_diagonal(blocks: Sequence[Floats]) -> Floats:
     return np.asarray(block_diag(*blocks))
 
 
-class LinearComponent:
+class LinearCoupledComponent:
     """A linear component; its inputs follow parabolas exactly.
 
     Args:

@@ -13,17 +13,17 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
-from mb2fmu.systems.splitting.cut_joint_topology import CutJoint
 from mb2fmu.systems.splitting.exchanged_forces import AXES
-from mb2fmu.systems.splitting.joint_cut_records import rotation_about_frame_axis, rotation_by_vector
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
+from mb2fmu.systems.splitting.system_cut_joint_topology import CutJoint
+from mb2fmu.systems.splitting.system_joint_cut_records import rotation_about_frame_axis, rotation_by_vector
 
 Floats = npt.NDArray[np.float64]
 ZERO_COMPONENTS: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
 @dataclass
-class CutJointSide:
+class _CutJointSide:
     """Motion of one side of the joint, in components of N."""
 
     position: Components
@@ -33,7 +33,7 @@ class CutJointSide:
 
 
 @dataclass
-class FlangeStates:
+class _FlangeStates:
     """Coordinates and speeds of the flange."""
 
     q: list[tuple[sm.Symbol, Coordinate, sm.Expr]] = field(default_factory=list)  # with q'
@@ -57,11 +57,11 @@ class CutJointSides:
     def __init__(self, joint: CutJoint, settings: SplittingSettings) -> None:
         self._joint, self._settings = joint, settings
         self._start_values = settings.start_values(joint.mechanism)
-        self.flange = FlangeStates()
+        self.flange = _FlangeStates()
         self.inner = self._make_inner_side()
         self.outer = self._make_flange_side()
 
-    def _make_inner_side(self) -> CutJointSide:
+    def _make_inner_side(self) -> _CutJointSide:
         """Return position, velocity, angular velocity and rotation of the joint's inner side, in N, as expressions."""
         kinematics = NamedKinematics(self._joint.mechanism)
         frame = max(self._joint.joint_frame, 0)
@@ -77,7 +77,7 @@ class CutJointSides:
         position, velocity, omega = (
             tuple(sm.sympify(component).xreplace(substitution) for component in quantity) for quantity in quantities[:3]
         )
-        return CutJointSide(position, velocity, omega, sm.ImmutableMatrix(quantities[3]).xreplace(substitution))
+        return _CutJointSide(position, velocity, omega, sm.ImmutableMatrix(quantities[3]).xreplace(substitution))
 
     def evaluate_at_start(self, expression: sm.Expr) -> float:
         """Return the value of an expression at the start."""
@@ -96,7 +96,7 @@ class CutJointSides:
             self.flange.q.append((symbol, Coordinate(**fields), rate))
         return symbol
 
-    def _make_flange_side(self) -> CutJointSide:
+    def _make_flange_side(self) -> _CutJointSide:
         """Return the flange's coordinates, at the start displaced by the reaction."""
         settings, inner_side = self._settings, self.inner
         reaction = settings.initial_reactions.get(self._joint.name, (0.0,) * 6)
@@ -112,7 +112,7 @@ class CutJointSides:
                 speed,
             )
         rotation, omega = self._orient_flange(reaction[3:])
-        return CutJointSide(tuple(position), tuple(velocity), omega, rotation)
+        return _CutJointSide(tuple(position), tuple(velocity), omega, rotation)
 
     def _orient_flange(self, torque: Sequence[float]) -> tuple[sm.ImmutableMatrix, Components]:
         """Return the flange's start rotation and angular velocity: turned so that the bushing bears the torque."""

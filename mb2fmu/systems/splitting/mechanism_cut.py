@@ -11,10 +11,10 @@ import sympy as sm
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.systems.splitting.joint_cut import JointCompliance, replace_joint_by_coupling
-from mb2fmu.systems.splitting.joint_cut_records import TransmissionLineWave
 from mb2fmu.systems.splitting.mechanism_cut_records import CutKind, CutMethod, MechanismCut
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.splitting.state_dependencies import MechanismStateDependencies, Symbols
+from mb2fmu.systems.splitting.system_joint_cut_records import TransmissionLineWave
 from mb2fmu.systems.wired_system import CouplingError
 
 CUT_METHODS: dict[CutKind, tuple[CutMethod, ...]] = {
@@ -77,13 +77,13 @@ def cut_mechanism(
     return _cut_at_connections(mechanism, kind, cut_indices, cut_names, chosen_method, headline)
 
 
-def find_joint_names(mechanism: Mechanism, cut_names: Sequence[str]) -> tuple[str, ...]:
+def select_joints_to_cut(mechanism: Mechanism, cut_names: Sequence[str]) -> tuple[str, ...]:
     """Return the names that are joints or points; :func:`cut_mechanism` reports unknown ones."""
     cuttable_names = _list_cuttable_names(mechanism)
     return tuple(name for name in cut_names if name in cuttable_names and cuttable_names[name][0] == "joint")
 
 
-def choose_cut_method(mechanism: Mechanism, cut_names: Sequence[str]) -> CutMethod | None:
+def choose_mechanism_cut_method(mechanism: Mechanism, cut_names: Sequence[str]) -> CutMethod | None:
     """Return the default method for the joint, constraint or load of the first name; None if it is unknown."""
     cuttable_names = _list_cuttable_names(mechanism)
     return CUT_METHODS[cuttable_names[cut_names[0]][0]][0] if cut_names and cut_names[0] in cuttable_names else None

@@ -78,7 +78,7 @@ class MechanismPartDraft:
             received = [force for force in self.received_forces if force.load_index == load_index]
             yield (
                 replace_magnitude_by_input(
-                    load, {force.expression or find_load_magnitude(load): force.symbol for force in received}
+                    load, {force.expression or _find_load_magnitude(load): force.symbol for force in received}
                 )
                 if received
                 else load
@@ -262,7 +262,7 @@ class MechanismPartDraft:
         return self.cut.method == "filter" and any(level == ACCELERATION for level in self.needed_states.values())
 
 
-def find_load_magnitude(load: Load) -> sm.Expr:
+def _find_load_magnitude(load: Load) -> sm.Expr:
     """Return the scalar of a pathway or actuator."""
     return (
         load.force

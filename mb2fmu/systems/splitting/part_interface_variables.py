@@ -20,12 +20,12 @@ from mb2fmu.systems.splitting.mechanism_part_draft import ACCELERATION, VALUE, M
 SymbolPair = tuple[sm.Symbol, sm.Symbol]
 
 
-def format_acceleration_name(speed: str) -> str:
+def _format_acceleration_name(speed: str) -> str:
     """Return the name of the variable that is u'."""
     return f"{speed}_dot"
 
 
-def derive_acceleration_unit(unit: str) -> str:
+def _derive_acceleration_unit(unit: str) -> str:
     """Return the unit of u' from that of u: m/s → m/s2."""
     return f"{unit}2" if unit.endswith("/s") else f"{unit}/s" if unit != "1" else "1/s"
 
@@ -80,10 +80,10 @@ class MechanismPartVariables:
                 self._driven_rates.append((state, draft.rate_of_coordinate[state]))
             if level < ACCELERATION or state not in draft.acceleration_of_speed:
                 continue
-            acceleration, name = draft.acceleration_of_speed[state], format_acceleration_name(declaration.name)
+            acceleration, name = draft.acceleration_of_speed[state], _format_acceleration_name(declaration.name)
             self._driven_rates.append((state, acceleration))
             start = float(initial_accelerations.get(state.name, 0.0))
-            unit = derive_acceleration_unit(declaration.unit)
+            unit = _derive_acceleration_unit(declaration.unit)
             if not filtered:
                 self._add_input(acceleration, name, unit, start, description)
                 continue
@@ -130,7 +130,7 @@ class MechanismPartVariables:
             of_q, of_u = draft.declaration_of_state[coordinate], draft.declaration_of_state[speed]
             self._add_filter_state(coordinate, speed, of_q.unit, of_q.start, of_q.name)
             self._add_filter_state(speed, acceleration, of_u.unit, of_u.start, of_u.name)
-            unit, name = derive_acceleration_unit(of_u.unit), format_acceleration_name(of_u.name)
+            unit, name = _derive_acceleration_unit(of_u.unit), _format_acceleration_name(of_u.name)
             self._add_filter_state(acceleration, jerk, unit, start, name)
 
     def _add_filter_state(self, symbol: sm.Symbol, rate: sm.Expr, unit: str, start: float, followed: str) -> None:
@@ -166,7 +166,7 @@ class MechanismPartVariables:
         draft = self._draft
         used_names = {name for name, _ in self._list_sent_accelerations()}
         for name, speed in self._list_sent_accelerations():
-            unit = derive_acceleration_unit(draft.declaration_of_state[speed].unit)
+            unit = _derive_acceleration_unit(draft.declaration_of_state[speed].unit)
             yield ExpressionOutput(
                 name=name, unit=unit, expression=draft.acceleration_of_speed[speed], description=f"{speed}'"
             )
@@ -214,7 +214,7 @@ class MechanismPartVariables:
         }
         sent_speeds = sorted(needed_speeds & self._draft.own_states, key=self._mechanism.u.index)
         return [
-            (format_acceleration_name(self._draft.declaration_of_state[speed].name), speed) for speed in sent_speeds
+            (_format_acceleration_name(self._draft.declaration_of_state[speed].name), speed) for speed in sent_speeds
         ]
 
     def _list_load_force_outputs(self) -> Iterator[OutputRecord]:
@@ -477,7 +477,7 @@ def _list_exchanged_motion(sender: MechanismPartDraft, receiver: MechanismPartDr
         name = receiver.declaration_of_state[state].name
         yield name
         if level == ACCELERATION and state in receiver.acceleration_of_speed and not receiver.filters_motion:
-            yield format_acceleration_name(name)
+            yield _format_acceleration_name(name)
 
 
 def _collect_symbols(record: Any) -> Iterator[sm.Symbol]:

@@ -5,7 +5,7 @@ or a sign changes), geometry and the default experiment; ``resources/<component>
 ``resources/<component>.ssv``; parameters of the system as ``resources/parameters.ssv`` with the mapping
 ``resources/parameters.ssm`` to variables of components. These values stand in the components' own files too: a
 master that reads no mapping has the right values, one that does lets the system's have precedence (5.2.3 of SSP 1.0.1).
-``2.1-draft`` writes connected terminals as such (``list_terminal_types``); no released version has them.
+``2.1-draft`` writes connected terminals as such (``_list_connected_terminal_types``); no released version has them.
 Annotations give the fixed step to OMSimulator (``org.openmodelica``) and libcosim (``com.opensimulationplatform``).
 """
 
@@ -24,7 +24,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.systems.block_diagram_layout import ComponentBox, place_component_boxes
 from mb2fmu.systems.fmu_component import FmuComponent, FmuUnitDefinition
-from mb2fmu.systems.system_port_links import find_stale_output_reads
+from mb2fmu.systems.system_port_links import find_outputs_read_before_inputs
 from mb2fmu.systems.wired_system import TerminalLink, WiredSystem
 from mb2fmu.units import BASE_UNITS, parse_unit
 
@@ -49,7 +49,7 @@ MB2FMU_NAMESPACE = "https://mb2fmu/SSP/Annotations"
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
-def write_ssp_files(wired_system: WiredSystem, version: SspVersion = "1.0") -> FileTree:
+def form_ssp_files(wired_system: WiredSystem, version: SspVersion = "1.0") -> FileTree:
     """Return a system as the files of an ``.ssp``.
 
     Args:
@@ -73,14 +73,14 @@ def write_ssp_files(wired_system: WiredSystem, version: SspVersion = "1.0") -> F
         fault
         for name, content in files.items()
         if not name.endswith(".fmu")
-        for fault in find_schema_faults(name, content)
+        for fault in find_ssp_schema_faults(name, content)
     ]
     if faults:
         raise EmitError(f"{wired_system.system.name} cannot be written as SSP:", faults)
     return FileTree(files)
 
 
-def find_schema_faults(name: str, content: bytes) -> Iterator[Fault]:
+def find_ssp_schema_faults(name: str, content: bytes) -> Iterator[Fault]:
     """Yield violations of SSP's schemas in a file, by the version that it declares."""
     schema_name = _SCHEMA_NAMES.get(Path(name).suffix, "Description")
     root = etree.fromstring(content)
@@ -120,7 +120,7 @@ def _make_structure(wired_system: WiredSystem, version: SspVersion) -> Element:
             source=f"{PARAMETER_FILE_STEM}.ssv",
         )
         _add_child(binding, SSD, "ParameterMapping", source=f"{PARAMETER_FILE_STEM}.ssm")
-    terminal_types = list_terminal_types(wired_system) if version == "2.1-draft" else ()
+    terminal_types = _list_connected_terminal_types(wired_system) if version == "2.1-draft" else ()
     boxes = place_component_boxes(wired_system.wiring)
     elements = _add_child(system_element, SSD, "Elements")
     for index, component in enumerate(wired_system.components):
@@ -150,7 +150,7 @@ def _make_structure(wired_system: WiredSystem, version: SspVersion) -> Element:
     return root
 
 
-def _add_terminal_types(parent: Element, terminal_types: Sequence[TerminalType]) -> None:
+def _add_terminal_types(parent: Element, terminal_types: Sequence[_SspTerminalType]) -> None:
     """Add the types of terminals with their members (draft 2.1 only)."""
     for terminal_type in terminal_types:
         members = _add_child(
@@ -165,7 +165,7 @@ def _add_terminal_types(parent: Element, terminal_types: Sequence[TerminalType])
 
 def _add_connections(parent: Element, wired_system: WiredSystem, terminal_links: Sequence[TerminalLink]) -> None:
     """Add links one by one; those of terminals as one connection each where terminals are written."""
-    wiring, stale_reads = wired_system.wiring, find_stale_output_reads(wired_system.wiring)
+    wiring, stale_reads = wired_system.wiring, find_outputs_read_before_inputs(wired_system.wiring)
     terminal_link_of_target = {
         target: index for index, terminal_link in enumerate(terminal_links) for target in terminal_link.targets
     }
@@ -381,7 +381,7 @@ def _serialize_xml(root: Element) -> bytes:
 
 
 @dataclass(frozen=True)
-class TerminalType:
+class _SspTerminalType:
     """Connected terminals with the same members.
 
     Attributes:
@@ -397,7 +397,7 @@ class TerminalType:
     terminals: tuple[tuple[int, str], ...]
 
 
-def list_terminal_types(wired_system: WiredSystem) -> tuple[TerminalType, ...]:
+def _list_connected_terminal_types(wired_system: WiredSystem) -> tuple[_SspTerminalType, ...]:
     """Return the types of all connected terminals, in the order of connections; named after their first one."""
     terminals_by_members: dict[tuple[tuple[str, str], ...], dict[tuple[int, str], None]] = {}
     for link in wired_system.terminal_links:
@@ -411,7 +411,7 @@ def list_terminal_types(wired_system: WiredSystem) -> tuple[TerminalType, ...]:
     for members, terminals in terminals_by_members.items():
         component_index, terminal = next(iter(terminals))
         terminal_types.append(
-            TerminalType(
+            _SspTerminalType(
                 f"{wired_system.components[component_index].name}.{terminal}", "bus", members, tuple(terminals)
             )
         )

@@ -18,8 +18,8 @@ from mb2fmu.errors import Fault
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_file_tree
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT
-from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredParameter, DeclaredValue, ParameterTarget
-from mb2fmu.systems.ssp.ssp_archive import SSP_STRUCTURE_FILE, find_schema_faults
+from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredSystemParameter, DeclaredValue, ParameterTarget
+from mb2fmu.systems.ssp.ssp_archive import SSP_STRUCTURE_FILE, find_ssp_schema_faults
 from mb2fmu.systems.wired_system import CouplingError
 
 _IGNORED_ELEMENTS = ("Annotations", "ConnectionGeometry")
@@ -115,7 +115,7 @@ class _SspReader:
         except etree.XMLSyntaxError as error:
             self._add_fault(f"is no XML: {error.msg}", name)
             return None
-        for fault in find_schema_faults(name, self._tree[name]):
+        for fault in find_ssp_schema_faults(name, self._tree[name]):
             self.faults.append(Fault(fault.what, f"{self._archive_name}: {fault.where}"))
         return root
 
@@ -185,7 +185,7 @@ class _SspReader:
 
     def _read_mapped_parameters(
         self, binding: Element, location: str, component_prefix: str = ""
-    ) -> Iterator[DeclaredParameter]:
+    ) -> Iterator[DeclaredSystemParameter]:
         """Yield parameters with their mapped variables; ``component_prefix`` is ``component.`` or empty."""
         prefix = component_prefix + binding.get("prefix", "")
         values = self._find_values(binding, "ParameterValues", "ParameterSet", location)
@@ -204,7 +204,9 @@ class _SspReader:
             )
             value = self._read_value(parameter, location) if targets else None  # others are not applied
             if value is not None:
-                yield DeclaredParameter(component_prefix + name, value, targets, f"{self._archive_name}: {location}")
+                yield DeclaredSystemParameter(
+                    component_prefix + name, value, targets, f"{self._archive_name}: {location}"
+                )
 
     def _read_bound_values(self, binding: Element, location: str) -> Iterator[tuple[str, DeclaredValue]]:
         """Yield (name, value) of one binding without mapping, with its prefix."""

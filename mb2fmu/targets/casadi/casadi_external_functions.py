@@ -14,7 +14,7 @@ from mb2fmu.compiler.derivatives.second_derivatives import (
     form_second_derivatives,
 )
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.result_dependencies import VariableGroup
+from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import (
     Op,
     Program,
@@ -22,7 +22,7 @@ from mb2fmu.compiler.program.scalar_program import (
     read_initial_discrete_memory,
 )
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
-from mb2fmu.fmu import jinja_template_environment
+from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction
 from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
@@ -30,7 +30,7 @@ from mb2fmu.fmu.emit_c.equations_c_source import print_lookup_tables, print_newt
 from mb2fmu.fmu.emit_c.fmu_sources import read_operation_c_files
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.fmu.jinja_template_environment import read_packaged_file
+from mb2fmu.fmu.packaged_templates import read_packaged_file
 from mb2fmu.targets.target_model_description import TargetModelDescription
 
 _RUNTIME_FILES = (
@@ -70,7 +70,7 @@ class _PrintedExternalFunction:
         first: Of each output, where its numbers begin among these.
     """
 
-    function: CasadiExternalFunction
+    function: _CasadiExternalFunction
     whole: PrintedFunction
     part: PrintedFunction
     results: int
@@ -114,7 +114,7 @@ def _print_function_file(
         domains=find_domain_restricted_nodes(program, "domains"),
     )
     bodies, inner = print_newton_bodies(program, names)
-    wanted = list_external_functions(twice, len(program.entries["value"].results))
+    wanted = _list_casadi_external_functions(twice, len(program.entries["value"].results))
     if find_needed_nodes(program, program.entries["hessian"].results)[0].sum() > MAX_HESSIAN_OPERATIONS:
         wanted = tuple(function for function in wanted if function.entry != "hessian")
     printed = [_print_external_function(graph, function, names) for function in wanted]
@@ -139,7 +139,7 @@ def _print_function_file(
 
 
 def _print_external_function(
-    graph: StatementScheduleGraph, function: CasadiExternalFunction, names: CNameRegistry
+    graph: StatementScheduleGraph, function: _CasadiExternalFunction, names: CNameRegistry
 ) -> _PrintedExternalFunction:
     """Print the C functions behind an external function."""
     entry = graph.program.entries[function.entry]
@@ -150,7 +150,7 @@ def _print_external_function(
         places.append([(f"y[{count + i}]", entry.results[k]) for i, (_, _, k) in enumerate(block.entries)])
         count += len(block.entries)
 
-    def c_function(name: str, blocks: Sequence[SparseMatrixOutput]) -> PrintedFunction:
+    def c_function(name: str, blocks: Sequence[CasadiSparseMatrixOutput]) -> PrintedFunction:
         """Print one C function that computes these blocks of results."""
         outputs = [
             place for block, its in zip(function.outputs, places, strict=True) if block in blocks for place in its
@@ -168,7 +168,7 @@ def _print_external_function(
 @cache
 def _make_template_environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = jinja_template_environment.make_template_environment("mb2fmu.targets.casadi")
+    environment = packaged_templates.make_template_environment("mb2fmu.targets.casadi")
     environment.filters |= {"number": format_c_double, "remark": escape_comment_text}
     return environment
 
@@ -183,7 +183,7 @@ IndexRun = tuple[str, int | None, int]
 
 
 @dataclass(frozen=True, slots=True)
-class SparseMatrixOutput:
+class CasadiSparseMatrixOutput:
     """One output of an external function: a sparse matrix, column by column.
 
     Attributes:
@@ -211,7 +211,7 @@ class SparseMatrixOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class CasadiExternalFunction:
+class _CasadiExternalFunction:
     """A function that CasADi finds by its name.
 
     Attributes:
@@ -227,10 +227,12 @@ class CasadiExternalFunction:
     entry: str
     inputs: tuple[tuple[str, int], ...]
     seeds: tuple[tuple[int | None, int], ...]
-    outputs: tuple[SparseMatrixOutput, ...]
+    outputs: tuple[CasadiSparseMatrixOutput, ...]
 
 
-def list_external_functions(twice: TwiceDifferentiatedEntry, results: int) -> tuple[CasadiExternalFunction, ...]:
+def _list_casadi_external_functions(
+    twice: TwiceDifferentiatedEntry, results: int
+) -> tuple[_CasadiExternalFunction, ...]:
     """Return f and its derivatives.
 
     Args:
@@ -253,16 +255,16 @@ def list_external_functions(twice: TwiceDifferentiatedEntry, results: int) -> tu
     again = [(len(adjoint) + i, size) for i, size in enumerate(sizes)]
     last = (len(adjoint) + len(given), results)
     return (
-        CasadiExternalFunction("", "value", inputs, (), _full_columns(value)),
-        CasadiExternalFunction("jac_", "jacobian", given, (), _cut_into_blocks(twice.jacobian, value, of_inputs)),
-        CasadiExternalFunction(
+        _CasadiExternalFunction("", "value", inputs, (), _full_columns(value)),
+        _CasadiExternalFunction("jac_", "jacobian", given, (), _cut_into_blocks(twice.jacobian, value, of_inputs)),
+        _CasadiExternalFunction(
             "fwd1_", "tangent", (*given, *_prefix_names("fwd_", inputs)), (unread, *along), _full_columns(value, "fwd_")
         ),
-        CasadiExternalFunction("adj1_", "adjoint", weighted, (weights,), _full_columns(gradient)),
-        CasadiExternalFunction(
+        _CasadiExternalFunction("adj1_", "adjoint", weighted, (weights,), _full_columns(gradient)),
+        _CasadiExternalFunction(
             "jac_adj1_", "hessian", adjoint, (weights,), _cut_into_blocks(twice.hessian, gradient, of_weighted)
         ),
-        CasadiExternalFunction(
+        _CasadiExternalFunction(
             "fwd1_adj1_",
             "adjoint_tangent",
             (*adjoint, *_prefix_names("fwd_", weighted)),
@@ -277,10 +279,10 @@ def _prefix_names(before: str, inputs: Sequence[tuple[str, int]]) -> tuple[tuple
     return tuple((before + name, size) for name, size in inputs)
 
 
-def _full_columns(runs: Sequence[IndexRun], before: str = "") -> tuple[SparseMatrixOutput, ...]:
+def _full_columns(runs: Sequence[IndexRun], before: str = "") -> tuple[CasadiSparseMatrixOutput, ...]:
     """Return results as full columns, one run after the other."""
     return tuple(
-        SparseMatrixOutput(
+        CasadiSparseMatrixOutput(
             name=before + name,
             shape=(size, 1),
             entries=tuple((i, 0, (start or 0) + i) for i in range(size)),
@@ -292,7 +294,7 @@ def _full_columns(runs: Sequence[IndexRun], before: str = "") -> tuple[SparseMat
 
 def _cut_into_blocks(
     pattern: SparsityPattern, rows: Sequence[IndexRun], columns: Sequence[IndexRun]
-) -> tuple[SparseMatrixOutput, ...]:
+) -> tuple[CasadiSparseMatrixOutput, ...]:
     """Cut a matrix into blocks, those of one run of rows in sequence; columns of rows in no run are zero."""
     places = list(zip(pattern.rows.tolist(), pattern.columns.tolist(), range(len(pattern.rows)), strict=True))
     blocks = []
@@ -301,7 +303,7 @@ def _cut_into_blocks(
         for across, left, width in columns:
             inside = [] if left is None else [(i, j - left, k) for i, j, k in band if 0 <= j - left < width]
             blocks.append(
-                SparseMatrixOutput(
+                CasadiSparseMatrixOutput(
                     name=f"jac_{down}_{across}",
                     shape=(height, width),
                     entries=tuple(sorted(inside, key=lambda entry: (entry[1], entry[0]))),

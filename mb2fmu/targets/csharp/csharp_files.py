@@ -33,7 +33,7 @@ _NATIVE_NAMES: Mapping[str, str] = MappingProxyType(
 )
 
 
-class CSharpPrinter(WorkArrayPrinter):
+class _CSharpPrinter(WorkArrayPrinter):
     """Prints methods of C#."""
 
     first_index = 0
@@ -50,7 +50,7 @@ class CSharpPrinter(WorkArrayPrinter):
 
     def format_number(self, value: float) -> str:
         """Return a literal."""
-        return format_csharp_number(value)
+        return _format_csharp_number(value)
 
     def section(self, vector: str, first: int, count: int) -> str:  # noqa: ARG002 (the callee knows it)
         """Return an array and where its elements begin."""
@@ -82,20 +82,20 @@ class CSharpPrinter(WorkArrayPrinter):
             self.lines.append(f"{{ int failed = {text}; if (failed != 0) {{ return {status}; }} }}")
 
 
-def format_csharp_number(value: float) -> str:
+def _format_csharp_number(value: float) -> str:
     """Return a double as a literal that reads back to the same bits; negative ones stand in parentheses."""
     return format_decimal(value, "double.PositiveInfinity", "double.NaN")
 
 
-def format_csharp_text(value: str) -> str:
+def _format_csharp_text(value: str) -> str:
     """Return a string literal."""
     shown = (f"\\u{ord(c):04x}" if not 32 <= ord(c) < 127 else c for c in value.replace("\\", "\\\\"))
     return '"' + "".join(shown).replace('"', '\\"') + '"'
 
 
-def format_csharp_array(values: Sequence[float | str], kind: str) -> str:
+def _format_csharp_array(values: Sequence[float | str], kind: str) -> str:
     """Return a new array with these elements, several on a line."""
-    items = [format_csharp_text(value) if isinstance(value, str) else format_csharp_number(value) for value in values]
+    items = [_format_csharp_text(value) if isinstance(value, str) else _format_csharp_number(value) for value in values]
     if not items:
         return f"new {kind}[0]"
     return f"new {kind}[] {{ {_join_lines(items)} }}"
@@ -115,8 +115,8 @@ CSHARP = ModuleLanguage(
     title="C#",
     package="mb2fmu.targets.csharp",
     suffix="cs",
-    printer=CSharpPrinter,
-    filters={"number": format_csharp_number, "text": format_csharp_text, "array": format_csharp_array},
+    printer=_CSharpPrinter,
+    filters={"number": _format_csharp_number, "text": _format_csharp_text, "array": _format_csharp_array},
     files={".cs": "class.cs.jinja", "Main.cs": "main.cs.jinja"},
     strings=r'"(?:[^"\\]|\\.)*"',
     comment="//",

@@ -16,7 +16,7 @@ _MAX_LINE_LENGTH = 132
 _MAX_ELEMENTS_PER_CONSTANT = 900  # a statement may have 255 continuation lines
 
 
-class FortranPrinter(WorkArrayPrinter):
+class _FortranPrinter(WorkArrayPrinter):
     """Prints procedures of Fortran."""
 
     function_names = MappingProxyType(
@@ -27,7 +27,7 @@ class FortranPrinter(WorkArrayPrinter):
 
     def format_number(self, value: float) -> str:
         """Return a literal."""
-        return format_fortran_number(value)
+        return _format_fortran_number(value)
 
     def section(self, vector: str, first: int, count: int) -> str:
         """Return an array section."""
@@ -58,18 +58,18 @@ class FortranPrinter(WorkArrayPrinter):
             ]
 
 
-def format_fortran_number(value: float) -> str:
+def _format_fortran_number(value: float) -> str:
     """Return a double as a literal of kind ``rk`` that reads back to the same bits; negative ones in parentheses."""
     return format_decimal(value, "infinity()", "not_a_number()", "_rk")
 
 
-def format_fortran_text(value: str) -> str:
+def _format_fortran_text(value: str) -> str:
     """Return a character literal on one line."""
     shown = "".join(c if c.isprintable() else " " for c in value)
     return "'" + shown.replace("'", "''") + "'"
 
 
-def declare_reals(names: Sequence[str]) -> Iterator[str]:
+def declare_fortran_reals(names: Sequence[str]) -> Iterator[str]:
     """Yield declarations of real variables, as many on a line as fit there."""
     line = ""
     for name in names:
@@ -81,16 +81,16 @@ def declare_reals(names: Sequence[str]) -> Iterator[str]:
         yield f"real(rk) :: {line}"
 
 
-def declare_number_array(values: Sequence[float], name: str, attributes: str = "parameter") -> Iterator[str]:
+def declare_fortran_number_array(values: Sequence[float], name: str, attributes: str = "parameter") -> Iterator[str]:
     """Yield the declarations of a constant vector of numbers; long ones are joined from several."""
-    items = [format_fortran_number(float(value)) for value in values]
+    items = [_format_fortran_number(float(value)) for value in values]
     yield from _declare_items(items, name, "real(rk)", attributes)
 
 
-def declare_texts(values: Sequence[str], name: str, attributes: str = "parameter") -> Iterator[str]:
+def declare_fortran_texts(values: Sequence[str], name: str, attributes: str = "parameter") -> Iterator[str]:
     """Yield the declarations of a constant vector of character strings of one length."""
     length = max((len(value.encode()) for value in values), default=1)
-    items = [format_fortran_text(value) for value in values]
+    items = [_format_fortran_text(value) for value in values]
     yield from _declare_items(items, name, f"character(len={length})", attributes)
 
 
@@ -117,11 +117,11 @@ def _wrap_items(head: str, items: Sequence[str]) -> Iterator[str]:
             lines.append(f"  {text}")
         else:
             lines[-1] += f" {text}"
-    yield from (f"{wrap_fortran_statement(line)} &" for line in lines[:-1])
-    yield wrap_fortran_statement(f"{lines[-1]}]")
+    yield from (f"{_wrap_fortran_statement(line)} &" for line in lines[:-1])
+    yield _wrap_fortran_statement(f"{lines[-1]}]")
 
 
-def wrap_fortran_statement(text: str, indent: int = 0) -> str:
+def _wrap_fortran_statement(text: str, indent: int = 0) -> str:
     """Return a statement with continuation lines where it is longer than a line; also inside of character strings."""
     room = _MAX_LINE_LENGTH - indent - len("  && &")
     lines = [""]
@@ -136,10 +136,12 @@ FORTRAN = ModuleLanguage(
     title="Fortran",
     package="mb2fmu.targets.fortran",
     suffix="f90",
-    printer=FortranPrinter,
+    printer=_FortranPrinter,
     filters={
-        "number": format_fortran_number, "text": format_fortran_text, "wrap": wrap_fortran_statement,
-        "declare_number_array": declare_number_array, "declare_texts": declare_texts, "declare_reals": declare_reals,
+        "number": _format_fortran_number, "text": _format_fortran_text, "wrap": _wrap_fortran_statement,
+        "declare_fortran_number_array": declare_fortran_number_array,
+        "declare_fortran_texts": declare_fortran_texts,
+        "declare_fortran_reals": declare_fortran_reals,
     },
     files={".f90": "module.f90.jinja", "_main.f90": "main.f90.jinja"},
     strings="'(?:[^']|'')*'",

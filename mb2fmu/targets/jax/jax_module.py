@@ -11,7 +11,7 @@ import jinja2
 from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu import jinja_template_environment
+from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.targets.jax.jax_printing import JaxPrinter
 from mb2fmu.targets.target_model_description import TargetModelDescription
@@ -63,7 +63,7 @@ def print_jax_module(program: Program, model: TargetModelDescription) -> str:
 
 def _read_runtime() -> str:
     """Return the fixed functions without their docstring and imports of the future."""
-    text = jinja_template_environment.read_packaged_file(_PACKAGE, "runtime/jax_runtime.py").decode()
+    text = packaged_templates.read_packaged_file(_PACKAGE, "runtime/jax_runtime.py").decode()
     _, _, code = text.partition("from __future__ import annotations\n\n")
     return code
 
@@ -71,6 +71,6 @@ def _read_runtime() -> str:
 @cache
 def _make_template_environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = jinja_template_environment.make_template_environment(_PACKAGE)
+    environment = packaged_templates.make_template_environment(_PACKAGE)
     environment.filters |= {"number": format_python_literal, "text": repr}
     return environment

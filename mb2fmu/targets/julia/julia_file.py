@@ -22,7 +22,7 @@ _ELEMENTS_PER_LINE = 8
 _CHECKED_DOMAINS = ("sqrt", "log", "sin", "cos", "tan", "asin", "acos", "acosh", "atanh")
 
 
-class JuliaPrinter(WorkArrayPrinter):
+class _JuliaPrinter(WorkArrayPrinter):
     """Prints functions of Julia."""
 
     brackets = ("[", "]")
@@ -50,7 +50,7 @@ class JuliaPrinter(WorkArrayPrinter):
 
     def format_number(self, value: float) -> str:
         """Return a literal."""
-        return format_julia_number(value)
+        return _format_julia_number(value)
 
     def section(self, vector: str, first: int, count: int) -> str:
         """Return a view of an array."""
@@ -82,20 +82,20 @@ class JuliaPrinter(WorkArrayPrinter):
             ]
 
 
-def format_julia_number(value: float) -> str:
+def _format_julia_number(value: float) -> str:
     """Return a double as a literal that reads back to the same bits; negative ones stand in parentheses."""
     return format_decimal(value, "Inf", "NaN")
 
 
-def format_julia_text(value: str) -> str:
+def _format_julia_text(value: str) -> str:
     """Return a string literal on one line."""
     shown = "".join(c if c.isprintable() else " " for c in value)
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$") + '"'
 
 
-def format_julia_array(values: Sequence[float | str], kind: str) -> str:
+def _format_julia_array(values: Sequence[float | str], kind: str) -> str:
     """Return a vector with these elements, several on a line."""
-    items = [format_julia_text(value) if isinstance(value, str) else format_julia_number(value) for value in values]
+    items = [_format_julia_text(value) if isinstance(value, str) else _format_julia_number(value) for value in values]
     rows = [", ".join(items[i : i + _ELEMENTS_PER_LINE]) for i in range(0, len(items), _ELEMENTS_PER_LINE)]
     return f"{kind}[{(',' + chr(10) + '    ').join(rows)}]"
 
@@ -104,8 +104,8 @@ JULIA = ModuleLanguage(
     title="Julia",
     package="mb2fmu.targets.julia",
     suffix="jl",
-    printer=JuliaPrinter,
-    filters={"number": format_julia_number, "text": format_julia_text, "array": format_julia_array},
+    printer=_JuliaPrinter,
+    filters={"number": _format_julia_number, "text": _format_julia_text, "array": _format_julia_array},
     files={".jl": "module.jl.jinja"},
     strings=r'"(?:[^"\\]|\\.)*"',
     comment="#",

@@ -8,6 +8,6 @@ leave their real domain give NaN, never complex numbers. Must not decide anythin
 the equations.
 """
 
-from mb2fmu.targets.matlab.matlab_files import emit_matlab_files
+from mb2fmu.targets.matlab.matlab_target_files import emit_matlab_files
 
 __all__ = ["emit_matlab_files"]

@@ -13,10 +13,10 @@ import jinja2
 from mb2fmu.compiler.events import list_program_switches
 from mb2fmu.compiler.program.scalar_program import PiecewisePolynomial, Program
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu import jinja_template_environment
+from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection, form_flange_model
-from mb2fmu.targets.modelica.modelica_mode_clauses import form_modelica_modes_and_events, make_mode_identifiers
+from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection, form_modelica_flanges
+from mb2fmu.targets.modelica.modelica_mode_clauses import form_modelica_modes_and_events, make_modelica_mode_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames, format_modelica_number
 from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
 from mb2fmu.units import parse_unit
@@ -112,7 +112,7 @@ def emit_modelica_file(
     states, inputs, parameters, outputs = (
         names[end - len(group) : end] for end, group in zip(ends, groups, strict=True)
     )
-    memory = make_mode_identifiers(program) if frozen else ()
+    memory = make_modelica_mode_identifiers(program) if frozen else ()
     printer = ModelicaEquationPrinter(program, ModelicaNames(states, inputs, parameters, memory=memory))
     events = [name for name in ("conditions", "resets", "indicators", "surfaces", "event") if name in program.entries]
     results = printer.print_entries(("rhs", "outputs", *events))
@@ -138,7 +138,7 @@ def emit_modelica_file(
     files = {f"{model.name}.mo": _make_template_environment().get_template("model.mo.jinja").render(**context).encode()}
     taken = {q.name: name for name, q in zip(inputs, model.inputs, strict=True)}
     given = {q.name: name for name, q in zip((*states, *outputs), (*model.states, *model.outputs), strict=True)}
-    if flanges := form_flange_model(connections, taken, given):
+    if flanges := form_modelica_flanges(connections, taken, given):
         text = _make_template_environment().get_template("flanges.mo.jinja").render(**context, flanges=flanges)
         files[f"{model.name}Flanges.mo"] = text.encode()
     return FileTree(files)
@@ -227,6 +227,6 @@ def _list_attributes(quantity: TargetVectorEntry, start: str) -> Iterator[str]:
 @cache
 def _make_template_environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = jinja_template_environment.make_template_environment("mb2fmu.targets.modelica")
+    environment = packaged_templates.make_template_environment("mb2fmu.targets.modelica")
     environment.filters |= {"number": format_modelica_number, "text": _format_string, "attributes": _format_attributes}
     return environment

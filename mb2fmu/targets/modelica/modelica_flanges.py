@@ -44,7 +44,7 @@ _FLANGE_TYPES: Mapping[tuple[str, str], tuple[str, str]] = MappingProxyType(
 """Names of effort and place → package of Modelica.Mechanics, name of the rate."""
 
 
-def form_flange_model(
+def form_modelica_flanges(
     connections: Sequence[FlangeConnection], inputs: Mapping[str, str], others: Mapping[str, str]
 ) -> FlangeModelContent | None:
     """Return flanges for terminals that form a power bond (effort and position) of which one is an input.

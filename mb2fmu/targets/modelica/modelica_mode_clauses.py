@@ -82,7 +82,7 @@ class ModelicaEvents:
     stage: str = _NEXT_STAGE
 
 
-def make_mode_identifiers(program: Program) -> list[str]:
+def make_modelica_mode_identifiers(program: Program) -> list[str]:
     """Return identifiers for the discrete memory of a frozen program, in order."""
     return [f"mode{k}" for k in range(1, len(program.layout.memory) + 1)]
 
@@ -98,7 +98,11 @@ def form_modelica_modes_and_events(
         results: How the results of its entries ``indicators`` (one margin per switch), ``surfaces`` (what each switch
             looks at, then what drives those that are held) and ``event`` are read.
     """
-    switches, names, margins = list_program_switches(program), make_mode_identifiers(program), results["indicators"]
+    switches, names, margins = (
+        list_program_switches(program),
+        make_modelica_mode_identifiers(program),
+        results["indicators"],
+    )
     looking = [switch for switch in switches if switch.kind not in _CONDITION_KINDS]
     conditions = [switch for switch in switches if switch.kind in _CONDITION_KINDS]
     surfaces, drives = results["surfaces"][: len(looking)], results["surfaces"][len(looking) :]

@@ -24,8 +24,12 @@ from mb2fmu.validation.api_checks.extreme_state_checks import (
     choose_extreme_points,
     make_point_evaluation_call,
 )
-from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckScenario, choose_step_scenario, plan_step_calls
-from mb2fmu.validation.bounds.perturbation_sizes import round_to_significant_digits
+from mb2fmu.validation.api_checks.unusual_step_checks import (
+    StepCheckScenario,
+    choose_step_scenario,
+    plan_unusual_step_calls,
+)
+from mb2fmu.validation.bounds.experiment_perturbation_sizes import round_to_significant_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales, list_settable_names
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
@@ -96,7 +100,7 @@ class ApiCallScenario:
         return self.derivatives_in_new_modes if kind == "ModelExchange" else self.derivatives_in_old_modes
 
 
-def choose_call_scenario(
+def choose_api_call_scenario(
     definition: Declarations,
     default: ReferenceRun,
     reference: ReferenceRun,
@@ -271,7 +275,7 @@ def plan_api_calls(
         call = make_point_evaluation_call(scenario.extreme_points, reference, references, settable, free, read)
         sequences[EXTREMES] = ApiCallSequence().with_operation(*call, label="points")
     if scenario.steps is not None:
-        sequences |= plan_step_calls(scenario.steps, definition, description, settable, kind)
+        sequences |= plan_unusual_step_calls(scenario.steps, definition, description, settable, kind)
     return replace(plan, sequences=sequences)
 
 

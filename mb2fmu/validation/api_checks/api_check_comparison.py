@@ -27,17 +27,17 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     list_state_and_input_changes,
     list_typical_changes,
 )
-from mb2fmu.validation.api_checks.directional_derivative_consistency import compare_derivatives
+from mb2fmu.validation.api_checks.directional_derivative_consistency import compare_derivative_calls
 from mb2fmu.validation.api_checks.extreme_state_checks import EXTREMES, compare_extreme_points
-from mb2fmu.validation.api_checks.unusual_step_checks import RAMPS, SOLVERS, STEPS, StepComparison
+from mb2fmu.validation.api_checks.unusual_step_checks import RAMPS, SOLVERS, STEPS, UnusualStepComparison
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
-from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, start_flow_in_modes
+from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, start_flow_in_modes
 from mb2fmu.validation.bounds.stabilization_allowance import compute_stabilization_effect
-from mb2fmu.validation.comparison.motion_comparison import CONTRADICTED_MARGIN, ErrorBounds, find_switch_modes_taken
+from mb2fmu.validation.comparison.motion_comparison import CONTRADICTED_MARGIN, ErrorBounds, find_fmu_switch_modes
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.experiment_values import evaluate_calculated_parameters
-from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, compute_time_derivatives
+from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, compute_variable_time_derivatives
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, FmuSimulationResult
 from mb2fmu.validation.validation_result import ApiCheckResult
@@ -102,7 +102,7 @@ class _ApiCheckComparison:
 
     def __post_init__(self) -> None:
         self._rates = compute_largest_rates(self.scenario.reference)
-        self._modes = find_switch_modes_taken(self.scenario.reference, self.limits, self.simulation)
+        self._modes = find_fmu_switch_modes(self.scenario.reference, self.limits, self.simulation)
 
     def results(self) -> Iterator[ApiCheckResult]:
         """Compare each family of calls; one that was not planned is unjudged with its reason, or left out."""
@@ -368,7 +368,7 @@ class _ApiCheckComparison:
         for k, (state_before, state_after) in enumerate(pairwise(states), scenario.row):
             try:
                 fmu_state = np.array(state_after) if k + 1 in self.limits.sides_near_events else None
-                step = CommunicationStep(
+                step = ExperimentCommunicationStep(
                     k,
                     modes,
                     fmu_state,
@@ -436,7 +436,7 @@ class _ApiCheckComparison:
         sizes = list_typical_changes(self.scenario, self.plan.states)
         noise = [_NOISE_FRACTION * float(scale) for scale in scales]
         derivatives = [recorded[str(number)] for number in range(len(recorded) - 1)]  # beside the rows before
-        for difference, bound, place in compare_derivatives(derivatives, self.plan.unknowns, sizes, noise):
+        for difference, bound, place in compare_derivative_calls(derivatives, self.plan.unknowns, sizes, noise):
             error_table.add(difference, bound, place)
 
     def _compare_partial_derivatives(
@@ -500,17 +500,17 @@ class _ApiCheckComparison:
     def compare_steps(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare tiny and long steps from another start time with the reference."""
         assert self.scenario.steps is not None
-        StepComparison(self.scenario.steps, error_table).compare_steps(recorded[STEPS])
+        UnusualStepComparison(self.scenario.steps, error_table).compare_steps(recorded[STEPS])
 
     def compare_solvers(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare a step by each solver that the FMU offers with the reference."""
         assert self.scenario.steps is not None
-        StepComparison(self.scenario.steps, error_table).compare_solvers(recorded)
+        UnusualStepComparison(self.scenario.steps, error_table).compare_solvers(recorded)
 
     def compare_ramps(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
         """Compare a step along ramps of the inputs with the reference, and what was saved with that."""
         assert self.scenario.steps is not None
-        StepComparison(self.scenario.steps, error_table).compare_ramps(recorded)
+        UnusualStepComparison(self.scenario.steps, error_table).compare_ramps(recorded)
 
     def _magnitudes(self) -> Floats:
         """Return each compared variable's magnitude, > 0, shape (n,), for bounds of round-off."""
@@ -521,7 +521,7 @@ class _ApiCheckComparison:
         """Compare time derivatives of outputs with differences of the reference; skip those it does not know well."""
         reference = self.scenario.reference
         try:
-            expected, uncertainty = compute_time_derivatives(reference, self.scenario.point)
+            expected, uncertainty = compute_variable_time_derivatives(reference, self.scenario.point)
         except (ValidationError, ArithmeticError, ValueError):
             return
         values, time = reference.trajectory.values, reference.experiment.time

@@ -24,7 +24,7 @@ _SMALLEST_CHANGE_FRACTION = 1e-3
 _RANDOM_SEED = 13
 
 
-def make_dense_seed(count: int) -> Floats:
+def _make_dense_seed(count: int) -> Floats:
     """Return numbers of either sign and of like size, no two equal, shape (count,): a dense seed."""
     random = np.random.default_rng(_RANDOM_SEED)
     return np.asarray(random.choice(np.array([-1.0, 1.0]), count) * random.uniform(0.5, 1.5, count))
@@ -33,7 +33,7 @@ def make_dense_seed(count: int) -> Floats:
 def plan_single_seed_calls(
     unknown_references: Sequence[int], known_references: Sequence[int], sizes: Sequence[float], *, adjoint: bool
 ) -> Operations:
-    """Return the calls of a session; :func:`compare_derivatives` reads the answers.
+    """Return the calls of a session; :func:`compare_derivative_calls` reads the answers.
 
     Args:
         unknown_references: Value references of unknowns.
@@ -41,8 +41,8 @@ def plan_single_seed_calls(
         sizes: Typical change of each known, > 0.
         adjoint: Whether the FMU offers adjoint derivatives.
     """
-    by_known = (make_dense_seed(len(known_references)) * np.array(sizes)).tolist()
-    by_unknown = make_dense_seed(len(unknown_references)).tolist()
+    by_known = (_make_dense_seed(len(known_references)) * np.array(sizes)).tolist()
+    by_unknown = _make_dense_seed(len(unknown_references)).tolist()
     calls: list[list[Any]] = [
         ["directional", [*unknown_references], [*known_references], [*np.diag(sizes).tolist(), by_known]],
         *(
@@ -65,7 +65,7 @@ def plan_single_seed_calls(
     return calls
 
 
-def compare_derivatives(
+def compare_derivative_calls(
     recorded_values: Sequence[Any], names: Sequence[str], sizes: Sequence[float], noise: Sequence[float]
 ) -> Iterator[tuple[float, float, str]]:
     """Yield (difference, bound, description) of each derivative that another call gives, too.
@@ -83,7 +83,7 @@ def compare_derivatives(
     bounds = _AGREEMENT_TOLERANCE * np.maximum(np.abs(jacobian), _SMALLEST_CHANGE_FRACTION * largest) + floor
     single_columns = np.array([row[0] for row in recorded_values[1 : 1 + n]]).reshape(n, m)
     yield from _compare_rows(single_columns, jacobian, bounds, names, "with one known")
-    summed, total = make_dense_seed(n) @ jacobian, _AGREEMENT_TOLERANCE * np.abs(jacobian).sum(axis=0) + floor
+    summed, total = _make_dense_seed(n) @ jacobian, _AGREEMENT_TOLERANCE * np.abs(jacobian).sum(axis=0) + floor
     yield from _compare_rows(dense_product[None], summed[None], total[None], names, "in a dense direction")
     gradients_products = np.array([row[0][0] for row in recorded_values[1 + n : 1 + n + m]])
     yield from _compare_rows(
@@ -100,7 +100,7 @@ def compare_derivatives(
         ("adjoint with a dense seed", adjoint_answers[0][m]),
         ("adjoint with one known", [row[0][0] for row in adjoint_answers[1 + m :]]),
     )
-    by_unknown = make_dense_seed(m)
+    by_unknown = _make_dense_seed(m)
     expected, bound = jacobian @ by_unknown, (_AGREEMENT_TOLERANCE * np.abs(jacobian) + floor) @ np.abs(by_unknown)
     for description, derivatives in dense_adjoints:
         error = np.abs(np.array(derivatives) * scale - expected)

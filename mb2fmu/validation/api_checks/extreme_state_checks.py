@@ -210,7 +210,7 @@ class _PointChooser:
         for (role, index), value in moves.items():
             numbers[role][index] = value
         inputs, parameters = tuple(numbers["input"].tolist()), tuple(numbers["parameter"].tolist())
-        expected = evaluate_reference_at_point(self._reference, time, numbers["state"], inputs, parameters)
+        expected = _evaluate_reference_at_point(self._reference, time, numbers["state"], inputs, parameters)
         if expected is None or self._is_wild(expected) or np.any(expected.residual > _RESIDUAL_FRACTION * self._rows):
             return None
         at_point = (time, expected.x, inputs, parameters)
@@ -285,7 +285,7 @@ def _within_bounds(quantity: Quantity, value: float) -> float:
     return min(max(value, low), high)
 
 
-def evaluate_reference_at_point(
+def _evaluate_reference_at_point(
     reference: ReferenceRun, t: float, x: Floats, r: Sequence[float], parameters: Sequence[float]
 ) -> ReferencePointValues | None:
     """Return the reference's values at a point; None where it has none, or none that are well known."""
@@ -383,7 +383,7 @@ def compare_extreme_points(
             continue
         expected, x = point.expected, np.array([values[name] for name in states])
         if np.any(x != expected.x):
-            found = evaluate_reference_at_point(reference, point.time, x, point.inputs, point.parameters)
+            found = _evaluate_reference_at_point(reference, point.time, x, point.inputs, point.parameters)
             if found is None:
                 error_table.left_out_count += 1
                 continue

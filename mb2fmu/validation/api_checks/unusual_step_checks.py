@@ -184,7 +184,7 @@ def _follow_ramp(scenario: StepCheckScenario, parts: int) -> Floats:
     return np.asarray(_follow(scenario.reference, times, inputs, scenario.start)[-1])
 
 
-def plan_step_calls(
+def plan_unusual_step_calls(
     scenario: StepCheckScenario,
     definition: Declarations,
     description: FmuDescription,
@@ -198,7 +198,7 @@ def plan_step_calls(
     plans = {STEPS: planner.plan_steps()}
     if kind == "ModelExchange":
         return plans
-    choice = find_solver_selection_parameter(description)
+    choice = _find_solver_selection_parameter(description)
     if choice is not None:
         plans[SOLVERS] = planner.plan_solvers(choice)
     can_ramp = description.version == 2 and description.model.flag(kind, "canInterpolateInputs")
@@ -302,7 +302,7 @@ class SolverSelectionParameter:
     step_name: str
 
 
-def find_solver_selection_parameter(description: FmuDescription) -> SolverSelectionParameter | None:
+def _find_solver_selection_parameter(description: FmuDescription) -> SolverSelectionParameter | None:
     """Return the choice of solvers; None where an FMU offers none."""
     found = [v for v in description.model.variables if v.type == "Enumeration" and v.name.rstrip("_") == "solver"]
     steps = [name for name, v in description.variables.items() if v.is_double and name.rstrip("_") == "solver_step"]
@@ -315,7 +315,7 @@ def find_solver_selection_parameter(description: FmuDescription) -> SolverSelect
     return SolverSelectionParameter("Enumeration", found[-1].reference, numbers, names, steps[-1])
 
 
-class StepComparison:
+class UnusualStepComparison:
     """Compares recorded states with the reference's."""
 
     def __init__(self, scenario: StepCheckScenario, error_table: BoundedDifferences) -> None:

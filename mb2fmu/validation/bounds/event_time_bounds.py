@@ -38,7 +38,7 @@ from mb2fmu.validation.reference.event_sides import (
     group_simultaneous_events,
 )
 from mb2fmu.validation.reference.event_step_loop import LocatedEvent
-from mb2fmu.validation.reference.perturbed_contact_starts import find_mode_state_indices
+from mb2fmu.validation.reference.perturbed_contact_starts import find_switch_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
 from mb2fmu.validation.reference.variable_scales import EPSILON, ROUND_OFF_ALLOWANCE
 
@@ -219,7 +219,7 @@ def _measure_margin_near_zero(
     looks_at_time_alone = event.switch in numeric.frozen.clock_switches
     uncertainty = 0.0
     largest = np.max(np.abs(reference.states), axis=0)
-    modes_in_x = find_mode_state_indices(numeric)
+    modes_in_x = find_switch_mode_state_indices(numeric)
     for j, scale in enumerate(() if looks_at_time_alone else reference.state_scales.tolist()):
         if j in modes_in_x:  # it is right or wrong, never a little off
             continue

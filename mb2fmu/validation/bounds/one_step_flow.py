@@ -35,9 +35,9 @@ from mb2fmu.validation.reference.event_sides import (
     evaluate_both_event_sides,
 )
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent, assume_start_events_done
-from mb2fmu.validation.reference.perturbed_contact_starts import find_mode_state_indices
+from mb2fmu.validation.reference.perturbed_contact_starts import find_switch_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem, list_crowded_instants
+from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem, list_step_start_instants
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class OneStepFlowEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class CommunicationStep:
+class ExperimentCommunicationStep:
     """A communication step of an experiment.
 
     Attributes:
@@ -99,7 +99,9 @@ class OneStepFlow:
         self._scales = reference.error_scales(_FLOW_TOLERANCE)
         self._step_size = np.inf  # of a flow before without events: the next one is tried with it
 
-    def compute_step_end(self, step: CommunicationStep, x: Floats, *, margin_offset: float = 0.0) -> OneStepFlowEnd:
+    def compute_step_end(
+        self, step: ExperimentCommunicationStep, x: Floats, *, margin_offset: float = 0.0
+    ) -> OneStepFlowEnd:
         """Return the end of the flow from a state at the beginning of a step.
 
         Args:
@@ -138,14 +140,14 @@ class OneStepFlow:
             y[:-1], float(y[-1]), tuple(event for event in event_log.events if event.time <= end), modes
         )
 
-    def compute_exchanged_energy(self, step: CommunicationStep, x: Floats) -> float:
+    def compute_exchanged_energy(self, step: ExperimentCommunicationStep, x: Floats) -> float:
         """Return ∫|P| dt over a step in J, P the power of all loads: what goes to and fro within it, too.
 
         The sum of |ΔW| between the instants of :meth:`_follow_within`.
         """
         return float(np.sum(np.abs(np.diff(self._follow_within(step, x)[:, -1]))))
 
-    def compute_excursions(self, step: CommunicationStep, x: Floats) -> Floats:
+    def compute_excursions(self, step: ExperimentCommunicationStep, x: Floats) -> Floats:
         """Return how far each state moves from its value at the beginning of a step, within it, shape (n_x,).
 
         What dies out before the step's end may have moved much farther than communication points show.
@@ -153,10 +155,10 @@ class OneStepFlow:
         flow = self._follow_within(step, x)[:, :-1]
         return np.asarray(np.max(np.abs(flow - flow[0]), axis=0))
 
-    def _follow_within(self, step: CommunicationStep, x: Floats) -> Floats:
-        """Return states and work at :func:`list_crowded_instants` of a step, shape (n, n_x + 1)."""
+    def _follow_within(self, step: ExperimentCommunicationStep, x: Floats) -> Floats:
+        """Return states and work at :func:`list_step_start_instants` of a step, shape (n, n_x + 1)."""
         run = self._reference.experiment
-        time = list_crowded_instants(*run.time[step.k : step.k + 2].tolist())
+        time = list_step_start_instants(*run.time[step.k : step.k + 2].tolist())
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
         integration = IntegrationProblem(self._numeric, time, inputs, self._prepared, stiff=run.stiff)
         modes, x = self._apply_input_jumps(step, x)
@@ -165,7 +167,7 @@ class OneStepFlow:
                 np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, event_log=IntegrationEventLog()
             )
 
-    def _apply_input_jumps(self, step: CommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
+    def _apply_input_jumps(self, step: ExperimentCommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
         """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""
         numeric, run, k = self._numeric, self._reference.experiment, step.k
         if not isinstance(numeric, HybridEquations):
@@ -185,7 +187,7 @@ class OneStepFlow:
         return modes, x
 
     def compute_delay_shift(
-        self, step: CommunicationStep, x: Floats, base: OneStepFlowEnd, kind: InterfaceType
+        self, step: ExperimentCommunicationStep, x: Floats, base: OneStepFlowEnd, kind: InterfaceType
     ) -> Floats:
         """Return the shift of the end if all events are as late as the FMU's type may have them, shape (n_x,).
 
@@ -204,7 +206,7 @@ class OneStepFlow:
         return np.abs(end.x - base.x) if _list_state_events(end) == _list_state_events(base) else np.zeros(len(x))
 
     def compute_error_after_events(
-        self, step: CommunicationStep, x: Floats, base: OneStepFlowEnd, state_errors: Floats
+        self, step: ExperimentCommunicationStep, x: Floats, base: OneStepFlowEnd, state_errors: Floats
     ) -> tuple[Floats, Floats]:
         """Return the error after state-resetting events, for states within their bounds before.
 
@@ -222,7 +224,7 @@ class OneStepFlow:
         """
         same_events, other_events = np.zeros(len(x)), np.zeros(len(x))
         event_names = _list_state_events(base)
-        state_indices = [j for j in range(len(x)) if j not in find_mode_state_indices(self._numeric)]
+        state_indices = [j for j in range(len(x)) if j not in find_switch_mode_state_indices(self._numeric)]
         for displacement in (
             (*np.diag(state_errors)[state_indices], *np.diag(-state_errors)[state_indices]) if event_names else ()
         ):

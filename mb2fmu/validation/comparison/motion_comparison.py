@@ -56,8 +56,8 @@ from mb2fmu.validation.bounds.event_time_bounds import (
 )
 from mb2fmu.validation.bounds.grazing_event_uncertainty import compute_grazing_uncertainty
 from mb2fmu.validation.bounds.indeterminate_friction import compute_sticking_force_effects
-from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, OneStepFlowEnd
-from mb2fmu.validation.bounds.range_traversals import count_traversals
+from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, OneStepFlowEnd
+from mb2fmu.validation.bounds.state_range_traversals import count_state_range_traversals
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics, form_invariant_result
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -66,7 +66,7 @@ from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
     compute_constraint_scales,
 )
-from mb2fmu.validation.reference.start_sensitivity import RELATIVE_START_ERROR, choose_error_directions
+from mb2fmu.validation.reference.start_error_growth import RELATIVE_START_ERROR, choose_error_directions
 from mb2fmu.validation.reference.variable_scales import (
     ERROR_BOUND_FACTOR,
     MAX_INFORMATIVE_FRACTION,
@@ -105,7 +105,7 @@ class ErrorBounds:
         event_time_bounds: What is allowed of each event.
         sides_near_events: Of points that may be on either side of an event.
         traversals: How often the motion has gone through its range by each point, shape (n_t,); see
-            ``count_traversals``.
+            ``count_state_range_traversals``.
     """
 
     values: Floats
@@ -123,8 +123,8 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
         reference: What it is judged by.
         sensitivity: S, shape (n_t, n).
     """
-    sizes, rounding = compute_variable_sizes(reference, sensitivity[0])
-    traversals = count_traversals(reference)
+    sizes, rounding = _compute_variable_sizes(reference, sensitivity[0])
+    traversals = count_state_range_traversals(reference)
     allowed, predictable_points, reasons = _compute_bounds_by_size(reference, sensitivity, sizes, rounding, traversals)
     is_at_rest = _find_motions_of_round_off(reference, predictable_points)
     if is_at_rest.any():
@@ -209,7 +209,7 @@ def _is_well_known(
     return np.asarray(counted * REFERENCE_ACCURACY_FACTOR <= allowed)
 
 
-def compute_variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[Floats, Floats]:
+def _compute_variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[Floats, Floats]:
     """Return size and round-off of each variable by the formulas of ``scales``, shapes (n,); ``at_start``: S(0)."""
     values, variables = reference.trajectory.values, reference.variables
     is_moving = find_moving_variables(values, reference.trajectory.uncertainty, reference.typical)
@@ -289,7 +289,7 @@ def compare_variables(
     return tuple(results)
 
 
-def find_event_sides_taken(
+def _find_fmu_event_sides(
     reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult
 ) -> dict[int, int]:
     """Return points near an event → the number of the side on which all of the FMU's variables are."""
@@ -299,7 +299,7 @@ def find_event_sides_taken(
     }
 
 
-def find_switch_modes_taken(
+def find_fmu_switch_modes(
     reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult
 ) -> dict[int, SwitchModes]:
     """Return points near an event → the modes of the FMU's side.
@@ -339,7 +339,7 @@ def _compute_error_ratios_by_side(
 def _select_values_of_fmu_side(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult) -> Floats:
     """Return the reference's values; near events those of the FMU's side."""
     values = reference.trajectory.values.copy()
-    for k, side in find_event_sides_taken(reference, limits, simulation).items():
+    for k, side in _find_fmu_event_sides(reference, limits, simulation).items():
         values[k] = limits.sides_near_events[k].values[side]
     return values
 
@@ -359,10 +359,13 @@ def compare_invariants(
     if not np.all(np.isfinite(values)):
         return ()
     states = values[:, list(reference.state_columns)]
-    start_modes = find_switch_modes_taken(reference, limits, simulation) if limits else {}
+    start_modes = find_fmu_switch_modes(reference, limits, simulation) if limits else {}
     sides = limits.sides_near_events if limits else {}
     count = len(states) - 1
-    steps = [CommunicationStep(k, start_modes.get(k), states[k + 1] if k + 1 in sides else None) for k in range(count)]
+    steps = [
+        ExperimentCommunicationStep(k, start_modes.get(k), states[k + 1] if k + 1 in sides else None)
+        for k in range(count)
+    ]
     flow = OneStepFlow(reference)
     step_ends = [flow.compute_step_end(step, x) for step, x in zip(steps, states[:-1], strict=True)]
     results = [*_judge_one_step_errors(reference, flow, states, (steps, step_ends), simulation.kind)]
@@ -381,7 +384,7 @@ def _judge_one_step_errors(
     reference: ReferenceRun,
     flow: OneStepFlow,
     states: Floats,
-    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[OneStepFlowEnd]],
+    steps_and_ends: tuple[Sequence[ExperimentCommunicationStep], Sequence[OneStepFlowEnd]],
     kind: InterfaceType,
 ) -> list[InvariantResult]:
     """Return one one-step error per state.
@@ -395,7 +398,7 @@ def _judge_one_step_errors(
     """
     steps, step_ends = steps_and_ends
     columns = list(reference.state_columns)
-    sizes, _ = compute_variable_sizes(reference, reference.scales)
+    sizes, _ = _compute_variable_sizes(reference, reference.scales)
     largest_bound = MAX_INFORMATIVE_FRACTION * sizes[columns]
     growth_bound = (
         ERROR_BOUND_FACTOR
@@ -431,7 +434,7 @@ def _compute_step_error_growth(
     reference: ReferenceRun,
     flow: OneStepFlow,
     states: Floats,
-    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[OneStepFlowEnd]],
+    steps_and_ends: tuple[Sequence[ExperimentCommunicationStep], Sequence[OneStepFlowEnd]],
 ) -> Floats:
     """Return the largest growth of errors over a step, at up to ten steps without events, or scales, (n_x,)."""
     scales = reference.state_scales
@@ -459,7 +462,7 @@ def _judge_energy_balance(
     reference: ReferenceRun,
     flow: OneStepFlow,
     states: Floats,
-    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[OneStepFlowEnd]],
+    steps_and_ends: tuple[Sequence[ExperimentCommunicationStep], Sequence[OneStepFlowEnd]],
 ) -> InvariantResult:
     """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged.
 

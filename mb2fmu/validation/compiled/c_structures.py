@@ -33,12 +33,12 @@ def array_address(array: npt.NDArray[Any]) -> int:
     return int(array.__array_interface__["data"][0])  # array.ctypes makes an object for each call
 
 
-def integer_fields(names: str) -> list[tuple[str, Any]]:
+def _list_c_integer_fields(names: str) -> list[tuple[str, Any]]:
     """Return fields of 64-bit integers."""
     return [(name, C_INTEGER) for name in names.split()]
 
 
-def pointer_fields(names: str) -> list[tuple[str, Any]]:
+def _list_c_pointer_fields(names: str) -> list[tuple[str, Any]]:
     """Return fields of pointers."""
     return [(name, C_POINTER) for name in names.split()]
 
@@ -46,21 +46,24 @@ def pointer_fields(names: str) -> list[tuple[str, Any]]:
 class EvaluationStepStruct(ctypes.Structure):
     """``struct step``."""
 
-    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("function"), *integer_fields("n k first name")]
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *_list_c_pointer_fields("function"),
+        *_list_c_integer_fields("n k first name"),
+    ]
 
 
 class EvaluationPlanStruct(ctypes.Structure):
     """``struct plan``."""
 
-    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("steps"), *integer_fields("count")]
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*_list_c_pointer_fields("steps"), *_list_c_integer_fields("count")]
 
 
-class OrthogonalFactorsStruct(ctypes.Structure):
+class _OrthogonalFactorsStruct(ctypes.Structure):
     """``struct orthogonal``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("rows columns rank"),
-        *pointer_fields("a left right pivot spare"),
+        *_list_c_integer_fields("rows columns rank"),
+        *_list_c_pointer_fields("a left right pivot spare"),
     ]
 
 
@@ -71,37 +74,37 @@ class EquationsStruct(ctypes.Structure):
     """``struct equations``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("n_q n_u n_z n_r n_p n_y n_phi m rows n_independent size u_dot multipliers largest"),
-        *pointer_fields("independent dependent typical"),
+        *_list_c_integer_fields("n_q n_u n_z n_r n_p n_y n_phi m rows n_independent size u_dot multipliers largest"),
+        *_list_c_pointer_fields("independent dependent typical"),
         *[(name, EvaluationPlanStruct) for name in PLAN_NAMES],
-        *pointer_fields("mechanism"),
-        *integer_fields("singular"),
-        *pointer_fields("memory v results rates numbers a b vector"),
-        ("constraints_turned", OrthogonalFactorsStruct),
-        ("least_norm", OrthogonalFactorsStruct),
+        *_list_c_pointer_fields("mechanism"),
+        *_list_c_integer_fields("singular"),
+        *_list_c_pointer_fields("memory v results rates numbers a b vector"),
+        ("constraints_turned", _OrthogonalFactorsStruct),
+        ("least_norm", _OrthogonalFactorsStruct),
     ]
 
 
 class InstantMotionStruct(ctypes.Structure):
     """``struct motion``."""
 
-    _fields_: ClassVar[Sequence[tuple[str, Any]]] = pointer_fields("u x_dot power kinetic outputs residual")
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = _list_c_pointer_fields("u x_dot power kinetic outputs residual")
 
 
 class TrajectoryIntegrationStruct(ctypes.Structure):
     """``struct journey``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *pointer_fields("time"),
-        *integer_fields("points"),
-        *pointer_fields("inputs parameters scales"),
+        *_list_c_pointer_fields("time"),
+        *_list_c_integer_fields("points"),
+        *_list_c_pointer_fields("inputs parameters scales"),
         ("tolerance", ctypes.c_double),
         ("relative", ctypes.c_double),
-        *integer_fields("budget parts projected"),
+        *_list_c_integer_fields("budget parts projected"),
         ("step", ctypes.c_double),
-        *integer_fields("spent"),
+        *_list_c_integer_fields("spent"),
         ("stuck", ctypes.c_double),
-        *pointer_fields("modes settling"),
+        *_list_c_pointer_fields("modes settling"),
     ]
 
 
@@ -109,13 +112,13 @@ class SwitchModesStruct(ctypes.Structure):
     """``struct modes``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("switches inputs first held held_rate"),
+        *_list_c_integer_fields("switches inputs first held held_rate"),
         ("held_size", ctypes.c_double),
         ("probe", ctypes.c_double),
-        *integer_fields("behind"),
-        *pointer_fields("kinds sizes values"),
+        *_list_c_integer_fields("behind"),
+        *_list_c_pointer_fields("kinds sizes values"),
         ("late", ctypes.c_double),
-        *pointer_fields("r x_dot outputs margins limits seen"),
+        *_list_c_pointer_fields("r x_dot outputs margins limits seen"),
     ]
 
 
@@ -123,37 +126,43 @@ class EventSettlingStruct(ctypes.Structure):
     """``struct settling``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("events conditions"),
-        *pointer_fields("begin sets targets"),
+        *_list_c_integer_fields("events conditions"),
+        *_list_c_pointer_fields("begin sets targets"),
         ("longest", ctypes.c_double),
         ("instant", ctypes.c_double),
-        *integer_fields("left"),
-        *pointer_fields("values inputs past"),
+        *_list_c_integer_fields("left"),
+        *_list_c_pointer_fields("values inputs past"),
         ("last", ctypes.c_double),
         ("since", ctypes.c_double),
-        *integer_fields("simultaneous capacity count"),
-        *pointer_fields("records spare"),
+        *_list_c_integer_fields("simultaneous capacity count"),
+        *_list_c_pointer_fields("records spare"),
     ]
 
 
 class ExpressionGroupStruct(ctypes.Structure):
     """``struct group``."""
 
-    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("function places"), *integer_fields("count first")]
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *_list_c_pointer_fields("function places"),
+        *_list_c_integer_fields("count first"),
+    ]
 
 
 class ExpressionGroupsStruct(ctypes.Structure):
     """``struct groups``."""
 
-    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("groups"), *integer_fields("count")]
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *_list_c_pointer_fields("groups"),
+        *_list_c_integer_fields("count"),
+    ]
 
 
 class VectorTermsStruct(ctypes.Structure):
     """``struct terms``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("count"),
-        *pointer_fields("frame numbers speeds columns begin"),
+        *_list_c_integer_fields("count"),
+        *_list_c_pointer_fields("frame numbers speeds columns begin"),
     ]
 
 
@@ -161,8 +170,8 @@ class PathSumsStruct(ctypes.Structure):
     """``struct path_sums``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("count"),
-        *pointer_fields("order above first terms"),
+        *_list_c_integer_fields("count"),
+        *_list_c_pointer_fields("order above first terms"),
     ]
 
 
@@ -170,8 +179,8 @@ class LoadPiecesStruct(ctypes.Structure):
     """``struct pieces``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("count"),
-        *pointer_fields("node frame vector factor sign"),
+        *_list_c_integer_fields("count"),
+        *_list_c_pointer_fields("node frame vector factor sign"),
     ]
 
 
@@ -179,53 +188,61 @@ class PathwaysStruct(ctypes.Structure):
     """``struct pathways``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("count"),
-        *pointer_fields("first points length force"),
+        *_list_c_integer_fields("count"),
+        *_list_c_pointer_fields("first points length force"),
     ]
 
 
 class SensedVectorsStruct(ctypes.Structure):
     """``struct sensed_vectors``."""
 
-    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*integer_fields("count"), *pointer_fields("kind node place")]
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *_list_c_integer_fields("count"),
+        *_list_c_pointer_fields("kind node place"),
+    ]
 
 
 class MatrixEntriesStruct(ctypes.Structure):
     """``struct entries``."""
 
-    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*integer_fields("count"), *pointer_fields("row column place")]
-
-
-class CompositeBodiesStruct(ctypes.Structure):
-    """``struct composites``."""
-
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("count"),
-        *pointer_fields("begin piece path_begin path"),
+        *_list_c_integer_fields("count"),
+        *_list_c_pointer_fields("row column place"),
     ]
 
 
-class RigidBranchesStruct(ctypes.Structure):
+class _CompositeBodiesStruct(ctypes.Structure):
+    """``struct composites``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *_list_c_integer_fields("count"),
+        *_list_c_pointer_fields("begin piece path_begin path"),
+    ]
+
+
+class _RigidBranchesStruct(ctypes.Structure):
     """``struct rigid``."""
 
-    _fields_: ClassVar[Sequence[tuple[str, Any]]] = pointer_fields("node turns composite point frame rows_begin rows")
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = _list_c_pointer_fields(
+        "node turns composite point frame rows_begin rows"
+    )
 
 
 class LinkPlacementsStruct(ctypes.Structure):
     """``struct places``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("count"),
-        *pointer_fields("node link path_begin path"),
+        *_list_c_integer_fields("count"),
+        *_list_c_pointer_fields("node link path_begin path"),
     ]
 
 
-class ArticulatedTreeStruct(ctypes.Structure):
+class _ArticulatedTreeStruct(ctypes.Structure):
     """``struct articulated``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("count"),
-        *pointer_fields("order parent path_begin path sign"),
+        *_list_c_integer_fields("count"),
+        *_list_c_pointer_fields("order parent path_begin path sign"),
         ("bodies", LinkPlacementsStruct),
         ("points", LinkPlacementsStruct),
         ("frames", LinkPlacementsStruct),
@@ -236,38 +253,38 @@ class MechanismStruct(ctypes.Structure):
     """``struct mechanism``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *integer_fields("n_v n_w n_q n_u n_all n_z m"),
-        *pointer_fields("w"),
+        *_list_c_integer_fields("n_v n_w n_q n_u n_all n_z m"),
+        *_list_c_pointer_fields("w"),
         ("motion", ExpressionGroupsStruct),
         ("acting", ExpressionGroupsStruct),
-        *integer_fields("n_gathered"),
-        *pointer_fields("gathered"),
-        *integer_fields("n_frames"),
-        *pointer_fields("frame_parent rotation"),
+        *_list_c_integer_fields("n_gathered"),
+        *_list_c_pointer_fields("gathered"),
+        *_list_c_integer_fields("n_frames"),
+        *_list_c_pointer_fields("frame_parent rotation"),
         ("frame_terms", VectorTermsStruct),
         ("turning", PathSumsStruct),
         ("point_terms", VectorTermsStruct),
         ("moving", PathSumsStruct),
         ("place_terms", VectorTermsStruct),
         ("places_of_points", PathSumsStruct),
-        *pointer_fields("given"),
-        *integer_fields("n_bodies"),
-        *pointer_fields("masscenter body_frame mass inertia"),
+        *_list_c_pointer_fields("given"),
+        *_list_c_integer_fields("n_bodies"),
+        *_list_c_pointer_fields("masscenter body_frame mass inertia"),
         ("forces", LoadPiecesStruct),
         ("torques", LoadPiecesStruct),
         ("pathways", PathwaysStruct),
         ("sensed", SensedVectorsStruct),
-        *integer_fields("n_sights"),
-        *pointer_fields("sight_kind sight_node sight_slot"),
-        *integer_fields("n_potential"),
-        *pointer_fields("potential"),
+        *_list_c_integer_fields("n_sights"),
+        *_list_c_pointer_fields("sight_kind sight_node sight_slot"),
+        *_list_c_integer_fields("n_potential"),
+        *_list_c_pointer_fields("potential"),
         ("K", MatrixEntriesStruct),
         ("A", MatrixEntriesStruct),
-        *pointer_fields("k0 b gamma z_dot"),
-        *pointer_fields("frames_begin frames_of points_begin points_of bodies_begin bodies_of"),
-        ("composites", CompositeBodiesStruct),
-        ("rigid", RigidBranchesStruct),
-        ("articulated", ArticulatedTreeStruct),
-        *pointer_fields("memory g R omega alpha position velocity acceleration F T Q"),
-        *pointer_fields("frame_numbers point_numbers place_numbers inertia_N composite links"),
+        *_list_c_pointer_fields("k0 b gamma z_dot"),
+        *_list_c_pointer_fields("frames_begin frames_of points_begin points_of bodies_begin bodies_of"),
+        ("composites", _CompositeBodiesStruct),
+        ("rigid", _RigidBranchesStruct),
+        ("articulated", _ArticulatedTreeStruct),
+        *_list_c_pointer_fields("memory g R omega alpha position velocity acceleration F T Q"),
+        *_list_c_pointer_fields("frame_numbers point_numbers place_numbers inertia_N composite links"),
     ]

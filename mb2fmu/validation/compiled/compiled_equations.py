@@ -1,6 +1,6 @@
 """``CompiledEquations``: compiled equations: x', all quantities at an instant, and whole trajectories.
 
-``EvaluationPlanCode``: the plans of a set of equations as functions in C, and tables of their order.
+``_EvaluationPlanCode``: the plans of a set of equations as functions in C, and tables of their order.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _RUNTIME_FILES = (
 )
 
 
-class EvaluationPlanCode:
+class _EvaluationPlanCode:
     """Collects plans, then their compiled code.
 
     Args:
@@ -232,7 +232,7 @@ class CompiledEquations:
         quantities: Sequence[KinematicQuantity] = (),
     ) -> None:
         shared: LookupTableDefinitions = {}
-        code = EvaluationPlanCode(shared)
+        code = _EvaluationPlanCode(shared)
         for name, plan in plans.items():
             code.add(name, plan)
         tables = MechanismCTables(mechanism, shared) if mechanism else None

@@ -3,7 +3,7 @@
 Read from the records alone, apart from ``numeric_mechanism.py``: rates and partial velocities are SymPy's
 derivatives.
 
-``ExpressionValueCode``: many expressions as C; those that differ only in symbols share one loop.
+``_ExpressionValueCode``: many expressions as C; those that differ only in symbols share one loop.
 
 A chain of 300 joints has 300 sines and as many cosines; what is compiled for it is one of each.
 """
@@ -63,7 +63,7 @@ class _GroupedExpressionFunction:
     first: int
 
 
-class ExpressionValueCode:
+class _ExpressionValueCode:
     """Collects expressions, and gives each a place in an array w of values.
 
     Args:
@@ -205,7 +205,7 @@ class MechanismCTables:
         self._pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
         lengths = [s for load in self._pathways for s in (load.length, load.rate)]
         lengths += [s for sensed in m.motion_vectors for s in sensed.symbols]
-        self.values = ExpressionValueCode([*given, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
+        self.values = _ExpressionValueCode([*given, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
         self._given = len(given)
         self._kept: list[Any] = []
         self._frames = FrameOrPointTree(

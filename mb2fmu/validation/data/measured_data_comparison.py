@@ -26,7 +26,7 @@ from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_TOLERANCE
 from mb2fmu.units import UnitOfMeasurement
-from mb2fmu.validation.data.data_tables import TIME_COLUMN, ColumnTolerance, DataColumn, DataTable
+from mb2fmu.validation.data.validation_data_tables import TIME_COLUMN, ColumnTolerance, DataColumn, ValidationDataTable
 from mb2fmu.validation.runs.fmu_description import InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import Operations, run_fmu_process
 from mb2fmu.validation.runs.fmu_variables import FmuVariables, ScalarVariable, read_fmu_variables
@@ -60,7 +60,7 @@ class DataRunSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnComparison:
+class DataColumnComparison:
     """Comparison of one column with the FMU.
 
     Attributes:
@@ -111,7 +111,7 @@ class TableComparison:
     source: str
     kind: InterfaceType
     points: bool
-    columns: tuple[ColumnComparison, ...]
+    columns: tuple[DataColumnComparison, ...]
     set_columns: tuple[str, ...]
 
     @property
@@ -131,13 +131,15 @@ class TableComparison:
         }
 
 
-def _form_column_record(column: ColumnComparison) -> dict[str, Any]:
+def _form_column_record(column: DataColumnComparison) -> dict[str, Any]:
     """Return a column's numbers by name, with its ratio and verdict."""
     values = {name: getattr(column, name) for name in (*column.__slots__, "ratio", "verdict")}
     return {n: str(v) if isinstance(v, float) and not math.isfinite(v) else v for n, v in values.items()}
 
 
-def compare_data(fmu: Path, table: DataTable, settings: DataRunSettings | None = None) -> tuple[TableComparison, ...]:
+def compare_data(
+    fmu: Path, table: ValidationDataTable, settings: DataRunSettings | None = None
+) -> tuple[TableComparison, ...]:
     """Run an FMU along measured data, as each of its interface types.
 
     Args:
@@ -153,7 +155,9 @@ def compare_data(fmu: Path, table: DataTable, settings: DataRunSettings | None =
     return _compare_table(fmu, table, settings or DataRunSettings(), points=False)
 
 
-def compare_points(fmu: Path, table: DataTable, settings: DataRunSettings | None = None) -> tuple[TableComparison, ...]:
+def compare_at_data_table_points(
+    fmu: Path, table: ValidationDataTable, settings: DataRunSettings | None = None
+) -> tuple[TableComparison, ...]:
     """Set an FMU to each row of a table of published states and inputs, and compare derivatives and outputs there.
 
     Columns of states, inputs, parameters and ``time`` are set; all others are compared.
@@ -162,7 +166,7 @@ def compare_points(fmu: Path, table: DataTable, settings: DataRunSettings | None
 
 
 def _compare_table(
-    fmu: Path, table: DataTable, settings: DataRunSettings, *, points: bool
+    fmu: Path, table: ValidationDataTable, settings: DataRunSettings, *, points: bool
 ) -> tuple[TableComparison, ...]:
     """Run every interface type of an FMU along a table, or at its points, and judge each column."""
     tree = read_archive(fmu)
@@ -217,7 +221,7 @@ class _DataRunPlan:
     """
 
     def __init__(
-        self, table: DataTable, fmu_variables: FmuVariables, settings: DataRunSettings, *, points: bool
+        self, table: ValidationDataTable, fmu_variables: FmuVariables, settings: DataRunSettings, *, points: bool
     ) -> None:
         self.table, self.fmu_variables, self.settings, self.points = table, fmu_variables, settings, points
         self.faults: list[Fault] = []
@@ -452,7 +456,7 @@ class _DataRunPlan:
             errors[~np.isfinite(values) & ~np.isnan(column.values)] = math.inf
             row = int(np.nanargmax(errors))
             columns.append(
-                ColumnComparison(
+                DataColumnComparison(
                     name=column.name,
                     unit=column.unit or scalar.unit,
                     count=int(np.sum(~np.isnan(column.values))),

@@ -15,7 +15,7 @@ def make_alternating_switches_error(t: float, problem: str, names: Sequence[str]
     return ValidationError("the reference cannot be integrated:", [fault])
 
 
-def make_conflicting_settings_error(t: float, symbol: object, first_event: str, second_event: str) -> ValidationError:
+def make_conflicting_events_error(t: float, symbol: object, first_event: str, second_event: str) -> ValidationError:
     """Return the error of two events that set different values at one instant."""
     message = f"at t = {t:.6g} s the events {first_event} and {second_event} set {symbol} to different values at once"
     remedy = "let one of them set it, or say in one condition what holds where both happen"

@@ -21,7 +21,7 @@ from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compi
 Floats = npt.NDArray[np.float64]
 
 
-def make_ordered_cse(
+def _make_ordered_cse(
     assignments: Sequence[Assignment],
 ) -> Callable[[Sequence[sm.Expr]], tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]]:
     """Return a ``cse`` for ``lambdify`` that keeps assignments before their uses.
@@ -88,7 +88,7 @@ class EvaluationStep:
         safe = {s: sm.Symbol(f"_value{k}", **s.assumptions0) for s, k in (self.places | local).items()}
         renamed = tuple(Assignment(safe[a.symbol], a.expression.xreplace(safe)) for a in self.assignments)
         results = [*(a.symbol for a in renamed), *(target.xreplace(safe) for target in self.targets)]
-        return compile_scalar_function([safe[s] for s in self.places], results, make_ordered_cse(renamed))
+        return compile_scalar_function([safe[s] for s in self.places], results, _make_ordered_cse(renamed))
 
     def __call__(self, values: list[float]) -> list[float]:
         """Fill slots and return the targets.

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Quantity
-from mb2fmu.validation.bounds.perturbation_sizes import (
-    ExcitationSignal,
+from mb2fmu.validation.bounds.experiment_perturbation_sizes import (
+    InputExcitationSignal,
     PerturbationEffects,
     choose_parameter_perturbations,
     choose_start_perturbations,
@@ -33,7 +33,7 @@ from mb2fmu.validation.bounds.perturbation_sizes import (
 )
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, evaluate_calculated_parameters
-from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps, find_mode_state_indices
+from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps, find_switch_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ROUGH_RUN_TOLERANCE, ReferenceRun, compute_constraint_scales
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
@@ -108,7 +108,7 @@ class _IntendedPerturbation:
     step: float
     parameters: Floats
     starts: Floats
-    signals: tuple[ExcitationSignal, ...]
+    signals: tuple[InputExcitationSignal, ...]
     rows: Floats
     dependent_speeds: tuple[int, ...]
     contact_gaps: ContactGaps
@@ -198,7 +198,7 @@ def list_perturbed_experiments(
         states: FMU names of the FMU's continuous states; None: unknown.
     """
     intention = _form_intended_perturbation(
-        definition, reference, settable, any_step, find_dependent_speeds(definition, reference, states)
+        definition, reference, settable, any_step, find_speeds_outside_fmu_states(definition, reference, states)
     )
     obstacle = ""
     for variant, part in _list_attempts(intention):
@@ -214,7 +214,7 @@ def list_perturbed_experiments(
         text = _describe_experiment(run, part, perturbations, in_chart=bool(intention.dependent_speeds))
         yield PerturbedExperiment(run, perturbations, part, text)
     perturbations = _list_perturbations(_Variant(intention), None, settable)
-    yield make_missing_experiment_record(PerturbedExperiment(None, perturbations, 0.0, ""), obstacle)
+    yield make_missing_perturbed_experiment_record(PerturbedExperiment(None, perturbations, 0.0, ""), obstacle)
 
 
 def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_Variant, float]]:
@@ -258,7 +258,7 @@ def _list_variants(intention: _IntendedPerturbation) -> Iterator[_Variant]:
         yield _Variant(intention.without_parameters(blocked), blocked)
 
 
-def find_dependent_speeds(
+def find_speeds_outside_fmu_states(
     definition: Declarations, reference: ReferenceRun, states: Collection[str] | None
 ) -> tuple[int, ...]:
     """Return speeds that are no states of an FMU, if as many as the constraints: a chart of the mechanism.
@@ -294,8 +294,8 @@ def _form_intended_perturbation(
     )
     if settable is not None:
         parameters *= [p.name in settable for p in free]
-        starts *= [record.name in settable for record in list_state_records(definition, reference)]
-    starts[list(find_mode_state_indices(reference.numeric))] = 0.0
+        starts *= [record.name in settable for record in _list_state_records(definition, reference)]
+    starts[list(find_switch_mode_state_indices(reference.numeric))] = 0.0
     signals = make_excitation_signals(definition, scale_of_change, float(time[-1]))
     rows, gaps = compute_constraint_row_scales(reference), ContactGaps(reference.numeric)
     independent = _count_independent_rows(reference)
@@ -339,7 +339,7 @@ def compute_constraint_row_scales(reference: ReferenceRun) -> Floats:
     return compute_constraint_scales(numeric, reference.experiment, reference.trajectory.values, reference.scales)[0]
 
 
-def list_state_records(definition: Declarations, reference: ReferenceRun) -> tuple[Quantity, ...]:
+def _list_state_records(definition: Declarations, reference: ReferenceRun) -> tuple[Quantity, ...]:
     """Return the records of x = (q, independent u, z), in order."""
     independent = reference.numeric.equations.u_independent
     return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
@@ -513,8 +513,8 @@ def _list_start_perturbations(
     given_starts = (*default_experiment.q, *default_experiment.u, *default_experiment.z)
     moved_starts = (*perturbed.q, *perturbed.u, *perturbed.z)
     records = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
-    states = list_state_records(definition, variant.intention.reference)
-    modes = {states[place].name for place in find_mode_state_indices(variant.intention.reference.numeric)}
+    states = _list_state_records(definition, variant.intention.reference)
+    modes = {states[place].name for place in find_switch_mode_state_indices(variant.intention.reference.numeric)}
     perturbations = []
     for record, default, value in zip(records, given_starts, moved_starts, strict=True):
         if getattr(record, "kind", "fixed") == "guess":
@@ -535,7 +535,7 @@ def _form_perturbation(record: Quantity, role: str, default: float, perturbed: f
     return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=perturbed, reason=reason)  # type: ignore[arg-type]
 
 
-def make_missing_experiment_record(candidate: PerturbedExperiment, obstacle: str) -> PerturbedExperiment:
+def make_missing_perturbed_experiment_record(candidate: PerturbedExperiment, obstacle: str) -> PerturbedExperiment:
     """Return the record that there is no perturbed experiment; ``obstacle``: of the last one that was tried."""
     because = f": {obstacle}" if obstacle else ""
     reasons = [

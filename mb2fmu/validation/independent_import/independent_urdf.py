@@ -126,7 +126,7 @@ class RobotTree:
     frames: Mapping[str, Pose] = field(default_factory=dict)
 
 
-class BendingLink(Protocol):
+class UrdfBendingLink(Protocol):
     """A link that bends (``independent_flexible_links.NodalLink``)."""
 
     @property
@@ -164,7 +164,7 @@ class IndependentImport:
     locked: Mapping[str, float] = field(default_factory=dict)
     free: bool = False
     prescribed: Sequence[str] = ()
-    bending: Mapping[str, BendingLink] = field(default_factory=dict)
+    bending: Mapping[str, UrdfBendingLink] = field(default_factory=dict)
     joints: list[TreeJoint] = field(default_factory=list)
     column: dict[str, int] = field(default_factory=dict)
     modal_column: dict[str, int] = field(default_factory=dict)
@@ -303,7 +303,7 @@ class IndependentImport:
     def _move_planar(self, joint: TreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
         """Return the motion behind a planar joint: slides x, y in its plane, then turns about the normal."""
         column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], state.q[joint.name], state.u[joint.name]
-        first, second, normal = (m.R @ each for each in planar_joint_directions(joint.axis))
+        first, second, normal = (m.R @ each for each in _planar_joint_directions(joint.axis))
         slid, sliding, turn = x * first + y * second, vx * first + vy * second, rate * normal
         a = m.a + _cross(m.alpha, slid) + _cross(m.w, _cross(m.w, slid)) + 2 * _cross(m.w, sliding)
         Jv, Jw = m.Jv + _cross_columns(m.Jw, slid), m.Jw.copy()
@@ -380,7 +380,7 @@ def _list_rotor_elements(actuator: ET.Element) -> list[ET.Element]:
     return [element for element in actuator if element.tag.rpartition("}")[2] in words]
 
 
-def planar_joint_directions(axis: Array) -> tuple[Array, Array, Array]:
+def _planar_joint_directions(axis: Array) -> tuple[Array, Array, Array]:
     """Return two directions of a planar joint, and its normal; the first is the least aligned axis, projected."""
     helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = helper - (helper @ axis) * axis

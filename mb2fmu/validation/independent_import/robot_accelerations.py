@@ -28,13 +28,13 @@ from mb2fmu.validation.independent_import.independent_loads import (
     read_link_loads,
     read_load_tables,
 )
-from mb2fmu.validation.independent_import.independent_loops import (
-    ConnectedFrames,
+from mb2fmu.validation.independent_import.independent_loop_constraints import (
+    LinkFrameConnection,
     LoopConstraints,
     close_loops_from_guess,
     compute_loop_constraints,
     project_speeds_on_loops,
-    read_connected_frames,
+    read_loop_closure_frames,
     read_loop_tables,
     solve_loop_accelerations,
 )
@@ -222,18 +222,18 @@ def _list_point_symbols(definition: ModelDefinition) -> list[sm.Expr]:
 
 def _list_loop_closures(
     independent_import: RobotImport, loop_tables: Sequence[Mapping[str, Any]]
-) -> list[ConnectedFrames]:
+) -> list[LinkFrameConnection]:
     """Return loops of the file, then of the settings."""
     tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
     frames: Mapping[str, Pose] = tree.frames if tree else {}
     closures = [
-        ConnectedFrames(*each)
+        LinkFrameConnection(*each)
         for each in (independent_import.loop_closures if isinstance(independent_import, MujocoEquations) else ())
     ]
-    closures += [ConnectedFrames(*each) for each in (tree.closing if tree else ())]
+    closures += [LinkFrameConnection(*each) for each in (tree.closing if tree else ())]
     return [
         *closures,
-        *(read_connected_frames(each, lambda name: frames.get(name, GROUND_POSE)) for each in loop_tables),
+        *(read_loop_closure_frames(each, lambda name: frames.get(name, GROUND_POSE)) for each in loop_tables),
     ]
 
 
@@ -260,7 +260,7 @@ class _RobotPointSampler:
         definition: ModelDefinition,
         robot: RobotMechanics,
         independent_import: RobotImport,
-        closures: Sequence[ConnectedFrames],
+        closures: Sequence[LinkFrameConnection],
         added: AddedGeneralizedForces | None = None,
     ) -> None:
         self._definition, self._robot, self._import, self._closures = definition, robot, independent_import, closures

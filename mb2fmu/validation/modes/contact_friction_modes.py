@@ -129,7 +129,7 @@ class _ContactProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class ContactSolution:
+class _ContactSolution:
     """Normal and tangential unknowns of all contacts, and which press, stick or slide.
 
     Attributes:
@@ -167,7 +167,7 @@ def _solve_contact_modes(
     names: str,
     t: float,
     excluded: tuple[BooleanArray, Floats] | None = None,
-) -> ContactSolution:
+) -> _ContactSolution:
     """Return the modes that fit Coulomb's law best, except those known to be ``excluded`` (pressed, senses).
 
     Raises:
@@ -176,7 +176,7 @@ def _solve_contact_modes(
     k = len(present)
     open_q = np.append(present, present[[*law.friction_contacts]])
     size = float(np.abs(law.q[open_q]).sum()) + 1e-300
-    candidates: list[tuple[float, ContactSolution, Floats]] = []
+    candidates: list[tuple[float, _ContactSolution, Floats]] = []
     for pressed, friction_senses in _iterate_contact_modes(law, present):
         sense_values = np.array([sense or 0 for sense in friction_senses], dtype=float)
         if excluded is not None and np.array_equal(pressed, excluded[0]) and np.array_equal(sense_values, excluded[1]):
@@ -188,7 +188,7 @@ def _solve_contact_modes(
             *_select_contact_rows(present, law.friction_contacts, parts, y),
         )
         rates = np.where(open_q, y, 0.0)
-        candidates.append((misfit, ContactSolution(parts, np.array(pressed, dtype=float), sense_values), rates))
+        candidates.append((misfit, _ContactSolution(parts, np.array(pressed, dtype=float), sense_values), rates))
     best_candidate = min(candidates, key=lambda each: each[0])
     if best_candidate[0] > _LAW_TOLERANCE * size:
         raise _make_paradox_error(t, names, "no motion agrees")
@@ -346,7 +346,7 @@ def _solve_friction_impacts(
 
 def _solve_impact_law(
     contacts: Contacts, law: _ContactProblem, present: BooleanArray, e: Floats, t: float
-) -> ContactSolution:
+) -> _ContactSolution:
     """Return the impulses by Newton's or Poisson's law."""
     k, names = len(present), _format_contact_names(contacts)
     v = law.q
@@ -370,7 +370,7 @@ def _solve_impact_law(
         law.known_senses,
     )
     restitution_solution = _solve_contact_modes(restitution_problem, present, names, t)
-    return ContactSolution(
+    return _ContactSolution(
         compression_solution.contact_unknowns + restitution_solution.contact_unknowns,
         restitution_solution.pressed,
         restitution_solution.senses,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import (
     make_alternating_switches_error,
-    make_conflicting_settings_error,
+    make_conflicting_events_error,
 )
 from mb2fmu.validation.modes.contact_friction_modes import solve_frictional_contact_events
 from mb2fmu.validation.modes.coupled_holding_forces import compute_friction_effects, solve_coupled_holding_forces
@@ -382,7 +382,7 @@ class HybridEquations(ModeEquations):
                 for offset, target in enumerate(targets):
                     value = motion.event_set_values[setting_index + offset]
                     if target in setters and value != state_after[target]:
-                        raise make_conflicting_settings_error(
+                        raise make_conflicting_events_error(
                             t, self.equations.states[target], setters[target], event.name
                         )
                     state_after[target] = value

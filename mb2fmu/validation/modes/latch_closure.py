@@ -44,7 +44,7 @@ def solve_closing_impulses(W: Floats, rates: Floats) -> Floats:
     return np.asarray(scales * np.linalg.lstsq(W * scales * scales[:, None], -scales * rates, rcond=_RANK_TOLERANCE)[0])
 
 
-def find_pinned_contact_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:
+def _find_pinned_contact_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:
     """Return which rows of contacts held rows hold still already, shape (k,).
 
     Args:
@@ -55,7 +55,9 @@ def find_pinned_contact_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:
     return np.asarray(np.abs(np.diag(reduced)) < _PINNED_FRACTION * np.abs(np.diag(W)[:contacts]))
 
 
-def find_pinned_contacts(B: Floats, holding_inputs: Sequence[int], first: int, line_count: int) -> list[int]:
+def find_contacts_blocked_by_latches(
+    B: Floats, holding_inputs: Sequence[int], first: int, line_count: int
+) -> list[int]:
     """Return the places of contacts among what holds in whose directions closed latches hold already.
 
     Args:
@@ -69,7 +71,7 @@ def find_pinned_contacts(B: Floats, holding_inputs: Sequence[int], first: int, l
     if not (contact_indices and latch_indices):
         return []
     all_indices = [*contact_indices, *latch_indices]
-    is_pinned = find_pinned_contact_rows(B[np.ix_(all_indices, all_indices)], len(contact_indices))
+    is_pinned = _find_pinned_contact_rows(B[np.ix_(all_indices, all_indices)], len(contact_indices))
     return [i for i, is_pinned_row in zip(contact_indices, is_pinned, strict=True) if is_pinned_row]
 
 
@@ -88,7 +90,7 @@ def eliminate_held_rows(
     """
     if contacts == len(W):
         return W, state_effects, accelerations
-    pinned, reactions = find_pinned_contact_rows(W, contacts), _compute_row_reactions(W, contacts)
+    pinned, reactions = _find_pinned_contact_rows(W, contacts), _compute_row_reactions(W, contacts)
     held_forces = np.linalg.lstsq(W[contacts:, contacts:], accelerations[contacts:], rcond=_RANK_TOLERANCE)[0]
     reduced = W[:contacts, :contacts] - W[:contacts, contacts:] @ reactions
     return (

@@ -17,8 +17,8 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, EventSettings, HeldSurface, SwitchKind
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
 from mb2fmu.validation.modes.coupled_holding_forces import find_held_friction_rows, solve_coupled_holding_forces
-from mb2fmu.validation.modes.latch_closure import find_pinned_contacts
-from mb2fmu.validation.modes.motion_in_modes import DerivativesAndOutputs, MotionInModes, OutputLayout
+from mb2fmu.validation.modes.latch_closure import find_contacts_blocked_by_latches
+from mb2fmu.validation.modes.motion_in_modes import DerivativesAndOutputs, ModeMotionOutputLayout, MotionInModes
 from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
@@ -54,7 +54,7 @@ class ModeEquations(NumericEquations):
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
-        self._output_counts: OutputLayout | None = None
+        self._output_counts: ModeMotionOutputLayout | None = None
         self._switch_count = len(frozen.switches)
         self.sizes = np.ones(self._switch_count)
         self.signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
@@ -167,7 +167,7 @@ class ModeEquations(NumericEquations):
         motion = DerivativesAndOutputs(*self.observe_outputs(t, x, [*r, *values.tolist()], prepared))
         return MotionInModes(motion, self._output_counts or self._count_outputs(len(motion.outputs)), self.sizes)
 
-    def _count_outputs(self, output_count: int) -> OutputLayout:
+    def _count_outputs(self, output_count: int) -> ModeMotionOutputLayout:
         """Return the division of the outputs; settings of events take the rest."""
         if self._output_counts is None:
             n, c, k, f, m = (
@@ -178,7 +178,7 @@ class ModeEquations(NumericEquations):
                 self._latch_row_count,
             )
             settings = output_count - self.frozen.outputs - 3 * n - c - 7 * k - 5 * f - 5 * m
-            self._output_counts = OutputLayout(self.frozen.outputs, n, c, settings, k, f, m)
+            self._output_counts = ModeMotionOutputLayout(self.frozen.outputs, n, c, settings, k, f, m)
         return self._output_counts
 
     def evaluate_with_holding_values(
@@ -301,7 +301,7 @@ class ModeEquations(NumericEquations):
     def _remove_pinned_effects(self, B: Floats, holding_inputs: Sequence[int]) -> Floats:
         """Return B without effects of contacts in a direction that closed latches hold."""
         pinned = (
-            find_pinned_contacts(B, holding_inputs, self._switch_count, self._contact_line_count)
+            find_contacts_blocked_by_latches(B, holding_inputs, self._switch_count, self._contact_line_count)
             if self._latch_row_count
             else []
         )
@@ -348,5 +348,7 @@ class ModeEquations(NumericEquations):
         B, _ = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, contact_and_latch_inputs)
         return [
             i - self._contact_line_count
-            for i in find_pinned_contacts(B, contact_and_latch_inputs, self._switch_count, self._contact_line_count)
+            for i in find_contacts_blocked_by_latches(
+                B, contact_and_latch_inputs, self._switch_count, self._contact_line_count
+            )
         ]

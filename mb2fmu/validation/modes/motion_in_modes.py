@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class OutputLayout:
+class ModeMotionOutputLayout:
     """Numbers of outputs, in order.
 
     Attributes:
@@ -92,7 +92,7 @@ class MotionInModes:
         sizes: What surfaces are divided by, shape (switches,).
     """
 
-    def __init__(self, motion: DerivativesAndOutputs, counts: OutputLayout, sizes: Floats) -> None:
+    def __init__(self, motion: DerivativesAndOutputs, counts: ModeMotionOutputLayout, sizes: Floats) -> None:
         self.motion, self._counts, self._sizes = motion, counts, sizes
 
     def _select_outputs(self, first: int, count: int) -> Floats:

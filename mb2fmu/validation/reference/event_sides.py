@@ -123,7 +123,7 @@ def find_points_between_matching_events(
     return is_between, largest_difference
 
 
-def find_short_mode_differences(
+def find_brief_mode_disagreements(
     first: Sequence[SwitchModes], second: Sequence[SwitchModes], round_off_switches: frozenset[int]
 ) -> Flags:
     """Return points at which modes of two motions differ, and agree again at the next; shape (n,).

@@ -61,7 +61,7 @@ class DirectionalDifferences:
     rate_errors: Floats
 
 
-def compute_state_spans(reference: ReferenceRun) -> Floats:
+def _compute_state_spans(reference: ReferenceRun) -> Floats:
     """Return how far each state goes in the experiment, > 0, shape (n_x,); 1/100 of its magnitude if it rests."""
     ranges = np.ptp(reference.states, axis=0)
     return np.asarray(np.maximum(ranges, 1e-2 * reference.state_scales))
@@ -82,7 +82,7 @@ def compute_state_and_input_differences(
             _draw_random_signs(n_x + n_r),
         ]
     )
-    directions = directions * np.append(compute_state_spans(reference), _compute_input_ranges(reference))
+    directions = directions * np.append(_compute_state_spans(reference), _compute_input_ranges(reference))
     return _measure_differences(
         reference, point, directions[:, :n_x], directions[:, n_x:], np.zeros((len(directions), len(point.parameters)))
     )
@@ -104,7 +104,7 @@ def compute_parameter_differences(
     ]
     signs = _draw_random_signs(n_x + n_r + len(parameter_indices))[0]
     directions[-1, : n_x + n_r] = signs[: n_x + n_r] * np.append(
-        compute_state_spans(reference), _compute_input_ranges(reference)
+        _compute_state_spans(reference), _compute_input_ranges(reference)
     )
     directions[-1, [n_x + n_r + index for index in parameter_indices]] = signs[n_x + n_r :] * sizes[parameter_indices]
     return _measure_differences(
@@ -112,7 +112,7 @@ def compute_parameter_differences(
     )
 
 
-def compute_time_derivatives(reference: ReferenceRun, point: FiniteDifferencePoint) -> tuple[Floats, Floats]:
+def compute_variable_time_derivatives(reference: ReferenceRun, point: FiniteDifferencePoint) -> tuple[Floats, Floats]:
     """Return time derivatives of all compared variables along the motion, inputs held, and their accuracy."""
     x = _state_at_point(reference, point)
     x_dot = _evaluate_at_point(reference, point, 0.0, x, point.inputs, point.parameters)[1]

@@ -28,7 +28,7 @@ _CLOSED_MODE_THRESHOLD = 0.5
 _DEFAULT_STABILIZATION_RATE = 10.0  # 1/s: in place of a stabilization that is zero
 
 
-def find_mode_state_indices(numeric: NumericEquations) -> tuple[int, ...]:
+def find_switch_mode_state_indices(numeric: NumericEquations) -> tuple[int, ...]:
     """Return places in x of modes: contacts that rest and slide, latches that are closed."""
     if not isinstance(numeric, HybridEquations):
         return ()

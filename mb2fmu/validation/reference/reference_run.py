@@ -36,7 +36,7 @@ from mb2fmu.validation.reference.trajectory_integration import (
     EVALUATION_BUDGET,
     MIN_EVALUATIONS_PER_STEP,
     IntegrationProblem,
-    list_crowded_instants,
+    list_step_start_instants,
 )
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference.variable_scales import (
@@ -238,7 +238,7 @@ def make_reference(
         NewtonEulerEquations(mechanism, equations) if mechanism else make_numeric_equations(equations, definition)
     )
     numeric.compile()
-    variables, columns = list_compared_variables(definition, equations), find_state_columns(numeric)
+    variables, columns = list_compared_variables(definition, equations), _find_states_among_compared_variables(numeric)
     units = estimate_characteristic_units(definition, _list_largest_inputs(definition, run))
     typical = np.array([units.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
     energy = units.magnitude("J")
@@ -252,7 +252,7 @@ def make_reference(
             time=run.time,
             values=integrated.values,
             uncertainty=integrated.uncertainty,
-            provenance=describe_provenance(definition, numeric, run),
+            provenance=_describe_provenance(definition, numeric, run),
         ),
         variables=variables,
         states=integrated.motion[:, :-1],
@@ -262,8 +262,8 @@ def make_reference(
         natural_energy=energy,
         work=integrated.motion[:, -1],
         balances=(
-            *compute_energy_balance(equations, integrated.kinetic, integrated.motion[:, -1], energy),
-            *compute_constraint_balances(numeric, run, integrated.residual, integrated.values, scales),
+            *_compute_energy_balance(equations, integrated.kinetic, integrated.motion[:, -1], energy),
+            *_compute_constraint_balance_residuals(numeric, run, integrated.residual, integrated.values, scales),
         ),
         numeric=numeric,
         experiment=run,
@@ -364,7 +364,7 @@ def _observe_transients(
     steps = {0} if isinstance(numeric, HybridEquations) or not jumps.any() else {0, *(np.argmax(jumps, axis=0) + 1)}
     found = []
     for k in sorted(int(step) for step in steps):
-        time = list_crowded_instants(*run.time[k : k + 2].tolist())
+        time = list_step_start_instants(*run.time[k : k + 2].tolist())
         inputs = np.repeat(run.inputs[k : k + 1], len(time) - 1, axis=0)
         event_log = IntegrationEventLog()
         problem = IntegrationProblem(numeric, time, inputs, prepared, stiff=run.stiff)
@@ -489,7 +489,7 @@ def compute_start_state(numeric: NumericEquations, run: ExperimentValues) -> Flo
     return numeric.project(0.0, np.array([*run.q, *u, *run.z]), run.inputs_at(0), numeric.prepare(run.parameters))
 
 
-def find_state_columns(numeric: NumericEquations) -> tuple[int, ...]:
+def _find_states_among_compared_variables(numeric: NumericEquations) -> tuple[int, ...]:
     """Return the places of x = (q, independent u, z) among the compared variables (q, all u, z, outputs)."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     speeds = (n_q + i for i in numeric.equations.u_independent)
@@ -552,7 +552,7 @@ def drop_diagnostic_outputs(equations: EquationsOfMotion) -> EquationsOfMotion:
     return equations if outputs == equations.outputs else replace(equations, outputs=outputs)
 
 
-def compute_energy_balance(
+def _compute_energy_balance(
     equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural: float
 ) -> tuple[BalanceResidual, ...]:
     """Return T - T(0) - W over the scale of energies; () if energies need not balance. ``natural``: in J."""
@@ -562,7 +562,7 @@ def compute_energy_balance(
     return (BalanceResidual("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"),)
 
 
-def compute_constraint_balances(
+def _compute_constraint_balance_residuals(
     numeric: NumericEquations, run: ExperimentValues, residual: Floats, values: Floats, scales: Floats
 ) -> tuple[BalanceResidual, ...]:
     """Return the largest residual of all constraint rows, each over its own scale."""
@@ -592,7 +592,7 @@ def compute_constraint_scales(
     return compute_row_scales(numeric, holonomic, run.time, (q, u, z), inputs, scales[: n_q + n_u], prepared)
 
 
-def describe_provenance(
+def _describe_provenance(
     definition: Declarations, numeric: NumericEquations, run: ExperimentValues
 ) -> dict[str, object]:
     """Return the tools and settings of a reference, without time, place or machine."""
@@ -633,7 +633,7 @@ def integrate_by_euler(
     states = integrate_explicit_euler(make_slope_with_held_inputs(numeric, run), run.time, start, step)[:, :-1]
     values, _, _ = observe_trajectory(numeric, run, states, numeric.prepare(run.parameters))
     names = tuple(v.name for v in list_compared_variables(definition, equations))
-    origin = describe_provenance(definition, numeric, run) | {
+    origin = _describe_provenance(definition, numeric, run) | {
         "integrator": f"explicit Euler, step {step!r} s",
         "tolerances": [],
     }

@@ -64,7 +64,7 @@ def integrate_smooth(
     step, evaluations_spent, noise = np.inf, 0, np.zeros(len(start))
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
         f, largest_step = return_nan_outside_domain(slope(k)), (end - begin) / parts
-        noise = np.maximum(noise, estimate_slope_round_off(f, begin, y[k])) if tolerance <= _NOISY_TOLERANCE else noise
+        noise = np.maximum(noise, _estimate_slope_round_off(f, begin, y[k])) if tolerance <= _NOISY_TOLERANCE else noise
         solver = DOP853(
             f,
             begin,
@@ -94,7 +94,7 @@ def integrate_smooth(
     return y
 
 
-def estimate_slope_round_off(slope: SlopeFunction, t: float, y: Floats) -> Floats:
+def _estimate_slope_round_off(slope: SlopeFunction, t: float, y: Floats) -> Floats:
     """Return the accuracy of the slopes at y: their change if every y_j moves by some units of round-off, (n,).
 
     A state that is nothing but round-off (a rate of a parallelogram's coupler) has no scale of its own that steps could
@@ -144,7 +144,7 @@ def return_nan_outside_domain(slope: SlopeFunction) -> SlopeFunction:
     return guarded
 
 
-def make_batch_slope(slope: SlopeFunction) -> BatchSlopeFunction:
+def make_slope_at_instants(slope: SlopeFunction) -> BatchSlopeFunction:
     """Evaluate a slope at several instants, one after the other; rows outside of the domain are NaN."""
     guarded = return_nan_outside_domain(slope)
 

@@ -18,8 +18,8 @@ from mb2fmu.validation.reference.smooth_integration import (
     BatchSlopeFunction,
     SlopeFunction,
     integrate_smooth,
-    make_batch_slope,
     make_integration_standstill_error,
+    make_slope_at_instants,
 )
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, translate_compiled_failures
 
@@ -33,7 +33,7 @@ STIFF_STEP_BUDGET = 100_000
 _EVEN_PARTS, _HALVINGS = 16, 30
 
 
-def list_crowded_instants(begin: float, end: float) -> Floats:
+def list_step_start_instants(begin: float, end: float) -> Floats:
     """Return instants of a step that crowd at its beginning, where inputs jump and fast motions die out, shape (n,)."""
     fractions = np.unique([0.0, *np.linspace(0.0, 1.0, _EVEN_PARTS + 1), *2.0 ** -np.arange(_HALVINGS)])
     return np.asarray(begin + (end - begin) * fractions)
@@ -113,7 +113,7 @@ class IntegrationProblem:
         """Return the slopes of (x, W) at several instants while the inputs of step k hold."""
         compiled, prepared = self.numeric.compiled_equations, self.prepared
         if compiled is None:
-            return make_batch_slope(self.slope(k))
+            return make_slope_at_instants(self.slope(k))
         r: Sequence[float] = self.inputs[k].tolist()
 
         def held(times: Floats, values: Floats) -> Floats:

@@ -137,7 +137,7 @@ def run_fmu_process(
         raise ValidationError("the FMU cannot be run here:", [fault])
     fmu_tolerance = min((each.tolerance for each in experiments), default=0.0) if tolerance is None else tolerance
     for experiment in experiments:
-        check_required_variables(description, experiment, variables)
+        require_experiment_variables(description, experiment, variables)
     with make_temporary_folder("run the FMU") as folder:
         _write_fmu(tree, folder / "unit")
         request = {
@@ -180,7 +180,7 @@ def _form_experiment_record(
     }
 
 
-def check_required_variables(
+def require_experiment_variables(
     description: FmuDescription, experiment: ExperimentValues, variables: Sequence[str]
 ) -> None:
     """Raise if an FMU lacks variables that the experiment sets or records.

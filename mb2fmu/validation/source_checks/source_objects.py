@@ -19,7 +19,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector, dynamicsymbols
 
 from mb2fmu.model.sources.mechanics_parts import Parts
-from mb2fmu.model.sources.mechanics_source import Mechanics, origin, pivot_origin
+from mb2fmu.model.sources.mechanics_source import Mechanics, origin, pivot_as_position_origin
 from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 Expressions = tuple[sm.Expr, ...]
@@ -65,7 +65,9 @@ def extract_source_objects(mechanics: Mechanics, *, actuators: bool = True) -> S
         mechanics: As the model has it.
         actuators: False: without their loads, which may be too long to be composed.
     """
-    return replace(_extract_parts(mechanics, actuators=actuators), origin=origin(mechanics) or pivot_origin(mechanics))
+    return replace(
+        _extract_parts(mechanics, actuators=actuators), origin=origin(mechanics) or pivot_as_position_origin(mechanics)
+    )
 
 
 def _extract_parts(mechanics: Mechanics, *, actuators: bool) -> SourceObjects:

@@ -10,7 +10,7 @@ from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
 from mb2fmu.visualization.scene.unit_quaternions import rotate_vector
 
 
-def compute_bent_vertices(
+def compute_flexible_mesh_vertices(
     solid: DrawnSolid, mesh: TriangleMesh, poses: PoseSeries, row: int
 ) -> npt.NDArray[np.float64]:
     """Return the vertices of a mesh at one instant, in its own axes, shape (n, 3), m."""

@@ -280,9 +280,9 @@ def _check_scene(scene: Scene) -> None:
     """
     if not (isinstance(scene.name, str) and isinstance(scene.description, str)):
         raise ValueError("its name and description are no texts")  # noqa: TRY004 - as for all that is no scene
-    check_experiment_numbers(scene.stop, scene.step, scene.tolerance)
+    _check_experiment_numbers(scene.stop, scene.step, scene.tolerance)
     for name in _RECORD_TYPES:
-        check_record_types(getattr(scene, name))
+        _check_record_types(getattr(scene, name))
     entries = {name: len(entry.results) for name, entry in scene.program.entries.items()}
     points, frames = entries["points"] // 3, entries["rotations"] // 9
     sizes, vectors = entries["sizes"], entries["vectors"] // 3
@@ -331,7 +331,7 @@ MAX_EXPERIMENT_STEPS = 10_000_000
 _COLOUR_PATTERN = re.compile(r"(#[0-9a-fA-F]{6})?\Z")
 
 
-def check_record_types(records: Iterable[object]) -> None:
+def _check_record_types(records: Iterable[object]) -> None:
     """Check the values of records against the types of their fields.
 
     Args:
@@ -350,7 +350,7 @@ def check_record_types(records: Iterable[object]) -> None:
                 raise ValueError(f"{_format_value(value)} is no colour: #rrggbb")
 
 
-def check_experiment_numbers(stop: object, step: object, tolerance: object) -> None:
+def _check_experiment_numbers(stop: object, step: object, tolerance: object) -> None:
     """Check an experiment's numbers.
 
     Raises:

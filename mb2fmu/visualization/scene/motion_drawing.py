@@ -269,7 +269,7 @@ class _DrawingBuilder:
             flat=flat,
             near=near,
             travels_far=near > 0
-            and not is_motion_of_balls_only(solids)
+            and not is_motion_of_spheres_only(solids)
             and _motion_extent(poses) > TRAVEL_RATIO * near,
             floor=float((self.where.points @ up).min()),
             keys=tuple(self.keys),
@@ -542,7 +542,7 @@ def _motion_extent(poses: PoseSeries) -> float:
     return float(np.linalg.norm(np.ptp(poses.positions, axis=(0, 1))))
 
 
-def is_motion_of_balls_only(solids: Sequence[DrawnSolid]) -> bool:
+def is_motion_of_spheres_only(solids: Sequence[DrawnSolid]) -> bool:
     """Return whether all that moves is a ball, or several about one point: seen from near, it shows no motion.
 
     Args:

@@ -111,7 +111,7 @@ def evaluate_scene_poses(scene: Scene, motion: StateTrajectory) -> PoseTrajector
     )
 
 
-def sample_inputs(scene: Scene, time: Floats) -> Floats:
+def sample_experiment_inputs(scene: Scene, time: Floats) -> Floats:
     """Return the signals of the default experiment at some times, shape (n_t, n_r)."""
     if not scene.inputs:
         return np.zeros((len(time), 0))

@@ -104,7 +104,7 @@ def test_the_locale_test_can_fail(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loading", [[], ["--global"]], ids=["local", "global"])
-def test_units_side_by_side_answer_for_themselves(loading: list[str], tmp_path: Path) -> None:
+def test_fmus_side_by_side_answer_for_themselves(loading: list[str], tmp_path: Path) -> None:
     first, second = unit(MODEL, 2), unit("simple_pendulum", 2)
     other = first.library(host_platform(), tmp_path / "other")
     alone = answer(second, "cs", tmp_path)

@@ -85,7 +85,7 @@ def moved(unit: Unit) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("which", ["pendulum", "ball"])
-def test_steps_have_the_bits_of_the_native_unit(which: str, request: pytest.FixtureRequest) -> None:
+def test_steps_have_the_bits_of_the_native_fmu(which: str, request: pytest.FixtureRequest) -> None:
     unit: Unit = request.getfixturevalue(which)
     references, settings = list(unit.reals.values()), moved(unit) if which == "pendulum" else {}
     native = unit.native(fmpy.fmi3.FMU3Slave, unit.description.coSimulation.modelIdentifier)
@@ -192,7 +192,7 @@ class Wasm:
 
 
 @pytest.mark.parametrize("which", ["pendulum", "ball"])
-def test_derivatives_and_events_have_the_bits_of_the_native_unit(which: str, request: pytest.FixtureRequest) -> None:
+def test_derivatives_and_events_have_the_bits_of_the_native_fmu(which: str, request: pytest.FixtureRequest) -> None:
     unit: Unit = request.getfixturevalue(which)
     assert integrated(Wasm(unit)) == integrated(Native(unit))
 

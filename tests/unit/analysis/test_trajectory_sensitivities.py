@@ -139,7 +139,7 @@ def test_units_of_derivatives():
     assert derive_quotient_unit("degC", "s") == "K/s"
 
 
-def test_a_closed_loop_is_differentiated_as_the_unit_starts_it():
+def test_a_closed_loop_is_differentiated_as_the_fmu_starts_it():
     """A longer crank closes elsewhere: the start moves, too. Differences are those of the FMU's own motion.
 
     Its motion is known to 1e-7, so with a tenth of this h the differences themselves would be off by 1e-3.

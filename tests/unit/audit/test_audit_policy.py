@@ -173,7 +173,7 @@ def test_reports_are_of_their_schemas(wrong: Path, tmp_path: Path) -> None:
         cases.assertValid(etree.fromstring(format_junit(each)))
 
 
-def test_exit_codes_of_units_that_cannot_be_run(tmp_path: Path) -> None:
+def test_exit_codes_of_fmus_that_cannot_be_run(tmp_path: Path) -> None:
     members = ball.contents(2)
     members["binaries/win64/ball.dll"] = members.pop(ball.BINARIES[2])
     elsewhere = ball.pack(members, tmp_path / "elsewhere.fmu")

@@ -59,7 +59,7 @@ def test_events_and_all_types_raise_no_alarm(
         pytest.param("cart3", (), marks=NIGHT),
     ],
 )
-def test_our_own_units_raise_no_alarm(name: str, skip: tuple[str, ...], base: Base, tmp_path: Path) -> None:
+def test_our_own_fmus_raise_no_alarm(name: str, skip: tuple[str, ...], base: Base, tmp_path: Path) -> None:
     result = audit(ball.pack(base(name), tmp_path / "cart.fmu"), run_checkers=name == "cart2", skip=skip)
     # An export without a run has no page of documentation yet; FMI 2 has no other place for its picture.
     assert {each.rule for each in result.findings} <= {"archive.documentation"}
@@ -146,7 +146,7 @@ def test_what_pythonfmu_does_is_told(base: Base, tmp_path: Path) -> None:
     }
 
 
-def test_units_that_cannot_be_run_are_read(tmp_path: Path) -> None:
+def test_fmus_that_cannot_be_run_are_read(tmp_path: Path) -> None:
     """A clock, clocked variables and Scheduled Execution: sources only."""
     text = CLOCKED.encode()
     members = {"modelDescription.xml": text, "sources/a.c": b"", "sources/buildDescription.xml": BUILD.encode()}

@@ -41,7 +41,7 @@ def test_a_calm_one_is_blamed_for_nothing(tmp_path: Path) -> None:
     assert found.faults == found.lacking == ()
 
 
-def test_threads_that_loop_end_the_trials_of_their_unit_alone(tmp_path: Path) -> None:
+def test_threads_that_loop_end_the_trials_of_their_fmu_alone(tmp_path: Path) -> None:
     """Asked for everything: each step leaves one, which would take the processor from all that follows."""
     found = audit(hostile_fmus.unit(55, tmp_path / "unit.fmu"), run_checkers=False, jobs=1)
     assert found.faults == ()

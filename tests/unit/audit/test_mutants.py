@@ -50,7 +50,7 @@ def test_changed_descriptions_are_named(
 
 
 @pytest.mark.parametrize("mutant", tried(run=True))
-def test_what_a_unit_does_wrongly_is_named(mutant: Planted, base: Base, tmp_path: Path) -> None:
+def test_what_a_fmu_does_wrongly_is_named(mutant: Planted, base: Base, tmp_path: Path) -> None:
     found = mutant.judged(mutant.make(base, tmp_path / "wrong.fmu"))
     assert found.faults == ()
     assert {each.rule for each in found.findings} & set(mutant.rules)

@@ -111,9 +111,9 @@ def test_archives_are_judged_as_such(tmp_path: Path) -> None:
     assert {"archive.suffix", "archive.compression"} <= found
 
 
-def test_nothing_large_is_loaded_before_a_unit_runs() -> None:
+def test_nothing_large_is_loaded_before_a_fmu_runs() -> None:
     """Neither by the command, nor by the processes that watch and run a unit: half a second is what they may take."""
-    modules = "mb2fmu.cli, mb2fmu.audit.audit_run, mb2fmu.audit.behaviour.runner.supervisor"
+    modules = "mb2fmu.cli, mb2fmu.audit.audit_run, mb2fmu.audit.behaviour.runner.fmu_process_supervisor"
     modules += ", mb2fmu.audit.behaviour.runner.worker_process"
     large = {"numpy", "scipy", "sympy", "lief", "fmpy", "matplotlib"}
     code = f"import sys, {modules}; print(*({large} & set(sys.modules)))"

@@ -14,15 +14,15 @@ from click.testing import CliRunner
 from fmpy import simulate_fmu
 
 from mb2fmu.audit import (
+    AuditReferenceRun,
     AuditResult,
-    RecordedReference,
     audit,
     find_beside_or_carried_reference,
-    read_recorded_reference,
+    read_audit_reference_run,
 )
+from mb2fmu.audit.audit_reference_run import RecordedReferenceTable
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.trials.recorded_run_trials import _find_deviations
-from mb2fmu.audit.recorded_reference import RecordedTable
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
 
@@ -68,7 +68,7 @@ def judged(unit: Path) -> AuditResult:
     return audit(unit, only=[RULE], run_checkers=False, recorded=find_beside_or_carried_reference(unit))
 
 
-def test_a_right_unit_meets_its_recorded_run_in_both_kinds(unit: Path) -> None:
+def test_a_right_fmu_meets_its_recorded_run_in_both_kinds(unit: Path) -> None:
     recorded(unit)
     result = judged(unit)
     assert [str(each) for each in result.findings] == []
@@ -91,7 +91,7 @@ def test_what_is_not_met_is_told_with_its_variable(unit: Path, wrong: dict[str, 
     assert any('"x"' in each.where or '"theta"' in each.where for each in found)
 
 
-def test_names_that_the_unit_does_not_have_are_told(unit: Path) -> None:
+def test_names_that_the_fmu_does_not_have_are_told(unit: Path) -> None:
     recorded(unit)
     written(unit.with_name("cart_in.csv"), ["x", "gust"], [(0, 0, 0), (1, 0, 0)])
     text = " ".join(str(each) for each in judged(unit).findings)
@@ -104,7 +104,9 @@ def test_what_goes_to_and_fro_is_not_right_with_any_phase(phase: float, told: bo
     """A hundred periods in a run: 2 % of its length are two of them."""
     times = np.linspace(0.0, 1.0, 5001)
     truth, found = np.sin(200 * np.pi * times), np.sin(200 * np.pi * times + phase)
-    recorded = RecordedReference(RecordedTable(["x"], times.tolist(), [[v] for v in truth.tolist()]), None, 0.0, 1.0)
+    recorded = AuditReferenceRun(
+        RecordedReferenceTable(["x"], times.tolist(), [[v] for v in truth.tolist()]), None, 0.0, 1.0
+    )
     run = TrialRun(times.tolist(), [[v] for v in found.tolist()])
     stage = SimpleNamespace(typical_magnitude=lambda _variable: 1.0)
     assert bool(list(_find_deviations(stage, recorded, [SimpleNamespace(name="x")], run))) is told
@@ -114,7 +116,7 @@ def test_a_result_that_is_not_there_for_the_whole_run_is_refused(tmp_path: Path)
     reference = written(tmp_path / "c_ref.csv", ["x"], [(0, 0), (1, 1)])
     (tmp_path / "c_ref.opt").write_text("StartTime, 2\nStopTime, 5\n")
     with pytest.raises(Mb2FmuError, match="times from 0 to 1, and the run goes from 2 to 5"):
-        read_recorded_reference(reference, None, tmp_path / "c_ref.opt")
+        read_audit_reference_run(reference, None, tmp_path / "c_ref.opt")
 
 
 def test_without_a_recorded_run_nothing_is_judged(unit: Path) -> None:
@@ -131,7 +133,7 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     options = tmp_path / "a_ref.opt"
     options.write_text("StopTime, soon\nColour, red\n")
     with pytest.raises(Mb2FmuError) as error:
-        read_recorded_reference(reference, inputs, options)
+        read_audit_reference_run(reference, inputs, options)
     text = str(error.value)
     for part in ("occur twice: x", "row 3", "row 4", 'StopTime is no number: "soon"'):
         assert part in text
@@ -139,7 +141,7 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("manner", ["experiment", "result"])
 @pytest.mark.parametrize("gain", [1.0, -1.0])
-def test_a_run_that_the_unit_carries_is_repeated(base: Base, tmp_path: Path, manner: str, gain: float) -> None:
+def test_a_run_that_the_fmu_carries_is_repeated(base: Base, tmp_path: Path, manner: str, gain: float) -> None:
     """After fmi-ls-ref: with stimuli in an experiment, or a result of the default experiment alone."""
     unit = ball.pack(base("cart2"), tmp_path / "cart.fmu")
     if manner == "experiment":

@@ -23,7 +23,7 @@ MODELS = Path(__file__).parents[3] / "models"
         ("governor", "host.rounding"),
     ],
 )
-def test_right_units_at_the_edge_of_round_off_raise_no_alarm(model: str, rule: str, tmp_path: Path) -> None:
+def test_right_fmus_at_the_edge_of_round_off_raise_no_alarm(model: str, rule: str, tmp_path: Path) -> None:
     result = audit(pipeline.export(MODELS / f"{model}.py", tmp_path).path, only=[rule], run_checkers=False)
     assert [str(each) for each in result.findings] == []
     assert rule in result.judged

@@ -112,7 +112,7 @@ FAULTS = {
 @pytest.mark.parametrize("name", [pytest.param("", marks=pytest.mark.repeats), *FAULTS])
 @linux
 @with_wine
-def test_a_unit_of_windows_is_judged_by_running_it(name: str, tmp_path: Path) -> None:
+def test_a_fmu_of_windows_is_judged_by_running_it(name: str, tmp_path: Path) -> None:
     """What is wrong there only is named, and by the first of these rules alone."""
     old, new, told = FAULTS.get(name, ("", "", "value.* derivative.* life.crash life.calls host.files"))
     rules = told.split()

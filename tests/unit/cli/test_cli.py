@@ -79,7 +79,7 @@ def test_run_goes_the_whole_way(finished: subprocess.CompletedProcess[str], swin
     assert "formulate" not in inside
 
 
-def test_run_gives_the_same_unit_again(finished: subprocess.CompletedProcess[str], swing: Path) -> None:
+def test_run_gives_the_same_fmu_again(finished: subprocess.CompletedProcess[str], swing: Path) -> None:
     """Report included: no time, folder, or order of a set in it."""
     assert finished.returncode == 0
     first = (swing.parent / "out" / "Swing.fmu").read_bytes()
@@ -113,7 +113,7 @@ def test_nothing_exercised_ends_with_exit_code_1_unless_it_is_accepted(
     assert call("validate", unit, "--default-only", "--data", "x.csv").exit_code == 2
 
 
-def test_validate_judges_a_unit_of_other_parameters_short(
+def test_validate_judges_a_fmu_of_other_parameters_short(
     swing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten_validations(monkeypatch)
@@ -138,7 +138,7 @@ def test_validate_judges_a_unit_of_other_parameters_short(
     assert json.loads(piped.stdout)["variables"] == told["variables"]
 
 
-def test_a_unit_that_fails_to_run_is_a_failed_tool(swing: Path, tmp_path: Path) -> None:
+def test_a_fmu_that_fails_to_run_is_a_failed_tool(swing: Path, tmp_path: Path) -> None:
     broken = tmp_path / "Swing.fmu"
     exported = call("export", swing, "-o", tmp_path, "--backend", "python")
     assert exported.exit_code == 0
@@ -346,14 +346,14 @@ def test_tables_fit_a_narrow_terminal(
 ) -> None:
     from rich.console import Console
 
-    from mb2fmu.report.terminal_verdict_tables import format_verdict_blocks
+    from mb2fmu.report.terminal_verdict_tables import format_terminal_verdict_blocks
 
     assert finished.returncode == 0
     shorten_validations(monkeypatch)
     result = pipeline.validate(swing.parent / "out" / "Swing.fmu", swing).result
     for width in (60, 100):
         console = Console(width=width, record=True, file=io.StringIO())
-        for block in format_verdict_blocks(result, width):
+        for block in format_terminal_verdict_blocks(result, width):
             console.print(block)
         text = console.export_text()
         assert max(map(len, text.splitlines())) <= width

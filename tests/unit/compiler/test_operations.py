@@ -20,13 +20,13 @@ from source_programs import missing as missing_target
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import LOWERING_RULES
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import EntryPoint, Program, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint, ProgramVariableLayout
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
-from mb2fmu.fmu.jinja_template_environment import read_packaged_file
+from mb2fmu.fmu.packaged_templates import read_packaged_file
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Op
 from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS
 from mb2fmu.report.equation_display.mathml import MathMLPrinter
-from mb2fmu.targets.matlab.matlab_files import FIXED_FILES, MatlabFunctionPrinter
+from mb2fmu.targets.matlab.matlab_target_files import FIXED_FILES, MatlabFunctionPrinter
 
 ROWS = [row for row in OPERATIONS.values() if row.op not in {Op.NEG, Op.FROZEN}]
 POINTS = [
@@ -105,7 +105,7 @@ def test_code_of_targets_is_the_operation(target, tmp_path) -> None:
     built, _ = program()
     operations = built.entries["rhs"]
     entries = {
-        "rhs": EntryPoint("rhs", built.layout.states, operations.results[:3]),
+        "rhs": ProgramEntryPoint("rhs", built.layout.states, operations.results[:3]),
         "outputs": dataclasses.replace(operations, name="outputs"),
     }
     points = [np.array(padded(point)) for point in POINTS]
@@ -182,7 +182,7 @@ def test_the_documentation_lists_what_has_a_line() -> None:
     assert {row.sympy for row in ROWS if row.meaning} <= SUPPORTED_FUNCTIONS.keys()
 
 
-def test_units_carry_the_code_of_what_they_use() -> None:
+def test_fmus_carry_the_code_of_what_they_use() -> None:
     for op, files in ((Op.HYPOT, ("hypot.h",)), (Op.ATAN2, ())):
         b = ProgramBuilder(ProgramVariableLayout(states=("x", "y")))
         b.entry("rhs", ["x"], [b.binary(op, b.state(0), b.state(1))])

@@ -78,7 +78,7 @@ def test_the_loop_in_space_closes_as_the_page_says():
         declared,
         coordinates=tuple(replace(q, start=start) if q.symbol == theta else q for q in declared.coordinates),
     )
-    closed = mechanism.close_loops(mechanism.read_mechanism(turned)).declared
+    closed = mechanism.solve_loop_closure_start_values(mechanism.read_mechanism(turned)).declared
     values = {item.symbol: item.start for item in (*closed.coordinates, *closed.speeds)}
     assert math.isclose(math.tan(values[phi]), math.cos(angle) * math.tan(start), rel_tol=1e-9)
     ratio = math.cos(angle) / (1 - (math.sin(angle) * math.sin(start)) ** 2)

@@ -26,7 +26,7 @@ def remembered(mechanics):
     points = [
         point
         for body in mechanics_source.bodies(mechanics)
-        for point in mechanics_source.list_connected_points(body.masscenter)
+        for point in mechanics_source.list_points_joined_by_positions(body.masscenter)
     ]
     frames = {frame.name: frame for point in points for frame in point._vel_dict}
     frames |= {other.name: other for frame in list(frames.values()) for other in frame._dcm_dict}

@@ -21,7 +21,7 @@ import mb2fmu
 from mb2fmu import pipeline, visualization
 from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
 from mb2fmu.fmu.interface import FmuTarget
-from mb2fmu.pipeline.derivation.pipeline_options import (
+from mb2fmu.pipeline.derivation.formulation_and_build_options import (
     BuildOptions,
     ExportOptions,
     FormulationOptions,
@@ -58,7 +58,7 @@ def pendulum() -> mb2fmu.Model:
     return model
 
 
-def test_rhs_needs_no_unit_and_is_the_pendulum_s() -> None:
+def test_rhs_needs_no_fmu_and_is_the_pendulum_s() -> None:
     f = pendulum().rhs()
     assert (len(f.states), f.inputs, f.parameters) == (2, ("F",), ("m", "l", "g"))
     np.testing.assert_array_equal(f.x0, [1.0, -0.2])
@@ -184,7 +184,7 @@ def test_fmi_3_is_refused_by_the_python_backend() -> None:
         pipeline.build(pipeline.derive(pendulum()), backend="python", fmi="3")
 
 
-def test_what_is_for_native_units_is_refused_by_the_python_backend() -> None:
+def test_what_is_for_native_fmus_is_refused_by_the_python_backend() -> None:
     with pytest.raises(EmitError) as caught:
         pipeline.build(pipeline.derive(pendulum()), backend="python", platforms="all", fast=True, compiler="cc")
     assert [fault.where for fault in caught.value.faults] == ["--platform", "--compiler", "--fast"]
@@ -216,14 +216,14 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
         "assert 'sympy' not in sys.modules\n"
         "mb2fmu.Model\n"
         "assert 'sympy' in sys.modules and 'fmpy' not in sys.modules and 'matplotlib' not in sys.modules\n"
-        "mb2fmu.report.render_description_page, mb2fmu.export\n"  # what an export needs is none of the validation's
+        "mb2fmu.report.render_fmu_description_page, mb2fmu.export\n"  # what an export needs is none of the validation's
         "validation = {'mb2fmu.validation', 'mb2fmu.audit', 'fmpy', 'rich'} & set(sys.modules)\n"
         "assert not validation, validation\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
+def test_what_to_type_for_the_same_fmu_has_the_treatment_of_its_loops():
     asked: ExportOptions = {"method": "tmt", "constraints": "partition", "independent": ("q1", "q2"), "fmi": "3"}
     definition = SimpleNamespace(source=Path("models/andrews.py"), given={"m1": 0.5})
     target = FmuTarget("3", "native")
@@ -235,7 +235,7 @@ def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
     assert typed == words
 
 
-def test_options_fall_into_those_of_equations_and_those_of_the_unit():
+def test_options_fall_into_those_of_equations_and_those_of_the_fmu():
     asked: ExportOptions = {"method": "tmt", "baumgarte": 1.0, "fmi": "3", "fast": True}
     assert separate_formulation_and_build_options(asked) == (
         {"method": "tmt", "baumgarte": 1.0},

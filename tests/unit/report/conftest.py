@@ -17,8 +17,8 @@ from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
     DescribedUnit,
     FmuInterface,
+    FmuSolverSettings,
     FmuVariable,
-    SolverSettings,
 )
 from mb2fmu.mechanics.equations.equations_of_motion import (
     EnergyBalance,
@@ -159,7 +159,7 @@ def _interface(names: list[str]) -> FmuInterface:
         variables=tuple(variables),
         units=tuple(DescribedUnit(u, 1.0, 0.0, (0,) * 8) for u in ("s", "kg", "m")),
         experiment=DefaultExperiment(0.0, 2.0, 0.01, 1e-6),
-        solver=SolverSettings("explicit", 1e-6),
+        solver=FmuSolverSettings("explicit", 1e-6),
         log_categories=(),
         capabilities=Capabilities(needs_execution_tool=True, state=True),
         generation_tool="mb2fmu",

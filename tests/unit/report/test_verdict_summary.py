@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.audit.external_checkers import CheckerFinding
-from mb2fmu.report.sections.failure_diagnosis import (
+from mb2fmu.report.sections.validation_failure_diagnosis import (
     find_likeliest_failure_cause,
     format_tolerance_share,
     list_validation_failures,

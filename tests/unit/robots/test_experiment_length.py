@@ -13,13 +13,13 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu import Model
 from mb2fmu.robots.file_formats.urdf_import import read_urdf
-from mb2fmu.robots.robot_model import MAX_DEVIATION_GROWTH, MAX_LENGTH_S
+from mb2fmu.robots.model_from_robot import MAX_DEVIATION_GROWTH, MAX_LENGTH_S
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
 from mb2fmu.robots.tree.tree_inertia import (
-    compute_damping_rate,
-    compute_inertia_and_weight,
-    compute_instability_rate,
+    compute_robot_damping_rate,
+    compute_robot_inertia_and_weight,
+    compute_robot_instability_rate,
     joint_damping_matrix,
 )
 
@@ -63,7 +63,7 @@ def test_the_rate_is_that_of_the_linear_equations(n, braked, random):
     K = -M @ X @ np.diag(squares) @ np.linalg.inv(X)
     largest, half = max(0.0, squares.max()), braked / 2.0
     expected = largest / (half + math.sqrt(half**2 + largest)) if largest else 0.0
-    assert compute_instability_rate(M, K, braked * M) == pytest.approx(expected, rel=1e-6, abs=1e-5)
+    assert compute_robot_instability_rate(M, K, braked * M) == pytest.approx(expected, rel=1e-6, abs=1e-5)
 
 
 def test_what_strong_dampers_hold_does_not_fall(tmp_path):
@@ -94,7 +94,7 @@ def test_weights_change_by_their_derivatives(tmp_path_factory, kinds, numbers):
     gravity, here = np.array([1.0, -2.0, -9.0]), [numbers[4 * k + 3] for k in range(4)]
 
     def at(moved):
-        return compute_inertia_and_weight(tree, dict(enumerate(moved, 1)), gravity)
+        return compute_robot_inertia_and_weight(tree, dict(enumerate(moved, 1)), gravity)
 
     h = 1e-5
     found = [(at(here + h * unit)[1] - at(here - h * unit)[1]) / (2 * h) for unit in np.eye(4)]
@@ -122,9 +122,9 @@ def test_dampers_brake_at_the_rate_of_damping_over_inertia(tmp_path):
     for multiplier in (0.0, 3.0):
         path = braked(tmp_path / "p.urdf", 0.7, multiplier)
         tree = build_articulated_tree(read_urdf(path.read_bytes(), path), RobotSettings())
-        M, _, _ = compute_inertia_and_weight(tree, {1: 0.0}, np.zeros(3))
+        M, _, _ = compute_robot_inertia_and_weight(tree, {1: 0.0}, np.zeros(3))
         damped = [i for i, part in enumerate(tree.parts) if i and part.moving_joint.damping]
-        rate = compute_damping_rate(M, joint_damping_matrix(tree, damped))
+        rate = compute_robot_damping_rate(M, joint_damping_matrix(tree, damped))
         assert rate == pytest.approx(0.7 * (multiplier or 1.0) ** 2 / inertia, rel=1e-6)
 
 

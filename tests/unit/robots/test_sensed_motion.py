@@ -99,7 +99,7 @@ def test_the_reference_and_the_second_reading_have_their_own(
 
 def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the unit a millionth of a metre beside the point that the model says."""
-    whole = robot_mechanism.read_motion_vectors
+    whole = robot_mechanism.number_motion_vectors
 
     def beside(robot: Any, number_of: Any, plain: Any) -> Any:
         def shifted(item: Any) -> int:
@@ -109,7 +109,7 @@ def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
         return whole(robot, shifted, plain)
 
-    monkeypatch.setattr(robot_mechanism, "read_motion_vectors", beside)
+    monkeypatch.setattr(robot_mechanism, "number_motion_vectors", beside)
     assert worst_of(pipeline.derive(held(file))) > 1e3
 
 

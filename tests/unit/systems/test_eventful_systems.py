@@ -108,7 +108,7 @@ def test_steps_end_at_events_of_fmi_3_so_that_the_order_stays(units: dict[str, d
     assert motion.statistics["early_returns"] >= len(jumps) >= 2
 
 
-def test_units_of_fmi_2_bounce_within_their_steps(units: dict[str, dict[str, Path]]) -> None:
+def test_fmus_of_fmi_2_bounce_within_their_steps(units: dict[str, dict[str, Path]]) -> None:
     """Nobody can be told of their events: right within less, and no order is left."""
     motion, error = coupled(units["2"], 0.005)
     assert error < 5e-4

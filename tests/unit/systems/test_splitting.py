@@ -17,7 +17,13 @@ from scipy.integrate import solve_ivp
 from mb2fmu import Model, pipeline
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.system_runs.split_run import complete_split_settings
-from mb2fmu.systems.splitting import CutMethod, MechanismPart, SplittingSettings, cut_mechanism, make_part_mechanisms
+from mb2fmu.systems.splitting import (
+    CutMechanismPart,
+    CutMethod,
+    SplittingSettings,
+    cut_mechanism,
+    make_cut_mechanism_parts,
+)
 from mb2fmu.systems.splitting.splitting_settings import choose_bushing_stiffness
 from mb2fmu.systems.wired_system import CouplingError
 
@@ -32,7 +38,7 @@ MASSES = ROOT / "systems" / "two_masses" / "whole.py"
 class Coupled:
     """Parts whose terminals always agree; u' of the whole is handed in where accelerations are passed."""
 
-    def __init__(self, made: Sequence[MechanismPart]) -> None:
+    def __init__(self, made: Sequence[CutMechanismPart]) -> None:
         self.parts = made
         self.f = [pipeline.right_hand_side(pipeline.derive(part.definition)) for part in made]
         self.sizes = np.cumsum([0, *(len(f.x0) for f in self.f)])
@@ -100,7 +106,7 @@ def split(
 ) -> tuple[Derivation, Coupled]:
     whole = pipeline.derive(model, arguments=arguments)
     known = complete_split_settings(whole, at, way, SplittingSettings(**settings))
-    return whole, Coupled(make_part_mechanisms(cut_mechanism(whole.mechanism, at, way, known), known))
+    return whole, Coupled(make_cut_mechanism_parts(cut_mechanism(whole.mechanism, at, way, known), known))
 
 
 def springs(*, rigid: bool = False) -> Model:

@@ -60,7 +60,7 @@ def error(motion: SystemTrajectories) -> float:
     ],
     ids=["hold", "lines", "parabolas", "iterated"],
 )
-def test_units_err_as_exactly_stepped_components_do(
+def test_fmus_err_as_exactly_stepped_components_do(
     mass_units: Units, fmi: str, options: dict[str, object], wanted: float
 ) -> None:
     """Slopes (FMI 2) or intermediate updates (FMI 3) carry the courses into the units."""
@@ -69,7 +69,7 @@ def test_units_err_as_exactly_stepped_components_do(
     assert motion.statistics["forecast"]["exact_spectral_radius"] == pytest.approx(1.0, abs=1e-9)
 
 
-def test_a_small_step_of_real_units_reaches_the_known_number(mass_units: Units) -> None:
+def test_a_small_step_of_real_fmus_reaches_the_known_number(mass_units: Units) -> None:
     options = {"order": 2, "passes": 30, "converged": 1e-11, "jacobian": True}
     assert error(simulate(joined(two_masses(mass_units["2"], step=0.00125, **options)))) == pytest.approx(
         1.64e-6, rel=0.02
@@ -85,7 +85,7 @@ def test_who_wants_to_know_is_told_how_far_it_is(mass_units: Units, monkeypatch:
     assert 0.0 < seen[-1] <= 1.0
 
 
-def test_units_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_path: Path) -> None:
+def test_fmus_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_path: Path) -> None:
     """One step of 2 H, back, two of H: the bits of a sequence without the long step."""
     found = []
     for detour in (False, True):

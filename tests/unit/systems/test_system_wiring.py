@@ -191,7 +191,7 @@ def test_units_of_measure_are_converted(
     assert compute_unit_conversion(source, target) == pytest.approx(wanted)
 
 
-def test_a_unit_without_a_binary_for_this_machine_is_named(mass_units: Units, tmp_path: Path) -> None:
+def test_a_fmu_without_a_binary_for_this_machine_is_named(mass_units: Units, tmp_path: Path) -> None:
     from mb2fmu.fmu import package
     from mb2fmu.fmu.in_memory_file_tree import FileTree
 

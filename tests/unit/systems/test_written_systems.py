@@ -24,15 +24,15 @@ from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
 from mb2fmu.systems import CoupledSystem, WiredSystem, read_component, wire_system
 from mb2fmu.systems.block_diagram_layout import place_component_boxes
 from mb2fmu.systems.exports import foreign_masters
-from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
+from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import run_foreign_masters
-from mb2fmu.systems.exports.osp_files import OSP_STRUCTURE_FILE, write_osp_files
+from mb2fmu.systems.exports.osp_files import OSP_STRUCTURE_FILE, form_osp_files
 from mb2fmu.systems.ssp.ssp_archive import (
     SSP_STRUCTURE_FILE,
     SSP_VERSIONS,
     SspVersion,
-    find_schema_faults,
-    write_ssp_files,
+    find_ssp_schema_faults,
+    form_ssp_files,
 )
 from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
 from mb2fmu.systems.system_port_links import ComponentPort, PortLink, SystemWiring
@@ -63,9 +63,9 @@ def joined(mass_units: Units) -> WiredSystem:
 @pytest.fixture(scope="session")
 def written(joined: WiredSystem, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("written")
-    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_fmu_archive(write_ssp_files(joined))}), folder)
-    package.write_file_tree(write_osp_files(joined).move_under("TwoMasses"), folder)
-    (folder / "TwoMasses_fmpy.py").write_text(write_fmpy_script(joined, "TwoMasses/"))
+    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_fmu_archive(form_ssp_files(joined))}), folder)
+    package.write_file_tree(form_osp_files(joined).move_under("TwoMasses"), folder)
+    (folder / "TwoMasses_fmpy.py").write_text(form_fmpy_script(joined, "TwoMasses/"))
     return folder
 
 
@@ -77,8 +77,8 @@ def foreign(script: str, source: Path) -> float:
 
 
 def test_the_structure_follows_the_schema_and_says_everything(joined: WiredSystem) -> None:
-    files = write_ssp_files(joined)
-    assert list(find_schema_faults(SSP_STRUCTURE_FILE, files[SSP_STRUCTURE_FILE])) == []
+    files = form_ssp_files(joined)
+    assert list(find_ssp_schema_faults(SSP_STRUCTURE_FILE, files[SSP_STRUCTURE_FILE])) == []
     root = etree.fromstring(files[SSP_STRUCTURE_FILE])
     connections = root.findall(".//{*}Connection")
     assert [(c.get("startConnector"), c.get("endConnector")) for c in connections] == [("x", "s"), ("force", "F")]
@@ -89,7 +89,7 @@ def test_the_structure_follows_the_schema_and_says_everything(joined: WiredSyste
 def test_a_system_has_only_parts_that_omsimulator_reads(joined: WiredSystem) -> None:
     """Its importer (System.cpp, importFromSSD) ends at any other one, as at SystemGeometry."""
     read = {"ParameterBindings", "ElementGeometry", "Connections", "Connectors", "Elements", "Annotations"}
-    root = etree.fromstring(write_ssp_files(joined)[SSP_STRUCTURE_FILE])
+    root = etree.fromstring(form_ssp_files(joined)[SSP_STRUCTURE_FILE])
     assert {etree.QName(part).localname for part in root.find("{*}System")} <= read
 
 
@@ -100,25 +100,25 @@ def test_a_component_without_connectors_is_written(mass_units: Units, version: S
     system.component("left", mass_units["2"]["left"])
     system.experiment(stop=1.0, step=0.1)
     bare = replace(read_component("left", system.component_source("left")), variables={}, terminals={})
-    text = write_ssp_files(wire_system(system, [bare]), version)["SystemStructure.ssd"].decode()
+    text = form_ssp_files(wire_system(system, [bare]), version)["SystemStructure.ssd"].decode()
     assert 'name="left"' in text
     assert "Connectors" not in text
 
 
 def test_files_say_where_an_old_value_would_be_read(joined: WiredSystem) -> None:
     said = "right.force depends on right.s at the same moment"
-    connections = etree.fromstring(write_ssp_files(joined)[SSP_STRUCTURE_FILE]).findall(".//{*}Connection")
+    connections = etree.fromstring(form_ssp_files(joined)[SSP_STRUCTURE_FILE]).findall(".//{*}Connection")
     assert [said in c.get("description", "") for c in connections] == [False, True]
-    assert write_osp_files(joined)[OSP_STRUCTURE_FILE].decode().count(said) == 1
+    assert form_osp_files(joined)[OSP_STRUCTURE_FILE].decode().count(said) == 1
 
 
 def test_a_broken_structure_is_noticed(joined: WiredSystem) -> None:
-    content = write_ssp_files(joined)[SSP_STRUCTURE_FILE].replace(b'kind="input"', b'kind="entrance"')
-    assert list(find_schema_faults(SSP_STRUCTURE_FILE, content))
+    content = form_ssp_files(joined)[SSP_STRUCTURE_FILE].replace(b'kind="input"', b'kind="entrance"')
+    assert list(find_ssp_schema_faults(SSP_STRUCTURE_FILE, content))
 
 
 def test_the_same_system_gives_the_same_bytes(joined: WiredSystem) -> None:
-    assert package.make_fmu_archive(write_ssp_files(joined)) == package.make_fmu_archive(write_ssp_files(joined))
+    assert package.make_fmu_archive(form_ssp_files(joined)) == package.make_fmu_archive(form_ssp_files(joined))
 
 
 def test_the_script_gives_the_number_of_the_ideal_held_inputs(written: Path) -> None:
@@ -145,8 +145,8 @@ def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: U
     joined = wire_system(
         system, [read_component(name, system.component_source(name)) for name in system.component_names]
     )
-    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_fmu_archive(write_ssp_files(joined))}), tmp_path)
-    package.write_file_tree(write_osp_files(joined).move_under("TwoMasses"), tmp_path)
+    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_fmu_archive(form_ssp_files(joined))}), tmp_path)
+    package.write_file_tree(form_osp_files(joined).move_under("TwoMasses"), tmp_path)
     answers = run_foreign_masters(
         ["fmpy", "libcosim", "ecos"], tmp_path / "TwoMasses.ssp", tmp_path / "TwoMasses", 0.001, 1.0, ["left.x"]
     )
@@ -173,10 +173,10 @@ def test_a_factor_goes_into_both_formats(mass_units: Units) -> None:
     from dataclasses import replace
 
     changed = replace(joined, wiring=replace(joined.wiring, links=(joined.wiring.links[0], turned)))
-    assert b'<ssc:LinearTransformation factor="-1.0" offset="0.5"/>' in write_ssp_files(changed)[SSP_STRUCTURE_FILE]
+    assert b'<ssc:LinearTransformation factor="-1.0" offset="0.5"/>' in form_ssp_files(changed)[SSP_STRUCTURE_FILE]
     assert (
         b'<LinearTransformation name="link1" factor="-1.0" offset="0.5"/>'
-        in write_osp_files(changed)[OSP_STRUCTURE_FILE]
+        in form_osp_files(changed)[OSP_STRUCTURE_FILE]
     )
 
 

@@ -38,7 +38,7 @@ def relative(given: ca.DM, wanted: ca.DM) -> float:
 
 def check(name: str, constraints: str, folder: Path) -> None:
     derivation = pipeline.derive(MODELS / f"{name}.py", constraints=constraints)
-    pipeline.export_source_code(derivation, "casadi", folder)
+    pipeline.export_target_source_code(derivation, "casadi", folder)
     x0, r0, p0 = pipeline.start_values(derivation)
     generator = np.random.default_rng(7)
     for entry in ("rhs", "outputs"):
@@ -86,7 +86,7 @@ def test_ipopt_goes_the_way_of_casadis_own_expressions(tmp_path: Path, monkeypat
     code = page.partition("```python\n")[2].partition("```")[0]
     code = code.replace("models/cart_pole.py", (MODELS / "cart_pole.py").as_posix())
     derivation = pipeline.derive(MODELS / "cart_pole.py")
-    pipeline.export_source_code(derivation, "casadi", tmp_path / "cart_pole_casadi")
+    pipeline.export_target_source_code(derivation, "casadi", tmp_path / "cart_pole_casadi")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(compile(code.replace(".so", host_platform().extension), "optimal_control.md", "exec"), names)
@@ -107,7 +107,7 @@ def test_the_system_s_compiler_is_taken_where_zig_is_not_installed(
     monkeypatch.setattr(importlib.util, "find_spec", there)
     monkeypatch.setattr(compilers, "_find_zig", compilers._find_zig.__wrapped__)
     derivation = pipeline.derive(MODELS / "simple_pendulum.py")
-    pipeline.export_source_code(derivation, "casadi", tmp_path)
+    pipeline.export_target_source_code(derivation, "casadi", tmp_path)
     title = f"{derivation.definition.name}_rhs"
     x, r, p = pipeline.start_values(derivation)
     own = ca.external(title, str(tmp_path / f"{title}{host_platform().extension}"))

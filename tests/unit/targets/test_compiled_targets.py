@@ -242,8 +242,8 @@ def test_the_main_program_moves_as_that_of_the_c_code(target: str, tmp_path: Pat
         pytest.skip(reason)
     derivation = pipeline.derive(MODELS / "cart_pole.py")
     name = derivation.definition.name
-    pipeline.export_source_code(derivation, "c", tmp_path / "c")
-    pipeline.export_source_code(derivation, target, tmp_path)
+    pipeline.export_target_source_code(derivation, "c", tmp_path / "c")
+    pipeline.export_target_source_code(derivation, target, tmp_path)
     build, command = {
         "fortran": (["gfortran", "-std=f2008", f"{name}.f90", f"{name}_main.f90", "-o", "main"], ["./main"]),
         "csharp": (["mcs", f"{name}.cs", f"{name}Main.cs", "-out:main.exe"], ["mono", "main.exe"]),

@@ -24,7 +24,7 @@ from mb2fmu.errors import EmitError
 from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
-from mb2fmu.pipeline.fmu_build.source_code_export import list_source_files
+from mb2fmu.pipeline.fmu_build.target_source_export import list_target_source_files
 from mb2fmu.targets.jax import print_jax_module
 from mb2fmu.targets.jax.jax_printing import JaxPrinter
 from mb2fmu.targets.jax.repeated_statement_loops import find_repeated_statements
@@ -70,7 +70,7 @@ def own_jacobians(f: RightHandSide, x: np.ndarray) -> np.ndarray:
 
 def test_the_module_is_written_without_jax(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "jax", None)
-    (path,) = pipeline.export_source_code(pipeline.derive(MODELS / "cart_pole.py"), "jax", tmp_path)
+    (path,) = pipeline.export_target_source_code(pipeline.derive(MODELS / "cart_pole.py"), "jax", tmp_path)
     compile(path.read_text(encoding="utf-8"), path.name, "exec")
 
 
@@ -242,7 +242,7 @@ def test_a_name_that_jax_imports_is_refused(tmp_path, name):
     model.coordinate(x, 0.0, "m")
     model.speed(v, 1.0, "m/s")
     with pytest.raises(EmitError, match="give the model another name"):
-        pipeline.export_source_code(pipeline.derive(model), "jax", tmp_path / "new")
+        pipeline.export_target_source_code(pipeline.derive(model), "jax", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
@@ -250,7 +250,7 @@ def run_block(number: int, monkeypatch: pytest.MonkeyPatch, *names: str) -> dict
     """What a block of Python of the page leaves behind; names: files of models."""
     for name in names:
         derivation = pipeline.derive(MODELS / f"{name}.py")
-        (source,) = list_source_files(derivation, "jax").files.values()
+        (source,) = list_target_source_files(derivation, "jax").files.values()
         module: ModuleType = load_jax_module(source.decode())
         monkeypatch.setitem(sys.modules, derivation.definition.name, module)
     page = (ROOT / "docs" / "tutorials" / "learning.md").read_text(encoding="utf-8")

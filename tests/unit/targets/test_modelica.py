@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
-from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_fmi3_variables
+from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, describe_native_fmi3_interface
 from mb2fmu.pipeline.system_runs.system_run import simulate_monolithic_model
 from mb2fmu.targets.modelica.modelica_file import make_modelica_identifiers
 from mb2fmu.targets.modelica.modelica_printing import format_modelica_number
@@ -84,7 +84,7 @@ def errors(path: Path, *, planted: tuple[str, str] | None = None, stop: float = 
     truth = simulate_monolithic_model(derivation, np.linspace(0.0, stop, 11), 1e-13)
     states = readers.states_in(source)
     described_states = sorted(
-        describe_native_fmi3_variables(derivation).variables_from_sources("state"), key=lambda v: v.index
+        describe_native_fmi3_interface(derivation).variables_from_sources("state"), key=lambda v: v.index
     )
     owns = [v.name for v in described_states]
     # rumoca iterates no event at the start itself, but just behind it.
@@ -232,7 +232,7 @@ def test_what_cannot_be_said_is_told_before_anything_is_written(tmp_path: Path) 
     assert not list(tmp_path.rglob("*.fmu"))
 
 
-def test_export_writes_the_model_beside_the_unit(tmp_path: Path) -> None:
+def test_export_writes_the_model_beside_the_fmu(tmp_path: Path) -> None:
     command = ["export", str(MODELS / "cart_pole.py"), "--modelica", "-o", str(tmp_path)]
     done = CliRunner().invoke(commands, command)
     assert done.exit_code == 0, done.output

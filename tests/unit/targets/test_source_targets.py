@@ -28,10 +28,10 @@ from mb2fmu.compiler.program.scalar_program import (
     read_initial_discrete_memory,
 )
 from mb2fmu.errors import EmitError
-from mb2fmu.fmu.jinja_template_environment import read_packaged_file
 from mb2fmu.fmu.package import write_fmu_archive
+from mb2fmu.fmu.packaged_templates import read_packaged_file
 from mb2fmu.targets import SOURCE_TARGETS
-from mb2fmu.targets.matlab.matlab_files import FIXED_FILES, MatlabFunctionPrinter
+from mb2fmu.targets.matlab.matlab_target_files import FIXED_FILES, MatlabFunctionPrinter
 
 MODELS = Path(__file__).parents[3] / "models"
 
@@ -69,9 +69,9 @@ def derived(name: str, constraints: str = "auto") -> pipeline.Derivation:
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="the library is loaded by its POSIX name")
-def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path) -> None:
+def test_c_has_the_bits_of_the_fmu(name: str, constraints: str, tmp_path: Path) -> None:
     derivation = derived(name, constraints)
-    pipeline.export_source_code(derivation, "c", tmp_path / "c")
+    pipeline.export_target_source_code(derivation, "c", tmp_path / "c")
     printed = subprocess.run([compile_c(tmp_path / "c", "experiment")], capture_output=True, check=True, text=True)
     names, *rows = csv.reader(io.StringIO(printed.stdout))
     table = np.array(rows, dtype=float)
@@ -88,7 +88,7 @@ def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path)
 
 def test_c_functions_are_those_of_the_program(tmp_path: Path) -> None:
     derivation = derived("cart_pole")
-    pipeline.export_source_code(derivation, "c", tmp_path)
+    pipeline.export_target_source_code(derivation, "c", tmp_path)
     library = ctypes.CDLL(str(compile_c(tmp_path, "cart_pole.so", "-shared", "-fPIC")))
     name = derivation.definition.name
     create = library[f"{name}_create"]
@@ -138,7 +138,7 @@ def octave(folder: Path, code: str) -> str:
 @pytest.mark.parametrize(("name", "constraints"), CASES)
 def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path) -> None:
     derivation = derived(name, constraints)
-    pipeline.export_source_code(derivation, "matlab", tmp_path)
+    pipeline.export_target_source_code(derivation, "matlab", tmp_path)
     program, definition = derivation.program, derivation.definition
     x0, r0, p0 = pipeline.start_values(derivation)
     memory = "m.m0" if program.layout.memory else ""
@@ -177,9 +177,9 @@ def test_matlab_tables_are_those_of_the_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(OCTAVE is None, reason="octave-cli is not installed")
-def test_matlab_experiment_moves_as_the_unit_does(tmp_path: Path) -> None:
+def test_matlab_experiment_moves_as_the_fmu_does(tmp_path: Path) -> None:
     derivation = derived("cart_pole")
-    pipeline.export_source_code(derivation, "matlab", tmp_path)
+    pipeline.export_target_source_code(derivation, "matlab", tmp_path)
     build, path = pipeline.build(derivation, fmi="3"), tmp_path / "unit.fmu"
     write_fmu_archive(build.core, path)
     name = derivation.definition.name
@@ -210,11 +210,11 @@ def test_what_equations_alone_do_not_tell_is_not_printed(name, target, tmp_path)
     """Events, and modes of friction that sticks and of latches, are more than x'; Modelica has them."""
     derivation = derived(name)
     with pytest.raises(EmitError, match=EVENT_SOURCES[name]):
-        pipeline.export_source_code(derivation, target, tmp_path)
+        pipeline.export_target_source_code(derivation, target, tmp_path)
     assert not any(tmp_path.iterdir())
 
 
-def test_units_of_python_refuse_friction_that_sticks(tmp_path):
+def test_fmus_of_python_refuse_friction_that_sticks(tmp_path):
     with pytest.raises(EmitError, match="friction that sticks, which FMUs of Python do not have"):
         pipeline.export(MODELS / "stick_slip_belt.py", tmp_path, backend="python")
 
@@ -233,7 +233,7 @@ def latched() -> Model:
     return model
 
 
-def test_the_command_of_units_writes_source_code_with_their_treatment_of_loops(tmp_path: Path) -> None:
+def test_the_command_of_fmus_writes_source_code_with_their_treatment_of_loops(tmp_path: Path) -> None:
     """Options that only FMUs have are refused, each by name, and nothing is written."""
 
     def exported(*words: str) -> tuple[int, str]:
@@ -247,7 +247,7 @@ def test_the_command_of_units_writes_source_code_with_their_treatment_of_loops(t
     assert not (tmp_path / "four").exists()
     assert exported("--constraints", "explicit")[0] == 0
     derivation = pipeline.derive(MODELS / "four_bar.py", constraints="explicit")
-    pipeline.export_source_code(derivation, "c", tmp_path / "wanted")
+    pipeline.export_target_source_code(derivation, "c", tmp_path / "wanted")
     found = {path.relative_to(tmp_path / "four"): path.read_bytes() for path in (tmp_path / "four").rglob("*.[ch]")}
     assert found == {p.relative_to(tmp_path / "wanted"): p.read_bytes() for p in (tmp_path / "wanted").rglob("*.[ch]")}
     assert len(found) > 3

@@ -16,7 +16,7 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, list_source_files
+from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, list_target_source_files
 from mb2fmu.targets import SOURCE_TARGETS, SourceTarget, format_targets_as_markdown
 from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
@@ -34,7 +34,7 @@ def derivation() -> pipeline.Derivation:
 
 @cache
 def files(target: str) -> FileTree:
-    return list_source_files(derivation(), target)
+    return list_target_source_files(derivation(), target)
 
 
 def test_each_row_has_a_printer_and_the_documentation_has_the_tables() -> None:
@@ -120,5 +120,5 @@ def test_nothing_is_written_where_a_name_is_refused(tmp_path: Path) -> None:
     model.coordinate(x, 0.0, "m")
     model.speed(v, 1.0, "m/s")
     with pytest.raises(EmitError, match="give the model another name"):
-        pipeline.export_source_code(pipeline.derive(model), "fortran", tmp_path / "new")
+        pipeline.export_target_source_code(pipeline.derive(model), "fortran", tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -107,7 +107,7 @@ def test_the_reference_walks_the_gait(gait):
 
 
 @pytest.mark.parametrize(("kind", "accuracy"), [("CoSimulation", 1e-7), ("ModelExchange", 1e-5)])
-def test_the_unit_walks_the_gait(unit, gait, kind, accuracy):
+def test_the_fmu_walks_the_gait(unit, gait, kind, accuracy):
     time, before, behind = gait
     run = run_with_events(unit, kind, 4.0, 0.05, [*NAMES, "steps"])
     counted = np.flatnonzero(np.diff(run.found["steps"]) == 1.0)

@@ -60,7 +60,7 @@ def put(path: str, **attributes: str):
     return edit
 
 
-def test_nothing_is_said_against_the_right_unit(built, tmp_path):
+def test_nothing_is_said_against_the_right_fmu(built, tmp_path):
     assert errors(built, tmp_path) == []
 
 
@@ -192,7 +192,7 @@ def test_terminals_are_the_models(fmi):
         (put("//ScalarVariable[@name='der(v)']/Real", derivative="1"), "derivative"),
     ],
 )
-def test_what_the_unit_does_not_do_is_found(built, tmp_path, edit, word):
+def test_what_the_fmu_does_not_do_is_found(built, tmp_path, edit, word):
     found = errors(built, tmp_path, edit)
     assert any(each.startswith("auditor") and word in each for each in found), found
 

@@ -42,7 +42,7 @@ def test_two_events_that_set_the_same_at_one_instant_are_both_named():
 
 
 @pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
-def test_the_unit_names_both_too(tmp_path_factory, kind):
+def test_the_fmu_names_both_too(tmp_path_factory, kind):
     if not UNIT:
         # in FMI 2 fmpy makes a step again and again that is discarded
         UNIT.append(export(torn(), tmp_path_factory.mktemp("torn"), fmi="3").path)

@@ -100,7 +100,7 @@ def unit(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("kind", "accuracy"), KINDS)
-def test_the_unit_goes_from_phase_to_phase(unit, kind, accuracy):
+def test_the_fmu_goes_from_phase_to_phase(unit, kind, accuracy):
     bodies = SINGLE | PAIRS
     wanted = {name: piecewise_sliding.run(body, STOP) for name, body in bodies.items()}
     places = [f"x{i + 1}" for i in range(len(SINGLE) + 2 * len(PAIRS))]

@@ -31,7 +31,7 @@ from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
 
 from mb2fmu import CoulombFriction, pipeline
-from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
+from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism, solve_loop_closure_start_values
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput
 from mb2fmu.model import Model, ModelDefinition, Parts, check_model
@@ -424,14 +424,14 @@ def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
 
 
 @pytest.mark.parametrize(("fmi", "kind"), [("2", "ModelExchange"), ("3", "ModelExchange"), ("2", "CoSimulation")])
-def test_real_units_are_asked(fmi, kind, tmp_path):
+def test_real_fmus_are_asked(fmi, kind, tmp_path):
     exported = pipeline.export(MODELS / "crank_slider.py", tmp_path, fmi=fmi)
     derivation = exported.build.derivation
     said = run_independent_checks(exported.path, derivation.checked, derivation.mechanism, kind=kind)
     assert [check.verdict for check in said.checks] == ["passed"] * 3
 
 
-def test_a_real_unit_of_another_model_fails(tmp_path):
+def test_a_real_fmu_of_another_model_fails(tmp_path):
     path = MODELS / "simple_pendulum.py"
     source = path.read_text(encoding="utf-8")
     other = tmp_path / "simple_pendulum.py"
@@ -486,7 +486,7 @@ def test_loads_that_were_added_are_held_against_the_objects_own_equations(kind):
 def steering_crosses(computed: tuple[str, ...]) -> np.ndarray:
     """Sines of the angles between tie rods and steering arms, whose signs tell the branches; rows: start, points."""
     definition = check_model(load_model(MODELS / "steering_linkage.py"))
-    mechanism = close_loops(read_mechanism(definition))
+    mechanism = solve_loop_closure_start_values(read_mechanism(definition))
     made = sample_source_accelerations(definition, mechanism, computed_coordinates=computed)
     start = {item.name: item.start for item in mechanism.declared.coordinates}
     start |= {p.name: float(p.value) for p in definition.parameters if not p.calculated}
@@ -502,7 +502,7 @@ def steering_crosses(computed: tuple[str, ...]) -> np.ndarray:
     return np.array(found).reshape(-1, 2)
 
 
-def test_points_are_put_together_as_the_start_where_the_unit_computes():
+def test_points_are_put_together_as_the_start_where_the_fmu_computes():
     """An FMU by ``explicit`` has the start's branch of each loop; it is asked there, away from where two meet."""
     computed = ("rack", "tie_left", "steer_left", "tie_right", "steer_right")
     own = steering_crosses(computed)
@@ -517,7 +517,9 @@ def test_couplings_in_other_units_are_not_flat():
     """Of a valve train rows in rad stand behind rows in mm; each is a loop by itself, which always closes."""
     definition = check_model(load_model(MODELS / "valve_train.py"))
     made = sample_source_accelerations(
-        definition, close_loops(read_mechanism(definition)), computed_coordinates=("lift", "rocker", "valve")
+        definition,
+        solve_loop_closure_start_values(read_mechanism(definition)),
+        computed_coordinates=("lift", "rocker", "valve"),
     )
     assert len(made.samples) == RANDOM_POINT_COUNT
     for sample in made.samples:
@@ -528,7 +530,7 @@ def test_couplings_in_other_units_are_not_flat():
 def test_round_off_of_closed_loops_is_no_scale():
     """The rack starts at 1e-33 m where its loops were closed: points move it by millimetres all the same."""
     definition = check_model(load_model(MODELS / "steering_linkage.py"))
-    made = sample_source_accelerations(definition, close_loops(read_mechanism(definition)))
+    made = sample_source_accelerations(definition, solve_loop_closure_start_values(read_mechanism(definition)))
     rack = [abs(sample.point.values[made.starts["rack"]]) for sample in made.samples]
     assert np.median(rack) > 1e-3
 

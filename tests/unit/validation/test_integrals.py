@@ -17,7 +17,7 @@ from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_form
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compute_error_bounds
 from mb2fmu.validation.reference.first_integrals_along_run import FirstIntegralsAlongRun, find_first_integrals
-from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 MOMENTUM, ALONG = "momentum of x, which is ignorable", "momentum of all bodies along N.x"
@@ -215,7 +215,7 @@ def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
 def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
     """An impact takes a half of the energy, and no verdict; air that brakes a little fails."""
     reference = reference_of(ball())
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     mechanism = mechanism_of(ball())
     conserved = find_first_integrals(mechanism, form_equations_without_dynamics(mechanism))
     kept = FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
@@ -237,7 +237,7 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
     assert verdict(braked) == "failed"
 
 
-def test_a_right_chaotic_unit_is_asked_while_it_is_close_to_the_reference(tmp_path) -> None:
+def test_a_right_chaotic_fmu_is_asked_while_it_is_close_to_the_reference(tmp_path) -> None:
     """Half-way through this run nobody knows where the rods are: derivatives asked for there were called wrong."""
     mechanism = mechanism_of(cart(stop=10.0, tolerance=1e-6))
     equations = form_equations_without_dynamics(mechanism)

@@ -52,14 +52,14 @@ def last(unit: str, kind: str, step: float, **start: float):
 
 @pytest.mark.parametrize("step", [0.02, 0.4])
 @pytest.mark.parametrize("dissipation", RATIOS)
-def test_the_unit_has_the_restitution_at_any_communication_step(unit, dissipation, step):
+def test_the_fmu_has_the_restitution_at_any_communication_step(unit, dissipation, step):
     for kind, accuracy in (("CoSimulation", 1e-7), ("ModelExchange", 1e-6)):
         end = last(unit, kind, step, **{"floor.dissipation": dissipation})
         assert end["v"] == pytest.approx(RATIOS[dissipation], rel=accuracy)
         assert end["floor.force"] == 0.0
 
 
-def test_the_unit_has_the_duration_of_hertz(unit):
+def test_the_fmu_has_the_duration_of_hertz(unit):
     """It flies on at 1 m/s from where it left."""
     for kind, accuracy in (("CoSimulation", 1e-7), ("ModelExchange", 1e-6)):
         end = last(unit, kind, 0.01, **{"floor.dissipation": 0.0})

@@ -57,7 +57,7 @@ def test_coupled_clutches_lock_and_slip_when_they_should():
 
 
 @pytest.mark.parametrize(("kind", "accuracy"), KINDS)
-def test_the_unit_of_coupled_clutches_is_as_published(clutches, kind, accuracy):
+def test_the_fmu_of_coupled_clutches_is_as_published(clutches, kind, accuracy):
     run = run_with_events(clutches, kind, 1.5, 0.05, ["w1", "phi1"])
     assert run.events == pytest.approx(sorted([*LOCKS, 0.4, 0.9, 1.25]), rel=accuracy)
     assert [run.at("w1", 1.5), run.at("phi1", 1.5)] == pytest.approx(CLUTCHES_END, rel=accuracy)
@@ -132,7 +132,7 @@ def busy(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("kind", "accuracy"), KINDS)
-def test_the_unit_of_masses_with_stops_and_friction_is_as_published(busy, kind, accuracy):
+def test_the_fmu_of_masses_with_stops_and_friction_is_as_published(busy, kind, accuracy):
     """Its events are those of the references of the single masses, which are as published, and no others."""
     run = run_with_events(busy, kind, 5.0, 0.25, ["x1", "v1", "x2", "v2", "x4", "v4"])
     single = [line(make).events for make in (lines.elasto_gap, lines.driven_friction, lines.sliding_block)]
@@ -145,7 +145,7 @@ def test_the_unit_of_masses_with_stops_and_friction_is_as_published(busy, kind, 
 
 
 @pytest.mark.parametrize(("kind", "accuracy"), KINDS)
-def test_the_unit_of_stribecks_belt_has_its_period(busy, kind, accuracy):
+def test_the_fmu_of_stribecks_belt_has_its_period(busy, kind, accuracy):
     """Held and let go in turn; the other masses have events meanwhile."""
     run = run_with_events(busy, kind, 30.0, 0.5, ["belt.sticking"])
     lets_go = np.flatnonzero(np.diff(run.found["belt.sticking"]) < 0.0)
@@ -153,7 +153,7 @@ def test_the_unit_of_stribecks_belt_has_its_period(busy, kind, accuracy):
     assert np.diff(slips) == pytest.approx([STRIBECK_PERIOD] * 2, rel=accuracy)
 
 
-def test_the_unit_with_play_is_that_of_the_modelica_library(tmp_path):
+def test_the_fmu_with_play_is_that_of_the_modelica_library(tmp_path):
     unit = str(export(load(MODELS / "backlash_gear.py"), tmp_path, fmi="3").path)
     for kind, accuracy in (("CoSimulation", 1e-7), ("ModelExchange", 1e-5)):
         run = run_with_events(unit, kind, 1.0, 0.05, ["phi", "omega"])

@@ -52,7 +52,7 @@ def on_feet(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_unit_on_feet_does_so(on_feet, kind):
+def test_the_fmu_on_feet_does_so(on_feet, kind):
     found = moved(on_feet, kind, 11.0, 0.25)
     held = found[(found["time"] > 0.35) & (found["time"] < 10.1)]
     assert np.max(np.abs(held["v1"])) < 1e-12
@@ -189,7 +189,7 @@ def test_a_counter_that_is_set_upon_its_limit_has_reached_it():
 
 
 @pytest.mark.parametrize("fmi", ["2", "3"])
-def test_the_counter_in_the_unit_has_reached_it(tmp_path, fmi):
+def test_the_counter_in_the_fmu_has_reached_it(tmp_path, fmi):
     unit = export(counting(), tmp_path, fmi=fmi).path
     for kind in KINDS:
         found = moved(unit, kind, 1.0, 0.05)

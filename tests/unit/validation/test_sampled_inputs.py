@@ -9,7 +9,7 @@ import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compute_error_bounds
-from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 
@@ -33,7 +33,7 @@ def test_a_clock_that_is_early_by_round_off_samples_the_input_of_its_step():
     unit = FmuSimulationResult(
         names, reference.trajectory.time, reference.trajectory.values, (), 0.0, kind="CoSimulation"
     )
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     found = {
         r.name: r.verdict for r in compare_invariants(reference, unit, limits) if r.name.startswith("one-step error")
     }

@@ -9,7 +9,7 @@ from mb2fmu import Latch, Model
 from mb2fmu.validation.bounds.event_time_bounds import compute_event_time_bounds
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.reference.event_sides import drop_round_off_events, find_round_off_switches
-from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 
 HALF = sm.Rational(1, 2)
 TIP = 0.7  # of the rod, from the vertical, rad
@@ -70,7 +70,7 @@ def test_events_of_round_off_are_known(reference):
 
 
 def test_only_events_of_the_motion_have_limits(reference):
-    limits = compute_error_bounds(reference, measure_sensitivity(reference)).event_time_bounds
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference)).event_time_bounds
     assert sum(limit.simultaneous_events.count for limit in limits) == len(drop_round_off_events(reference.events))
 
 

@@ -49,13 +49,13 @@ def test_what_strikes_take_is_what_the_slope_gives(reference):
 
 
 @pytest.mark.parametrize(("kind", "accuracy"), [("CoSimulation", 1e-8), ("ModelExchange", 1e-6)])
-def test_the_unit_walks_as_far(unit, kind, accuracy):
+def test_the_fmu_walks_as_far(unit, kind, accuracy):
     found = fmpy.simulate_fmu(unit, fmi_type=kind, stop_time=20.0, output_interval=0.1, relative_tolerance=1e-9)
     assert found["steps"][-1] == 5.0
     assert found["place"][-1] == pytest.approx(5 * STRIDE, rel=accuracy)
 
 
-def test_the_unit_comes_back_to_the_published_fixed_point(tmp_path):
+def test_the_fmu_comes_back_to_the_published_fixed_point(tmp_path):
     path = str(export(load(MODEL), tmp_path, fmi="3").path)
     run = run_with_events(path, "CoSimulation", 20.0, 0.1, ["theta", "omega", "steps"])
     behind = np.flatnonzero(np.diff(run.found["steps"]) == 1.0) + 1

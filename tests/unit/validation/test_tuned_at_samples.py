@@ -14,7 +14,7 @@ from mechanisms import mechanism_of
 from mb2fmu import Model, export
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
-from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, choose_call_scenario, plan_api_calls
+from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, choose_api_call_scenario, plan_api_calls
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.experiment.perturbed_experiment import form_experiment_with_overrides, list_settable_names
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
@@ -50,7 +50,7 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     description = read_fmu_description(read_archive(unit))
     run = form_experiment_values(definition)
     told = form_experiment_with_overrides(moved.reference.experiment, run, definition, list_settable_names(description))
-    chance = choose_call_scenario(definition, made.reference, moved.reference, told, description, moved.limits)
+    chance = choose_api_call_scenario(definition, made.reference, moved.reference, told, description, moved.limits)
     k, d = chance.changed_parameters
     assert chance.row in moved.limits.sides_near_events
     assert len(chance.tuned_parameters) == 2

@@ -16,7 +16,7 @@ from mb2fmu.validation import (
     ValidationResult,
     choose_reference_method,
     make_reference,
-    measure_sensitivity,
+    measure_start_error_growth,
 )
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
 
@@ -52,7 +52,7 @@ def locked(cases):
         ),
     )
     reference = make_reference(case.definition, equations)
-    return reference, compute_error_bounds(reference, measure_sensitivity(reference))
+    return reference, compute_error_bounds(reference, measure_start_error_growth(reference))
 
 
 def result(locked, values) -> ValidationResult:
@@ -78,7 +78,7 @@ def test_constraint_forces_do_no_work_and_dependent_speeds_follow(locked):
     assert result(locked, trajectory.values).passed
 
 
-def test_a_unit_that_leaves_its_constraint_is_caught(locked):
+def test_a_fmu_that_leaves_its_constraint_is_caught(locked):
     values = locked[0].trajectory.values.copy()
     values[:, 3] += 1e-3
     found = result(locked, values)

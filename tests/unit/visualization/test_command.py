@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
     return made
 
 
-def test_a_unit_moves_as_its_model_does(folder):
+def test_a_fmu_moves_as_its_model_does(folder):
     """Poses from the FMU's own states, by the program that it carries."""
     unit, signals = pipeline.animate(folder / "Swing.fmu")
     model, _ = pipeline.animate(folder / "swing.py")
@@ -59,7 +59,7 @@ def test_a_unit_moves_as_its_model_does(folder):
     np.testing.assert_allclose(signals.values[:, 2:], unit.poses.positions[:, 0], atol=1e-9)
 
 
-def test_a_unit_that_does_not_say_what_it_looks_like_needs_a_model(folder, tmp_path):
+def test_a_fmu_that_does_not_say_what_it_looks_like_needs_a_model(folder, tmp_path):
     tree = package.read_archive(folder / "Swing.fmu")
     bare = tmp_path / "bare.fmu"
     package.write_fmu_archive(FileTree({path: tree[path] for path in tree if path != visualization.SCENE_FILE}), bare)
@@ -129,7 +129,7 @@ def test_a_picture_is_not_written_as_a_page(tmp_path):
 
 
 @pytest.mark.parametrize("build", [moving_pivot, lagrangian_with_bodies])
-def test_core_units_carry_their_scene_and_the_same_bytes_each_time(build):
+def test_core_fmus_carry_their_scene_and_the_same_bytes_each_time(build):
     cores = [pipeline.build(pipeline.derive(build()), backend="python").core for _ in range(2)]
     assert cores[0][visualization.SCENE_FILE] == cores[1][visualization.SCENE_FILE]
     scene = visualization.Scene.from_json(cores[0][visualization.SCENE_FILE], "unit")

@@ -24,7 +24,7 @@ from mb2fmu.visualization.scene.motion_drawing import (
     choose_viewpoint,
     compute_anchor_positions,
     inertia_ellipsoid,
-    is_motion_of_balls_only,
+    is_motion_of_spheres_only,
 )
 from mb2fmu.visualization.scene.triangle_meshes import decimate_mesh
 from mb2fmu.visualization.scene.unit_quaternions import (
@@ -216,11 +216,11 @@ def test_a_ball_alone_is_not_followed(drawing):
     ball = DrawnSolid(
         "sphere", (0.02,), PoseAnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), BODY_COLOURS[0], 1.0, "shape"
     )
-    assert is_motion_of_balls_only(
+    assert is_motion_of_spheres_only(
         (ball, replace(ball, sizes=(0.01,)), replace(ball, anchor=PoseAnchorPoint(WORLD_POSE, (0, 0, 0))))
     )
-    assert not is_motion_of_balls_only((ball, replace(ball, anchor=PoseAnchorPoint(0, (0, 1, 0)))))
-    assert not is_motion_of_balls_only((replace(ball, kind="box", sizes=(1.0, 1.0, 1.0)),))
+    assert not is_motion_of_spheres_only((ball, replace(ball, anchor=PoseAnchorPoint(0, (0, 1, 0)))))
+    assert not is_motion_of_spheres_only((replace(ball, kind="box", sizes=(1.0, 1.0, 1.0)),))
     poses = drawing.poses
     away = np.outer(poses.time - poses.time[0], 2.0 * drawing.up)
     moving = replace(poses, positions=poses.positions + away[:, None, :])

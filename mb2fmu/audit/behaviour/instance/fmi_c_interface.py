@@ -55,7 +55,7 @@ class RefusedCallError(Exception):
         super().__init__(f"{function} returns {status_text} in {mode}{message_text}")
 
 
-class MeaninglessValueError(RefusedCallError):
+class MeaninglessFmuValueError(RefusedCallError):
     """An ordinary call returned a meaningless value."""
 
     def __init__(self, text: str) -> None:

@@ -25,7 +25,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     IntermediateUpdateCallback,
     LoggerCallback2,
     LoggerCallback3,
-    MeaninglessValueError,
+    MeaninglessFmuValueError,
     RefusedCallError,
     StepResult,
     Value,
@@ -566,7 +566,7 @@ class FmuInstance:
         size = c.c_size_t()
         self.must_call(self._state_function_name("Size"), state, c.byref(size))
         if size.value > MAX_SERIALIZED_BYTES:
-            raise MeaninglessValueError(
+            raise MeaninglessFmuValueError(
                 f"{self._state_function_name('Size')} reports that a state has {size.value} bytes"
             )
         block = GuardedArray(c.c_ubyte, size.value)

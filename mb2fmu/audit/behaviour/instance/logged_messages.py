@@ -143,7 +143,7 @@ class LoggedMessages:
         if not 0 <= status < len(STATUS_NAMES):
             self._violations[f"a message has status {status}, which the standard does not know"] = "log.arguments"
         for part, content in (("category", category), ("text", text)):
-            if content is not None and not is_utf8(content):
+            if content is not None and not _is_utf8(content):
                 shown = content[:40].decode("utf-8", "backslashreplace")
                 self._violations[f'the {part} of a message is not UTF-8: "{shown}"'] = "value.text"
         if len(self.messages) < MAX_KEPT_MESSAGES:
@@ -159,7 +159,7 @@ class LoggedMessages:
         """Return a text that was read with the variable of that name, and perhaps with others."""
         if content is None:
             self._violations[f'reading "{variable_name}": the FMU returns OK and a null pointer as text'] = "value.text"
-        elif not is_utf8(content):
+        elif not _is_utf8(content):
             shown = content[:40].decode("utf-8", "backslashreplace")
             self._violations[f'reading "{variable_name}": a text is not UTF-8: "{shown}"'] = "value.text"
         return content or b""
@@ -174,7 +174,7 @@ def find_messages_without_logging(messages: Sequence[tuple[int, str, str]], vers
     return [message for message in messages if message[0] < (WARNING if version == 2 else ERROR)]
 
 
-def is_utf8(content: bytes) -> bool:
+def _is_utf8(content: bytes) -> bool:
     """Return whether bytes are UTF-8, as the standards want all texts."""
     try:
         content.decode("utf-8")

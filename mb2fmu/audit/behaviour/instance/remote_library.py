@@ -66,7 +66,7 @@ class RemoteLibrary:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
-        self._functions: dict[str, RemoteFunction] = {}
+        self._functions: dict[str, _RemoteFunction] = {}
         self._loggers: dict[int, tuple[Any, Any]] = {}
         self._update: Any = None
         self._send(b"O", _prefix_length(path.encode()))
@@ -81,7 +81,7 @@ class RemoteLibrary:
         self._process.wait()
         self._output.close()
 
-    def __getattr__(self, name: str) -> RemoteFunction:
+    def __getattr__(self, name: str) -> _RemoteFunction:
         """Return a function of the library by its name.
 
         Raises:
@@ -94,7 +94,7 @@ class RemoteLibrary:
             address = self._await_result()
             if not address:
                 raise AttributeError(f"the library has no symbol: {name}")
-            self._functions[name] = RemoteFunction(self, address)
+            self._functions[name] = _RemoteFunction(self, address)
         return self._functions[name]
 
     # --- the wire
@@ -231,7 +231,7 @@ class RemoteLibrary:
         return (b"g" if is_text else b"G") + struct.pack("<I", count), read_back
 
 
-class RemoteFunction:
+class _RemoteFunction:
     """A function of the library, with ``restype`` as ctypes has it."""
 
     def __init__(self, library: RemoteLibrary, address: int) -> None:

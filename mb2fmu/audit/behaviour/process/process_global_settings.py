@@ -30,7 +30,7 @@ class _SignalAction(c.Structure):
 
 
 @cache
-def load_c_math_library() -> c.CDLL | None:
+def load_c_rounding_mode_library() -> c.CDLL | None:
     """Return the library that knows rounding modes and traps; None where there is none by that name."""
     if sys.platform != "linux":
         return None
@@ -41,7 +41,7 @@ def load_c_math_library() -> c.CDLL | None:
 
 def set_rounding_to_nearest() -> None:
     """Set rounding to nearest, as hosts have it."""
-    library = load_c_math_library()
+    library = load_c_rounding_mode_library()
     if library is not None:
         library.fesetround(0)
 
@@ -111,7 +111,7 @@ def read_process_settings() -> ProcessSettings:
     }
     with suppress(OSError):
         settings["the working folder"] = str(Path.cwd())
-    library = load_c_math_library()
+    library = load_c_rounding_mode_library()
     if library is not None:
         settings["the rounding mode"] = int(library.fegetround())
         settings["the set of floating-point traps"] = int(library.fegetexcept())

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.behaviour.fixture.trial_folders import UNPACK_FOLDER
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, RemoteHost
@@ -26,7 +27,6 @@ from mb2fmu.audit.behaviour.process.trial_time_budget import BUDGET_SPENT
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_records import DescribedModel
 from mb2fmu.audit.findings import RuleViolation
-from mb2fmu.audit.recorded_reference import RecordedReference
 from mb2fmu.temporary_files import make_temporary_folder
 
 _PLATFORM_FOLDERS = {
@@ -132,7 +132,7 @@ class SupervisedRunOptions:
     memory: int
     jobs: int
     effort: float
-    recorded: RecordedReference | None = None
+    recorded: AuditReferenceRun | None = None
     windows: bool = False
     wine: RemoteHost | None = None
     valgrind: RemoteHost | None = None
@@ -288,7 +288,7 @@ def _means_no_instance(observation: RuleViolation) -> bool:
     )
 
 
-def unpack_archive_members(archive: FmuArchive, folder: Path) -> None:
+def _unpack_archive_members(archive: FmuArchive, folder: Path) -> None:
     """Write the members that stay within the folder; rules of the archive report the others."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in archive.contents.items():
@@ -322,7 +322,7 @@ def _run_supervised(
         return result
     root = work_folder / name
     folder = root / folder_name
-    unpack_archive_members(archive, folder)
+    _unpack_archive_members(archive, folder)
     error_file = work_folder / f"{name}.out"
     request_file = work_folder / f"{name}.json"
     libraries = {interface: str(folder / member) for interface, member in members.items()}
@@ -362,7 +362,7 @@ def _run_supervisor(
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", TRIAL_VARIABLE: token}
     # A cache of small blocks would hand them out as they were given back, whatever new memory is filled with.
     environment["GLIBC_TUNABLES"] = "glibc.malloc.tcache_count=0"
-    command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.runner.supervisor", str(request_file)]
+    command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.runner.fmu_process_supervisor", str(request_file)]
     complete = False
     with error_file.open("ab") as errors:
         process = subprocess.Popen(  # noqa: S603  our own interpreter and module

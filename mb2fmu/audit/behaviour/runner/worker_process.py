@@ -17,6 +17,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     EndlessEventsError,
     IntegratorBudgetError,
@@ -72,7 +73,6 @@ from mb2fmu.audit.behaviour.trials import (
 )
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
-from mb2fmu.audit.recorded_reference import RecordedReference
 
 # In this order: first what all others need, last what may leave the process in disorder.
 TRIAL_MODULES = (
@@ -101,7 +101,7 @@ def order_trials_by_risk() -> list[Trial]:
     return sorted(TRIALS, key=lambda trial: (trial.runs_last, module_order[trial.function.__module__]))
 
 
-def run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
+def _run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
     """Run one trial; return whether the FMU can be instantiated, so that further trials make sense."""
     can_be_instantiated, trial_budget = True, fixture.library.trial_budget
     judged, reports_leak = False, False
@@ -218,7 +218,7 @@ def _report_stop(trial: Trial, fixture: TrialFixture, error: Exception, write: A
     return False
 
 
-def load_fmu_library(path: Path, request: dict[str, Any]) -> c.CDLL | RemoteLibrary:
+def _load_fmu_library(path: Path, request: dict[str, Any]) -> c.CDLL | RemoteLibrary:
     """Load the library: in this process, or in a host of its own.
 
     Raises:
@@ -230,14 +230,14 @@ def load_fmu_library(path: Path, request: dict[str, Any]) -> c.CDLL | RemoteLibr
 def _resources_path(request: dict[str, Any]) -> str:
     """Return the path of the resources as the FMU sees it: with drive and slashes under wine."""
     path = Path(request["folder"]) / "resources"
-    return windows_path(path).replace("\\", "/") if describe_host(request) == WINE else str(path)
+    return windows_path(path).replace("\\", "/") if _describe_fmu_execution_host(request) == WINE else str(path)
 
 
 HOST_PHRASES = {IN_PROCESS: "", WINE: " through wine", VALGRIND: " under valgrind"}
 """How an FMU is run → as a sentence ends with it."""
 
 
-def describe_host(request: dict[str, Any]) -> str:
+def _describe_fmu_execution_host(request: dict[str, Any]) -> str:
     """Return how the FMU is run: here, through wine or under valgrind."""
     return str(request["far"]["name"]) if request["far"] else IN_PROCESS
 
@@ -252,7 +252,7 @@ def read_cached_description(folder: str) -> DescribedModel:
     return read_description((Path(folder) / DESCRIPTION).read_bytes())
 
 
-def run_requested_trials(request: dict[str, Any], channel: SharedMemoryChannel) -> None:
+def _run_requested_trials(request: dict[str, Any], channel: SharedMemoryChannel) -> None:
     """Try all requested trials that were not tried yet."""
     description = read_cached_description(request["folder"])
     host_environment_trials.record_initial_process_settings()
@@ -296,7 +296,7 @@ def _run_interface_trials(
             return True
         was_single_instance = fixture.single_instance_only
         trial_budget.start_trial(TRIAL_TIME_SHARE * request["effort"] * trial.weight)
-        can_be_instantiated = run_trial(trial, fixture, write)
+        can_be_instantiated = _run_trial(trial, fixture, write)
         for reason in dict.fromkeys(fixture.skipped):
             write({"skipped": reason})
         fixture.skipped.clear()
@@ -314,10 +314,15 @@ def _load_fixture(
     """Load the library; report it if it cannot be loaded."""
     try:
         with trial_budget.observe_call("loading the library"):
-            handle = load_fmu_library(path, request)
+            handle = _load_fmu_library(path, request)
     except OSError as error:
         write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), interface]})
-        write({"ended": interface, "why": f"its library cannot be loaded{HOST_PHRASES[describe_host(request)]}"})
+        write(
+            {
+                "ended": interface,
+                "why": f"its library cannot be loaded{HOST_PHRASES[_describe_fmu_execution_host(request)]}",
+            }
+        )
         return None
     library = FmuLibrary(handle, description, _resources_path(request), trial_budget=trial_budget, path=path)
     library.process_state.single_instance_only = bool(request.get("once", False))
@@ -328,7 +333,7 @@ def _load_fixture(
         Path(request["folder"]),
         report_progress=lambda text: write({"at": text}),
         effort=request["effort"],
-        recorded=None if recorded is None else RecordedReference.of_json(recorded),
+        recorded=None if recorded is None else AuditReferenceRun.of_json(recorded),
     )
 
 
@@ -357,7 +362,7 @@ def _is_process_busy() -> bool:
 
 def _report_untried_rules(request: dict[str, Any], interface: str, write: Any) -> None:
     """Report rules that can be judged only for an FMU in this process."""
-    for trial in TRIALS if describe_host(request) == WINE else ():
+    for trial in TRIALS if _describe_fmu_execution_host(request) == WINE else ():
         if WINE not in trial.hosts:
             for rule in set(trial.rules) & set(request["rules"]):
                 write({"idle": [rule, f"{interface}: it cannot be tried through wine"]})
@@ -370,7 +375,7 @@ def _is_requested(trial: Trial, interface: str, request: dict[str, Any]) -> bool
         life_cycle_trials.try_instantiation_after_free,
     } or bool(set(trial.rules) & set(request["rules"]))
     return (
-        describe_host(request) in trial.hosts
+        _describe_fmu_execution_host(request) in trial.hosts
         and interface in trial.interfaces
         and f"{interface}: {trial.title}" not in request["tried"]
         and is_wanted
@@ -397,7 +402,7 @@ def run_trials_in_sandbox(
         connection.close()
         channel.write({"lacking": [bound for bound in lacking if bound]})
         sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  what Python says is not the FMU's
-        run_requested_trials(request, channel)
+        _run_requested_trials(request, channel)
     except BaseException:  # noqa: BLE001  a fork must not go on as its parent would
         channel.write({"fault": traceback.format_exc()})
         channel.write({"done": True})
@@ -427,7 +432,7 @@ def main() -> None:
     channel.write({"lacking": [bound for bound in lacking if bound]})
     # The deadline is by the clock of the watching process.
     request["deadline"] = time.monotonic() + request["left"]
-    run_requested_trials(request, channel)
+    _run_requested_trials(request, channel)
 
 
 if __name__ == "__main__":

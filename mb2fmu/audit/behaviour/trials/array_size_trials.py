@@ -10,7 +10,7 @@ from typing import Any
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     Values,
     choose_changed_value,
-    list_inputs,
+    list_freely_settable_inputs,
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import SharedTrialResults
@@ -36,8 +36,8 @@ def try_resized_arrays(fixture: TrialFixture) -> Iterator[RuleViolation]:
         return
     tried_parameters = 0
     for parameter in parameters:
-        arrays = list_sized_arrays(fixture, parameter)
-        start = find_declared_size(parameter)
+        arrays = _list_sized_arrays(fixture, parameter)
+        start = _read_size_parameter_start(parameter)
         other_size = next(
             (
                 candidate
@@ -73,7 +73,7 @@ def _check_size(
     place = fixture.format_finding_location(parameter)
     with fixture.open_instance() as instance:
         try:
-            for value in (find_declared_size(parameter), size):  # as often as one likes
+            for value in (_read_size_parameter_start(parameter), size):  # as often as one likes
                 instance.must_call("EnterConfigurationMode")
                 instance.set({parameter: value})
                 instance.must_call("ExitConfigurationMode")
@@ -124,7 +124,7 @@ def _check_other_start_values(
     fixture: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, size: int
 ) -> Iterator[RuleViolation]:
     """Yield the first variable whose start value is lost with another size, though it has no such dimension."""
-    arrays = frozenset(list_sized_arrays(fixture, parameter))
+    arrays = frozenset(_list_sized_arrays(fixture, parameter))
     variables_with_start = [
         candidate
         for candidate in fixture.variables_to_try
@@ -180,7 +180,7 @@ def list_size_parameters(fixture: TrialFixture) -> list[DescribedVariable]:
     ]
 
 
-def list_sized_arrays(fixture: TrialFixture, parameter: DescribedVariable) -> list[DescribedVariable]:
+def _list_sized_arrays(fixture: TrialFixture, parameter: DescribedVariable) -> list[DescribedVariable]:
     """Return arrays that a structural parameter sizes."""
     return [variable for variable in fixture.variables_to_try if _sizes_array(fixture, variable, parameter)]
 
@@ -192,7 +192,7 @@ def _sizes_array(fixture: TrialFixture, array: DescribedVariable, parameter: Des
     )
 
 
-def find_declared_size(parameter: DescribedVariable) -> int:
+def _read_size_parameter_start(parameter: DescribedVariable) -> int:
     """Return the size that the description gives."""
     return int(parse_number(parameter.start[0] if parameter.start else None) or 1)
 
@@ -255,7 +255,9 @@ def _resize(fixture: TrialFixture, parameter: DescribedVariable, size: int) -> _
     library = replace(fixture.library, description=replace(resized_description, variables=variables))
     resized_fixture = replace(fixture, library=library, shared=SharedTrialResults())
     element_values: Values = {}
-    for variable in dict.fromkeys([*list_parameters_and_exact_starts(resized_fixture), *list_inputs(resized_fixture)]):
+    for variable in dict.fromkeys(
+        [*list_parameters_and_exact_starts(resized_fixture), *list_freely_settable_inputs(resized_fixture)]
+    ):
         value = (
             choose_changed_value(resized_fixture, variable, "size", _RELATIVE_SPREAD)
             if variable.dimensions and _sizes_array(resized_fixture, variable, resized_parameter)
@@ -271,9 +273,9 @@ def _repeat_start_values(start: Sequence[str], size: int) -> tuple[str, ...]:
     return tuple(start[index % len(start)] for index in range(size))
 
 
-def choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
+def _choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a larger size than that of the description; None if its bounds allow none."""
-    start = find_declared_size(parameter)
+    start = _read_size_parameter_start(parameter)
     return next(
         (
             candidate
@@ -284,9 +286,9 @@ def choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> i
     )
 
 
-def choose_smaller_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
+def _choose_smaller_array_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a smaller size than that of the description; None if its bounds allow none."""
-    size = find_declared_size(parameter) - 1
+    size = _read_size_parameter_start(parameter) - 1
     return size if size > 0 and fixture.clip_to_bounds(parameter, size) == size else None
 
 
@@ -295,10 +297,10 @@ def try_resized_elements(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that elements of an array of another size hold their values, and have the effects of earlier ones."""
     array_count = 0
     for parameter in list_size_parameters(fixture) if fixture.description.version == 3 else ():
-        for size in (choose_larger_size(fixture, parameter), choose_smaller_size(fixture, parameter)):
-            if size is None or not list_sized_arrays(fixture, parameter):
+        for size in (_choose_larger_size(fixture, parameter), _choose_smaller_array_size(fixture, parameter)):
+            if size is None or not _list_sized_arrays(fixture, parameter):
                 continue
-            declared = _resize(fixture, parameter, find_declared_size(parameter))
+            declared = _resize(fixture, parameter, _read_size_parameter_start(parameter))
             resized = _resize(fixture, parameter, size)
             array_count += len(declared.element_values)
             try:
@@ -435,10 +437,10 @@ def try_restored_size(fixture: TrialFixture) -> Iterator[RuleViolation]:
     if fixture.description.version != 3 or not fixture.can_save_states:
         return
     for parameter in list_size_parameters(fixture):
-        size = choose_larger_size(fixture, parameter)
-        if size is None or not list_sized_arrays(fixture, parameter):
+        size = _choose_larger_size(fixture, parameter)
+        if size is None or not _list_sized_arrays(fixture, parameter):
             continue
-        variants = _resize(fixture, parameter, find_declared_size(parameter)), _resize(fixture, parameter, size)
+        variants = _resize(fixture, parameter, _read_size_parameter_start(parameter)), _resize(fixture, parameter, size)
         for saved, other_size_fmu in (variants, variants[::-1]):
             try:
                 faults = list(_check_saved_state(saved, other_size_fmu))

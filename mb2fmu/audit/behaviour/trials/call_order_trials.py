@@ -32,7 +32,7 @@ INSTANTIATED, INITIALIZATION_MODE, EVENT_MODE, CONTINUOUS_TIME_MODE, STEP_MODE, 
 
 
 @dataclass
-class RandomCallSequence:
+class _RandomCallSequence:
     """One instance during a random walk through the state machine.
 
     Attributes:
@@ -78,20 +78,20 @@ class RandomCallSequence:
         action(self)
 
 
-def _enter_initialization(sequence: RandomCallSequence) -> None:
+def _enter_initialization(sequence: _RandomCallSequence) -> None:
     """Enter Initialization Mode at the start time."""
     sequence.instance.enter_initialization(sequence.fixture.start, None, sequence.fixture.tolerance)
     sequence.time = sequence.fixture.start
 
 
-def _exit_initialization(sequence: RandomCallSequence) -> None:
+def _exit_initialization(sequence: _RandomCallSequence) -> None:
     """Leave Initialization Mode; where that leads to Event Mode, iterate until it is settled."""
     sequence.instance.exit_initialization()
     if sequence.instance.mode == EVENT_MODE:
         sequence.fixture.settle_events(sequence.instance)
 
 
-def _set_start_value(sequence: RandomCallSequence) -> None:
+def _set_start_value(sequence: _RandomCallSequence) -> None:
     """Set one start value, parameter or input, or none, before the end of the initialization."""
     variables = [
         candidate
@@ -107,12 +107,12 @@ def _set_start_value(sequence: RandomCallSequence) -> None:
             sequence.instance.set({variable: value})
 
 
-def _set_inputs(sequence: RandomCallSequence) -> None:
+def _set_inputs(sequence: _RandomCallSequence) -> None:
     """Set all inputs to values of a random instant."""
     sequence.set_and_record(dict(choose_moving_inputs(sequence.fixture, sequence.random_source.randrange(6))))
 
 
-def _set_continuous_inputs(sequence: RandomCallSequence) -> None:
+def _set_continuous_inputs(sequence: _RandomCallSequence) -> None:
     """Set the continuous inputs to values of a random instant."""
     values = choose_moving_inputs(sequence.fixture, sequence.random_source.randrange(6))
     sequence.set_and_record(
@@ -120,7 +120,7 @@ def _set_continuous_inputs(sequence: RandomCallSequence) -> None:
     )
 
 
-def _set_tunable_parameter(sequence: RandomCallSequence) -> None:
+def _set_tunable_parameter(sequence: _RandomCallSequence) -> None:
     """Change a random tunable parameter without bounds by a little."""
     variables = [
         candidate
@@ -135,14 +135,14 @@ def _set_tunable_parameter(sequence: RandomCallSequence) -> None:
             sequence.set_and_record({variable: value})
 
 
-def _read_variables(sequence: RandomCallSequence) -> None:
+def _read_variables(sequence: _RandomCallSequence) -> None:
     """Read a random half of the variables in random order."""
     chosen = [variable for variable in sequence.fixture.variables_to_try if sequence.random_source.random() < 0.5]
     sequence.random_source.shuffle(chosen)
     sequence.instance.get(chosen)
 
 
-def _read_in_initialization(sequence: RandomCallSequence) -> None:
+def _read_in_initialization(sequence: _RandomCallSequence) -> None:
     """Read what FMI 2 lets an FMU show in Initialization Mode: exact values, outputs, states and derivatives."""
     listed_ids = {
         id(entry.variable)
@@ -155,37 +155,37 @@ def _read_in_initialization(sequence: RandomCallSequence) -> None:
     sequence.instance.get([entry for entry in variables if sequence.random_source.random() < 0.5])
 
 
-def _enter_event_mode(sequence: RandomCallSequence) -> None:
+def _enter_event_mode(sequence: _RandomCallSequence) -> None:
     """Enter Event Mode and iterate until it is settled."""
     sequence.instance.enter_event_mode()
     sequence.fixture.settle_events(sequence.instance)
 
 
-def _update_discrete_states(sequence: RandomCallSequence) -> None:
+def _update_discrete_states(sequence: _RandomCallSequence) -> None:
     """Iterate the events until they are settled."""
     sequence.fixture.settle_events(sequence.instance)
 
 
-def _leave_event_mode(sequence: RandomCallSequence) -> None:
+def _leave_event_mode(sequence: _RandomCallSequence) -> None:
     """Settle the events and return to Continuous-Time or Step Mode."""
     sequence.fixture.settle_events(sequence.instance)
     sequence.instance.leave_event_mode()
 
 
-def _advance_time(sequence: RandomCallSequence) -> None:
+def _advance_time(sequence: _RandomCallSequence) -> None:
     """Advance the time by a random part of a step."""
     sequence.time += sequence.fixture.step * sequence.random_source.uniform(0.01, 0.5)
     sequence.instance.set_time(sequence.time)
 
 
-def _set_states(sequence: RandomCallSequence) -> None:
+def _set_states(sequence: _RandomCallSequence) -> None:
     """Set the continuous states to their own values."""
     size = sequence.fixture.n_states
     if size:
         sequence.instance.set_states(sequence.instance.get_states(size))
 
 
-def _evaluate_vectors(sequence: RandomCallSequence) -> None:
+def _evaluate_vectors(sequence: _RandomCallSequence) -> None:
     """Read derivatives, indicators, nominals and states in random order."""
     fixture, instance = sequence.fixture, sequence.instance
     functions = ["GetEventIndicators", "GetNominalsOfContinuousStates", "GetContinuousStates", "slopes"]
@@ -198,7 +198,7 @@ def _evaluate_vectors(sequence: RandomCallSequence) -> None:
             instance.get_vector(function, count)
 
 
-def _complete_step(sequence: RandomCallSequence) -> None:
+def _complete_step(sequence: _RandomCallSequence) -> None:
     """Report an accepted step and handle the event that it asks for."""
     enters_event_mode, _ = sequence.instance.complete_step()
     if enters_event_mode:
@@ -206,14 +206,14 @@ def _complete_step(sequence: RandomCallSequence) -> None:
         sequence.instance.leave_event_mode()
 
 
-def _do_communication_step(sequence: RandomCallSequence) -> None:
+def _do_communication_step(sequence: _RandomCallSequence) -> None:
     """Do one communication step."""
     sequence.history.append(sequence.time)
     sequence.instance.must_step(sequence.time, sequence.fixture.step)
     sequence.time += sequence.fixture.step
 
 
-def _save_state(sequence: RandomCallSequence) -> None:
+def _save_state(sequence: _RandomCallSequence) -> None:
     """Keep the FMU's state with its mode and time; free the one kept before."""
     if sequence.fixture.can_save_states:
         if sequence.saved_state:
@@ -222,7 +222,7 @@ def _save_state(sequence: RandomCallSequence) -> None:
         sequence.saved_history = dict(sequence.initial_values), list(sequence.history)
 
 
-def _restore_state(sequence: RandomCallSequence) -> None:
+def _restore_state(sequence: _RandomCallSequence) -> None:
     """Go back to the state that was kept."""
     if sequence.saved_state:
         sequence.instance.set_state(sequence.saved_state[0])  # type: ignore[arg-type]
@@ -230,12 +230,12 @@ def _restore_state(sequence: RandomCallSequence) -> None:
         sequence.initial_values, sequence.history = dict(sequence.saved_history[0]), list(sequence.saved_history[1])
 
 
-def _terminate(sequence: RandomCallSequence) -> None:
+def _terminate(sequence: _RandomCallSequence) -> None:
     """Terminate the instance."""
     sequence.instance.terminate()
 
 
-def _reset(sequence: RandomCallSequence) -> None:
+def _reset(sequence: _RandomCallSequence) -> None:
     """Reset the instance; start values that were given are forgotten."""
     sequence.instance.reset()
     sequence.initial_values.clear()
@@ -243,7 +243,7 @@ def _reset(sequence: RandomCallSequence) -> None:
     sequence.time = sequence.fixture.start
 
 
-Action = Callable[[RandomCallSequence], None]
+Action = Callable[[_RandomCallSequence], None]
 _STATE_ACTIONS: tuple[tuple[str, Action], ...] = (
     ("keeping the state", _save_state),
     ("going back to a state", _restore_state),
@@ -305,7 +305,7 @@ _READ_FUNCTIONS = ("fmi2GetReal", "fmi3GetFloat")
 _MODEL_EXCHANGE_ACTIONS = frozenset({_enter_event_mode, _evaluate_vectors})
 
 
-def _is_refused_in_usual_order(sequence: RandomCallSequence) -> bool:
+def _is_refused_in_usual_order(sequence: _RandomCallSequence) -> bool:
     """Return whether a new instance refuses the same values in the ordinary order: then the order is not to blame."""
     inputs = {
         variable: value for action in sequence.history if isinstance(action, dict) for variable, value in action.items()
@@ -318,7 +318,7 @@ def _is_refused_in_usual_order(sequence: RandomCallSequence) -> bool:
     return False
 
 
-def _is_discarded_in_usual_order(sequence: RandomCallSequence, refusal: RefusedCallError) -> bool:
+def _is_discarded_in_usual_order(sequence: _RandomCallSequence, refusal: RefusedCallError) -> bool:
     """Return whether a new instance with only the same sets and steps also discards the step: values are to blame.
 
     A solver that was chosen at random may be unable to make it, or make one so large that nothing can be read.
@@ -341,7 +341,7 @@ def _is_discarded_in_usual_order(sequence: RandomCallSequence, refusal: RefusedC
 
 
 def _repeat_action(
-    sequence: RandomCallSequence, instance: FmuInstance, action: dict[DescribedVariable, Value] | float
+    sequence: _RandomCallSequence, instance: FmuInstance, action: dict[DescribedVariable, Value] | float
 ) -> None:
     """Repeat one action of a sequence."""
     if isinstance(action, float):
@@ -357,7 +357,7 @@ def try_random_call_sequences(fixture: TrialFixture) -> Iterator[RuleViolation]:
         expected = run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
     for seed in range(SEQUENCE_COUNT):
         with fixture.open_instance(name=b"walk%d" % seed) as instance:
-            sequence = RandomCallSequence(fixture, instance, random.Random(seed), fixture.start)  # noqa: S311
+            sequence = _RandomCallSequence(fixture, instance, random.Random(seed), fixture.start)  # noqa: S311
             try:
                 for _ in range(SEQUENCE_LENGTH):
                     sequence.do_random_call()

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_excited_run_values,
     choose_moving_inputs,
-    choose_parameters_and_starts,
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
@@ -223,9 +223,7 @@ def try_against_model_exchange(fixture: TrialFixture) -> Iterator[RuleViolation]
         return
     # Numbers only: what is chosen from a list may be the method of the steps, of which Model Exchange has none.
     float_parameters: dict[DescribedVariable, Value] = {
-        variable: value
-        for variable, value in choose_parameters_and_starts(fixture, 1).items()
-        if isinstance(value, float)
+        variable: value for variable, value in choose_excited_run_values(fixture, 1).items() if isinstance(value, float)
     }
     fixture.shared.parameter_sets[PHYSICAL_SET_NUMBER] = float_parameters
     for number in (0, PHYSICAL_SET_NUMBER):
@@ -276,7 +274,7 @@ def _run_from_disturbed_start(
 ) -> TrialRun | None:
     """Return the run from start values of states that are a little different; None if they cannot be set."""
     initial_values: dict[DescribedVariable, Value] = {}
-    parameters = choose_parameters_and_starts(model_exchange, set_number)
+    parameters = choose_excited_run_values(model_exchange, set_number)
     for state in model_exchange.states:
         start = parameters.get(state, model_exchange.start_value(state))
         if state.initial == "exact" and isinstance(start, float):

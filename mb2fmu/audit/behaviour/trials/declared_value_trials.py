@@ -9,8 +9,8 @@ from typing import Any
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_changed_value,
-    choose_parameters_and_starts,
-    list_inputs,
+    choose_excited_run_values,
+    list_freely_settable_inputs,
     list_parameters_and_exact_starts,
     run_with_excitation,
 )
@@ -95,7 +95,7 @@ def try_start_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
 @register_trial("setting start values", "value.set")
 def try_setting_and_reading(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set in Initialization Mode are read back: all types, one by one, then all at once."""
-    variables = [*list_parameters_and_exact_starts(fixture), *list_inputs(fixture)]
+    variables = [*list_parameters_and_exact_starts(fixture), *list_freely_settable_inputs(fixture)]
     if not variables:
         fixture.mark_inapplicable("value.set", "it has nothing that can be set")
         return
@@ -164,10 +164,10 @@ def try_setting_before_initialization(fixture: TrialFixture) -> Iterator[RuleVio
     """Check that values set before the initialization hold in it, as if set in it: variables of all types."""
     input_values = {
         item: value
-        for item in list_inputs(fixture)
+        for item in list_freely_settable_inputs(fixture)
         if (value := choose_changed_value(fixture, item, "set", 0.1)) is not None
     }
-    values = {**choose_parameters_and_starts(fixture, 1), **input_values}
+    values = {**choose_excited_run_values(fixture, 1), **input_values}
     if not values:
         return
     readings = []
@@ -283,7 +283,7 @@ def _check_excited_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     constants = [
         variable for variable in fixture.variables_to_try if variable.variability in {"constant", "fixed", "tunable"}
     ]
-    if not constants or not choose_parameters_and_starts(fixture, 1):
+    if not constants or not choose_excited_run_values(fixture, 1):
         return
     with suppress(RefusedCallError, TerminateSimulationError), fixture.open_instance() as instance:
         run = run_with_excitation(fixture, instance, constants, number=1, steps=fixture.affordable_step_count)

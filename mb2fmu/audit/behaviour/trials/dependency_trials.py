@@ -28,10 +28,10 @@ from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     EvaluationPoint,
-    choose_random_point,
+    choose_random_fmu_point,
     iterate_points_between_events,
-    list_points_of_motion,
-    move_to_point,
+    list_fmu_motion_points,
+    set_fmu_to_evaluation_point,
 )
 from mb2fmu.audit.description.description_records import DescribedUnknown, DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
@@ -74,7 +74,7 @@ def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation
                 continue
     with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         fixture.initialize(instance)
-        for point in list_points_of_motion(fixture):
+        for point in list_fmu_motion_points(fixture):
             _record_effects_at_point(fixture, instance, point, unknowns, effects, (0, 0), has_time)
     with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         for point, next_event_time in iterate_points_between_events(fixture, instance):
@@ -122,7 +122,7 @@ def _run_phase(
             _record_effects_at_point(
                 fixture,
                 instance,
-                choose_random_point(fixture, instance),
+                choose_random_fmu_point(fixture, instance),
                 unknowns,
                 effects,
                 (phase, tuning_round),
@@ -157,19 +157,19 @@ def _record_effects_at_point(
     has_time: Callable[[], bool], next_event_time: float = math.inf,
 ) -> None:  # fmt: skip
     """Change every known at one point; time by less than the distance to the next time event."""
-    move_to_point(fixture, instance, point)
+    set_fmu_to_evaluation_point(fixture, instance, point)
     values_before = instance.get(unknowns)
     for known, changed_point, change in _iterate_changed_points(fixture, point, next_event_time):
         if not has_time():
             return
         try:
-            move_to_point(fixture, instance, changed_point)
+            set_fmu_to_evaluation_point(fixture, instance, changed_point)
             values_after = instance.get(unknowns)
         except RefusedCallError:
-            move_to_point(fixture, instance, point)
+            set_fmu_to_evaluation_point(fixture, instance, point)
             continue
         effects.record_change(unknowns, known, values_before, values_after, change, parameter_set)
-        move_to_point(fixture, instance, point)
+        set_fmu_to_evaluation_point(fixture, instance, point)
 
 
 def _check_tunable_parameters(
@@ -190,7 +190,7 @@ def _check_tunable_parameters(
                     if set_number
                     else {},
                 )
-                point = choose_random_point(fixture, instance)
+                point = choose_random_fmu_point(fixture, instance)
                 _record_tuning_effects(fixture, instance, point, tunable_parameters, unknowns, effects, set_number)
             except (RefusedCallError, SkippedTrialError):
                 continue
@@ -207,14 +207,14 @@ def _record_tuning_effects(
     set_number: int,
 ) -> None:
     """Record the effects of changing each tunable parameter on the unknowns; restore its old value."""
-    move_to_point(fixture, instance, point)
+    set_fmu_to_evaluation_point(fixture, instance, point)
     for parameter in tunable_parameters:
         old_value = instance.get([parameter])[0]
         if not isinstance(old_value, float):
             continue
         # Event Mode at a point that was jumped to may switch a mode by itself: that is no effect of the parameter.
         _set_in_event_mode(fixture, instance, parameter, old_value)
-        move_to_point(fixture, instance, point)
+        set_fmu_to_evaluation_point(fixture, instance, point)
         values_before = instance.get(unknowns)
         for value in choose_value_changes(fixture, parameter, old_value):
             try:
@@ -239,7 +239,7 @@ def _record_tuning_effects(
                 (set_number, len(effects.change_counts)),
             )
         _set_in_event_mode(fixture, instance, parameter, old_value)
-        move_to_point(fixture, instance, point)
+        set_fmu_to_evaluation_point(fixture, instance, point)
 
 
 def _read_with_parameter(
@@ -252,7 +252,7 @@ def _read_with_parameter(
 ) -> Sequence[Value]:
     """Return the unknowns at a point with a tunable parameter at a value."""
     _set_in_event_mode(fixture, instance, parameter, value)
-    move_to_point(fixture, instance, point)
+    set_fmu_to_evaluation_point(fixture, instance, point)
     return instance.get(unknowns)
 
 
@@ -411,20 +411,21 @@ RELATIVE_SPREADS = (0.3, 0.1)
 Reader = Callable[[], Sequence[Value]]
 
 
-def can_be_set_at_start(known: DescribedVariable) -> bool:
+def _can_be_set_at_start(known: DescribedVariable) -> bool:
     """Return whether importers may give a value before the end of the initialization."""
     settable = known.causality in {"parameter", "input"} or known.initial == "exact"
     return settable and known.variability != "constant" and known.causality != "independent" and known.type != "Clock"
 
 
-def has_visibly_changed(before: Value, after: Value, magnitude: float = 0.0) -> bool:
+def _is_value_visibly_different(before: Value, after: Value, magnitude: float = 0.0) -> bool:
     """Return whether a value is visibly another one; ``magnitude`` is the largest number that was read with it."""
     if isinstance(before, tuple) and isinstance(after, tuple):
         if len(before) != len(after):
             return True
         magnitudes = [abs(element) for element in before if isinstance(element, float) and math.isfinite(element)]
         return any(
-            has_visibly_changed(old, new, max(magnitudes, default=0.0)) for old, new in zip(before, after, strict=True)
+            _is_value_visibly_different(old, new, max(magnitudes, default=0.0))
+            for old, new in zip(before, after, strict=True)
         )
     if isinstance(before, float) and isinstance(after, float):
         if not (math.isfinite(before) and math.isfinite(after)):
@@ -433,7 +434,7 @@ def has_visibly_changed(before: Value, after: Value, magnitude: float = 0.0) -> 
     return before != after
 
 
-def find_undeclared_dependencies(
+def _find_undeclared_dependencies(
     fixture: TrialFixture, entries: Sequence[DescribedUnknown], knowns: Sequence[DescribedVariable],
     set_values: Callable[[Mapping[DescribedVariable, Value]], None], read_unknowns: Reader,
 ) -> Iterator[RuleViolation]:  # fmt: skip
@@ -478,7 +479,7 @@ def find_undeclared_dependencies(
                 key = entry.variable.index, known.index
                 if key in reported or any(known is item for item in entry.targets):
                     continue
-                if not have_same_bits(before, restored) or not has_visibly_changed(before, after):
+                if not have_same_bits(before, restored) or not _is_value_visibly_different(before, after):
                     continue
                 reported.add(key)
                 message = f'changes with "{known.name}", which its dependencies leave out'
@@ -496,12 +497,14 @@ def _list_declared_unknowns(fixture: TrialFixture, *list_names: str) -> list[Des
 def try_initial_dependencies_all_types(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check the dependencies of initial unknowns on parameters, inputs and start values of all types."""
     entries = _list_declared_unknowns(fixture, "InitialUnknowns")
-    knowns = [variable for variable in fixture.variables_to_try if can_be_set_at_start(variable)]
+    knowns = [variable for variable in fixture.variables_to_try if _can_be_set_at_start(variable)]
     if not entries or not knowns:
         return
     with fixture.open_instance() as instance, suppress(SkippedTrialError):
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
-        yield from find_undeclared_dependencies(fixture, entries, knowns, instance.set, _make_reader(instance, entries))
+        yield from _find_undeclared_dependencies(
+            fixture, entries, knowns, instance.set, _make_reader(instance, entries)
+        )
 
 
 @register_trial(
@@ -528,7 +531,9 @@ def try_event_dependencies_all_types(fixture: TrialFixture) -> Iterator[RuleViol
         fixture.initialize(instance)
         instance.enter_event_mode()
         fixture.settle_events(instance)
-        yield from find_undeclared_dependencies(fixture, entries, knowns, instance.set, _make_reader(instance, entries))
+        yield from _find_undeclared_dependencies(
+            fixture, entries, knowns, instance.set, _make_reader(instance, entries)
+        )
 
 
 def _make_reader(instance: FmuInstance, entries: Sequence[DescribedUnknown]) -> Reader:

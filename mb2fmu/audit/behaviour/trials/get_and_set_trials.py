@@ -9,7 +9,7 @@ from itertools import groupby
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_changed_value,
-    list_inputs,
+    list_freely_settable_inputs,
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
@@ -101,7 +101,7 @@ def try_setting_inputs_again(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that setting inputs to their own values at each step changes nothing."""
     variables = [
         candidate
-        for candidate in (*list_parameters_and_exact_starts(fixture), *list_inputs(fixture))
+        for candidate in (*list_parameters_and_exact_starts(fixture), *list_freely_settable_inputs(fixture))
         if not candidate.dimensions
     ][:MAX_SINGLE_READS]
     for after_initialization in (False, True):
@@ -111,7 +111,7 @@ def try_setting_inputs_again(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 instance.exit_initialization()
                 if instance.mode == "Event Mode":
                     fixture.settle_events(instance, after_initialization=True)
-                variables = list_inputs(fixture)[:MAX_SINGLE_READS]
+                variables = list_freely_settable_inputs(fixture)[:MAX_SINGLE_READS]
             values = dict(zip(variables, instance.get(variables), strict=True))
             values_before = instance.get(fixture.variables_to_try)
             for _ in range(2):
@@ -136,7 +136,9 @@ def try_setting_all_at_once(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that all variables of one type can be set by one call, the last one first."""
     with fixture.open_instance() as instance:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
-        for group in _group_by_type([*list_parameters_and_exact_starts(fixture), *list_inputs(fixture)]):
+        for group in _group_by_type(
+            [*list_parameters_and_exact_starts(fixture), *list_freely_settable_inputs(fixture)]
+        ):
             values = {
                 candidate: value
                 for candidate in group[::-1]
@@ -259,7 +261,7 @@ def try_setting_in_event_mode(fixture: TrialFixture) -> Iterator[RuleViolation]:
         instance.enter_event_mode()
         values = {
             candidate: value
-            for candidate in list_inputs(fixture)
+            for candidate in list_freely_settable_inputs(fixture)
             if (value := choose_changed_value(fixture, candidate, "event", 0.2)) is not None
         }
         with suppress(RefusedCallError):  # other values may be impossible ones

@@ -25,7 +25,7 @@ from mb2fmu.audit.behaviour.process.process_global_settings import (
     PROCESSOR_SET,
     ProcessSettings,
     allow_all_processors,
-    load_c_math_library,
+    load_c_rounding_mode_library,
     read_process_settings,
     restore_broken_pipe_signal,
     set_rounding_to_nearest,
@@ -53,7 +53,7 @@ def _processor_architecture() -> str:
 def try_floating_point_traps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a host with floating-point traps: an invalid operation would kill its process."""
     trap_mask = _TRAP_MASKS.get(_processor_architecture())
-    if trap_mask is None or load_c_math_library() is None or fixture.flag("needsExecutionTool"):
+    if trap_mask is None or load_c_rounding_mode_library() is None or fixture.flag("needsExecutionTool"):
         return
     trapping_fixture = replace(fixture, library=replace(fixture.library, traps=trap_mask))
     traps_lost = False
@@ -77,7 +77,7 @@ def try_floating_point_traps(fixture: TrialFixture) -> Iterator[RuleViolation]:
 def try_upward_rounding(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a host that rounds upward: the motion is nearly the same, and the mode is restored."""
     upward = _UPWARD_ROUNDING_MODES.get(_processor_architecture())
-    library = load_c_math_library()
+    library = load_c_rounding_mode_library()
     if upward is None or library is None or fixture.flag("needsExecutionTool"):
         return
     variables = fixture.variables_to_try

@@ -11,7 +11,7 @@ from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_changed_value,
-    choose_parameters_and_starts,
+    choose_excited_run_values,
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
@@ -314,7 +314,7 @@ def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
     if mallopt is None:
         fixture.mark_inapplicable("life.uninitialized", "the C library of this machine cannot fill memory")
         return
-    set_number = 1 if choose_parameters_and_starts(fixture, 1) else 0
+    set_number = 1 if choose_excited_run_values(fixture, 1) else 0
     for run_once in (partial(_run_with_start_values, fixture), partial(_run_excited, fixture, set_number)):
         outcomes: list[TrialRun | str] = []
         for pattern in FILL_PATTERNS:

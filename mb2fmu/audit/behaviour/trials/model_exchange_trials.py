@@ -47,7 +47,7 @@ class EvaluationPoint:
     inputs: tuple[float, ...]
 
 
-def move_to_point(fixture: TrialFixture, instance: FmuInstance, point: EvaluationPoint) -> None:
+def set_fmu_to_evaluation_point(fixture: TrialFixture, instance: FmuInstance, point: EvaluationPoint) -> None:
     """Move to a point, in Continuous-Time Mode.
 
     Raises:
@@ -60,7 +60,7 @@ def move_to_point(fixture: TrialFixture, instance: FmuInstance, point: Evaluatio
         instance.set({variable: value})
 
 
-def choose_random_point(
+def choose_random_fmu_point(
     fixture: TrialFixture, instance: FmuInstance, motion_share: float | None = None
 ) -> EvaluationPoint:
     """Return a random point near the start, or near the motion, at which the FMU can be evaluated and is finite.
@@ -96,7 +96,7 @@ def choose_random_point(
             time = max(time, fixture.start + fixture.random.uniform(0.3, 0.95) * (latest_time - fixture.start))
         point = EvaluationPoint(time, tuple(states), inputs)
         try:
-            move_to_point(fixture, instance, point)
+            set_fmu_to_evaluation_point(fixture, instance, point)
             derivatives = instance.get_derivatives(fixture.n_states) if fixture.n_states else []
             values = instance.get(fixture.float_scalars)
         except RefusedCallError:
@@ -108,7 +108,7 @@ def choose_random_point(
     raise SkippedTrialError("no point near the start was found at which it can be evaluated")
 
 
-def list_points_of_motion(fixture: TrialFixture) -> list[EvaluationPoint]:
+def list_fmu_motion_points(fixture: TrialFixture) -> list[EvaluationPoint]:
     """Return points of the motion, evenly spread over the experiment as far as it ran; with start inputs."""
     inputs = tuple(
         start if isinstance(start := fixture.start_value(input_variable), float) else 0.0
@@ -141,7 +141,7 @@ def iterate_points_between_events(
         integration.advance(fixture.start + share * duration)
         point = EvaluationPoint(integration.time, tuple(integration.states), tuple(input_values.values()))
         yield point, integration.next_event_time
-        move_to_point(fixture, instance, point)
+        set_fmu_to_evaluation_point(fixture, instance, point)
 
 
 def _integrate_motion(fixture: TrialFixture) -> list[list[float]]:
@@ -225,8 +225,8 @@ def try_setting_states(fixture: TrialFixture) -> Iterator[RuleViolation]:
         invalid = [nominal for nominal in nominals if not (nominal > 0.0 and math.isfinite(nominal))]
         if invalid:
             yield RuleViolation("exchange.nominals", f"a nominal value is {invalid[0]!r}", fixture.interface)
-        point = choose_random_point(fixture, instance)
-        move_to_point(fixture, instance, point)
+        point = choose_random_fmu_point(fixture, instance)
+        set_fmu_to_evaluation_point(fixture, instance, point)
         read_states = instance.get_states(size) if size else []
         if read_states != list(point.states):
             yield RuleViolation(
@@ -292,12 +292,12 @@ def _iterate_evaluation_points(fixture: TrialFixture) -> Iterator[tuple[FmuInsta
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
         for _ in range(3):
-            point = choose_random_point(fixture, instance)
-            move_to_point(fixture, instance, point)
+            point = choose_random_fmu_point(fixture, instance)
+            set_fmu_to_evaluation_point(fixture, instance, point)
             yield instance, point
-        for point in list_points_of_motion(fixture):
+        for point in list_fmu_motion_points(fixture):
             with suppress(RefusedCallError):
-                move_to_point(fixture, instance, point)
+                set_fmu_to_evaluation_point(fixture, instance, point)
                 yield instance, point
     with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         for point, _ in iterate_points_between_events(fixture, instance):
@@ -340,7 +340,10 @@ def try_repeated_evaluation(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that evaluations between events do not depend on earlier evaluations."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
-        first_point, second_point = choose_random_point(fixture, instance), choose_random_point(fixture, instance)
+        first_point, second_point = (
+            choose_random_fmu_point(fixture, instance),
+            choose_random_fmu_point(fixture, instance),
+        )
         yield from _compare_repeated_points(
             fixture, instance, (first_point, second_point, first_point, first_point), ((0, 2), (0, 3))
         )
@@ -363,7 +366,7 @@ def _compare_repeated_points(
     """Yield the first value that differs at the same point; points are given in order, with equal ones marked."""
     readings: list[list[Value]] = []
     for point in points:
-        move_to_point(fixture, instance, point)
+        set_fmu_to_evaluation_point(fixture, instance, point)
         readings.append(
             [
                 *(instance.get_derivatives(fixture.n_states) if fixture.n_states else []),
@@ -392,7 +395,7 @@ def try_completing_step(fixture: TrialFixture) -> Iterator[RuleViolation]:
         return
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
-        move_to_point(fixture, instance, choose_random_point(fixture, instance))
+        set_fmu_to_evaluation_point(fixture, instance, choose_random_fmu_point(fixture, instance))
         states_before = instance.get_states(n_states)
         instance.complete_step()
         if instance.get_states(n_states) != states_before:

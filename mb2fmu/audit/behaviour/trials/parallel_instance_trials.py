@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     MAX_PARAMETER_TRIAL_STEPS,
-    choose_parameters_and_starts,
+    choose_excited_run_values,
     iterate_excited_run,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
@@ -41,7 +41,7 @@ def _run_each_set_alone(fixture: TrialFixture, steps: int) -> dict[int, TrialRun
     """Return different parameter sets with which one instance runs, and its motion with each."""
     runs = {0: _run_alone(fixture, 0, steps)}
     for number in (1, 2):
-        if not choose_parameters_and_starts(fixture, number):
+        if not choose_excited_run_values(fixture, number):
             continue
         try:
             runs[number] = _run_alone(fixture, number, steps)

@@ -7,18 +7,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_parameters_and_starts
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_excited_run_values
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.typical_magnitudes import compute_magnitude_weight, scale_largest_to_magnitudes
+from mb2fmu.audit.behaviour.fixture.typical_magnitudes import (
+    compute_mixed_magnitude_weight,
+    scale_largest_to_magnitudes,
+)
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     EvaluationPoint,
-    choose_random_point,
+    choose_random_fmu_point,
     iterate_points_between_events,
-    move_to_point,
+    set_fmu_to_evaluation_point,
 )
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
@@ -143,7 +146,7 @@ def _find_differing_entry(
             for unknown_index, unknown in enumerate(unknowns):
                 smallest_scale = max(
                     1e-2 * column_magnitudes[unknown_index][known_index],
-                    1e-7 * compute_magnitude_weight(unit_magnitudes[unknown_index], scales[known_index]),
+                    1e-7 * compute_mixed_magnitude_weight(unit_magnitudes[unknown_index], scales[known_index]),
                 )
                 entry = matrix[known_index][unknown_index]
                 if entry is None:
@@ -281,14 +284,16 @@ def try_continuous_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]
         for number in range(MAX_POINTS):
             if not has_time():
                 break
-            point = choose_random_point(fixture, instance, number / MAX_POINTS if number % 2 else None)
+            point = choose_random_fmu_point(fixture, instance, number / MAX_POINTS if number % 2 else None)
             yield from _check_at_point(fixture, instance, point, unknowns, knowns)
     for number in range(1, PARAMETER_SETS + 1):
-        initial_values = choose_parameters_and_starts(fixture, number)
+        initial_values = choose_excited_run_values(fixture, number)
         with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
             if initial_values and has_time():
                 fixture.initialize(instance, initial_values=initial_values)
-                yield from _check_at_point(fixture, instance, choose_random_point(fixture, instance), unknowns, knowns)
+                yield from _check_at_point(
+                    fixture, instance, choose_random_fmu_point(fixture, instance), unknowns, knowns
+                )
     with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         for point, _ in iterate_points_between_events(fixture, instance):
             if has_time():
@@ -314,7 +319,7 @@ def _check_at_point(
                 partial(_evaluate_with_change, fixture, instance, point, known_index, unknowns), change, unit_magnitudes
             )
         )
-    move_to_point(fixture, instance, point)
+    set_fmu_to_evaluation_point(fixture, instance, point)
     yield from _compare_with_differences(fixture, instance, unknowns, knowns, matrix, "Continuous-Time Mode")
 
 
@@ -330,7 +335,9 @@ def _evaluate_with_change(
     values = [*point.states, *point.inputs]
     values[known_index] += change
     count = len(point.states)
-    move_to_point(fixture, instance, EvaluationPoint(point.time, tuple(values[:count]), tuple(values[count:])))
+    set_fmu_to_evaluation_point(
+        fixture, instance, EvaluationPoint(point.time, tuple(values[:count]), tuple(values[count:]))
+    )
     return [float(value) for value in instance.get(unknowns) if isinstance(value, float)]
 
 

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from mb2fmu.audit.audit_reference_run import AuditReferenceRun, RecordedReferenceTable
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, abbreviate_name_list
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
@@ -19,7 +20,6 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
-from mb2fmu.audit.recorded_reference import RecordedReference, RecordedTable
 
 REFERENCE_RULE = "experiment.reference"
 BAND_WIDTH = 0.02
@@ -69,7 +69,7 @@ def try_recorded_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 def _repeat_run(
     fixture: TrialFixture,
-    recorded: RecordedReference,
+    recorded: AuditReferenceRun,
     variables: Sequence[DescribedVariable],
     by_name: dict[str, DescribedVariable],
 ) -> TrialRun:
@@ -130,7 +130,7 @@ def _run_steps(
 class _RecordedInputs:
     """Inputs over time: continuous ones linear between rows, others as in the last row."""
 
-    def __init__(self, table: RecordedTable | None, by_name: dict[str, DescribedVariable]) -> None:
+    def __init__(self, table: RecordedReferenceTable | None, by_name: dict[str, DescribedVariable]) -> None:
         self._table = table
         self._variables = [by_name[name] for name in table.names] if table else []
 
@@ -177,7 +177,7 @@ class _RecordedInputs:
 
 
 def _find_deviations(
-    fixture: TrialFixture, recorded: RecordedReference, variables: Sequence[DescribedVariable], run: TrialRun
+    fixture: TrialFixture, recorded: AuditReferenceRun, variables: Sequence[DescribedVariable], run: TrialRun
 ) -> Iterator[tuple[DescribedVariable, str]]:
     """Yield columns that leave the band, and the time of their largest departure."""
     times = recorded.reference.times

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_changed_value,
-    choose_parameters_and_starts,
+    choose_excited_run_values,
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
@@ -206,7 +206,7 @@ OTHER_START = "a state was set where the instance had been initialized with othe
 
 def _restart_with_other_parameters(fixture: TrialFixture, instance: FmuInstance) -> bool:
     """Reset, and begin with other parameters; return whether that is possible."""
-    initial_values = choose_parameters_and_starts(fixture, 1)
+    initial_values = choose_excited_run_values(fixture, 1)
     if not initial_values:
         return False
     instance.reset()
@@ -247,7 +247,7 @@ def _check_deserialized_state(
 ) -> Iterator[RuleViolation]:
     """Check that a new instance continues the motion from the serialized state of another one."""
     with fixture.open_instance(name=b"heir") as new_instance:
-        fixture.initialize(new_instance, initial_values=choose_parameters_and_starts(fixture, 1))
+        fixture.initialize(new_instance, initial_values=choose_excited_run_values(fixture, 1))
         try:
             state = new_instance.deserialize_state(data)
             new_instance.set_state(state)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_changed_value,
-    list_inputs,
+    list_freely_settable_inputs,
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
@@ -15,7 +15,11 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import TrialBudgetError
-from mb2fmu.audit.behaviour.trials.model_exchange_trials import EvaluationPoint, choose_random_point, move_to_point
+from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
+    EvaluationPoint,
+    choose_random_fmu_point,
+    set_fmu_to_evaluation_point,
+)
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
 
@@ -72,10 +76,10 @@ def try_values_follow_changes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check changes of time, states and single inputs, back and forth, against a new instance at the same point."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
-        points = [choose_random_point(fixture, instance) for _ in range(3)]
+        points = [choose_random_fmu_point(fixture, instance) for _ in range(3)]
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
-        move_to_point(fixture, instance, points[0])
+        set_fmu_to_evaluation_point(fixture, instance, points[0])
         _read_in_order(fixture, instance, 0)
         point = points[0]
         for change_number in range(CHANGE_COUNT):
@@ -115,14 +119,14 @@ def _read_from_new_instance(fixture: TrialFixture, point: EvaluationPoint) -> li
     """Return the values of a new instance at a point."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
-        move_to_point(fixture, instance, point)
+        set_fmu_to_evaluation_point(fixture, instance, point)
         return _read_in_order(fixture, instance, 0)
 
 
 @register_trial("reading after setting in Initialization Mode", "value.stale")
 def try_values_after_single_changes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check values after each single change against a new instance in which all was set before reading."""
-    knowns = [*list_parameters_and_exact_starts(fixture), *list_inputs(fixture)]
+    knowns = [*list_parameters_and_exact_starts(fixture), *list_freely_settable_inputs(fixture)]
     unknowns = [
         entry.variable for entry in fixture.description.model_structure_entries("InitialUnknowns")
         if entry.variable is not None and entry.variable in fixture.variables_to_try

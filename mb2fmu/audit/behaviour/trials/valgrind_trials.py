@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_parameters_and_starts, run_with_excitation
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_excited_run_values, run_with_excitation
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_type
@@ -52,7 +52,7 @@ def _list_actions(fixture: TrialFixture) -> Iterator[Callable[[], object]]:
         yield partial(_save_and_restore_state, fixture)
     yield partial(_run_and_reset, fixture, fixture.affordable_step_count)
     yield partial(_run_excited, fixture, 0)
-    if choose_parameters_and_starts(fixture, 1):
+    if choose_excited_run_values(fixture, 1):
         yield partial(_run_excited, fixture, 1)
 
 

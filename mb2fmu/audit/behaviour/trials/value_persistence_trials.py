@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_changed_value,
-    list_inputs,
+    list_freely_settable_inputs,
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
@@ -67,7 +67,7 @@ def try_inputs_kept(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that inputs that are set once stay so to the end: at events, too, they are the importer's."""
     input_values = {
         candidate: value
-        for candidate in list_inputs(fixture)
+        for candidate in list_freely_settable_inputs(fixture)
         if (value := choose_changed_value(fixture, candidate, "kept", RELATIVE_DISTANCE)) is not None
     }
     if not input_values:
@@ -94,7 +94,7 @@ def try_values_after_configuration(fixture: TrialFixture) -> Iterator[RuleViolat
     """Check that values set before Configuration Mode are there behind it, where no size was changed in it."""
     if fixture.description.version != 3 or not list_size_parameters(fixture):
         return
-    candidates = dict.fromkeys([*list_parameters_and_exact_starts(fixture), *list_inputs(fixture)])
+    candidates = dict.fromkeys([*list_parameters_and_exact_starts(fixture), *list_freely_settable_inputs(fixture)])
     values = {
         candidate: value
         for candidate in candidates

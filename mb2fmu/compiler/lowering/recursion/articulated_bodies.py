@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodies
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
-from mb2fmu.compiler.lowering.recursion.link_inertia import regroup_inertias
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
+from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import regroup_inertias
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialInertia,
     SpatialVector,
@@ -38,14 +38,14 @@ _MAX_CRAMER_SIZE = 3  # blocks of B up to this size are inverted by cofactors: n
 
 
 @dataclass(frozen=True, slots=True)
-class JointMotionDirection:
+class _JointMotionDirection:
     """A direction of motion: six components; ``unit`` is the index of the only non-zero one, if it is 1."""
 
     components: tuple[int, ...]
     unit: int | None
 
 
-class JointMotionSubspace:
+class _JointMotionSubspace:
     """Directions of one joint, and the relation between their components w and the speeds.
 
     Args:
@@ -65,9 +65,9 @@ class JointMotionSubspace:
         if len(rows) == len(columns) and not geared:
             self._B = [[column[i] for column in columns] for i in rows]
             units = (tuple(g.one if i == k else g.zero for i in range(6)) for k in rows)
-            self.directions = [JointMotionDirection(unit, k) for unit, k in zip(units, rows, strict=True)]
+            self.directions = [_JointMotionDirection(unit, k) for unit, k in zip(units, rows, strict=True)]
         else:
-            self.directions = [JointMotionDirection(column, None) for column in columns]
+            self.directions = [_JointMotionDirection(column, None) for column in columns]
 
     def speeds_from(self, w: Sequence[int]) -> list[int]:
         """Return u, or u', for given w: B u = w."""
@@ -133,7 +133,7 @@ def _solve_by_cramer(g: NodeVectorArithmetic, m: list[list[int]], right: list[in
 
 
 @dataclass(frozen=True, slots=True)
-class EliminatedDirection:
+class _EliminatedDirection:
     """One eliminated direction of a joint.
 
     Attributes:
@@ -142,7 +142,7 @@ class EliminatedDirection:
         ratios: Inertia between it and every component, over that along it.
     """
 
-    direction: JointMotionDirection
+    direction: _JointMotionDirection
     inverse: int
     ratios: tuple[int, ...]
 
@@ -169,12 +169,12 @@ class ArticulatedBodies:
         self._spaces = {i: self._space(i, links[i].name) for i in self._links}
         self._rigid = regroup_inertias(kinematics, self._links)
         self._bias: dict[int, SpatialVector] = {}
-        self._eliminated: dict[int, list[EliminatedDirection]] = {}
+        self._eliminated: dict[int, list[_EliminatedDirection]] = {}
 
-    def _space(self, link: int, name: str) -> JointMotionSubspace:
+    def _space(self, link: int, name: str) -> _JointMotionSubspace:
         """Return the joint's motion subspace, geared where a rotor's inertia acts on one of its speeds."""
         joint = self._k.joint(link)
-        return JointMotionSubspace(self._g, joint, name, geared=any(j in self._inertia for j in joint.columns))
+        return _JointMotionSubspace(self._g, joint, name, geared=any(j in self._inertia for j in joint.columns))
 
     def accelerations(self, forces: Mapping[int, int]) -> dict[int, int]:
         """Return speed → u', for generalized forces that are added in the rows of some speeds."""
@@ -193,7 +193,7 @@ class ArticulatedBodies:
             result |= dict(zip(space.speeds, space.speeds_from(w), strict=True))
         return result
 
-    def _along(self, one: EliminatedDirection, force: int, motion: list[int]) -> int:
+    def _along(self, one: _EliminatedDirection, force: int, motion: list[int]) -> int:
         """Return the acceleration along a direction; ``motion`` grows by it."""
         g, b = self._g, self._g.b
         unit = one.direction.unit
@@ -208,7 +208,7 @@ class ArticulatedBodies:
         motion[unit] = total
         return w
 
-    def _forces_inwards(self, forces: Mapping[int, int]) -> dict[int, tuple[list[EliminatedDirection], list[int]]]:
+    def _forces_inwards(self, forces: Mapping[int, int]) -> dict[int, tuple[list[_EliminatedDirection], list[int]]]:
         """Return the directions of each link, innermost first, and the remaining force along each."""
         g, b, k = self._g, self._g.b, self._k
         felt: dict[int, list[int]] = {}
@@ -269,8 +269,8 @@ class ArticulatedBodies:
                 felt[parent] = felt[parent].plus(carried, g) if parent in felt else carried
 
     def _eliminated_from(
-        self, rows: list[list[int]], direction: JointMotionDirection, rotor: int, link: int
-    ) -> EliminatedDirection:
+        self, rows: list[list[int]], direction: _JointMotionDirection, rotor: int, link: int
+    ) -> _EliminatedDirection:
         """Remove a direction from an inertia, in place; ``rotor`` acts along its speed alone."""
         g, b = self._g, self._g.b
         unit = direction.unit
@@ -284,7 +284,7 @@ class ArticulatedBodies:
             for j in range(i + 1):
                 left = g.zero if unit in (i, j) else b.sub(rows[i][j], b.mul(ratios[i], column[j]))
                 rows[i][j] = rows[j][i] = left
-        return EliminatedDirection(direction, inverse, tuple(ratios))
+        return _EliminatedDirection(direction, inverse, tuple(ratios))
 
 
 def _project_geared_links(

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
-from mb2fmu.compiler.lowering.recursion.link_inertia import RigidInertia, outer_product, regroup_inertias
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
+from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import RigidInertia, outer_product, regroup_inertias
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialVector,
     shift_force_to_parent,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-from mb2fmu.compiler.lowering.recursion.link_inertia import RigidInertia
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
+from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import RigidInertia
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import SpatialVector
 from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import Vector
 from mb2fmu.mechanics.equations.link_recursion import (

@@ -15,7 +15,7 @@ import sympy as sm
 from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import Matrix, NodeVectorArithmetic, Vector
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.mechanics.equations.link_recursion import LinearVector, LinkFixedPoint, LinkRecursion
+from mb2fmu.mechanics.equations.link_recursion import LinkFixedPoint, LinkRecursion, SpeedLinearVector
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class LinkKinematics:
             return own
         return self.algebra.apply_transposed(self.relative_rotation(self.recursion.frames[frame].axes, axes), own)
 
-    def evaluate_linear_vector(self, vector: LinearVector) -> Vector:
+    def evaluate_linear_vector(self, vector: SpeedLinearVector) -> Vector:
         """Return the sum of columns u + offset, in the vector's frame."""
         g = self.algebra
         total = self.lower(vector.offset)
@@ -185,7 +185,7 @@ class LinkKinematics:
             self._alpha[current] = total
         return self._alpha[axes]
 
-    def _seen_in_inertial_frame(self, vector: LinearVector) -> Vector:
+    def _seen_in_inertial_frame(self, vector: SpeedLinearVector) -> Vector:
         """Return the rate in N at u' = 0 of a vector, in the components of its frame: c' + ω × c."""
         g = self.algebra
         frame = self.recursion.frames[vector.frame]

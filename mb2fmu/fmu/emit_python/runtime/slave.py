@@ -25,13 +25,13 @@ from pythonfmu.enums import Fmi2Status
 from .dense_lu_solve import make_linear_solver
 from .description import Description, SettableValue
 from .dormand_prince import DormandPrince
-from .equations import Equations
+from .entry_point_evaluation import Equations
 from .failures import RefusedError, StepError, UndefinedValueError
 from .integrator_base import Integrator, IntegratorMemory, Tolerance
 from .rosenbrock_method import Rodas
 from .runge_kutta import RungeKutta4
 from .start_value_continuation import continue_to_set_values
-from .state import Snapshot, pack_snapshot, unpack_snapshot
+from .state_snapshot import Snapshot, deserialize_fmu_snapshot, serialize_fmu_snapshot
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -405,12 +405,12 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         memory = self.memory
         numbers = [self.time, self.stop, self.tolerance, *self.declared, *self.x, *self.r, *self.p, *self.remembered]
         numbers += [memory.step, memory.error, *memory.slope]
-        return pack_snapshot(Snapshot(self.phase, self.steps, numbers), self.unit.token)
+        return serialize_fmu_snapshot(Snapshot(self.phase, self.steps, numbers), self.unit.token)
 
     @_guarded
     def _set_fmu_state(self, state: bytes) -> None:
         """Restore a state from bytes; refuse those of another unit or of the wrong length."""
-        snapshot = unpack_snapshot(state, self.unit.token)
+        snapshot = deserialize_fmu_snapshot(state, self.unit.token)
         rest = list(snapshot.numbers)
         n_x, n_r, n_p, n_d = len(self.x), len(self.r), len(self.p), len(self.declared)
         n_m = len(self.remembered)
@@ -441,7 +441,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     def _fmu_state_from_bytes(cls, state: bytes) -> bytes:
         """Return the state after checking that it is of this unit; report to all instances where not."""
         try:
-            unpack_snapshot(state, cls.unit.token)
+            deserialize_fmu_snapshot(state, cls.unit.token)
         except RefusedError as error:
             # The binary does not say for which instance it asks: any of them may lose references.
             for slave in tuple(cls.alive):

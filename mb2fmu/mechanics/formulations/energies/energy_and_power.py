@@ -49,11 +49,11 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     NamedKinematics,
-    add_components,
+    add_vector_components,
     dot_product,
     scale_components,
 )
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 _FORCE_TOLERANCE = 1e-8  # relative, of generalized forces of both sides
 _MAX_LOAD_OPERATIONS = 5 * MAX_OPERATIONS  # operations of a load, speeds and all
@@ -117,7 +117,7 @@ def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
         if has_more_operations_than(load_scalars(load), MAX_OPERATIONS if pieces else _MAX_LOAD_OPERATIONS):
             unknown[load.name] = None
             continue
-        scalars = [evaluate_load_at_rest(m, load, c) for c in load_scalars(load)]
+        scalars = [_evaluate_load_at_rest(m, load, c) for c in load_scalars(load)]
         symbols: set[sm.Basic] = set().union(*(s.free_symbols for s in scalars)) if scalars else set()
         if all(s == 0 for s in scalars):
             continue
@@ -157,7 +157,7 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
     arguments = [*m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
     if not energy.free_symbols <= set(arguments):
         return False
-    slopes = compile_numpy_function(arguments, [energy.diff(q) for q in m.q], cse=True)
+    slopes = lambdify_for_numpy(arguments, [energy.diff(q) for q in m.q], cse=True)
     numeric = NumericMechanism(m)
     for sample in draw_random_states(numeric, without_zeros=True):
         numeric.set_state(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
@@ -168,7 +168,7 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
     return True
 
 
-def integrate_generalized_forces(forces: GeneralizedForces, name: str) -> LoadPotential:
+def _integrate_generalized_forces(forces: GeneralizedForces, name: str) -> LoadPotential:
     """Return the potential of known generalized forces whose loads share one name."""
     energy = find_potential_energy(forces)
     if energy is not None:
@@ -176,7 +176,7 @@ def integrate_generalized_forces(forces: GeneralizedForces, name: str) -> LoadPo
     return LoadPotential(sm.S.Zero, (name,)) if is_conservative(forces) else LoadPotential(sm.S.Zero, (), (name,))
 
 
-def evaluate_load_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
+def _evaluate_load_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
     """Return a load's scalar without inputs, speeds and unknown forces."""
     moving = {*m.r, *m.u_all, *m.constraint_forces}
     moving |= {s for sensed in m.motion_vectors if sensed.kind != "position" for s in sensed.symbols}
@@ -234,7 +234,7 @@ def _vector_at_rest(load: Load, vector: VectorTerms, m: Mechanism) -> VectorTerm
     """Evaluate the components of a load with all speeds zero; frames without any are left out."""
     terms = []
     for frame, components in vector:
-        x, y, z = (evaluate_load_at_rest(m, load, c) for c in components)
+        x, y, z = (_evaluate_load_at_rest(m, load, c) for c in components)
         if (x, y, z) != (0, 0, 0):
             terms.append((frame, (x, y, z)))
     return tuple(terms)
@@ -271,7 +271,7 @@ def _collect_action(load: Load, m: Mechanism, actions: dict[tuple[bool, VectorTe
         torque, vector, ends = True, _vector_at_rest(load, load.torque, m), [(load.frame, 1)]
     else:
         assert isinstance(load, TorqueActuatorLoad)
-        size = evaluate_load_at_rest(m, load, load.torque)
+        size = _evaluate_load_at_rest(m, load, load.torque)
         torque, vector = True, tuple((frame, scale_components(size, axis)) for frame, axis in load.axis)
         ends = [(load.frame, 1), *([(load.reaction, -1)] if load.reaction >= 0 else [])]
     opposite = tuple((frame, scale_components(sm.S.NegativeOne, components)) for frame, components in vector)
@@ -371,14 +371,18 @@ class _CoordinateForces:
         place: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
         for point, count in sorted(steps.items()):
             for frame, components in self.m.points[point].position or () if count else ():
-                place = add_components(
+                place = add_vector_components(
                     place, scale_components(sm.Integer(count), self._express_in_frame(components, frame, 0))
                 )
         force: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
         for frame, components in action.vector:
-            force = add_components(force, self._express_in_frame(components, frame, 0))
+            force = add_vector_components(force, self._express_in_frame(components, frame, 0))
         moving: set[sm.Basic] = set().union(*(c.free_symbols for c in place))
-        return {q: dot_product(force, form_component_triple(c.diff(q) for c in place)) for q in self.m.q if q in moving}
+        return {
+            q: dot_product(force, _make_vector_component_tuple(c.diff(q) for c in place))
+            for q in self.m.q
+            if q in moving
+        }
 
     def _express_in_frame(self, vector: Components, frame: int, into: int) -> Components:
         """Return a vector's components in another frame: up to the frame that both hang on, and down from there."""
@@ -402,12 +406,12 @@ class _CoordinateForces:
 def _rotation_axis(rotation: sm.ImmutableMatrix, q: sm.Symbol) -> Components:
     """∂w/∂q' of a frame in its parent, in its own components: of the direction cosines' derivative."""
     skew = rotation.T * rotation.diff(q)
-    return form_component_triple(
+    return _make_vector_component_tuple(
         sm.trigsimp(sm.expand(e)) if _is_short([e]) else e for e in (skew[2, 1], skew[0, 2], skew[1, 0])
     )
 
 
-def form_component_triple(components: Iterable[sm.Expr]) -> Components:
+def _make_vector_component_tuple(components: Iterable[sm.Expr]) -> Components:
     """Return three components as a tuple."""
     x, y, z = components
     return (x, y, z)
@@ -484,7 +488,7 @@ def load_potential(kinematics: NamedKinematics) -> LoadPotential:
         standing: set[sm.Basic] = set().union(*(force.free_symbols for force in forces.values()))
         if standing & {m.t, *m.z}:
             return LoadPotential(sm.S.Zero, ("the loads",))
-        return integrate_generalized_forces(forces, "the loads")
+        return _integrate_generalized_forces(forces, "the loads")
 
     return kinematics.compute_once("potential energy", find)
 

@@ -30,11 +30,11 @@ from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     has_working_constraints,
 )
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states, set_random_state
+from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states, set_random_mechanism_state
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +144,12 @@ class FirstIntegralFinder:
         order = [m.t, *m.q, *terms.rates, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
         chain = [(a.symbol, a.expression) for a in terms.intermediates]
         flat = [term for one in sums for term in one.terms]
-        evaluate: Callable[..., list[float]] = compile_numpy_function(
+        evaluate: Callable[..., list[float]] = lambdify_for_numpy(
             order, flat, cse=lambda expressions: (chain, list(expressions))
         )
         zero = [True] * len(sums)
         for sample in self._samples:
-            set_random_state(self._numeric, sample, on_constraints=True)
+            set_random_mechanism_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematic_matrices()
             rates = K @ sample.u_constrained + k0
             found = evaluate(sample.t, *sample.q, *rates, *sample.z, *sample.r, *sample.parameters)
@@ -163,14 +163,14 @@ class FirstIntegralFinder:
         """Return whether a constraint's force works along each coordinate."""
         held = np.zeros(len(self._m.q), dtype=bool)
         for sample in self._samples:
-            set_random_state(self._numeric, sample, on_constraints=True)
+            set_random_mechanism_state(self._numeric, sample, on_constraints=True)
             held |= find_coordinates_with_constraint_work(self._numeric, self._numeric.kinematic_matrices()[0])
         return [bool(each) for each in held]
 
     def _constraints_do_work(self) -> bool:
         """Return whether constraints do work."""
         for sample in self._samples:
-            set_random_state(self._numeric, sample, on_constraints=True)
+            set_random_mechanism_state(self._numeric, sample, on_constraints=True)
             if has_working_constraints(self._numeric):
                 return True
         return False

@@ -16,7 +16,7 @@ import numpy as np
 import sympy as sm
 from sympy.simplify.fu import TR8
 
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 GeneralizedForces = Mapping[sm.Symbol, sm.Expr]
 """Coordinate → generalized force along it, 0 of coordinates that only stand in the others."""
@@ -88,7 +88,7 @@ def is_conservative(forces: GeneralizedForces) -> bool:
     """
     wanted = {q: sm.sympify(force) for q, force in forces.items()}
     symbols = sorted(set().union(*(f.free_symbols for f in wanted.values())) | wanted.keys(), key=str)
-    evaluate = compile_numpy_function(symbols, list(wanted.values()), cse=True)
+    evaluate = lambdify_for_numpy(symbols, list(wanted.values()), cse=True)
     moved = [symbols.index(q) for q in wanted]
     for point in _random_points(len(symbols)):
         slopes = np.zeros((len(moved), len(moved)))
@@ -202,7 +202,7 @@ def _is_potential(potential: sm.Expr, forces: GeneralizedForces) -> bool:
     """Return whether F = -∂V/∂q at random places."""
     symbols = sorted(potential.free_symbols.union(forces, *(f.free_symbols for f in forces.values())), key=str)
     pairs = [e for q, force in forces.items() for e in (-potential.diff(q), force)]
-    evaluate = compile_numpy_function(symbols, pairs, cse=True)
+    evaluate = lambdify_for_numpy(symbols, pairs, cse=True)
     for point in _random_points(len(symbols)):
         values = np.array(evaluate(*point), dtype=float).reshape(-1, 2)
         if not np.isfinite(values).all():

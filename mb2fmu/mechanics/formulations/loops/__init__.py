@@ -12,9 +12,9 @@ Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresd
 from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
     KinematicLoopKind,
     LoopClosureEquations,
-    LoopMismatchError,
+    LoopKindMismatchError,
     LoopStartValues,
-    make_loop_closed_form,
+    make_closed_form_loop_solution,
 )
 from mb2fmu.mechanics.formulations.loops.kinematic_loop_recognition import ClosedFormLoops, find_closed_form_loops
 from mb2fmu.mechanics.formulations.loops.transmission_loop import TransmissionLoop
@@ -23,9 +23,9 @@ __all__ = [
     "ClosedFormLoops",
     "KinematicLoopKind",
     "LoopClosureEquations",
-    "LoopMismatchError",
+    "LoopKindMismatchError",
     "LoopStartValues",
     "TransmissionLoop",
     "find_closed_form_loops",
-    "make_loop_closed_form",
+    "make_closed_form_loop_solution",
 ]

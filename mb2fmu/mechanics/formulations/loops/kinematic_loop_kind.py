@@ -63,7 +63,7 @@ class LoopStartValues:
         return Assignment(symbol, expression)
 
 
-class LoopMismatchError(Exception):
+class LoopKindMismatchError(Exception):
     """The rows do not have the shape of this kind of loop; the text says why."""
 
 
@@ -87,7 +87,7 @@ class KinematicLoopKind(Protocol):
         ...
 
 
-def make_loop_closed_form(
+def make_closed_form_loop_solution(
     kind: KinematicLoopKind,
     rows: LoopClosureEquations,
     helpers: Sequence[Assignment],

@@ -18,7 +18,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFor
 from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
     KinematicLoopKind,
     LoopClosureEquations,
-    LoopMismatchError,
+    LoopKindMismatchError,
     LoopStartValues,
 )
 from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstr
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, time_derivative
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 GIVEN_FORM_HEADLINE = "a closed form that the model says cannot be used:"
 _BRANCH_TOLERANCE = 1e-6  # between the start and a branch, relative
@@ -51,7 +51,7 @@ _REMEDY = "name other dependent coordinates (q_dependent), say a closed form by 
 
 
 @dataclass(frozen=True, slots=True)
-class UserLoopClosedForm:
+class _UserLoopClosedForm:
     """A loop of the model's own, in plain symbols.
 
     Attributes:
@@ -102,8 +102,8 @@ class UserLoopClosedForm:
         free = sorted(start.values, key=str)
         known = [s for s in free if s not in self.unknowns]
         values = [branch[q] for q in self.unknowns]
-        solve = compile_numpy_function(known, [*values, *self.positive])
-        rows = compile_numpy_function([*known, *self.unknowns], [*self.phi, *self.relation])
+        solve = lambdify_for_numpy(known, [*values, *self.positive])
+        rows = lambdify_for_numpy([*known, *self.unknowns], [*self.phi, *self.relation])
         generator = np.random.default_rng(11)
         for _ in range(_SAMPLE_COUNT):
             shift = {
@@ -140,7 +140,7 @@ def _shift_full_turns(
     return found
 
 
-def read_user_closed_forms(m: Mechanism, start: LoopStartValues) -> Iterator[UserLoopClosedForm]:
+def _read_user_closed_forms(m: Mechanism, start: LoopStartValues) -> Iterator[_UserLoopClosedForm]:
     """Yield the model's own solutions of loops, in plain symbols.
 
     Raises:
@@ -160,7 +160,7 @@ def read_user_closed_forms(m: Mechanism, start: LoopStartValues) -> Iterator[Use
         if unknown:
             what = f"{', '.join(sorted(map(str, unknown)))} in {loop.name} is no coordinate, parameter, or time"
             raise FormulationError(GIVEN_FORM_HEADLINE, [Fault(what, loop.where, "use those only")])
-        yield UserLoopClosedForm(
+        yield _UserLoopClosedForm(
             loop.name,
             tuple(m.holonomic[i][0] for i in loop.rows),
             tuple(phis[i] for i in loop.rows),
@@ -194,7 +194,8 @@ def find_closed_form_loops(
     """Find closed forms of all holonomic constraints.
 
     Args:
-        mechanism: Its start values are on the constraints (``close_loops``): they say which branch is meant.
+        mechanism: Its start values are on the constraints (``solve_loop_closure_start_values``): they say which branch
+            is meant.
         kinds: Those that may be used, beside what the model says itself.
         dependent: Indices of the coordinates that are wanted in closed form, one per row; () for a choice.
 
@@ -202,24 +203,26 @@ def find_closed_form_loops(
         FormulationError: With the rows that no kind of loop fits, and why each does not.
     """
     m = mechanism
-    start = collect_loop_start_values(m)
-    given = tuple(read_user_closed_forms(m, start))
+    start = _collect_loop_start_values(m)
+    given = tuple(_read_user_closed_forms(m, start))
     first: FormulationError | None = None
     chosen = tuple(m.q[i] for i in dependent)
-    for wanted in (chosen,) if chosen else propose_dependent_coordinates(m, given):
+    for wanted in (chosen,) if chosen else _propose_dependent_coordinates(m, given):
         try:
             forms = _solve_in_order(m, wanted, start, given, kinds)
             solved = {s for form in forms for s in form.unknowns}
             q_dependent = tuple(i for i, q in enumerate(m.q) if q in solved)
-            u_dependent = select_dependent_speeds(m, q_dependent, named=not chosen)
-            return ClosedFormLoops(tuple(forms), q_dependent, u_dependent, form_reduced_constraints(m, forms))
+            u_dependent = _select_dependent_speeds(m, q_dependent, named=not chosen)
+            return ClosedFormLoops(tuple(forms), q_dependent, u_dependent, _replace_loop_velocity_rows(m, forms))
         except FormulationError as error:
             first = first or error
     assert first is not None
     raise first
 
 
-def propose_dependent_coordinates(m: Mechanism, given: Sequence[UserLoopClosedForm]) -> Iterator[tuple[sm.Symbol, ...]]:
+def _propose_dependent_coordinates(
+    m: Mechanism, given: Sequence[_UserLoopClosedForm]
+) -> Iterator[tuple[sm.Symbol, ...]]:
     """Yield choices of dependent coordinates, one per row: named by the model; else its guesses; else any.
 
     Raises:
@@ -248,7 +251,7 @@ _MAX_CHOICES = 200
 """Sets of dependent coordinates that are tried."""
 
 
-def collect_loop_start_values(m: Mechanism) -> LoopStartValues:
+def _collect_loop_start_values(m: Mechanism) -> LoopStartValues:
     """Return the numbers that rows are judged by."""
     numeric = make_parameter_function(m)(free_parameter_values(m))
     symbols = (*m.p, *(item.symbol for item in m.calculated_parameters))
@@ -264,7 +267,7 @@ def _solve_in_order(
     m: Mechanism,
     wanted: Sequence[sm.Symbol],
     start: LoopStartValues,
-    given: Sequence[UserLoopClosedForm],
+    given: Sequence[_UserLoopClosedForm],
     kinds: Sequence[KinematicLoopKind],
 ) -> list[ClosedFormLoopSolution]:
     """Remove one solvable loop after the other from the rows."""
@@ -300,7 +303,7 @@ class _LoopRow:
 
 
 def _solve_by_given_form(
-    rows: Sequence[_LoopRow], given: Sequence[UserLoopClosedForm], start: LoopStartValues, m: Mechanism
+    rows: Sequence[_LoopRow], given: Sequence[_UserLoopClosedForm], start: LoopStartValues, m: Mechanism
 ) -> ClosedFormLoopSolution | None:
     """Return the closed form of a declared loop, once its rows contain no other unknowns."""
     left = {row.name: row for row in rows}
@@ -323,7 +326,7 @@ def _solve_by_first_kind(
         for group in _group_rows(rows, wanted, kind.size):
             try:
                 return kind.solve(group, start)
-            except LoopMismatchError as misfit:
+            except LoopKindMismatchError as misfit:
                 reasons.append(f"{', '.join(group.names)} as {kind.name}: {misfit}")
     return None
 
@@ -357,7 +360,7 @@ def _group_rows(rows: Sequence[_LoopRow], wanted: Sequence[sm.Symbol], size: int
         yield from (group(*sorted((first, other), key=rows.index)) for other in others)
 
 
-def select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: bool = True) -> tuple[int, ...]:
+def _select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: bool = True) -> tuple[int, ...]:
     """Return the dependent speeds that follow from A u + b = 0 for these dependent coordinates.
 
     Those that the mechanics name, if ``named``; else the rates of the dependent coordinates, and beside them what the
@@ -391,7 +394,7 @@ def select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: 
 _MAX_CONDITION_NUMBER = 1e10
 
 
-def form_reduced_constraints(
+def _replace_loop_velocity_rows(
     mechanism: Mechanism, forms: Sequence[ClosedFormLoopSolution]
 ) -> VelocityConstraints | None:
     """Return the rows that determine the dependent speeds; None where the mechanism's own rows do."""

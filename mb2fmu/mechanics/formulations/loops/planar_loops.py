@@ -26,24 +26,24 @@ from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFor
 from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
     SINGULARITY_MARGIN,
     LoopClosureEquations,
-    LoopMismatchError,
+    LoopKindMismatchError,
     LoopStartValues,
-    make_loop_closed_form,
+    make_closed_form_loop_solution,
 )
 from mb2fmu.mechanics.formulations.loops.planar_phasors import (
     LoopPolygon,
     PhasorSum,
-    PolarForm,
-    decompose_harmonics,
+    PhasorSumPolarForm,
+    decompose_loop_row_into_harmonics,
     form_loop_polygon,
     form_polar_coordinates,
 )
 
 
-def read_loop_polygon(rows: LoopClosureEquations, start: LoopStartValues) -> LoopPolygon:
-    """Return the rows as a polygon; raises :class:`LoopMismatchError` where they are none."""
+def _recognize_loop_polygon(rows: LoopClosureEquations, start: LoopStartValues) -> LoopPolygon:
+    """Return the rows as a polygon; raises :class:`LoopKindMismatchError` where they are none."""
     coordinates = {s for phi in rows.phi for s in phi.free_symbols & start.moving_symbols}
-    return form_loop_polygon([decompose_harmonics(phi, coordinates) for phi in rows.phi], rows.unknowns)
+    return form_loop_polygon([decompose_loop_row_into_harmonics(phi, coordinates) for phi in rows.phi], rows.unknowns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _make_branch_root(discriminant: sm.Expr, size: sm.Expr, start: LoopStartValu
 _FLAT_LOOP_MESSAGE = "at the start it lies flat, where its two branches meet: start it elsewhere"
 
 
-def solve_joint_angles(
+def _solve_coordinates_from_angle_sums(
     found: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: LoopStartValues
 ) -> dict[sm.Symbol, sm.Expr]:
     """Return coordinates from angles that are sums of them, with the full turns of the start.
@@ -93,11 +93,11 @@ def solve_joint_angles(
         turns = (start.evaluate(angle) - start.evaluate(value)) / (2 * math.pi)
         if abs(turns - round(turns)) > _TURN_TOLERANCE:
             left, right = start.evaluate(angle), start.evaluate(value)
-            raise LoopMismatchError(f"the start does not close it: {angle} is {left:.6g}, not {right:.6g}")
+            raise LoopKindMismatchError(f"the start does not close it: {angle} is {left:.6g}, not {right:.6g}")
         equations.append((angle, value + 2 * sm.pi * round(turns)))
     matrix = sm.Matrix([[angle.diff(symbol) for symbol in unknowns] for angle, _ in equations])
     if matrix.shape[0] != matrix.shape[1] or matrix.det() == 0:
-        raise LoopMismatchError(f"{', '.join(map(str, unknowns))} are not determined by the directions of its arms")
+        raise LoopKindMismatchError(f"{', '.join(map(str, unknowns))} are not determined by the directions of its arms")
     solution = matrix.LUsolve(sm.Matrix([value for _, value in equations]))
     return dict(zip(unknowns, map(sm.expand, solution), strict=True))
 
@@ -105,7 +105,7 @@ def solve_joint_angles(
 _TURN_TOLERANCE = 1e-6
 
 
-def _arm_angle(angle: sm.Expr, arm: PolarForm, psi: sm.Expr, shape: LoopPolygon) -> tuple[sm.Expr, sm.Expr]:
+def _arm_angle(angle: sm.Expr, arm: PhasorSumPolarForm, psi: sm.Expr, shape: LoopPolygon) -> tuple[sm.Expr, sm.Expr]:
     """Return (sum of unknowns, its value) where an arm has direction psi."""
     return angle, shape.senses[angle] * (psi - arm.angle)
 
@@ -122,17 +122,17 @@ class FourBarLoop:
 
     def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
         """Solve by the triangle of the two arms and v; see :class:`LoopConnection`."""
-        shape = read_loop_polygon(rows, start)
+        shape = _recognize_loop_polygon(rows, start)
         if len(shape.arms) != 2 or shape.slides or shape.sliding_arm_terms:
-            raise LoopMismatchError(f"not two arms with unknown angles, but {_describe_unknowns(shape)}")
+            raise LoopKindMismatchError(f"not two arms with unknown angles, but {_describe_unknowns(shape)}")
         (angle1, w1), (angle2, w2) = shape.arms.items()
         if not shape.known.terms:
-            raise LoopMismatchError("nothing known is between its two arms")
+            raise LoopKindMismatchError("nothing known is between its two arms")
         parallel = _solve_parallelogram(shape, start)
         if parallel is not None:
-            solution = solve_joint_angles(parallel, rows.unknowns, start)
+            solution = _solve_coordinates_from_angle_sums(parallel, rows.unknowns, start)
             relation = [angle - value for angle, value in solution.items()]
-            return make_loop_closed_form(self, rows, (), solution, (), relation)
+            return make_closed_form_loop_solution(self, rows, (), solution, (), relation)
         name = _solution_name(rows)
         v = form_polar_coordinates(-shape.known, start, name)
         arm1, arm2 = form_polar_coordinates(w1, start, f"{name}_1"), form_polar_coordinates(w2, start, f"{name}_2")
@@ -145,15 +145,15 @@ class FourBarLoop:
             discriminant = 4 * P * R1 - (P + R1 - R2) ** 2
         branch = _make_branch_root(discriminant, 4 * R1 * R2, start, name)
         if branch.is_flat:
-            raise LoopMismatchError(_FLAT_LOOP_MESSAGE)
+            raise LoopKindMismatchError(_FLAT_LOOP_MESSAGE)
         start_psi1 = start.evaluate(shape.senses[angle1] * angle1 + arm1.angle)
         s = 1 if math.sin(start_psi1 - start.evaluate(v.angle)) > 0 else -1
         psi1 = v.angle + s * sm.atan2(branch.root, P + R1 - R2)
         psi2 = v.angle - s * sm.atan2(branch.root, P + R2 - R1)
         found = dict([_arm_angle(angle1, arm1, psi1, shape), _arm_angle(angle2, arm2, psi2, shape)])
-        solution = solve_joint_angles(found, rows.unknowns, start)
+        solution = _solve_coordinates_from_angle_sums(found, rows.unknowns, start)
         helpers = (*v.helpers, *arm1.helpers, *arm2.helpers, *branch.helpers)
-        return make_loop_closed_form(self, rows, helpers, solution, (branch.condition,))
+        return make_closed_form_loop_solution(self, rows, helpers, solution, (branch.condition,))
 
 
 def _solve_parallelogram(shape: LoopPolygon, start: LoopStartValues) -> dict[sm.Expr, sm.Expr] | None:
@@ -193,9 +193,9 @@ class CrankSliderLoop:
 
     def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
         """Solve by the height of the arm's end over the slide; see :class:`LoopConnection`."""
-        shape = read_loop_polygon(rows, start)
+        shape = _recognize_loop_polygon(rows, start)
         if len(shape.arms) != 1 or len(shape.slides) != 1 or shape.sliding_arm_terms:
-            raise LoopMismatchError(f"not one arm and one slide, but {_describe_unknowns(shape)}")
+            raise LoopKindMismatchError(f"not one arm and one slide, but {_describe_unknowns(shape)}")
         ((angle, w),), ((x, slide),) = shape.arms.items(), shape.slides.items()
         name = _solution_name(rows)
         line, arm = (
@@ -211,17 +211,17 @@ class CrankSliderLoop:
         discriminant = (w.single_length - v_n) * (w.single_length + v_n) if w.single_length is not None else R - v_n**2
         branch = _make_branch_root(discriminant, R, start, name)
         if branch.is_flat:
-            raise LoopMismatchError(_FLAT_LOOP_MESSAGE)
+            raise LoopKindMismatchError(_FLAT_LOOP_MESSAGE)
         inclined = start.evaluate(shape.senses[angle] * angle + arm.angle) - start.evaluate(line.angle)
         if math.cos(inclined) > 0:
             psi, place = line.angle + sm.atan2(v_n, branch.root), (v_l - branch.root) / length
         else:
             psi, place = line.angle + sm.pi - sm.atan2(v_n, branch.root), (v_l + branch.root) / length
-        solution = solve_joint_angles(
+        solution = _solve_coordinates_from_angle_sums(
             dict([_arm_angle(angle, arm, psi, shape)]), [q for q in rows.unknowns if q != x], start
         )
         helpers = (*line.helpers, *arm.helpers, along, across, *branch.helpers)
-        return make_loop_closed_form(self, rows, helpers, {x: place, **solution}, (branch.condition,))
+        return make_closed_form_loop_solution(self, rows, helpers, {x: place, **solution}, (branch.condition,))
 
 
 class SlidingLinkLoop:
@@ -235,14 +235,14 @@ class SlidingLinkLoop:
 
     def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
         """Solve by the right-angled triangle of slide, offset and v; see :class:`LoopConnection`."""
-        shape = read_loop_polygon(rows, start)
+        shape = _recognize_loop_polygon(rows, start)
         if len(shape.sliding_arm_terms) != 1 or len(shape.arms) > 1 or shape.slides:
-            raise LoopMismatchError(f"not one link with a slide on it, but {_describe_unknowns(shape)}")
+            raise LoopKindMismatchError(f"not one link with a slide on it, but {_describe_unknowns(shape)}")
         ((x, angle), rail) = next(iter(shape.sliding_arm_terms.items()))
         if shape.arms and angle not in shape.arms:
-            raise LoopMismatchError(f"an arm turns with {next(iter(shape.arms))}, the slide with {angle}")
+            raise LoopKindMismatchError(f"an arm turns with {next(iter(shape.arms))}, the slide with {angle}")
         if not shape.known.terms:
-            raise LoopMismatchError("nothing known is opposite to the slide")
+            raise LoopKindMismatchError("nothing known is opposite to the slide")
         name = _solution_name(rows)
         v, line = (
             form_polar_coordinates(-shape.known, start, name),
@@ -252,20 +252,20 @@ class SlidingLinkLoop:
         length = line.square
         branch = _make_branch_root(v.square / length - b**2, v.square / length, start, name)
         if branch.is_flat:
-            raise LoopMismatchError(_FLAT_LOOP_MESSAGE)
+            raise LoopKindMismatchError(_FLAT_LOOP_MESSAGE)
         if start.evaluate(x + a) > 0:
             place, lean = branch.root - a, sm.atan2(b, branch.root)
         else:
             place, lean = -branch.root - a, sm.pi - sm.atan2(b, branch.root)
         psi = v.angle - (lean if b != 0 or start.evaluate(x + a) <= 0 else sm.S.Zero)
-        solution = solve_joint_angles(
+        solution = _solve_coordinates_from_angle_sums(
             dict([_arm_angle(angle, line, psi, shape)]), [q for q in rows.unknowns if q != x], start
         )
         helpers = (*v.helpers, *line.helpers, *branch.helpers)
-        return make_loop_closed_form(self, rows, helpers, {x: place, **solution}, (branch.condition,))
+        return make_closed_form_loop_solution(self, rows, helpers, {x: place, **solution}, (branch.condition,))
 
 
-def _slide_offset(arm: PhasorSum | None, line: PolarForm) -> tuple[sm.Expr, sm.Expr]:
+def _slide_offset(arm: PhasorSum | None, line: PhasorSumPolarForm) -> tuple[sm.Expr, sm.Expr]:
     """Return the offset that turns with the slide: along it and to its left, as multiples of the slide's vector."""
     if arm is None:
         return sm.S.Zero, sm.S.Zero

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import LoopMismatchError, LoopStartValues
+from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import LoopKindMismatchError, LoopStartValues
 
 Harmonic = tuple[sm.Expr, sm.Expr, bool]
 """Monomial in coordinates, angle, whether a sine (else a cosine)."""
@@ -26,7 +26,7 @@ Harmonics = Mapping[Harmonic, sm.Expr]
 _UNIT_HARMONIC: Harmonic = (sm.S.One, sm.S.Zero, False)
 
 
-def decompose_harmonics(row: sm.Expr, q: Iterable[sm.Symbol]) -> Harmonics:
+def decompose_loop_row_into_harmonics(row: sm.Expr, q: Iterable[sm.Symbol]) -> Harmonics:
     """Return a row as a sum of harmonics, with no two of the same angle.
 
     Args:
@@ -142,7 +142,7 @@ class PhasorSum:
 
 
 @dataclass(frozen=True, slots=True)
-class PolarForm:
+class PhasorSumPolarForm:
     """A sum of phasors as helpers that are evaluated.
 
     Attributes:
@@ -156,7 +156,7 @@ class PolarForm:
     square: sm.Expr
 
 
-def form_polar_coordinates(vector: PhasorSum, start: LoopStartValues, name: str) -> PolarForm:
+def form_polar_coordinates(vector: PhasorSum, start: LoopStartValues, name: str) -> PhasorSumPolarForm:
     """Return length and direction.
 
     The direction is counted from that of the longest phasor at the start, to the next quarter of a turn. Where that
@@ -174,7 +174,7 @@ def form_polar_coordinates(vector: PhasorSum, start: LoopStartValues, name: str)
     quarters = _quarter_turns(start.evaluate(re), start.evaluate(im))
     if len(vector.terms) == 1:
         direction = quarters * sm.pi / 2 if im == 0 else sm.atan2(im, re)
-        return PolarForm((), turned + direction, re**2 + im**2)
+        return PhasorSumPolarForm((), turned + direction, re**2 + im**2)
     if 2 * lengths[k] <= sum(lengths):
         x, y = (start.evaluate(part) for part in vector.components(sm.S.Zero))
         turned, quarters = sm.S.Zero, _quarter_turns(x, y)
@@ -183,7 +183,7 @@ def form_polar_coordinates(vector: PhasorSum, start: LoopStartValues, name: str)
     x, y = x_part.symbol, y_part.symbol
     square = start.define(f"{name}_square", x**2 + y**2)
     angle = start.define(f"{name}_angle", turned + quarters * sm.pi / 2 + sm.atan2(y, x))
-    return PolarForm((x_part, y_part, square, angle), angle.symbol, square.symbol)
+    return PhasorSumPolarForm((x_part, y_part, square, angle), angle.symbol, square.symbol)
 
 
 def _quarter_turns(x: float, y: float) -> int:
@@ -226,7 +226,7 @@ def form_loop_polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) 
     sums: dict[tuple[sm.Expr, sm.Expr], dict[sm.Expr, dict[tuple[int, bool], sm.Expr]]] = {}
     for i, row in enumerate(rows):
         for (monomial, angle, sine), factor in row.items():
-            parts = split_harmonic(monomial, angle, sine=sine, factor=factor, unknowns=unknowns)
+            parts = split_harmonic_by_unknowns(monomial, angle, sine=sine, factor=factor, unknowns=unknowns)
             place, known_angle, is_sine, value = parts
             entries = sums.setdefault(place, {}).setdefault(known_angle, {})
             entries[i, is_sine] = entries.get((i, is_sine), sm.S.Zero) + value
@@ -245,7 +245,7 @@ def form_loop_polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) 
             continue
         sense, phasors = _rotation_sense(by_known, angle)
         if senses.setdefault(angle, sense) != sense:
-            raise LoopMismatchError(f"{angle} turns one vector forward and another backward")
+            raise LoopKindMismatchError(f"{angle} turns one vector forward and another backward")
         if displacement == 1:
             arms[angle] = phasors
         else:
@@ -253,17 +253,17 @@ def form_loop_polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) 
     return LoopPolygon(PhasorSum(tuple(known)), slides, arms, rails, senses)
 
 
-def split_harmonic(
+def split_harmonic_by_unknowns(
     monomial: sm.Expr, angle: sm.Expr, *, sine: bool, factor: sm.Expr, unknowns: Sequence[sm.Symbol]
 ) -> tuple[tuple[sm.Expr, sm.Expr], sm.Expr, bool, sm.Expr]:
     """Split a harmonic: ((unknown displacement or 1, unknown angle), known angle, whether a sine, factor)."""
     hidden = factor.free_symbols & set(unknowns)
     if hidden:
         which = ", ".join(sorted(map(str, hidden)))
-        raise LoopMismatchError(f"{which} stands in {str(factor)[:60]}, which is no sum of sines and cosines")
+        raise LoopKindMismatchError(f"{which} stands in {str(factor)[:60]}, which is no sum of sines and cosines")
     displacement, rest = monomial.as_independent(*unknowns)[::-1]
     if displacement not in (1, *unknowns):
-        raise LoopMismatchError(f"the unknowns are multiplied: {displacement}")
+        raise LoopKindMismatchError(f"the unknowns are multiplied: {displacement}")
     unknown_angle = sm.Add(*(symbol * angle.diff(symbol) for symbol in unknowns))
     known_angle = sm.expand(angle - unknown_angle)
     value = factor * rest
@@ -304,4 +304,6 @@ def _rotation_sense(
             terms.append((sm.expand(cx), sm.expand(-sense * sx), sense * beta))
         else:
             return sense, PhasorSum(tuple(terms))
-    raise LoopMismatchError(f"what {angle} turns is not one vector in both rows: they are no components along x and y")
+    raise LoopKindMismatchError(
+        f"what {angle} turns is not one vector in both rows: they are no components along x and y"
+    )

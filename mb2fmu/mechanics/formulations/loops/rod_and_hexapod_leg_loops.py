@@ -17,17 +17,17 @@ from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolutio
 from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
     SINGULARITY_MARGIN,
     LoopClosureEquations,
-    LoopMismatchError,
+    LoopKindMismatchError,
     LoopStartValues,
-    make_loop_closed_form,
+    make_closed_form_loop_solution,
 )
 from mb2fmu.mechanics.formulations.loops.planar_phasors import (
     PhasorSum,
-    decompose_harmonics,
+    decompose_loop_row_into_harmonics,
     form_polar_coordinates,
-    split_harmonic,
+    split_harmonic_by_unknowns,
 )
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 _SAMPLE_COUNT = 4
 _FORM_TOLERANCE = 1e-9
@@ -53,7 +53,7 @@ class RodLoop:
         inside = start.define(f"{name}_inside", arm.square - c.symbol**2)
         condition = inside.symbol - SINGULARITY_MARGIN * arm.square
         if not start.evaluate(condition) > 0.0:
-            raise LoopMismatchError(
+            raise LoopKindMismatchError(
                 "at the start the link points at where its end must be, or away: start it elsewhere"
             )
         root = start.define(f"{name}_root", sm.sqrt(inside.symbol))
@@ -61,7 +61,7 @@ class RodLoop:
         value = -arm.angle + (1 if math.sin(psi) > 0 else -1) * sm.atan2(root.symbol, -c.symbol)
         turns = round((start.evaluate(angle) - start.evaluate(value)) / (2 * math.pi))
         solution = {unknown: sm.expand((value + 2 * sm.pi * turns) / angle.diff(unknown))}
-        return make_loop_closed_form(self, rows, (*arm.helpers, c, inside, root), solution, (condition,))
+        return make_closed_form_loop_solution(self, rows, (*arm.helpers, c, inside, root), solution, (condition,))
 
 
 def _split_row(
@@ -70,12 +70,14 @@ def _split_row(
     """Angle, w and rest of a row Re(w exp(i angle)) + rest."""
     arms: dict[sm.Expr, dict[sm.Expr, tuple[sm.Expr, sm.Expr]]] = {}
     rest = []
-    for (monomial, angle, sine), factor in decompose_harmonics(phi, phi.free_symbols & start.moving_symbols).items():
-        (displacement, own), known, is_sine, value = split_harmonic(
+    for (monomial, angle, sine), factor in decompose_loop_row_into_harmonics(
+        phi, phi.free_symbols & start.moving_symbols
+    ).items():
+        (displacement, own), known, is_sine, value = split_harmonic_by_unknowns(
             monomial, angle, sine=sine, factor=factor, unknowns=(unknown,)
         )
         if displacement != 1:
-            raise LoopMismatchError(f"{unknown} is no angle in {row}")
+            raise LoopKindMismatchError(f"{unknown} is no angle in {row}")
         if own == 0:
             rest.append(value * (sm.sin(known) if is_sine else sm.cos(known)))
             continue
@@ -83,7 +85,7 @@ def _split_row(
         re, im = terms.get(known, (sm.S.Zero, sm.S.Zero))
         terms[known] = (re, im - value) if is_sine else (re + value, im)
     if len(arms) != 1:
-        raise LoopMismatchError(f"{row} contains {len(arms)} angles of {unknown}, not one")
+        raise LoopKindMismatchError(f"{row} contains {len(arms)} angles of {unknown}, not one")
     ((angle, found),) = arms.items()
     return angle, PhasorSum(tuple((re, im, known) for known, (re, im) in found.items())), sm.Add(*rest)
 
@@ -131,7 +133,7 @@ class HexapodLegLoop:
         flat = start.define(f"{name}_flat", a**2 + b**2)
         condition = flat.symbol - SINGULARITY_MARGIN * (flat.symbol + h**2)
         if not start.evaluate(condition) > 0.0:
-            raise LoopMismatchError("at the start it points along the axis of its first hinge: start it elsewhere")
+            raise LoopKindMismatchError("at the start it points along the axis of its first hinge: start it elsewhere")
         sigma = 1 if start.evaluate(slide + shape.offset) > 0 else -1
         s = 1 if math.cos(start.values[shape.beta]) > 0 else -1
         found = {
@@ -143,9 +145,9 @@ class HexapodLegLoop:
             off = start.evaluate(unknown) - start.evaluate(value)
             turns = 0 if unknown == slide else round(off / (2 * math.pi))
             if not abs(off - 2 * math.pi * turns) <= 1e-6 * (1 + abs(start.values[unknown])):
-                raise LoopMismatchError(f"the start does not close it: {unknown} is off by {off:.3g}")
+                raise LoopKindMismatchError(f"the start does not close it: {unknown} is off by {off:.3g}")
             found[unknown] = value + 2 * sm.pi * turns
-        return make_loop_closed_form(self, rows, (*components, flat), found, (condition,))
+        return make_closed_form_loop_solution(self, rows, (*components, flat), found, (condition,))
 
 
 def _find_displacement(rows: LoopClosureEquations) -> tuple[sm.Symbol, sm.Matrix, sm.Matrix]:
@@ -155,7 +157,7 @@ def _find_displacement(rows: LoopClosureEquations) -> tuple[sm.Symbol, sm.Matrix
         direction = phi.diff(unknown)
         if not direction.free_symbols & {unknown} and direction.free_symbols & set(rows.unknowns):
             return unknown, direction, phi.xreplace({unknown: sm.S.Zero})
-    raise LoopMismatchError("none of its unknowns is a displacement along a direction that the others give")
+    raise LoopKindMismatchError("none of its unknowns is a displacement along a direction that the others give")
 
 
 def _find_spherical_form(
@@ -177,7 +179,9 @@ def _find_spherical_form(
         shape = _SphericalForm(alpha, beta, axes, offset, v)
         if _matches_form(shape, direction, rest, start):
             return shape
-    raise LoopMismatchError(f"{', '.join(map(str, others))} are not the angles of a universal joint that turns {slide}")
+    raise LoopKindMismatchError(
+        f"{', '.join(map(str, others))} are not the angles of a universal joint that turns {slide}"
+    )
 
 
 def _matches_form(shape: _SphericalForm, direction: sm.Matrix, rest: sm.Matrix, start: LoopStartValues) -> bool:
@@ -189,7 +193,7 @@ def _matches_form(shape: _SphericalForm, direction: sm.Matrix, rest: sm.Matrix, 
     symbols = sorted(start.values, key=str)
     if not set().union(*(entry.free_symbols for entry in zeros)) <= set(symbols):
         return False
-    evaluate = compile_numpy_function(symbols, zeros)
+    evaluate = lambdify_for_numpy(symbols, zeros)
     generator = np.random.default_rng(7)
     for _ in range(_SAMPLE_COUNT):
         place = [start.values[s] + (generator.uniform(-1, 1) if s in start.moving_symbols else 0.0) for s in symbols]

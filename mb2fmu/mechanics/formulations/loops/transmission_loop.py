@@ -7,9 +7,9 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution
 from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
     LoopClosureEquations,
-    LoopMismatchError,
+    LoopKindMismatchError,
     LoopStartValues,
-    make_loop_closed_form,
+    make_closed_form_loop_solution,
 )
 
 
@@ -30,8 +30,8 @@ class TransmissionLoop:
         if factor.free_symbols & start.moving_symbols:
             factor = sm.expand(factor)
         if factor.free_symbols & start.moving_symbols:
-            raise LoopMismatchError(f"{rows.names[0]} is not linear in {x} with a constant factor")
+            raise LoopKindMismatchError(f"{rows.names[0]} is not linear in {x} with a constant factor")
         if start.evaluate(factor) == 0.0:
-            raise LoopMismatchError(f"the factor of {x} in {rows.names[0]} is 0")
+            raise LoopKindMismatchError(f"the factor of {x} in {rows.names[0]} is 0")
         rest = phi.xreplace({x: sm.S.Zero})
-        return make_loop_closed_form(self, rows, (), {x: -rest / factor}, ())
+        return make_closed_form_loop_solution(self, rows, (), {x: -rest / factor}, ())

@@ -45,7 +45,7 @@ from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
-    add_components,
+    add_vector_components,
     cross_product,
     dot_product,
     multiply_matrix,
@@ -114,7 +114,7 @@ def euler_angles_from_matrix(C: sm.ImmutableMatrix, sequence: str) -> tuple[sm.E
     return sm.atan2(C[j, i], -e * C[third, i]), sm.acos(C[i, i]), sm.atan2(C[i, j], e * C[i, third])
 
 
-def form_vector_output(request: RequestedOutput, k: NamedKinematics) -> Components:
+def _form_vector_output(request: RequestedOutput, k: NamedKinematics) -> Components:
     """Return the vector that is asked for, components in the inertial frame.
 
     Raises:
@@ -136,7 +136,7 @@ def form_vector_output(request: RequestedOutput, k: NamedKinematics) -> Componen
 
 def _subtract(a: Components, b: Components) -> Components:
     """Return a − b by components."""
-    return add_components(a, scale_components(sm.S.NegativeOne, b))
+    return add_vector_components(a, scale_components(sm.S.NegativeOne, b))
 
 
 def _angular_acceleration(frame: int, base: int | None, k: NamedKinematics) -> Components:
@@ -157,7 +157,7 @@ def _mass_weighted_sum(bodies: Iterable[Body], of: Callable[[int], Components]) 
     """Return the sum of mass times a quantity of the mass centre."""
     total = ZERO
     for body in bodies:
-        total = add_components(total, scale_components(body.mass, of(body.masscenter)))
+        total = add_vector_components(total, scale_components(body.mass, of(body.masscenter)))
     return total
 
 
@@ -179,11 +179,13 @@ def angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) 
     total = ZERO
     for body in bodies:
         arm = _subtract(k.position(body.masscenter), place)
-        total = add_components(total, cross_product(arm, scale_components(body.mass, k.velocity(body.masscenter))))
+        total = add_vector_components(
+            total, cross_product(arm, scale_components(body.mass, k.velocity(body.masscenter)))
+        )
         if body.inertia is not None and not body.inertia.is_zero_matrix:
             R = k.rotation(body.frame)
             w = k.name_components(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
-            total = add_components(total, multiply_matrix(R, multiply_matrix(body.inertia, w)))
+            total = add_vector_components(total, multiply_matrix(R, multiply_matrix(body.inertia, w)))
     return total
 
 
@@ -199,7 +201,7 @@ def _check_located(request: RequestedOutput, bodies: list[Body], k: NamedKinemat
         raise FormulationError("", [Fault(what, remedy="ask for bodies with a mass")])
 
 
-class JointSpaceQuantities:
+class _JointSpaceQuantities:
     """Quantities along the speeds of one mechanism, each computed once.
 
     Args:
@@ -293,7 +295,7 @@ class JointSpaceQuantities:
             terms = [(k.velocity_partials(body.masscenter), rate)]
             if body.inertia is not None and not body.inertia.is_zero_matrix:
                 omega = k.omega(body.frame)
-                turning = add_components(
+                turning = add_vector_components(
                     self._form_angular_momentum(body, k.alpha0(body.frame), "Ia"),
                     cross_product(omega, self._form_angular_momentum(body, omega, "Iw")),
                 )
@@ -314,7 +316,7 @@ def form_output_expressions(kinematics: NamedKinematics) -> tuple[OutputExpressi
         FormulationError: With every request that the mechanism cannot answer.
     """
     scalars: list[tuple[Quantity, str, sm.Expr]] = []
-    reactions, joint_space = ReactionWrenches(kinematics), JointSpaceQuantities(kinematics)
+    reactions, joint_space = ReactionWrenches(kinematics), _JointSpaceQuantities(kinematics)
     faults: list[Fault] = []
     for item in kinematics.mechanism.outputs:
         try:
@@ -361,7 +363,7 @@ def _output_error(what: str, remedy: str = "") -> FormulationError:
 
 
 def _expand_request(  # noqa: C901 (one case per family of kinds)
-    request: RequestedOutput, k: NamedKinematics, reactions: ReactionWrenches, joint_space: JointSpaceQuantities
+    request: RequestedOutput, k: NamedKinematics, reactions: ReactionWrenches, joint_space: _JointSpaceQuantities
 ) -> Iterator[tuple[str, sm.Expr]]:
     """(name, expression) of each scalar of a request."""
     m = k.mechanism
@@ -369,16 +371,16 @@ def _expand_request(  # noqa: C901 (one case per family of kinds)
         case "position" | "velocity" | "acceleration" | "angular_velocity":
             yield from _vector_output(request, k)
         case "angular_acceleration" | "relative_velocity":
-            yield from _component_outputs(request, form_vector_output(request, k), k)
+            yield from _component_outputs(request, _form_vector_output(request, k), k)
         case "centre_of_mass" | "centre_of_mass_velocity" | "linear_momentum" | "angular_momentum":
-            yield from _component_outputs(request, form_vector_output(request, k), k)
+            yield from _component_outputs(request, _form_vector_output(request, k), k)
         case "mass_matrix" | "gravity_effort" | "inverse_effort" | "partial_velocity" | "partial_angular_velocity":
             yield request.name, joint_space.form_output(request)
         case "orientation":
             yield from _orientation_output(request, k)
         case "distance":
             a, b = request.subject
-            d = add_components(k.position(b), scale_components(sm.S.NegativeOne, k.position(a)))
+            d = add_vector_components(k.position(b), scale_components(sm.S.NegativeOne, k.position(a)))
             yield request.name, sm.sqrt(dot_product(d, d))
         case "force" | "power":
             yield from _load_output(request, k)
@@ -417,11 +419,11 @@ def _vector_output(request: RequestedOutput, k: NamedKinematics) -> Iterator[tup
     if request.kind == "angular_velocity":
         vector = k.omega(request.subject[0])
         if request.relative_to is not None:
-            vector = add_components(vector, scale_components(sm.S.NegativeOne, k.omega(request.relative_to)))
+            vector = add_vector_components(vector, scale_components(sm.S.NegativeOne, k.omega(request.relative_to)))
     elif request.kind == "position":
         vector = k.position(request.subject[0])
         if request.relative_to is not None:
-            vector = add_components(vector, scale_components(sm.S.NegativeOne, k.position(request.relative_to)))
+            vector = add_vector_components(vector, scale_components(sm.S.NegativeOne, k.position(request.relative_to)))
     else:
         point = request.subject[0]
         vector = k.velocity(point) if request.kind == "velocity" else k.acceleration(point)

@@ -30,7 +30,7 @@ from mb2fmu.mechanics.mechanism.records.requested_outputs import Joint
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
-    add_components,
+    add_vector_components,
     cross_product,
     multiply_matrix,
     scale_components,
@@ -95,7 +95,9 @@ class ReactionWrenches:
         total = _ZERO_WRENCH
         for number in numbers:
             moved = self._move_wrench(self._form_body_wrenches()[number], self._m.bodies[number].masscenter, at)
-            total = Wrench(add_components(total.force, moved.force), add_components(total.torque, moved.torque))
+            total = Wrench(
+                add_vector_components(total.force, moved.force), add_vector_components(total.torque, moved.torque)
+            )
         return total
 
     def _constraint_names(self) -> Sequence[str]:
@@ -117,7 +119,9 @@ class ReactionWrenches:
             total = self._move_wrench(self._form_body_wrenches()[number], self._m.bodies[number].masscenter, here)
             for child, there in self._list_next_bodies(number):
                 moved = self._move_wrench(self._beyond[child], there, here)
-                total = Wrench(add_components(total.force, moved.force), add_components(total.torque, moved.torque))
+                total = Wrench(
+                    add_vector_components(total.force, moved.force), add_vector_components(total.torque, moved.torque)
+                )
             name = self._inward[number].name if number in self._inward else self._m.bodies[number].name
             self._beyond[number] = Wrench(
                 self._k.name_components_late(total.force, f"R_{name}"),
@@ -166,12 +170,12 @@ class ReactionWrenches:
         if self._find_root_point(old) != self._find_root_point(new):
             names = " to ".join(self._m.points[i].name for i in (old, new))
             raise _reaction_error(f"no chain of positions leads from {names}", "locate them by set_pos or locatenew")
-        arm = add_components(self._k.position(old), scale_components(sm.S.NegativeOne, self._k.position(new)))
+        arm = add_vector_components(self._k.position(old), scale_components(sm.S.NegativeOne, self._k.position(new)))
         if not any(arm):
             return wrench
         return Wrench(
             wrench.force,
-            add_components(wrench.torque, cross_product(self._k.name_components(arm, "arm"), wrench.force)),
+            add_vector_components(wrench.torque, cross_product(self._k.name_components(arm, "arm"), wrench.force)),
         )
 
     def _find_root_point(self, point: int) -> int:
@@ -199,8 +203,8 @@ class ReactionWrenches:
                 if not torque:
                     load = self._move_wrench(load, at, self._m.bodies[number].masscenter)
                 own[number] = Wrench(
-                    add_components(own[number].force, scale_components(sm.S.NegativeOne, load.force)),
-                    add_components(own[number].torque, scale_components(sm.S.NegativeOne, load.torque)),
+                    add_vector_components(own[number].force, scale_components(sm.S.NegativeOne, load.force)),
+                    add_vector_components(own[number].torque, scale_components(sm.S.NegativeOne, load.torque)),
                 )
             self._own = [
                 Wrench(
@@ -221,7 +225,7 @@ class ReactionWrenches:
         w = k.name_components(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
         momentum = k.name_components(multiply_matrix(body.inertia, w), f"Hb_{body.name}")
         alpha = k.name_components_late(multiply_matrix(R.T, k.alpha(body.frame)), f"alb_{body.name}")
-        rate = add_components(multiply_matrix(body.inertia, alpha), cross_product(w, momentum))
+        rate = add_vector_components(multiply_matrix(body.inertia, alpha), cross_product(w, momentum))
         return Wrench(force, multiply_matrix(R, k.name_components_late(rate, f"Hrate_{body.name}")))
 
     def _list_applied_vectors(self) -> Iterable[tuple[int, bool, Components, str, int]]:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]
@@ -63,9 +63,9 @@ class LoopResidual:
         self._entry_positions = [
             (i, j) for i, row in enumerate(phi) for j, q in enumerate(m.q) if q in row.free_symbols
         ]
-        self._residual_function = compile_numpy_function(arguments, phi)
+        self._residual_function = lambdify_for_numpy(arguments, phi)
         derivatives = [phi[i].diff(m.q[j]) for i, j in self._entry_positions]
-        self._derivative_function = compile_numpy_function(arguments, derivatives)
+        self._derivative_function = lambdify_for_numpy(arguments, derivatives)
         self._parameters = parameters
         self._min_scales = self._typical_scales(np.array([item.start for item in m.declared.coordinates]))
 

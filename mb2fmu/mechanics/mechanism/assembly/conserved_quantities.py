@@ -26,11 +26,11 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import (
     append_auxiliary_speeds,
     draw_random_states,
     free_parameter_values,
-    set_random_state,
+    set_random_mechanism_state,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import find_nonintegrable_velocities
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]
@@ -77,7 +77,7 @@ class ConservedQuantities:
         constants = [
             constant for b in m.bodies for constant in (b.mass, *(b.inertia if b.inertia is not None else sm.zeros(3)))
         ]
-        self._mass_function = compile_numpy_function([*m.p, *(a.symbol for a in m.calculated_parameters)], constants)
+        self._mass_function = lambdify_for_numpy([*m.p, *(a.symbol for a in m.calculated_parameters)], constants)
         square = len(m.q) == len(m.u) and not m.u_auxiliary and not m.points_using_constraints
         self._has_coordinate_momenta = bool(m.q) and square and not find_nonintegrable_velocities(m)
         self._located = all(m.points[body.masscenter].located for body in m.bodies)
@@ -199,7 +199,7 @@ class ConservedQuantities:
     def _evaluate_momentum_rates(self, sample: RandomStateSample) -> tuple[Floats, Floats]:
         """Return P' and H' with loads and constraint forces only, and the largest of their terms; shape (6,)."""
         m, numeric = self.mechanism, self._numeric
-        set_random_state(numeric, sample, on_constraints=True)
+        set_random_mechanism_state(numeric, sample, on_constraints=True)
         n = len(m.u)
         M, f = numeric.unconstrained_mass_and_forcing([0.0] * len(m.constraint_forces))
         A, _, gamma = numeric.velocity_constraint_terms()
@@ -226,7 +226,7 @@ class ConservedQuantities:
         sizes = [units.typical(coordinate) for coordinate in m.declared.coordinates]
         conserved = np.ones(len(m.q), dtype=bool)
         for sample in samples:
-            set_random_state(self._numeric, sample, on_constraints=True)
+            set_random_mechanism_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematic_matrices()
             rates = K @ sample.u_constrained + k0
             forces, terms = self._evaluate_coordinate_forces(K)
@@ -268,7 +268,7 @@ class ConservedQuantities:
     def _is_sum_of_energies(self, samples: Sequence[RandomStateSample]) -> bool:
         """Return whether h is T + V, at all samples."""
         for sample in samples:
-            set_random_state(self._numeric, sample, on_constraints=True)
+            set_random_mechanism_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematic_matrices()
             p = np.linalg.solve(K.T, self._numeric.momenta()[: len(self.mechanism.u)])
             T = self._numeric.kinetic_energy()
@@ -283,7 +283,7 @@ class ConservedQuantities:
             return False
         time_unit = estimate_characteristic_units(m.declared).magnitude("s")
         for sample in samples:
-            set_random_state(self._numeric, sample, on_constraints=True)
+            set_random_mechanism_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematic_matrices()
             if has_working_constraints(self._numeric):
                 return False

@@ -18,7 +18,7 @@ _SWITCHING_FUNCTIONS = (
 _JUMPING_FUNCTIONS = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
 
 
-def find_discontinuous_terms(m: Mechanism) -> dict[str, str]:
+def _find_discontinuous_terms(m: Mechanism) -> dict[str, str]:
     """Return each place with a term that jumps during the motion → that term as written."""
     moving = {*m.q, *m.u, *m.z, *(symbol for load in m.loads for symbol in _pathway_symbols(load))}
     moving |= {symbol for sensed in m.motion_vectors for symbol in sensed.symbols}
@@ -60,7 +60,7 @@ def add_discontinuity_note(m: Mechanism) -> Iterator[None]:
     try:
         yield
     except Mb2FmuError as error:
-        jumps = {} if error.is_explained else find_discontinuous_terms(m)
+        jumps = {} if error.is_explained else _find_discontinuous_terms(m)
         if not jumps:
             raise
         jump_list = "; ".join(f"{name}: {term}" for name, term in jumps.items())

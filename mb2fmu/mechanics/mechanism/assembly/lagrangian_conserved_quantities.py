@@ -26,10 +26,10 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import (
     RandomStateSample,
     draw_random_states,
     free_parameter_values,
-    set_random_state,
+    set_random_mechanism_state,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 Floats = npt.NDArray[np.float64]
 
@@ -76,7 +76,7 @@ class LagrangianConservedQuantities:
     def _make_sum_function(self, expressions: Sequence[sm.Expr]) -> Callable[[Sequence[float]], tuple[Floats, Floats]]:
         """Return a function of numbers: each sum, and the sum of the sizes of its terms."""
         terms = [sm.Add.make_args(term) for term in expressions]
-        evaluate = compile_numpy_function(self._symbols, [term for sum_terms in terms for term in sum_terms], cse=True)
+        evaluate = lambdify_for_numpy(self._symbols, [term for sum_terms in terms for term in sum_terms], cse=True)
         ends = np.cumsum([len(sum_terms) for sum_terms in terms])[:-1]
 
         def evaluate_sums(point: Sequence[float]) -> tuple[Floats, Floats]:
@@ -95,7 +95,7 @@ class LagrangianConservedQuantities:
         for sample in samples:
             rates, sizes = self._evaluate_rates(self._make_arguments(sample))
             conserved &= np.abs(rates) <= ZERO_TOLERANCE * sizes
-            set_random_state(self._numeric, sample, on_constraints=True)
+            set_random_mechanism_state(self._numeric, sample, on_constraints=True)
             conserved[:-1] &= ~find_coordinates_with_constraint_work(self._numeric, np.eye(len(m.q)))
             conserved[-1] &= not has_working_constraints(self._numeric)
         names = [f"momentum of {coordinate.name}, which is ignorable" for coordinate in m.declared.coordinates]

@@ -1,4 +1,4 @@
-"""``close_loops``: solve guessed start values for the holonomic constraints; fixed start values stay."""
+"""``solve_loop_closure_start_values``: solve guesses for the holonomic constraints; fixed start values stay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 _REMEDY = 'correct lengths and start values, or say kind="guess" for those that may move'
 
 
-def close_loops(mechanism: Mechanism) -> Mechanism:
+def solve_loop_closure_start_values(mechanism: Mechanism) -> Mechanism:
     """Return the mechanism with start values on its constraints; itself if it has none on positions.
 
     Coordinates follow the Newton path from their guesses, so that they stay on their branch; then guessed

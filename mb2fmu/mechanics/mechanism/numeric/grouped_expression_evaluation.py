@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 Array = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -45,7 +45,7 @@ class _ExpressionGroup:
 
 
 @lru_cache(maxsize=64)
-def evaluate_by_structure(
+def make_grouped_expression_evaluator(
     arguments: tuple[sm.Symbol, ...], expressions: tuple[sm.Expr, ...]
 ) -> GroupedExpressionEvaluator:
     """Return the values of some expressions as a function of their symbols; what was compiled before is used again.
@@ -90,7 +90,7 @@ class GroupedExpressionEvaluator:
         self._copied_positions, self._copied_arguments = np.array(copied_pairs, dtype=np.intp).reshape(-1, 2).T
         self._single_positions = np.array(sorted(single_positions), dtype=np.intp)
         single_expressions = [expressions[position] for position in self._single_positions]
-        self._function = compile_numpy_function(arguments, single_expressions, cse=True) if single_expressions else None
+        self._function = lambdify_for_numpy(arguments, single_expressions, cse=True) if single_expressions else None
 
     def __call__(self, *values: float) -> Array:
         """Return the values of the expressions, in their order; NaN or infinite where one has none."""
@@ -129,7 +129,7 @@ def _compile_group(
     """Return one function for all expressions of a group, made from the first."""
     first_position, symbols = members[0]
     return _ExpressionGroup(
-        function=compile_numpy_function(symbols, expressions[first_position]),
+        function=lambdify_for_numpy(symbols, expressions[first_position]),
         symbol_positions=np.array(
             [[argument_position[symbol] for symbol in member_symbols] for _, member_symbols in members], dtype=np.intp
         ).T,

@@ -14,10 +14,10 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import (
     GroupedExpressionEvaluator,
-    evaluate_by_structure,
+    make_grouped_expression_evaluator,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 Array = npt.NDArray[np.float64]
 
@@ -27,7 +27,7 @@ EntryPositions = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 def make_parameter_function(mechanism: Mechanism) -> Callable[[Sequence[float] | Array], Array]:
     """Return all parameters, free ones first, then calculated ones."""
-    calculate = compile_numpy_function(mechanism.p, _substitute_calculated(mechanism))
+    calculate = lambdify_for_numpy(mechanism.p, _substitute_calculated(mechanism))
     return lambda p: np.array([*p, *calculate(*p)], dtype=float)
 
 
@@ -59,7 +59,7 @@ class NumericConstraints:
             sm.sympify(expression)
             for expression in (*A.values(), *K.values(), *(constraints.offset if constraints else ()))
         ]
-        self._evaluate = evaluate_by_structure((m.t, *m.q, *self._other_arguments), tuple(expressions))
+        self._evaluate = make_grouped_expression_evaluator((m.t, *m.q, *self._other_arguments), tuple(expressions))
 
     def evaluate(
         self, t: float, q: Array, z: Array, r: Array, p: Sequence[float] | Array
@@ -92,7 +92,7 @@ class NumericConstraints:
         m, constraints = self._mechanism, self._mechanism.velocity_constraints
         auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
         rows = [sm.sympify(expression).xreplace(auxiliary) for expression in constraints.bias] if constraints else []
-        return evaluate_by_structure((m.t, *m.q, *m.u, *self._other_arguments), tuple(rows))
+        return make_grouped_expression_evaluator((m.t, *m.q, *m.u, *self._other_arguments), tuple(rows))
 
 
 def _entry_positions(entries: dict[tuple[int, int], sm.Expr]) -> EntryPositions:

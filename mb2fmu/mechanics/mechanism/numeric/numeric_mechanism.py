@@ -28,12 +28,12 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import evaluate_by_structure
+from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import make_grouped_expression_evaluator
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_function
 from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedForceVectors, NumericLoadTables
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
     coordinate_rates,
-    directional_derivative,
+    differentiate_along_rates,
     partial_derivative,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
@@ -71,7 +71,7 @@ class InertialFrameTerms:
     second_rate: Array
 
 
-class VectorTermGroups:
+class _VectorTermGroups:
     """Terms that are evaluated together, in groups of the same number of speeds.
 
     Args:
@@ -113,7 +113,7 @@ class VectorTermGroups:
         )
 
 
-class KinematicPathSums:
+class _KinematicPathSums:
     """A forest of nodes, each with terms on the path from its parent.
 
     Args:
@@ -151,13 +151,13 @@ def _parents_first_order(parents: Sequence[int]) -> list[int]:
     return sorted(range(len(parents)), key=depth.__getitem__)
 
 
-def cross_product_by_rows(a: Array, b: Array) -> Array:
+def _cross_product_by_rows(a: Array, b: Array) -> Array:
     """Return a × b, row by row, shape (n, 3)."""
     (a1, a2, a3), (b1, b2, b3) = a.T, b.T
     return np.stack((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1), axis=1)
 
 
-def cross_product_matrices(rho: Array) -> Array:
+def _cross_product_matrices(rho: Array) -> Array:
     """Return the matrices of w × rho as linear in w, shape (n, 3, 3)."""
     matrices = np.zeros((len(rho), 3, 3))
     x, y, z = rho.T
@@ -253,7 +253,7 @@ class NumericMechanism:
         R, omega = self._rotation[self._rigid_frames], self._omega[self._rigid_frames]
         W, inertia = self._omega_partials[self._rigid_frames], R @ self._values[self._inertias] @ R.transpose(0, 2, 1)
         momentum = (inertia @ omega[:, :, None])[:, :, 0]
-        moment = (inertia @ self._alpha0[self._rigid_frames][:, :, None])[:, :, 0] + cross_product_by_rows(
+        moment = (inertia @ self._alpha0[self._rigid_frames][:, :, None])[:, :, 0] + _cross_product_by_rows(
             omega, momentum
         )
         J, W, mass_times_partials = J.reshape(-1, n), W.reshape(-1, n), (mass * J).reshape(-1, n)
@@ -351,11 +351,11 @@ class NumericMechanism:
         starts = np.array([start for start, _ in self._rotations], dtype=np.intp)  # none of a Lagrangian alone
         self._rotation_positions = (starts[:, None] + np.arange(9)).reshape(-1, 3, 3)
         self._parents = [(i, frame.parent) for i, frame in enumerate(frames) if frame.parent >= 0]
-        self._frame_terms = VectorTermGroups(
+        self._frame_terms = _VectorTermGroups(
             [term for frame_terms in terms for term in frame_terms], len(self._speed_column)
         )
         reference_numbers = [-1, *(frame.reference for frame in frames[1:])]
-        self._frame_paths = KinematicPathSums(_number_terms(terms), reference_numbers)
+        self._frame_paths = _KinematicPathSums(_number_terms(terms), reference_numbers)
 
     def _set_up_points(self) -> None:
         """Number the terms of all positions, then of all given velocities, from which velocity sums start."""
@@ -365,16 +365,16 @@ class NumericMechanism:
         terms = [term for point_terms in (*positions, *velocities) for term in point_terms]
         count = sum(map(len, positions))
         self._is_position_term = (np.arange(len(terms)) < count)[:, None]
-        self._point_terms = VectorTermGroups(terms, len(self._speed_column))
+        self._point_terms = _VectorTermGroups(terms, len(self._speed_column))
         term_numbers = _number_terms([*positions, *velocities])
         position_terms, velocity_terms = term_numbers[: len(points)], term_numbers[len(points) :]
         parent_numbers = [point.parent for point in points]
-        self._position_paths = KinematicPathSums(position_terms, parent_numbers)
+        self._position_paths = _KinematicPathSums(position_terms, parent_numbers)
         own_terms = [
             velocity_terms[k] if point.velocity is not None else position_terms[k] for k, point in enumerate(points)
         ]
         parent_numbers = [point.parent if point.velocity is None else -1 for point in points]
-        self._velocity_paths = KinematicPathSums(own_terms, parent_numbers)
+        self._velocity_paths = _KinematicPathSums(own_terms, parent_numbers)
 
     def _set_up_bodies(self) -> None:
         """Number the expressions of masses and inertias; particles have a mass only."""
@@ -406,14 +406,18 @@ class NumericMechanism:
         m = self.mechanism
         calculated = [assignment.symbol for assignment in m.calculated_parameters]
         arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *calculated]
-        self._evaluate = evaluate_by_structure(tuple(arguments), tuple(self._expression_indices))
+        self._evaluate = make_grouped_expression_evaluator(tuple(arguments), tuple(self._expression_indices))
         self._value_gather = np.array(self._value_indices, dtype=np.intp)
         pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
         known = [*arguments, *(symbol for load in pathways for symbol in (load.length, load.rate))]
         known += [symbol for vector in m.motion_vectors for symbol in vector.symbols]
-        self._evaluate_forces = evaluate_by_structure((*known, *m.constraint_forces), tuple(self._load_tables.scalars))
-        self._evaluate_potential = evaluate_by_structure(tuple(known), tuple(map(sm.sympify, m.potential_forces)))
-        self._evaluate_z = evaluate_by_structure(tuple(known), tuple(map(sm.sympify, m.z_dot)))
+        self._evaluate_forces = make_grouped_expression_evaluator(
+            (*known, *m.constraint_forces), tuple(self._load_tables.scalars)
+        )
+        self._evaluate_potential = make_grouped_expression_evaluator(
+            tuple(known), tuple(map(sm.sympify, m.potential_forces))
+        )
+        self._evaluate_z = make_grouped_expression_evaluator(tuple(known), tuple(map(sm.sympify, m.z_dot)))
 
     def _register_expressions(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> int:
         """Return the position at which values of these expressions begin; equal ones are evaluated once."""
@@ -429,7 +433,7 @@ class NumericMechanism:
         derivatives = self._derivatives
         for expression in map(sm.sympify, expressions):
             if expression not in derivatives:
-                derivatives[expression] = directional_derivative(expression, self._rates)
+                derivatives[expression] = differentiate_along_rates(expression, self._rates)
         return [derivatives[sm.sympify(expression)] for expression in expressions]
 
     def _register_terms(self, terms: VectorTerms, *, is_position: bool = False) -> list[VectorTermLocation]:
@@ -466,7 +470,7 @@ class NumericMechanism:
         terms = self._frame_terms.express_in_inertial_frame(self._values, local)
         self._omega = self._frame_paths.sum(terms.vector)
         self._omega_partials = self._frame_paths.sum(terms.partials)
-        rotated = cross_product_by_rows(self._omega[self._frame_terms.frames], terms.vector)
+        rotated = _cross_product_by_rows(self._omega[self._frame_terms.frames], terms.vector)
         self._alpha0 = self._frame_paths.sum(terms.rate + rotated)
 
     @cached_property
@@ -494,17 +498,17 @@ class NumericMechanism:
         terms = self._point_terms.express_in_inertial_frame(self._values, self._rotation)
         frames, is_position = self._point_terms.frames, self._is_position_term
         omega, rho = self._omega[frames], terms.vector
-        transport_velocity = cross_product_by_rows(omega, rho)
+        transport_velocity = _cross_product_by_rows(omega, rho)
         v = np.where(is_position, transport_velocity + terms.rate, rho)
         inner_velocity = transport_velocity + 2 * terms.rate
         a = np.where(
             is_position,
-            cross_product_by_rows(self._alpha0[frames], rho)
-            + cross_product_by_rows(omega, inner_velocity)
+            _cross_product_by_rows(self._alpha0[frames], rho)
+            + _cross_product_by_rows(omega, inner_velocity)
             + terms.second_rate,
             terms.rate + transport_velocity,
         )
-        J = terms.partials + cross_product_matrices(rho * is_position) @ self._omega_partials[frames]
+        J = terms.partials + _cross_product_matrices(rho * is_position) @ self._omega_partials[frames]
         velocity_paths = self._velocity_paths
         return self._position_paths.sum(rho), velocity_paths.sum(v), velocity_paths.sum(J), velocity_paths.sum(a)
 

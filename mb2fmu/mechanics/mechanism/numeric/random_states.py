@@ -116,7 +116,7 @@ def append_auxiliary_speeds(m: Mechanism, u: Array) -> Array:
     return np.concatenate([u, np.zeros(len(m.u_auxiliary))])
 
 
-def set_random_state(numeric: NumericMechanism, sample: RandomStateSample, *, on_constraints: bool) -> None:
+def set_random_mechanism_state(numeric: NumericMechanism, sample: RandomStateSample, *, on_constraints: bool) -> None:
     """Move the mechanism to a sample; its speeds are arbitrary or satisfy the velocity constraints."""
     u = sample.u_constrained if on_constraints else sample.u
     numeric.set_state(

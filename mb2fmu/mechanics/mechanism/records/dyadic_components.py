@@ -8,7 +8,7 @@ import numpy as np
 import sympy as sm
 from sympy.physics.mechanics import Dyadic, ReferenceFrame
 
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 _SEED, _PLACES = 20117, 4
 _COMPONENT_TOLERANCE = 1e-12
@@ -48,7 +48,7 @@ def simplify_constant_matrix(matrix: sm.ImmutableMatrix, moving: Collection[sm.S
         constant = sm.ImmutableMatrix(sm.simplify(matrix))
         return None if constant.free_symbols & set(symbols) else constant
     arguments = sorted(matrix.free_symbols, key=str)
-    evaluate = compile_numpy_function(arguments, [*matrix, *constant])
+    evaluate = lambdify_for_numpy(arguments, [*matrix, *constant])
     generator = np.random.default_rng(_SEED)
     for _ in range(_PLACES):
         values = np.array(evaluate(*generator.uniform(0.2, 3.0, len(arguments))), dtype=float).reshape(2, -1)

@@ -55,7 +55,7 @@ class DynamicsymbolMap:
             raise MechanismError(
                 "an expression cannot be read:", [Fault(f"{names} is not declared", str(plain)[:80], remedy)]
             )
-        return guard_switched_powers(plain) if plain.has(sm.Heaviside) else plain
+        return _guard_switched_powers(plain) if plain.has(sm.Heaviside) else plain
 
     def restore_time_functions(self, expression: sm.Basic) -> sm.Expr:
         """Return the expression with functions of time instead of plain symbols."""
@@ -141,7 +141,7 @@ def jacobian(rows: sm.MatrixBase, symbols: Sequence[sm.Symbol]) -> sm.Matrix:
     return sm.Matrix(sm.SparseMatrix(len(rows), len(symbols), entries))
 
 
-def directional_derivative(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
+def differentiate_along_rates(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
     """Return the sum of d(expression)/d(symbol) times the symbol's rate, in one pass over the expression's graph.
 
     SymPy's ``diff`` visits every occurrence of a subexpression, once per symbol.
@@ -321,7 +321,7 @@ def _invert_polynomial_block(block: sm.Matrix, names: list[str]) -> sm.Matrix:
         raise MechanismError(KINEMATICS_HEADLINE, [Fault(problem, remedy="give independent equations")]) from None
 
 
-def guard_switched_powers(expression: sm.Expr) -> sm.Expr:
+def _guard_switched_powers(expression: sm.Expr) -> sm.Expr:
     """Write Heaviside(s) s^p with Max(s, 0)^p, p no integer: for s < 0 the product is 0, and the power is complex."""
 
     def guard(product: sm.Expr) -> sm.Expr:

@@ -28,7 +28,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Frame
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 UNIT_LENGTH_RATE = sm.Integer(1)
 """k in 1/s."""
@@ -200,5 +200,5 @@ def _evaluate_at_test_point(
         **{symbol: 0.3 + 0.17 * i for i, symbol in enumerate(other_symbols)},
         **{symbol: length_factor * value for symbol, value in zip(quaternion, _TEST_POINT, strict=True)},
     }
-    evaluate = compile_numpy_function([*quaternion, *other_symbols], expression_list)
+    evaluate = lambdify_for_numpy([*quaternion, *other_symbols], expression_list)
     return np.array(evaluate(*(values[symbol] for symbol in (*quaternion, *other_symbols))), dtype=float)

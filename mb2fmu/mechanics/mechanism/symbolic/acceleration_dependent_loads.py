@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 
 _HEADLINE = "loads with accelerations cannot be used:"
 _REMEDY = "what is proportional to acceleration is inertia: give it as a body; outputs may use accelerations"
@@ -186,7 +186,7 @@ def _as_constant(entry: sm.Expr, moving: Collection[sm.Symbol]) -> sm.Expr | Non
 def _are_equal(a: sm.Expr, b: sm.Expr) -> bool:
     """Return whether two expressions have the same values at random places."""
     symbols = sorted(a.free_symbols | b.free_symbols, key=str)
-    function = compile_numpy_function(symbols, sm.ImmutableMatrix([a, b]))
+    function = lambdify_for_numpy(symbols, sm.ImmutableMatrix([a, b]))
     generator = np.random.default_rng(0)
     for _ in range(_SAMPLE_COUNT):
         x, y = np.ravel(np.asarray(function(*generator.uniform(0.2, 1.0, len(symbols))), dtype=float))

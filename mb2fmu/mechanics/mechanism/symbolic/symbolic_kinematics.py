@@ -35,7 +35,7 @@ Partials = dict[int, Components]
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
-def add_components(a: Components, b: Components) -> Components:
+def add_vector_components(a: Components, b: Components) -> Components:
     """Return a + b."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
@@ -228,7 +228,7 @@ class NamedKinematics:
         frame = self.mechanism.frames[i]
         total = self.omega(frame.reference)
         for axes_frame, components in frame.angular_velocity:
-            total = add_components(
+            total = add_vector_components(
                 total, multiply_matrix(self.rotation(axes_frame), self._without_auxiliary_speeds(components))
             )
         return self.name_components(total, f"w_{frame.name}")
@@ -251,8 +251,8 @@ class NamedKinematics:
         for axes_frame, components in frame.angular_velocity:
             velocity_components = self._without_auxiliary_speeds(components)
             R = self.rotation(axes_frame)
-            total = add_components(total, multiply_matrix(R, self._differentiate(velocity_components)))
-            total = add_components(
+            total = add_vector_components(total, multiply_matrix(R, self._differentiate(velocity_components)))
+            total = add_vector_components(
                 total,
                 cross_product(
                     self.omega(axes_frame),
@@ -311,7 +311,7 @@ class NamedKinematics:
             return ZERO
         total = self.position(point.parent)
         for axes_frame, components in point.position or ():
-            total = add_components(total, self._express_position_term(i, axes_frame, components))
+            total = add_vector_components(total, self._express_position_term(i, axes_frame, components))
         return self.name_components(total, f"r_{point.name}")
 
     def _express_position_term(self, i: int, axes_frame: int, components: Components) -> Components:
@@ -328,16 +328,18 @@ class NamedKinematics:
         if point.velocity is not None:
             total = ZERO
             for axes_frame, components in point.velocity:
-                total = add_components(
+                total = add_vector_components(
                     total, multiply_matrix(self.rotation(axes_frame), self._without_auxiliary_speeds(components))
                 )
             return self.name_components(total, f"v_{point.name}")
         total = self.velocity(point.parent)
         for axes_frame, components in point.position or ():
-            total = add_components(
+            total = add_vector_components(
                 total, cross_product(self.omega(axes_frame), self._express_position_term(i, axes_frame, components))
             )
-            total = add_components(total, multiply_matrix(self.rotation(axes_frame), self._differentiate(components)))
+            total = add_vector_components(
+                total, multiply_matrix(self.rotation(axes_frame), self._differentiate(components))
+            )
         return self.name_components(total, f"v_{point.name}")
 
     def _velocity_partials(self, i: int) -> Partials:
@@ -351,12 +353,12 @@ class NamedKinematics:
         for axes_frame, components in point.position or ():
             position_term = self._express_position_term(i, axes_frame, components)
             for speed, column in self.omega_partials(axes_frame).items():
-                partials[speed] = add_components(partials.get(speed, ZERO), cross_product(column, position_term))
+                partials[speed] = add_vector_components(partials.get(speed, ZERO), cross_product(column, position_term))
             R = self.rotation(axes_frame)
             for speed in self._find_moving_speeds(components):
                 derivative = self._differentiate_by_speed(components, speed)
                 if any(derivative):
-                    partials[speed] = add_components(partials.get(speed, ZERO), multiply_matrix(R, derivative))
+                    partials[speed] = add_vector_components(partials.get(speed, ZERO), multiply_matrix(R, derivative))
         return self._name_partials(partials, f"Jv_{point.name}")
 
     def _acceleration0(self, i: int) -> Components:
@@ -366,8 +368,8 @@ class NamedKinematics:
         if point.velocity is not None:
             for axes_frame, components in point.velocity:
                 velocity_components, R = self._without_auxiliary_speeds(components), self.rotation(axes_frame)
-                total = add_components(total, multiply_matrix(R, self._differentiate(velocity_components)))
-                total = add_components(
+                total = add_vector_components(total, multiply_matrix(R, self._differentiate(velocity_components)))
+                total = add_vector_components(
                     total,
                     cross_product(
                         self.omega(axes_frame),
@@ -385,17 +387,17 @@ class NamedKinematics:
             rate, second_rate = self._differentiate(components), self._differentiate_twice(components)
             if axes_frame != 0:
                 transport_velocity = self.name_components(cross_product(w, position_term), f"wxr_{point.name}")
-                total = add_components(
+                total = add_vector_components(
                     total,
-                    add_components(
+                    add_vector_components(
                         cross_product(self.alpha0(axes_frame), position_term), cross_product(w, transport_velocity)
                     ),
                 )
             if any(rate):
                 relative_velocity = self.name_components(multiply_matrix(R, rate), f"rr_{point.name}")
-                total = add_components(
+                total = add_vector_components(
                     total,
-                    add_components(
+                    add_vector_components(
                         scale_components(sm.Integer(2), cross_product(w, relative_velocity)),
                         multiply_matrix(R, second_rate),
                     ),
@@ -419,7 +421,7 @@ class NamedKinematics:
         frame = self.mechanism.frames[i]
         total = self.alpha(frame.reference)
         for axes_frame, components in frame.angular_velocity:
-            total = add_components(
+            total = add_vector_components(
                 total, self._differentiate_in_inertial_frame(axes_frame, components, f"w_{frame.name}_rel")
             )
         return self.name_components_late(total, f"alpha_{frame.name}")
@@ -429,7 +431,7 @@ class NamedKinematics:
         point, total = self.mechanism.points[i], ZERO
         if point.velocity is not None:
             for axes_frame, components in point.velocity:
-                total = add_components(
+                total = add_vector_components(
                     total, self._differentiate_in_inertial_frame(axes_frame, components, f"v_{point.name}_in")
                 )
             return self.name_components_late(total, f"acc_{point.name}")
@@ -443,23 +445,23 @@ class NamedKinematics:
             )
             rate, second_rate = self._differentiate(components), self._differentiate_twice(components)
             for speed in self._find_moving_speeds(components):
-                second_rate = add_components(
+                second_rate = add_vector_components(
                     second_rate,
                     scale_components(self.mechanism.u_dot[speed], self._differentiate_by_speed(components, speed)),
                 )
             if axes_frame != 0:
                 transport_velocity = self.name_components(cross_product(w, position_term), f"wxr_{point.name}")
-                total = add_components(
+                total = add_vector_components(
                     total,
-                    add_components(
+                    add_vector_components(
                         cross_product(self.alpha(axes_frame), position_term), cross_product(w, transport_velocity)
                     ),
                 )
             if any(rate) or any(second_rate):
                 relative_velocity = self.name_components(multiply_matrix(R, rate), f"rr_{point.name}")
-                total = add_components(
+                total = add_vector_components(
                     total,
-                    add_components(
+                    add_vector_components(
                         scale_components(sm.Integer(2), cross_product(w, relative_velocity)),
                         multiply_matrix(R, second_rate),
                     ),
@@ -472,7 +474,7 @@ class NamedKinematics:
         rate = self._differentiate(velocity_components)
         for speed, u_dot in zip(self.mechanism.u, self.mechanism.u_dot, strict=True):
             if any(speed in component.free_symbols for component in velocity_components):
-                rate = add_components(
+                rate = add_vector_components(
                     rate,
                     scale_components(
                         u_dot,
@@ -483,7 +485,7 @@ class NamedKinematics:
                         ),
                     ),
                 )
-        return add_components(
+        return add_vector_components(
             multiply_matrix(R, rate),
             cross_product(self.omega(axes_frame), self.name_components(multiply_matrix(R, velocity_components), hint)),
         )
@@ -505,14 +507,14 @@ class NamedKinematics:
         lengths, rates, directions = [], [], []
         for start_point, end_point in zip(load.points, load.points[1:], strict=False):
             segment = self.name_components(
-                add_components(
+                add_vector_components(
                     self.position(end_point), scale_components(sm.S.NegativeOne, self.position(start_point))
                 ),
                 f"d_{load.name}",
             )
             segment_length = self.name(vector_length(dot_product(segment, segment)), f"size_{load.name}")
             direction = self.name_components(scale_components(1 / segment_length, segment), f"e_{load.name}")
-            relative_velocity = add_components(
+            relative_velocity = add_vector_components(
                 self.velocity(end_point), scale_components(sm.S.NegativeOne, self.velocity(start_point))
             )
             lengths.append(segment_length)
@@ -591,7 +593,7 @@ class NamedKinematics:
             for speed_number, speed in enumerate(self.mechanism.u_all):
                 if any(speed in component.free_symbols for component in components):
                     derivative = (components[0].diff(speed), components[1].diff(speed), components[2].diff(speed))
-                    partials[speed_number] = add_components(
+                    partials[speed_number] = add_vector_components(
                         partials.get(speed_number, ZERO), multiply_matrix(R, derivative)
                     )
 

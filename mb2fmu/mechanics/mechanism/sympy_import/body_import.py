@@ -13,8 +13,8 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.records.dyadic_components import dyadic_components, simplify_constant_matrix
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body
-from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import list_appearance_points
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import list_constraint_force_locations
+from mb2fmu.mechanics.mechanism.sympy_import.declared_appearance_import import list_appearance_points
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
 from mb2fmu.mechanics.mechanism.sympy_import.load_import import list_curved_pathway_loads
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest

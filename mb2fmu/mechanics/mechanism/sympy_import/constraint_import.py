@@ -17,7 +17,7 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
     DynamicsymbolMap,
-    directional_derivative,
+    differentiate_along_rates,
     time_derivative,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ConstraintForceApplication
@@ -27,7 +27,7 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     vanishes_for_unit_quaternion,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 from mb2fmu.model.quantity_declarations import Constraint
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
@@ -68,7 +68,7 @@ class ImportedConstraints:
     kinematic_invariants: tuple[tuple[str, sm.Expr], ...] = ()
 
 
-def read_constraints(
+def read_sympy_constraints(
     mechanics: Mechanics, plain: DynamicsymbolMap, motion: ConstraintSymbols, declarations: Sequence[Constraint]
 ) -> ImportedConstraints:
     """Read all constraints.
@@ -111,7 +111,7 @@ def read_constraints(
     )
     offset = vector.xreplace(dict.fromkeys(motion.u, sm.S.Zero))
     rates = {motion.t: sm.S.One, **dict(zip(motion.q, motion.q_dot, strict=True))}
-    bias = sm.Matrix([directional_derivative(row, rates) for row in rows])
+    bias = sm.Matrix([differentiate_along_rates(row, rates) for row in rows])
     matrices = (sm.ImmutableMatrix(matrix) for matrix in (jacobian, offset, bias))
     auxiliary = _auxiliary_jacobian([factor * auxiliary_parts[k] for k, factor in order], motion)
     velocity = VelocityConstraints(tuple(names), *matrices)
@@ -120,7 +120,7 @@ def read_constraints(
 
 def _auxiliary_part(row: sm.Expr, motion: ConstraintSymbols) -> sm.Expr:
     """Return the part of a row in auxiliary speeds, which are zero in the motion."""
-    terms = [speed * directional_derivative(row, {speed: sm.S.One}) for speed in motion.auxiliary]
+    terms = [speed * differentiate_along_rates(row, {speed: sm.S.One}) for speed in motion.auxiliary]
     return sm.Add(*(term for speed, term in zip(motion.auxiliary, terms, strict=True) if speed in row.free_symbols))
 
 
@@ -128,7 +128,9 @@ def _auxiliary_jacobian(parts: Sequence[sm.Expr], motion: ConstraintSymbols) -> 
     """Return the derivatives of these parts with respect to the auxiliary speeds; None where all vanish."""
     if not any(part != 0 for part in parts):
         return None
-    derivatives = [directional_derivative(sm.sympify(part), {u: sm.S.One}) for part in parts for u in motion.auxiliary]
+    derivatives = [
+        differentiate_along_rates(sm.sympify(part), {u: sm.S.One}) for part in parts for u in motion.auxiliary
+    ]
     return sm.ImmutableMatrix(len(parts), len(motion.auxiliary), derivatives)
 
 
@@ -295,7 +297,9 @@ def _is_zero(expression: sm.Expr) -> bool:
 def _row_slopes(row: sm.Expr, symbols: Sequence[sm.Symbol]) -> list[tuple[int, sm.Expr]]:
     """Return number and derivative for each of the symbols that stand in the row."""
     free = row.free_symbols
-    return [(j, directional_derivative(row, {symbol: sm.S.One})) for j, symbol in enumerate(symbols) if symbol in free]
+    return [
+        (j, differentiate_along_rates(row, {symbol: sm.S.One})) for j, symbol in enumerate(symbols) if symbol in free
+    ]
 
 
 def _order_rate_rows(
@@ -315,7 +319,7 @@ def _order_rate_rows(
             (
                 k
                 for k, row in remaining_rows.items()
-                if row == normalized_rate or are_proportional(row, normalized_rate)
+                if row == normalized_rate or _are_rows_proportional(row, normalized_rate)
             ),
             None,
         )
@@ -377,7 +381,7 @@ def _sample_both(a: sm.Expr, b: sm.Expr) -> tuple[np.ndarray, np.ndarray]:
 def _sample_expression(expression: sm.Expr) -> np.ndarray:
     """Return an expression's values at random places that depend on its symbols alone; each row is evaluated once."""
     symbols = sorted(expression.free_symbols, key=str)
-    function = compile_numpy_function(symbols, expression, cse=True)
+    function = lambdify_for_numpy(symbols, expression, cse=True)
     samples = np.array([_random_values(symbol) for symbol in symbols]).reshape(len(symbols), _SAMPLE_COUNT)
     with np.errstate(all="ignore"):
         return np.array([function(*samples[:, k]) for k in range(_SAMPLE_COUNT)], dtype=float)
@@ -396,7 +400,7 @@ def _are_equal(a: sm.Expr, b: sm.Expr) -> bool:
     return bool(np.all(np.abs(x - y) <= 1e-10 * (np.abs(x) + np.abs(y) + 1e-300)))
 
 
-def are_proportional(a: sm.Expr, b: sm.Expr) -> bool:
+def _are_rows_proportional(a: sm.Expr, b: sm.Expr) -> bool:
     """Return whether a = c b with a constant c, at random places."""
     x, y = _sample_both(a, b)
     is_finite = np.isfinite(x) & np.isfinite(y)
@@ -405,7 +409,7 @@ def are_proportional(a: sm.Expr, b: sm.Expr) -> bool:
 
 
 def _proportionality_factor(a: sm.Expr, b: sm.Expr) -> sm.Expr:
-    """Return the constant c of a = c b, for ``are_proportional`` expressions."""
+    """Return the constant c of a = c b, for ``_are_rows_proportional`` expressions."""
     if a == b:
         return sm.S.One
     x, y = _sample_both(a, b)

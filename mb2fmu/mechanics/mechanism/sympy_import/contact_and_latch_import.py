@@ -16,7 +16,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.equations.latch_equations import LatchedRow, Latches, LatchRecord
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
     DynamicsymbolMap,
-    directional_derivative,
+    differentiate_along_rates,
     time_derivative,
 )
 from mb2fmu.model.declarations.declared_contacts_and_latches import (
@@ -182,8 +182,8 @@ class _RowReader:
         slip, identifier = self.plain(friction.slip), format_symbol_as_word(friction.force)
         symbols, rates, t = self.moving
         rate_of_symbol = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
-        derivatives = [directional_derivative(slip, {speed: sm.S.One}) for speed in self.u]
-        offset, bias = slip.xreplace(dict.fromkeys(self.u, sm.S.Zero)), directional_derivative(slip, rate_of_symbol)
+        derivatives = [differentiate_along_rates(slip, {speed: sm.S.One}) for speed in self.u]
+        offset, bias = slip.xreplace(dict.fromkeys(self.u, sm.S.Zero)), differentiate_along_rates(slip, rate_of_symbol)
         return ContactFriction(
             **self._make_row_fields(derivatives, offset, bias, friction),
             coefficient=self.plain(friction.coefficient),
@@ -219,9 +219,10 @@ class _RowReader:
         rate = time_derivative(position, symbols, rates, t)
         rate_symbols = rate.free_symbols
         derivatives = [
-            directional_derivative(rate, {speed: sm.S.One}) if speed in rate_symbols else sm.S.Zero for speed in self.u
+            differentiate_along_rates(rate, {speed: sm.S.One}) if speed in rate_symbols else sm.S.Zero
+            for speed in self.u
         ]
-        bias = directional_derivative(rate, {**dict(zip(symbols, rates, strict=True)), t: sm.S.One})
+        bias = differentiate_along_rates(rate, {**dict(zip(symbols, rates, strict=True)), t: sm.S.One})
         return self._make_row_fields(derivatives, rate.xreplace(dict.fromkeys(self.u, sm.S.Zero)), bias, declaration)
 
     def _make_row_fields(

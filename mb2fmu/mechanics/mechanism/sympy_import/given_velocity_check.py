@@ -29,7 +29,7 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import (
     free_parameter_values,
     max_angular_velocity,
     row_lengths,
-    set_random_state,
+    set_random_mechanism_state,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ConstraintForceApplication,
@@ -41,11 +41,11 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.point_velocities import choose_point_velocities
-from mb2fmu.model.numpy_functions import compile_numpy_function
+from mb2fmu.model.numpy_functions import lambdify_for_numpy
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 __all__ = [
-    "check_given_velocities",
+    "check_given_point_velocities",
     "find_nonintegrable_velocities",
     "free_parameter_values",
     "matches_lagrangian_kinetic_energy",
@@ -59,7 +59,7 @@ _CANCELLED_ENERGY_FRACTION = 1e-30
 _DIFFERENCE_STEP = 1e-5  # of typical magnitudes of coordinates, for central differences
 
 
-def check_given_velocities(
+def check_given_point_velocities(
     draft: Mechanism, user_velocities: Mapping[int, VectorTerms], *, origins_found: Collection[int]
 ) -> Mechanism:
     """Check the kinematics, and decide for each point whether its velocity is derived or taken as given.
@@ -89,7 +89,7 @@ def check_given_velocities(
         faults += _force_application_faults(numeric, samples)
         faults += (
             [] if checked.position_rows else start_speed_faults(checked)
-        )  # positions are solved for first (close_loops)
+        )  # positions are solved for first (solve_loop_closure_start_values)
     if faults:
         raise MechanismError("the mechanism contradicts itself:", faults)
     return replace(checked, prescribed=_is_prescribed(numeric, samples))
@@ -107,7 +107,7 @@ def _is_prescribed(numeric: NumericMechanism, samples: list[RandomStateSample]) 
     frames |= {load.frame for load in m.loads if isinstance(load, (TorqueLoad, TorqueActuatorLoad))}
     n = len(m.u)
     for sample in samples:
-        set_random_state(numeric, replace(sample, u=np.zeros(n)), on_constraints=False)
+        set_random_mechanism_state(numeric, replace(sample, u=np.zeros(n)), on_constraints=False)
         A, b, _ = numeric.velocity_constraint_terms()
         velocities = [*(numeric.points[i].velocity for i in points), *(numeric.frames[i].omega for i in frames)]
         prescribed_velocities = np.concatenate([*velocities, b])
@@ -125,7 +125,7 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[RandomS
     """Return frames whose given angular velocity is not the rate of their direction cosines at some sample."""
     faults: dict[int, Fault] = {}
     for sample in samples:
-        set_random_state(numeric, sample, on_constraints=True)
+        set_random_mechanism_state(numeric, sample, on_constraints=True)
         for i, frame in enumerate(m.frames[1:], start=1):
             if i in faults or not frame.oriented:
                 continue
@@ -154,9 +154,9 @@ def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Rando
             continue
         frame, axes = body.frame, m.frames[body.frame].parent
         parameters = [*m.p, *(calculated.symbol for calculated in m.calculated_parameters)]
-        inertia = compile_numpy_function(parameters, body.inertia)
+        inertia = lambdify_for_numpy(parameters, body.inertia)
         for sample in samples:
-            set_random_state(numeric, sample, on_constraints=True)
+            set_random_mechanism_state(numeric, sample, on_constraints=True)
             body_motion, axes_motion = numeric.frames[frame], numeric.frames[axes]
             inertia_values = np.asarray(inertia(*sample.parameters), dtype=float)
             transported_inertia = np.cross(
@@ -181,7 +181,7 @@ def _mass_faults(numeric: NumericMechanism, samples: list[RandomStateSample]) ->
     speed_sizes = np.array([units.typical(speed) for speed in m.declared.speeds])
     massless_direction: Array | None = None
     for sample in samples:
-        set_random_state(numeric, sample, on_constraints=True)
+        set_random_mechanism_state(numeric, sample, on_constraints=True)
         M = numeric.unconstrained_mass_and_forcing()[0][:n, :n]
         scale = _mass_scale(np.diag(M), numeric.mass_matrix_scale()[:n], speed_sizes)
         A = numeric.velocity_constraint_terms()[0] / scale
@@ -260,7 +260,7 @@ def _constraint_force_faults(m: Mechanism, samples: list[RandomStateSample]) -> 
     auxiliary = np.full(len(m.u_auxiliary), units.magnitude("m/s"))
     columns, powers, other_powers = [], [], []
     for sample in samples:
-        set_random_state(numeric, sample, on_constraints=True)
+        set_random_mechanism_state(numeric, sample, on_constraints=True)
         base = numeric.generalized_forces([0.0] * count)
         column = np.array([numeric.generalized_forces((size * unit).tolist()) - base for unit in np.eye(count)])
         columns.append(column / size)
@@ -294,7 +294,7 @@ def _force_application_faults(numeric: NumericMechanism, samples: list[RandomSta
     faults = []
     for i, applications in enumerate(m.force_applications):
         for sample in samples if applications else ():
-            set_random_state(numeric, sample, on_constraints=True)
+            set_random_mechanism_state(numeric, sample, on_constraints=True)
             rows, total = numeric.velocity_constraint_terms()[0], np.zeros(len(m.u))
             row = rows[i]
             for application in applications:
@@ -405,7 +405,7 @@ def find_nonintegrable_velocities(m: Mechanism) -> list[str]:
                 shifted_sample = replace(
                     sample, q=sample.q + sign * _DIFFERENCE_STEP * sizes * np.eye(len(m.q))[coordinate_number]
                 )
-                set_random_state(numeric, shifted_sample, on_constraints=False)
+                set_random_mechanism_state(numeric, shifted_sample, on_constraints=False)
                 inverse = np.linalg.inv(numeric.kinematic_matrices()[0])
                 sides.append(
                     [numeric.points[body.masscenter].partials[:, : len(m.u)] @ inverse * sizes for body in suspects]
@@ -429,9 +429,9 @@ def matches_lagrangian_kinetic_energy(m: Mechanism) -> bool:
     assert m.lagrangian is not None
     numeric = NumericMechanism(m)
     arguments = [m.t, *m.q, *m.u, *m.z, *m.r, *m.p, *(calculated.symbol for calculated in m.calculated_parameters)]
-    lagrangian = compile_numpy_function(arguments, m.lagrangian.expression)
+    lagrangian = lambdify_for_numpy(arguments, m.lagrangian.expression)
     for sample in draw_random_states(numeric):
-        set_random_state(numeric, sample, on_constraints=False)
+        set_random_mechanism_state(numeric, sample, on_constraints=False)
         values = [
             float(lagrangian(sample.t, *sample.q, *speeds, *sample.z, *sample.r, *sample.parameters))
             for speeds in (sample.u, 0 * sample.u)

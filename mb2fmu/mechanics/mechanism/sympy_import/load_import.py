@@ -53,7 +53,7 @@ class LoadImportState(Protocol):
         """Return the vector's components in the frames it is written in."""
 
 
-def is_straight_pathway(pathway: Any) -> bool:
+def _is_straight_pathway(pathway: Any) -> bool:
     """True if the pathway is a chain of straight segments."""
     return isinstance(pathway, (LinearPathway, ObstacleSetPathway))
 
@@ -61,10 +61,10 @@ def is_straight_pathway(pathway: Any) -> bool:
 def list_curved_pathway_loads(actuator: Any) -> Sequence[Any]:
     """Return SymPy's loads of an actuator whose pathway is no chain of straight segments; else nothing."""
     pathway = getattr(actuator, "pathway", None)
-    return () if pathway is None or is_straight_pathway(pathway) else tuple(actuator.to_loads())
+    return () if pathway is None or _is_straight_pathway(pathway) else tuple(actuator.to_loads())
 
 
-def read_loads(
+def read_sympy_loads(
     loads: Sequence[Any],
     actuators: Sequence[Any],
     reader: LoadImportState,
@@ -104,7 +104,7 @@ def read_loads(
         name = str(getattr(actuator, "name", "")) or f"{type(actuator).__name__}[{i + 1}]"
         if isinstance(actuator, TorqueActuator):
             records.append(_read_torque_actuator(actuator, name, reader))
-        elif isinstance(actuator, ForceActuator) and is_straight_pathway(actuator.pathway):
+        elif isinstance(actuator, ForceActuator) and _is_straight_pathway(actuator.pathway):
             record, rates = _read_pathway(actuator, name, reader, rates, taken_names)
             records.append(record)
         else:

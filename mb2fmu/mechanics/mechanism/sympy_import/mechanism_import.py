@@ -46,7 +46,6 @@ from mb2fmu.mechanics.mechanism.symbolic.acceleration_dependent_loads import (
     load_kinetic_energy,
     split_acceleration_loads,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import list_appearance_points, read_appearance
 from mb2fmu.mechanics.mechanism.sympy_import.body_import import list_needed_frames, list_needed_points, read_bodies
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
     ConstraintSymbols,
@@ -54,19 +53,27 @@ from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
     choose_dependent_speeds,
     constraints_determine_speeds,
     read_constraint_force_locations,
-    read_constraints,
+    read_sympy_constraints,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import read_contacts_and_latches
+from mb2fmu.mechanics.mechanism.sympy_import.declared_appearance_import import (
+    list_appearance_points,
+    read_declared_appearance,
+)
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import (
-    check_given_velocities,
+    check_given_point_velocities,
     matches_lagrangian_kinetic_energy,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
-from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_loads
-from mb2fmu.mechanics.mechanism.sympy_import.output_import import ObjectRecordNumbers, read_closed_forms, read_outputs
+from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_sympy_loads
+from mb2fmu.mechanics.mechanism.sympy_import.output_import import (
+    SourceObjectRecordNumbers,
+    read_closed_forms,
+    read_outputs,
+)
 from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast_prescribed_motion
-from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_removal import remove_redundant_rows
+from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_removal import remove_redundant_constraints
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.model import OutputRequest, Parts
@@ -188,9 +195,9 @@ class _MechanismReader:
         lagrangian_mechanism = replace(
             lagrangian_mechanism, lagrangian=lagrangian, appearance=self._read_ground_appearance()
         )
-        return self._add_observables(lagrangian_mechanism, ObjectRecordNumbers())
+        return self._add_observables(lagrangian_mechanism, SourceObjectRecordNumbers())
 
-    def _add_observables(self, mechanism: Mechanism, numbers: ObjectRecordNumbers) -> Mechanism:
+    def _add_observables(self, mechanism: Mechanism, numbers: SourceObjectRecordNumbers) -> Mechanism:
         """Return outputs and closed forms; their rows and points are those of the finished mechanism."""
         outputs = read_outputs(self.definition, mechanism, self.plain, numbers)
         loops = tuple(read_closed_forms(self.definition, mechanism, self.plain))
@@ -219,7 +226,9 @@ class _MechanismReader:
         trees = KinematicTree(ground[0], self.plain, self._list_declared_symbols())
         frames, points = trees.read_frames({}), trees.read_points(ground[1], [*list_appearance_points(self.definition)])
         return replace(
-            read_appearance(self.definition, trees, {}, self._list_moving_symbols()), frames=frames, points=points
+            read_declared_appearance(self.definition, trees, {}, self._list_moving_symbols()),
+            frames=frames,
+            points=points,
         )
 
     def _list_declared_symbols(self) -> set[sm.Basic]:
@@ -272,16 +281,16 @@ class _MechanismReader:
         The order matters: frames tell which coordinates are quaternions, which changes the kinematics; constraints are
         read with quaternions as they are, and everything behind them with quaternions of unit length.
         """
-        trees = KinematicTree(
-            mechanics_source.inertial_frame(self.mechanics), self.plain, self._list_declared_symbols()
-        )
+        ground = mechanics_source.inertial_frame(self.mechanics)
+        trees = KinematicTree(ground, self.plain, self._list_declared_symbols())
         frames = self._read_frames(trees)
         constraints = self._read_constraints()
         self._scale_quaternions()
         bodies = mechanics_source.bodies(self.mechanics)
-        origin, pivot = mechanics_source.origin(self.mechanics), mechanics_source.pivot_origin(self.mechanics)
+        origin = mechanics_source.origin(self.mechanics)
+        pivot = mechanics_source.pivot_as_position_origin(self.mechanics)
         points = trees.read_points(origin or Point("O"), list_needed_points(self.definition), pivot=pivot)
-        loads, load_of, z_dot = read_loads(
+        loads, load_of, z_dot = read_sympy_loads(
             mechanics_source.loads(self.mechanics),
             mechanics_source.actuators(self.mechanics),
             trees,
@@ -292,7 +301,7 @@ class _MechanismReader:
         bodiless = self._make_bodiless_mechanism(
             constraints, read_constraint_force_locations(constraints.declarations, trees, bodies)
         )
-        numbers = ObjectRecordNumbers(
+        numbers = SourceObjectRecordNumbers(
             frames=trees.frame_of,
             points=trees.point_of,
             loads=load_of,
@@ -309,11 +318,11 @@ class _MechanismReader:
             bodies=read_bodies(self.mechanics, trees, self.plain, self._list_moving_symbols()),
             loads=loads,
             joints=numbers.joint_records(),
-            appearance=read_appearance(self.definition, trees, load_of, self._list_moving_symbols()),
+            appearance=read_declared_appearance(self.definition, trees, load_of, self._list_moving_symbols()),
         )
-        draft, accelerations = split_acceleration_loads(remove_redundant_rows(draft))
+        draft, accelerations = split_acceleration_loads(remove_redundant_constraints(draft))
         unnamed_origins = self._find_unnamed_origins(trees, pivot)
-        checked = check_given_velocities(draft, trees.read_given_velocities(), origins_found=unnamed_origins)
+        checked = check_given_point_velocities(draft, trees.read_given_velocities(), origins_found=unnamed_origins)
         self.to_plain |= zip(self.q_user, self.q, strict=True)
         self._translate_rates(self.kinematics)
         return self._add_observables(add_load_inertias(checked, accelerations), numbers)
@@ -447,7 +456,7 @@ class _MechanismReader:
             self._translate_rates(self.unstabilized_kinematics)
         symbols, rates, t = self._list_moving_rates()
         motion = ConstraintSymbols(t, symbols, rates, self.u, self.u_auxiliary, frozenset(self.r), self.quaternions)
-        constraints = read_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
+        constraints = read_sympy_constraints(self.mechanics, self.plain, motion, self.definition.constraints)
         if self.quaternions:
             self._translate_rates(self.kinematics)
         return constraints

@@ -35,7 +35,7 @@ class _MissingItemError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectRecordNumbers:
+class SourceObjectRecordNumbers:
     """Numbers of the user's objects in the records.
 
     Attributes:
@@ -89,7 +89,7 @@ class ObjectRecordNumbers:
 
 
 def read_outputs(
-    definition: ModelDefinition, mechanism: Mechanism, plain: DynamicsymbolMap, numbers: ObjectRecordNumbers
+    definition: ModelDefinition, mechanism: Mechanism, plain: DynamicsymbolMap, numbers: SourceObjectRecordNumbers
 ) -> tuple[OutputRecord, ...]:
     """Read outputs in declared order; requests that cannot be met are kept with the reason.
 
@@ -114,7 +114,7 @@ class _RequestReader:
         self,
         mechanism: Mechanism,
         plain: DynamicsymbolMap,
-        numbers: ObjectRecordNumbers,
+        numbers: SourceObjectRecordNumbers,
         coordinates: Sequence[sm.Expr],
         speeds: Sequence[sm.Expr],
     ) -> None:

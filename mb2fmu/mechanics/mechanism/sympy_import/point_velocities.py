@@ -15,7 +15,7 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import (
     differ_beyond_roundoff,
     format_vector,
     max_point_speed,
-    set_random_state,
+    set_random_mechanism_state,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
@@ -163,7 +163,7 @@ class _VelocityChoice:
         frames = set(range(len(self._draft.frames)))
         for sample in self._samples:
             for numeric in (self._derived, self._with_given):
-                set_random_state(numeric, sample, on_constraints=True)
+                set_random_mechanism_state(numeric, sample, on_constraints=True)
             velocity, fastest = self._with_given.points[i].velocity, max_point_speed(self._with_given)
             arm = self._derived.points[i].position - self._derived.points[0].position
             frames -= {
@@ -177,7 +177,7 @@ class _VelocityChoice:
         """Return a point's given and derived velocity at a random state, in m/s."""
         numbers = []
         for numeric in (self._with_given, self._derived):
-            set_random_state(numeric, self._samples[0], on_constraints=True)
+            set_random_mechanism_state(numeric, self._samples[0], on_constraints=True)
             numbers.append(format_vector(numeric.points[i].velocity))
         points, frames = self._draft.points, self._draft.frames
         return (
@@ -218,8 +218,8 @@ def _find_agreeing_points(
     anywhere, on_constraints = set(points), set(points)
     for sample in samples:
         for on_constraint_surface, agreeing in ((False, anywhere), (True, on_constraints)):
-            set_random_state(derived, sample, on_constraints=on_constraint_surface)
-            set_random_state(with_given, sample, on_constraints=on_constraint_surface)
+            set_random_mechanism_state(derived, sample, on_constraints=on_constraint_surface)
+            set_random_mechanism_state(with_given, sample, on_constraints=on_constraint_surface)
             fastest = max_point_speed(derived)
             agreeing -= {
                 i
@@ -259,8 +259,8 @@ def _is_body_particle(
     agreeing = {False: set(bodies), True: set(bodies)}
     for sample in samples:
         for on_constraints, candidates in agreeing.items():
-            set_random_state(derived, sample, on_constraints=on_constraints)
-            set_random_state(with_given, sample, on_constraints=on_constraints)
+            set_random_mechanism_state(derived, sample, on_constraints=on_constraints)
+            set_random_mechanism_state(with_given, sample, on_constraints=on_constraints)
             position, velocity = derived.points[i].position, with_given.points[i].velocity
             for centre, frame in sorted(candidates):
                 arm = position - derived.points[centre].position

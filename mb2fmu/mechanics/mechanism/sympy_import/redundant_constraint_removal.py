@@ -27,7 +27,7 @@ _PARAMETER_CHANGE = 0.1  # part of their values by which parameters are changed
 _RANK_TOLERANCE = 1e-6  # of the largest singular value of rows of unit length
 
 
-def remove_redundant_rows(m: Mechanism) -> Mechanism:
+def remove_redundant_constraints(m: Mechanism) -> Mechanism:
     """Return the mechanism without velocity constraints that follow from others at every position.
 
     Of dependent speeds as many are left as there are rows left, those that these determine best at the start. Where

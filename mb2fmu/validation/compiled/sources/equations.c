@@ -165,7 +165,7 @@ static int find_rates(struct equations *e)
 }
 
 /* Dependent speeds into their slots. */
-static int find_dependent_speeds(struct equations *e)
+static int find_speeds_outside_fmu_states(struct equations *e)
 {
     const int64_t count = e->n_u - e->n_independent;
     double *u = e->v + 1 + e->n_q;
@@ -386,7 +386,7 @@ static int advance(struct equations *e, double t, const double x[], const double
         status = find_rates(e);
     }
     if (status == OK && e->n_independent < n_u) {
-        status = find_dependent_speeds(e);
+        status = find_speeds_outside_fmu_states(e);
     }
     const int again = e->n_independent < n_u;
     const int found = status == OK && e->mechanism && !mechanism_accelerations(e->mechanism, e->v, again, q_dot, u_dot);

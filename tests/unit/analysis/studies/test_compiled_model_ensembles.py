@@ -47,15 +47,15 @@ def bits_of_the_unit(
         np.testing.assert_array_equal(runs.states[k], wanted.values)
 
 
-def test_instances_have_the_bits_of_the_unit_under_changing_inputs(cart_pole: Ensemble, tmp_path: Path) -> None:
+def test_instances_have_the_bits_of_the_fmu_under_changing_inputs(cart_pole: Ensemble, tmp_path: Path) -> None:
     bits_of_the_unit("cart_pole", tmp_path, {"m": (0.1, 0.4), "l": (1.0, 0.7)}, cart_pole)
 
 
-def test_instances_have_the_bits_of_the_units_implicit_solver(cart_pole: Ensemble, tmp_path: Path) -> None:
+def test_instances_have_the_bits_of_the_fmus_implicit_solver(cart_pole: Ensemble, tmp_path: Path) -> None:
     bits_of_the_unit("cart_pole", tmp_path, {"m": (0.1, 0.4), "l": (1.0, 0.7)}, cart_pole, "implicit")
 
 
-def test_instances_begin_on_their_own_constraints_as_the_unit_does(tmp_path: Path) -> None:
+def test_instances_begin_on_their_own_constraints_as_the_fmu_does(tmp_path: Path) -> None:
     """Another crank: its loop closes elsewhere."""
     ensemble = compile_ensemble(MODELS / "four_bar.py")
     bits_of_the_unit("four_bar", tmp_path, {"la": (0.8, 0.816, 0.85)}, ensemble)
@@ -72,7 +72,7 @@ def test_an_instance_whose_loop_does_not_close_says_so() -> None:
 @pytest.mark.repeats
 @pytest.mark.parametrize("solver", ["explicit", "implicit"])
 @pytest.mark.parametrize(("name", "varied"), [("double_pendulum", "m2"), ("four_bar", "g"), ("robot_arm", "g")])
-def test_instances_of_further_models_have_the_bits_of_the_unit(
+def test_instances_of_further_models_have_the_bits_of_the_fmu(
     name: str, varied: str, solver: Literal["explicit", "implicit"], tmp_path: Path
 ) -> None:
     ensemble = compile_ensemble(MODELS / f"{name}.py")
@@ -250,7 +250,7 @@ def falling_on_the_ground() -> Model:
 @pytest.mark.parametrize(
     "model", [MODELS / "bouncing_ball.py", MODELS / "dry_friction_oscillator.py", falling_on_the_ground()]
 )
-def test_what_x_dot_alone_does_not_tell_is_run_by_the_unit(model: Model | Path) -> None:
+def test_what_x_dot_alone_does_not_tell_is_run_by_the_fmu(model: Model | Path) -> None:
     """Events of the model's own, friction that sticks, impacts: instances are not integrated across them unseen."""
     assert compile_ensemble(model).runs_sequentially
 

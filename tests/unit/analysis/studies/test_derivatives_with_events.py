@@ -69,7 +69,7 @@ def test_the_instant_of_the_event_is_in_it(ball: Ensemble, monkeypatch: pytest.M
         ("stick_slip_belt", ("k", "F_s"), (), 0.137),
     ],
 )
-def test_through_latches_floors_and_friction_they_are_differences_of_the_units(
+def test_through_latches_floors_and_friction_they_are_differences_of_the_fmus(
     name: str, to: tuple[str, ...], of: tuple[str, ...], step: float
 ) -> None:
     """Contacts open at no speed, others are held at rest: neither grazes. No event is at a sample."""

@@ -36,7 +36,7 @@ def alone(model: Path, ensemble: Ensemble, folder: Path, name: str, values: np.n
 
 @pytest.mark.parametrize("solver", ["explicit", "implicit"])
 @pytest.mark.parametrize(("name", "varied"), [("bouncing_ball", "e"), ("stick_slip_belt", "F_s"), ("gripper", "m")])
-def test_instances_with_events_have_the_bits_of_the_unit(
+def test_instances_with_events_have_the_bits_of_the_fmu(
     name: str, varied: str, solver: Literal["explicit", "implicit"], tmp_path: Path
 ) -> None:
     """Bounces into rest, friction that sticks and breaks away, a latch and a floor: whole trajectories."""
@@ -50,7 +50,7 @@ def test_instances_with_events_have_the_bits_of_the_unit(
     assert np.abs(runs.states[0] - runs.states[1]).max() > 1e-3
 
 
-def test_inputs_that_change_and_a_memory_of_loops_have_the_bits_of_the_unit(tmp_path: Path) -> None:
+def test_inputs_that_change_and_a_memory_of_loops_have_the_bits_of_the_fmu(tmp_path: Path) -> None:
     """The four-bar with two dependent coordinates, whose branch is remembered."""
     model = MODELS / "four_bar.py"
     ensemble = compile_ensemble(model, constraints="partition")
@@ -113,7 +113,7 @@ def kinked() -> Model:
     return model
 
 
-def test_kinks_are_met_as_the_unit_meets_them(tmp_path: Path) -> None:
+def test_kinks_are_met_as_the_fmu_meets_them(tmp_path: Path) -> None:
     ensemble = compile_ensemble(kinked())
     unit = pipeline.export(kinked(), tmp_path, fmi="3", solver="explicit")
     for k in (4.0, 5.0):
@@ -132,7 +132,7 @@ def test_an_instance_that_gives_up_is_nan_and_others_go_on(ball: Ensemble) -> No
     assert np.isfinite(runs.states[0]).all()
 
 
-def test_a_value_out_of_bounds_is_told_in_the_units_words(ball: Ensemble) -> None:
+def test_a_value_out_of_bounds_is_told_in_the_fmus_words(ball: Ensemble) -> None:
     runs = ball.simulate(2, {"m": [1.0, -1.0]}, stop=0.1)
     assert runs.messages[0] == ""
     assert "m" in runs.messages[1]

@@ -155,7 +155,7 @@ def test_every_fault_is_named(swing: tuple[np.ndarray, np.ndarray], tmp_path: Pa
     assert "LOW is not below HIGH" in done.output
 
 
-def test_a_page_shows_every_experiment_and_the_unit_keeps_where_it_comes_from(
+def test_a_page_shows_every_experiment_and_the_fmu_keeps_where_it_comes_from(
     swing: tuple[np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
     files = []

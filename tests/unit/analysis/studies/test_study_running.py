@@ -23,7 +23,7 @@ from mb2fmu.analysis.studies.dask_workers import connect_dask_workers
 from mb2fmu.cli.cli_application import commands
 from mb2fmu.errors import AnalysisError, ToolError
 from mb2fmu.pipeline.study_runs.study_run import run_study
-from mb2fmu.pipeline.study_runs.study_summary import format_replay_command
+from mb2fmu.pipeline.study_runs.study_summary import format_study_case_command
 
 MODELS = Path(__file__).parents[4] / "models"
 FEW = "'at the end' = { of = 'h' }\n"
@@ -74,13 +74,16 @@ def test_results_are_those_of_free_fall_and_what_fails_is_a_row(falling: Path, t
     assert np.isnan([found[name][2] for name in ("at the end", "lowest", "steps")]).all()
     page = outcome.summary.read_text()
     assert "fmi2DoStep returned" in page
-    assert format_replay_command(outcome.study, outcome.folder / "Falling.fmu", 3).split()[:2] == ["mb2fmu", "simulate"]
+    assert format_study_case_command(outcome.study, outcome.folder / "Falling.fmu", 3).split()[:2] == [
+        "mb2fmu",
+        "simulate",
+    ]
 
 
 def test_a_replayed_case_has_the_bits_of_its_row(falling: Path, tmp_path: Path) -> None:
     rows = "g,push\n9.81,0.3\n3.7000000000000002,0.1\n"
     outcome = run_study(plan_of(falling, tmp_path, rows), tmp_path / "out", scheduler="none")
-    command = format_replay_command(outcome.study, outcome.folder / "Falling.fmu", 1).split()[1:]
+    command = format_study_case_command(outcome.study, outcome.folder / "Falling.fmu", 1).split()[1:]
     written = tmp_path / "case.csv"
     done = CliRunner().invoke(commands, [*command[: command.index("--plot")], "--csv", str(written)])
     assert done.exit_code == 0, done.output
@@ -98,7 +101,7 @@ def test_a_replayed_case_of_a_model_follows_the_inputs_of_its_experiment(tmp_pat
         "vary": {"m2": {"from": 0.5, "to": 2.0}}, "results": {"tip.x": "tip.x"},
     }  # fmt: skip
     outcome = run_study(plan, tmp_path / "out", scheduler="none")
-    command = format_replay_command(outcome.study, outcome.folder / "DoublePendulum.fmu", 1).split()[1:]
+    command = format_study_case_command(outcome.study, outcome.folder / "DoublePendulum.fmu", 1).split()[1:]
     written = tmp_path / "case.csv"
     done = CliRunner().invoke(commands, [*command[: command.index("--plot")], "--csv", str(written)])
     assert done.exit_code == 0, done.output
@@ -137,7 +140,7 @@ def test_an_interrupted_study_goes_on_and_ends_with_the_same_bytes(
     assert set(manifest["files"]) >= {"results.parquet"}
 
 
-def test_another_unit_or_plan_does_not_go_on(falling: Path, tmp_path: Path) -> None:
+def test_another_fmu_or_plan_does_not_go_on(falling: Path, tmp_path: Path) -> None:
     plan = plan_of(falling, tmp_path, "g\n1\n2\n")
     run_study(plan, tmp_path / "out", scheduler="none")
     with pytest.raises(AnalysisError, match="there is a study in it"):
@@ -154,7 +157,7 @@ def test_another_unit_or_plan_does_not_go_on(falling: Path, tmp_path: Path) -> N
     assert (tmp_path / "out/results.parquet").read_bytes() == before
 
 
-def test_what_does_not_fit_the_unit_is_named_at_once_by_the_command(falling: Path, tmp_path: Path) -> None:
+def test_what_does_not_fit_the_fmu_is_named_at_once_by_the_command(falling: Path, tmp_path: Path) -> None:
     plan = plan_of(falling, tmp_path, "g,mass,h\n1,1,1\n,1,1\n", "kind = 'me'\ntrajectories = ['hh']")
     done = CliRunner().invoke(commands, ["study", str(plan), "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
@@ -165,7 +168,7 @@ def test_what_does_not_fit_the_unit_is_named_at_once_by_the_command(falling: Pat
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_wrong_with_a_plan_and_what_does_not_fit_the_unit_are_told_at_once(
+def test_what_is_wrong_with_a_plan_and_what_does_not_fit_the_fmu_are_told_at_once(
     falling: Path, tmp_path: Path
 ) -> None:
     """Each fault once, and nothing that only follows from one: no cases, no bounds of values that are none."""
@@ -293,7 +296,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
     assert (there.folder / "results.parquet").read_bytes() == (here.folder / "results.parquet").read_bytes()
 
 
-def test_a_worker_that_is_killed_while_it_gets_the_unit_is_no_hindrance(falling: Path, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_while_it_gets_the_fmu_is_no_hindrance(falling: Path, tmp_path: Path) -> None:
     plan = plan_of(falling, tmp_path, "g\n" + "\n".join(map(str, range(1, 41))) + "\n")
     with connect_dask_workers("local", 2, tmp_path) as client:
         register, killed = client.register_plugin, []
@@ -358,7 +361,7 @@ def commanded(*words: str | Path) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def test_a_unit_without_a_plan_is_varied_in_its_parameters(falling: Path, tmp_path: Path) -> None:
+def test_a_fmu_without_a_plan_is_varied_in_its_parameters(falling: Path, tmp_path: Path) -> None:
     code, said = commanded(falling, "--stop", "1", "--step", "0.1", "--out", tmp_path / "out")
     assert code == 0, said
     assert "Vary by 0.1 of their values: g" in said  # the other parameter is 0: a part of it is nothing

@@ -10,8 +10,8 @@ from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forwar
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.numerics.linear_solve import solve_dense
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.compiler.program.program_result_dependencies import count_operations
 from mb2fmu.compiler.program.program_serialization import program_from_record, program_to_record
-from mb2fmu.compiler.program.result_dependencies import count_operations
 from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
 
 X = np.array([0.4, -1.1, 0.7, 1.3, 0.2, -0.5, 2.1, 0.9, -0.3])

@@ -110,7 +110,7 @@ def test_the_jacobian_of_what_is_carried_is_exact(case: Case) -> None:
         np.testing.assert_allclose(found[:, j], expected, rtol=0, atol=1e-6 * size)
 
 
-def test_the_jacobian_of_the_motion_itself_is_the_units(case: Case) -> None:
+def test_the_jacobian_of_the_motion_itself_is_the_fmus(case: Case) -> None:
     """To the last bit: pivots and steps hang on it."""
     native = derivatives.add_fmu_derivatives(case.program, adjoint=False)
     varied = derivatives.add_variational_jacobian(native, case.to)

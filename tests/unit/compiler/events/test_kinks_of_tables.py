@@ -56,7 +56,7 @@ def test_without_events_there_are_none():
     assert not reference_of(spring(events=False)).events
 
 
-def test_a_unit_is_as_exact_as_without_kinks(tmp_path):
+def test_a_fmu_is_as_exact_as_without_kinks(tmp_path):
     unit = export(spring(), tmp_path).path
     where = {t: fmpy.simulate_fmu(
         str(unit), fmi_type="CoSimulation", stop_time=t, output_interval=t / 7, relative_tolerance=1e-8, output=["x"],

@@ -7,7 +7,7 @@ from sympy.physics.mechanics import KanesMethod, PinJoint, Point, ReferenceFrame
 
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
-from mb2fmu.compiler.program.result_dependencies import count_operations
+from mb2fmu.compiler.program.program_result_dependencies import count_operations
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, KinematicEquations, MassMatrixDynamics
 
 

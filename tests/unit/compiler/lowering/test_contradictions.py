@@ -8,7 +8,12 @@ import sympy as sm
 from cranks import platform
 
 from mb2fmu import pipeline
-from mb2fmu.compiler.arithmetic.python_newton import ContradictionError, NoSolutionError, OtherBranchError, newton
+from mb2fmu.compiler.arithmetic.python_newton import (
+    InconsistentEquationsError,
+    NoSolutionError,
+    OtherBranchError,
+    newton,
+)
 from mb2fmu.compiler.lowering.position_projection import bound_magnitude_sum
 from mb2fmu.model.supported_functions import NoEvent
 
@@ -30,7 +35,7 @@ def changed(f, third: float) -> np.ndarray:
 @pytest.mark.parametrize("third", [0.5001, 0.50000002, 0.51, 0.6, 0.4])
 def test_cranks_of_unlike_lengths_contradict_each_other(derivation, third):
     f = pipeline.right_hand_side(derivation)
-    with pytest.raises(ContradictionError, match="they contradict each other and stay open") as caught:
+    with pytest.raises(InconsistentEquationsError, match="they contradict each other and stay open") as caught:
         f(0.0, ON_THE_WAY, f.r0, changed(f, third))
     assert "holonomic[6] by" in str(caught.value)
     error = caught.value
@@ -65,7 +70,7 @@ def _rows(y, theta):
 def test_what_is_left_over_is_told_row_by_row():
     closing = [1.0, 10.0, 1e-9, 1e-9]
     assert newton(2, "x", _rows, [1e-12, *closing], [0.0, 0.0], ("first", "second"))[0] == pytest.approx(1.0, abs=1e-11)
-    with pytest.raises(ContradictionError, match=r"stay open, first by 0\.005, second by -0\.0005") as caught:
+    with pytest.raises(InconsistentEquationsError, match=r"stay open, first by 0\.005, second by -0\.0005") as caught:
         newton(2, "x", _rows, [0.01, *closing], [0.0, 0.0], ("first", "second"))
     assert caught.value.residual == pytest.approx(0.005)
 

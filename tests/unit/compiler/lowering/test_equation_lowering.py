@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.result_dependencies import count_operations, find_result_dependencies
+from mb2fmu.compiler.program.program_result_dependencies import count_operations, find_result_dependencies
 from mb2fmu.errors import LoweringError
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,

@@ -125,7 +125,7 @@ def test_a_shared_graph_costs_its_size():
 
 
 def test_quotients_are_divided_once():
-    from mb2fmu.compiler.program.result_dependencies import count_operations
+    from mb2fmu.compiler.program.program_result_dependencies import count_operations
 
     assert count_operations(lowered(x / (y * (1 + x) ** 2)), "e") == {"ADD": 1, "DIV": 1, "MUL": 2}
     assert count_operations(lowered(-x - y), "e") == {"ADD": 1, "NEG": 1}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler.numerics.linear_solve import solve_dense
-from mb2fmu.compiler.program import result_dependencies as vanishing
+from mb2fmu.compiler.program import program_result_dependencies as vanishing
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.result_dependencies import find_result_dependencies
+from mb2fmu.compiler.program.program_result_dependencies import find_result_dependencies
 from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, ProgramVariableLayout
 
 

@@ -8,11 +8,11 @@ import pytest
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import (
-    EntryPoint,
     EquationSolveBlock,
     Op,
     PiecewisePolynomial,
     Program,
+    ProgramEntryPoint,
     ProgramVariableLayout,
 )
 
@@ -196,8 +196,8 @@ def _program(op, a, b, entries=None, blocks=()):
         {"op": [Op.NEG, Op.STATE], "a": [1, 0], "b": [-1, -1]},
         {"op": [Op.CONSTANT], "a": [0], "b": [-1]},
         {"op": [Op.STATE, Op.ADD], "a": [0, 0], "b": [-1, -1]},
-        {"op": [Op.STATE], "a": [0], "b": [-1], "entries": {"e": EntryPoint("e", ("y",), (1,))}},
-        {"op": [Op.STATE], "a": [0], "b": [-1], "entries": {"e": EntryPoint("f", ("y",), (0,))}},
+        {"op": [Op.STATE], "a": [0], "b": [-1], "entries": {"e": ProgramEntryPoint("e", ("y",), (1,))}},
+        {"op": [Op.STATE], "a": [0], "b": [-1], "entries": {"e": ProgramEntryPoint("f", ("y",), (0,))}},
         {"op": [Op.STATE, Op.BLOCK], "a": [0, 0], "b": [-1, 0], "blocks": (EquationSolveBlock("lu_factor", 1, (0,)),)},
         {"op": [Op.STATE], "a": [0], "b": [-1], "blocks": (EquationSolveBlock("solve", 1, (0,), 0),)},
     ],
@@ -215,4 +215,4 @@ def test_blocks_and_tables_that_break_their_laws_are_refused():
     with pytest.raises(AssertionError):
         PiecewisePolynomial("t", (0.0, 0.0), ((1.0,),))
     with pytest.raises(AssertionError):
-        EntryPoint("e", ("a", "b"), (0,))
+        ProgramEntryPoint("e", ("a", "b"), (0,))

@@ -126,7 +126,7 @@ def test_what_is_read_a_part_of_a_turn_further_on_each_time_is_read_in_wider_tur
     assert compile_model(program).call("rhs", 0.0, values_at, np.empty(0), np.empty(0)).tobytes() == expected.tobytes()
 
 
-def test_many_at_once_have_the_bits_of_a_unit(compile_model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_at_once_have_the_bits_of_a_fmu(compile_model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "MAX_JACOBIAN_OPERATIONS", 1_000)
     n = 40
     program, (t, x, r, p) = row(n), point(n)

@@ -21,9 +21,9 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, Program, ProgramVariableLayout
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu import interface
-from mb2fmu.fmu.emit_c import emit_fmu_sources, emit_motion_sources, list_translation_units
+from mb2fmu.fmu.emit_c import emit_equation_sources, emit_fmu_sources, list_translation_units
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, FmuTarget, SolverSettings
+from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, FmuSolverSettings, FmuTarget
 from mb2fmu.fmu.toolchain.fmu_build_folder import collect_included_files
 from mb2fmu.mechanics import formulations, mechanism
 
@@ -80,7 +80,7 @@ def test_accelerations_of_a_long_x_are_not_printed_again(part: int) -> None:
         b.entry(name, [], [])
     b.entry("rhs", ["q", "u"], [nodes[1], last])
     b.entry("accelerations", ["u"], [last])
-    sources = emit_motion_sources(b.build(), bare_interface(), adjoint=False, part=part).sources
+    sources = emit_equation_sources(b.build(), bare_interface(), adjoint=False, part=part).sources
     text = b"".join(sources[f"sources/{name}"] for name in list_translation_units(sources)[1:]).decode()
     assert ("rhs_1" in text) is (part == 150)
     assert "equations_rhs(t, x, r, p, w, work, results)" in text
@@ -107,7 +107,7 @@ def digest(tree: FileTree) -> str:
     return hashlib.sha256(repr([(path, tree[path]) for path in tree]).encode()).hexdigest()
 
 
-def test_units_of_the_same_sizes_share_their_runtime() -> None:
+def test_fmus_of_the_same_sizes_share_their_runtime() -> None:
     """Whatever they are called, how they begin and what their equations are."""
     other = dataclasses.replace(
         bare_interface(),
@@ -115,7 +115,7 @@ def test_units_of_the_same_sizes_share_their_runtime() -> None:
         model_identifier="Another",
         token="fedcba98-89ab-5cde-8f01-23456789abcd",
         experiment=DefaultExperiment(1.0, 3.0, 0.1, 1e-4),
-        solver=SolverSettings("implicit", 1e-5),
+        solver=FmuSolverSettings("implicit", 1e-5),
     )
     files = []
     for described, operation in ((bare_interface(), Op.SIN), (other, Op.EXP)):
@@ -139,7 +139,7 @@ def test_units_of_the_same_sizes_share_their_runtime() -> None:
         *(pytest.param(*each, marks=pytest.mark.repeats) for each in (("gcc", "3"), ("zig", "2"))),
     ],
 )
-def test_units_compile_without_warnings(compiler: str, fmi: str, tmp_path: Path) -> None:
+def test_fmus_compile_without_warnings(compiler: str, fmi: str, tmp_path: Path) -> None:
     reason = missing(compiler)
     if reason:
         pytest.skip(reason)

@@ -16,14 +16,14 @@ from scipy.integrate import solve_ivp
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.fmu.interface import describe_interface
-from mb2fmu.fmu.interface.fmu_interface import SolverSettings
+from mb2fmu.fmu.interface.fmu_interface import FmuSolverSettings
 
 TIME, M, L, G, D, J, TAU, Q, U, DQ, DU, TIP_X, TIP_Y, ENERGY, LOAD = range(15)
 ALL = list(range(15))
 SOLVERS = {
-    "explicit": SolverSettings("explicit", 1e-6),
-    "implicit": SolverSettings("implicit", 1e-6),
-    "fixed": SolverSettings("fixed", 1e-6, 1e-3),
+    "explicit": FmuSolverSettings("explicit", 1e-6),
+    "implicit": FmuSolverSettings("implicit", 1e-6),
+    "fixed": FmuSolverSettings("fixed", 1e-6, 1e-3),
 }
 
 
@@ -219,13 +219,13 @@ def test_a_step_that_cannot_be_made_changes_nothing(pendulum):
 
 
 @pytest.mark.parametrize("length", [0.0, 1e-300])
-def test_a_unit_that_can_never_move_says_so_at_initialization(pendulum, length):
+def test_a_fmu_that_can_never_move_says_so_at_initialization(pendulum, length):
     """Seen: every step was Discard, and an importer that tries shorter ones came to no end."""
     with pytest.raises(ArithmeticError, match="the FMU cannot move with these parameters and start values"):
         started(pendulum, v2=length)
 
 
-def test_inputs_that_do_not_let_a_unit_move_can_still_be_set(pendulum):
+def test_inputs_that_do_not_let_a_fmu_move_can_still_be_set(pendulum):
     unit = pendulum(instance_name="test")
     unit.setup_experiment(0.0)
     unit.enter_initialization_mode()
@@ -284,7 +284,7 @@ def test_state_is_complete_bit_for_bit(pendulum):
     assert future(other) == first
 
 
-def test_states_of_other_units_are_refused(pendulum, tmp_path):
+def test_states_of_other_fmus_are_refused(pendulum, tmp_path):
     stranger = unit_class(pendulum_program(), pendulum_interface("Stranger"), tmp_path)
     state = started(stranger)._get_fmu_state()
     unit = started(pendulum)
@@ -345,7 +345,7 @@ def test_tolerances_that_cannot_be_kept_to_are_named(pendulum, tolerance):
 
 
 @pytest.mark.parametrize("system", [double_pendulum, constrained_point])
-def test_units_of_lowered_equations_compute_what_the_program_does(system, tmp_path):
+def test_fmus_of_lowered_equations_compute_what_the_program_does(system, tmp_path):
     definition, equations = system()
     program = lower_equations_to_program(equations)
     interface = describe_interface(definition, equations, program)

@@ -13,9 +13,9 @@ from lxml import etree
 
 from mb2fmu.fmu import emit_xml
 from mb2fmu.fmu.integration_method_table import SOLVERS
-from mb2fmu.fmu.interface.fmu_interface import SolverSettings
+from mb2fmu.fmu.interface.fmu_interface import FmuSolverSettings
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, Terminal
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
-from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedTerminalMember, Terminal
 
 FOLDER = Path(fmpy.__file__).parent / "schema"
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
@@ -92,7 +92,7 @@ def with_variable(interface, name, **changes):
 
 
 @VERSIONS
-def test_a_native_unit_has_three_files(fmi):
+def test_a_native_fmu_has_three_files(fmi):
     assert set(parsed(native_interface(fmi))) == {"modelDescription.xml", TERMINALS, BUILD}
     assert set(parsed(native_interface(fmi), ())) == {"modelDescription.xml", TERMINALS}
 
@@ -233,7 +233,7 @@ def test_promises_of_fmi_3():
 
 @given(step=st.floats(min_value=1e-9, max_value=1.0), kind=st.sampled_from(["fixed", "euler"]))
 def test_the_fixed_step_is_told_where_it_was_chosen(step, kind):
-    interface = native_interface("3", solver=SolverSettings(kind, 1e-6, step))
+    interface = native_interface("3", solver=FmuSolverSettings(kind, 1e-6, step))
     assert float(description(interface).find("CoSimulation").get("fixedInternalStepSize")) == step
 
 
@@ -244,6 +244,6 @@ def test_no_date_no_host_no_initial_of_inputs(fmi):
     assert root.xpath("//*[@causality='input' or @causality='independent'][@initial]") == []
 
 
-def test_a_unit_without_terminals_has_an_icon_only():
+def test_a_fmu_without_terminals_has_an_icon_only():
     root = parsed(native_interface("3", terminals=()))[TERMINALS]
     assert [child.tag for child in root] == ["GraphicalRepresentation"]

@@ -88,7 +88,7 @@ def test_terminals_of_inputs_that_are_in_an_array_are_gone(interface: FmuInterfa
     assert interface.terminals == ()
 
 
-def test_units_of_fmi_2_have_the_scalars() -> None:
+def test_fmus_of_fmi_2_have_the_scalars() -> None:
     assert described(with_arrays(), "2").arrays == ()
     assert described(with_arrays(), "2").scalars == described(with_arrays(), "2").variables
 

@@ -6,7 +6,7 @@ import pytest
 from golden.handwritten import pendulum_interface
 
 from mb2fmu.errors import InterfaceError
-from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, Dependency, FmuInterface, SolverSettings
+from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, Dependency, FmuInterface, FmuSolverSettings
 
 
 def changed(name, /, **changes):
@@ -64,7 +64,7 @@ def test_structured_names_are_accepted(name):
         ({"model_identifier": "a-b"}, "not a C identifier"),
         ({"experiment": DefaultExperiment(1.0, 1.0, 0.1, 1e-6)}, "make no experiment"),
         ({"experiment": DefaultExperiment(0.0, 1.0, 0.1, 0.0)}, "make no experiment"),
-        ({"solver": SolverSettings("fixed", 1e-6, -1.0)}, "is not positive"),
+        ({"solver": FmuSolverSettings("fixed", 1e-6, -1.0)}, "is not positive"),
     ],
 )
 def test_broken_laws_are_faults(changes, message):

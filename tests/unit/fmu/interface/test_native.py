@@ -13,8 +13,8 @@ from mb2fmu.errors import InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, DescribedType, Terminal
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
-from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedTerminalMember, DescribedType, Terminal
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
 
@@ -25,7 +25,7 @@ def described(system=double_pendulum, fmi="3", change=lambda definition, equatio
     return describe_interface(definition, equations, program, FmuTarget(fmi, "native")), program
 
 
-def test_a_native_unit_has_the_variables_of_a_python_unit_and_the_solver():
+def test_a_native_fmu_has_the_variables_of_a_python_fmu_and_the_solver():
     native, program = described()
     python = describe_interface(*double_pendulum(), program)
     *same, solver, step = native.variables
@@ -80,7 +80,7 @@ def test_the_solver_chosen_at_export_comes_before_the_experiment(name, choice):
     assert interface.solver.internal_step == (1e-3 if name in ("rk4", "euler") else None)
 
 
-def test_units_whose_motion_may_differ_in_bits_have_tokens_of_their_own():
+def test_fmus_whose_motion_may_differ_in_bits_have_tokens_of_their_own():
     definition, equations = double_pendulum()
     program = lower_equations_to_program(equations)
     ways = [{}, {"compiler": "cc"}, {"fast": True}, {"compiler": "cc", "fast": True}]
@@ -125,7 +125,7 @@ def test_every_target_has_a_token_of_its_own():
     assert len({describe_interface(definition, equations, program, target).token for target in targets}) == 3
 
 
-def test_units_of_python_are_for_fmi_2_only():
+def test_fmus_of_python_are_for_fmi_2_only():
     with pytest.raises(InterfaceError, match=r"FMI 2\.0 only"):
         FmuTarget("3", "python")
     with pytest.raises(InterfaceError, match="leave it out"):
@@ -295,6 +295,6 @@ def test_laws_of_types_and_terminals(make, message):
     assert message in str(caught.value)
 
 
-def test_units_by_hand_are_sound():
+def test_fmus_by_hand_are_sound():
     assert isinstance(native_interface("2"), FmuInterface)
     assert pendulum_interface().kinds == ("CoSimulation",)

@@ -7,9 +7,9 @@ from golden.handwritten import pendulum_interface
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedType
 from mb2fmu.fmu.interface.interface_description import make_unique_variable_name
 from mb2fmu.fmu.interface.physical_quantities import find_physical_quantity, list_quantity_types
-from mb2fmu.fmu.interface.variable_types_arrays_terminals import DescribedType
 from mb2fmu.units import parse_unit
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

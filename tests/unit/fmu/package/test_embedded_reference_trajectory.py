@@ -82,7 +82,7 @@ def test_numbers_and_names_read_back(rows):
     ]
 
 
-def test_a_table_of_another_unit_is_refused():
+def test_a_table_of_another_fmu_is_refused():
     with pytest.raises(PackageError) as caught:
         form_embedded_reference_files(
             native_interface("3"),

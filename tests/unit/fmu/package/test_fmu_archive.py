@@ -62,7 +62,7 @@ def test_nothing_of_when_and_where(tmp_path, monkeypatch):
         assert {info.external_attr >> 16 for info in file.infolist()} == {stat.S_IFREG | 0o644}
 
 
-def test_an_existing_unit_survives_a_failure(tmp_path, monkeypatch):
+def test_an_existing_fmu_survives_a_failure(tmp_path, monkeypatch):
     path = tmp_path / "M.fmu"
     write_fmu_archive(SOUND, path)
     before = path.read_bytes()
@@ -77,7 +77,7 @@ def test_an_existing_unit_survives_a_failure(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["M.fmu"]
 
 
-def test_what_is_no_unit_is_not_written(tmp_path):
+def test_what_is_no_fmu_is_not_written(tmp_path):
     with pytest.raises(PackageError, match=DESCRIPTION):
         write_fmu_archive(FileTree({"readme": b""}), tmp_path / "M.fmu")
     assert not list(tmp_path.iterdir())

@@ -41,7 +41,7 @@ def references(interface):
 
 
 @VERSIONS
-def test_the_unit_is_complete(fmi):
+def test_the_fmu_is_complete(fmi):
     core = assemble_native_fmu(*parts(fmi))
     pictures = {"2": {"model.png"}, "3": {"documentation/diagram.png", "documentation/diagram.svg"}}[fmi]
     assert set(core) == {
@@ -106,7 +106,7 @@ def test_our_licence_is_the_projects():
     assert core["documentation/licenses/mb2fmu-BSD-3-Clause.txt"] == project.read_bytes()
 
 
-def test_licences_are_of_what_is_in_the_unit():
+def test_licences_are_of_what_is_in_the_fmu():
     sources, binaries, description, interface = parts("3")
     without = assemble_native_fmu(FileTree({"sources/unit.c": b""}), binaries, description, interface, compiler="cc")
     assert {path for path in without if "licenses" in path} == {

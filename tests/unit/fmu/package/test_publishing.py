@@ -119,7 +119,7 @@ def test_a_file_system_without_links_is_served_too(tmp_path, monkeypatch):
     assert pair(tmp_path) == (b"two", b"two")
 
 
-def test_a_stale_report_goes_with_the_unit_that_it_was_about(tmp_path):
+def test_a_stale_report_goes_with_the_fmu_that_it_was_about(tmp_path):
     put(tmp_path, b"old")
     with make_unpublished_folder(tmp_path, "unit") as private:
         (private / "unit").write_bytes(b"new")

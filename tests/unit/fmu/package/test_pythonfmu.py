@@ -21,7 +21,7 @@ def parts():
     )
 
 
-def test_the_unit_has_our_description_and_all_sources():
+def test_the_fmu_has_our_description_and_all_sources():
     sources, description, interface = parts()
     path, modules = list(sys.path), set(sys.modules)
     tree = build_python_fmu(sources, description, interface)

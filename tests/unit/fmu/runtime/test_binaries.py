@@ -35,7 +35,7 @@ def test_warnings_are_errors_and_there_are_none(fmi, compiler):
 
 @FMI
 @COMPILER
-def test_a_unit_of_nothing_but_time(fmi, compiler):
+def test_a_fmu_of_nothing_but_time(fmi, compiler):
     for kind in (ME, CS):
         unit = Unit(load(build(fmi, "-O2", compiler=compiler, model="bare")), fmi, kind).instantiate().start()
         if kind == CS:

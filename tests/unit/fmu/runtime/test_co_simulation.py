@@ -115,7 +115,7 @@ def beyond_the_wall(unit):
     return unit
 
 
-def test_a_unit_that_has_no_motion_at_its_start_is_not_initialized(fresh, kind):
+def test_a_fmu_that_has_no_motion_at_its_start_is_not_initialized(fresh, kind):
     """Whatever the importer tries, no step could be made: Discard for ever would make it try for ever."""
     unit = fresh(kind)
     assert unit.enter() == OK
@@ -550,7 +550,7 @@ def test_a_failed_step_takes_back_inputs_of_intermediate_updates(fresh):
     assert unit.get("force", "x", "time") == (OK, [0.0, 1.0, 0.0])
 
 
-def test_requests_that_the_unit_cannot_serve(library):
+def test_requests_that_the_fmu_cannot_serve(library):
     from native.fmi import Unit
 
     if library[1] == 2:

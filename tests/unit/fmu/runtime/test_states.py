@@ -128,7 +128,7 @@ def test_an_object_given_before_is_used_again(fresh, kind):
     assert unit.free_state(c.c_void_p()) == OK
 
 
-def test_bytes_are_little_endian_and_name_the_unit(fresh, kind):
+def test_bytes_are_little_endian_and_name_the_fmu(fresh, kind):
     data = fresh(kind).saved()
     assert data[:8] == b"MB2FMUST"
     assert data[8:16] == (3).to_bytes(8, "little")

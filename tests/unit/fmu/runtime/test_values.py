@@ -92,7 +92,7 @@ def test_null_pointers_where_nothing_stands_behind_them(fresh, kind):
     assert "values is a null pointer" in unit.log[-1].text
 
 
-def test_types_the_unit_does_not_have(fresh, kind):
+def test_types_the_fmu_does_not_have(fresh, kind):
     types = ["Boolean", "String"]
     if fresh.fmi == 3:
         types += ["Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "UInt64"]

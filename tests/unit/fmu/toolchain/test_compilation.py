@@ -63,7 +63,7 @@ def test_what_was_begun_is_compiled_once_and_gives_the_same_bytes(
     assert compile_fmu_binaries(WHOLE, "it", [host_platform()], fmi=2, compiler="cc") == early
 
 
-def test_nothing_is_begun_of_a_unit_that_was_built_before(calls: Path) -> None:
+def test_nothing_is_begun_of_a_fmu_that_was_built_before(calls: Path) -> None:
     for _ in range(2):
         with FmuCompilation(ORDER, [host_platform()]) as compilation:
             compilation.begin(EARLY)
@@ -102,7 +102,7 @@ def test_the_runtime_is_compiled_again_where_something_that_it_includes_has_chan
     assert (built[0] != built[1]) is file.endswith(".c")  # the stand-in reads no headers
 
 
-def test_what_is_noted_of_a_unit_takes_no_place_among_the_binaries(tmp_path: Path) -> None:
+def test_what_is_noted_of_a_fmu_takes_no_place_among_the_binaries(tmp_path: Path) -> None:
     with FmuCompilation(ORDER, [host_platform()]) as compilation:
         compilation.begin(EARLY)
         compilation.begin(WHOLE)

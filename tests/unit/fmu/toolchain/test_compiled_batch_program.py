@@ -141,7 +141,7 @@ def derivation(request: pytest.FixtureRequest) -> pipeline.Derivation:
     return pipeline.derive(f"models/{request.param}.py")
 
 
-def test_loops_and_constraints_have_the_bits_of_the_unit(
+def test_loops_and_constraints_have_the_bits_of_the_fmu(
     derivation: pipeline.Derivation, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     reason = missing("gcc")

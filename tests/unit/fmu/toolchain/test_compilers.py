@@ -21,7 +21,7 @@ from mb2fmu.fmu.toolchain import (
     compilers,
     host_platform,
 )
-from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions
+from mb2fmu.pipeline.derivation.formulation_and_build_options import BuildOptions
 from mb2fmu.pipeline.fmu_build.fmu_assembly import choose_compiler
 
 

@@ -77,7 +77,7 @@ def test_massless_links_only_transmit(asked):
     assert f(0, f.x0)[3] == pytest.approx(-9.81 * np.cos(np.deg2rad(10)) / 0.8, rel=1e-12)
 
 
-def test_the_rate_is_a_parameter_of_the_unit():
+def test_the_rate_is_a_parameter_of_the_fmu():
     derivation = pipeline.derive(FOUR_BAR, method="tmt")
     rate = derivation.definition.parameters[-1]
     assert (rate.name, rate.unit, rate.value, rate.minimum, rate.tunable) == (

@@ -112,7 +112,9 @@ def test_coordinates_that_cannot_be_the_dependent_ones_are_refused():
     definition = model.check_model(four_bar("q1", "q2"))
     values = {"q1": 0.0, "q2": angle, "q3": np.arctan2(-2.0 * np.sin(angle), 1.2 - 2.0 * np.cos(angle)) - angle}
     coordinates = tuple(replace(c, start=values[c.name], kind="guess") for c in definition.coordinates)
-    read = mechanism.close_loops(mechanism.read_mechanism(replace(definition, coordinates=coordinates)))
+    read = mechanism.solve_loop_closure_start_values(
+        mechanism.read_mechanism(replace(definition, coordinates=coordinates))
+    )
     with pytest.raises(FormulationError, match="q1, q2 do not follow from the others at the start"):
         formulations.apply_constraint_treatment(formulations.formulate(read, "tmt"), read, "partition")
 

@@ -17,7 +17,7 @@ from mb2fmu.compiler.arithmetic.python_runtime import NonPositiveValueError
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.mechanics.formulations.loops import LoopClosureEquations, LoopMismatchError, LoopStartValues
+from mb2fmu.mechanics.formulations.loops import LoopClosureEquations, LoopKindMismatchError, LoopStartValues
 from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_loops import RodLoop
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
@@ -244,7 +244,7 @@ def test_a_rod_between_two_links_gives_one_angle_on_either_side():
         assert [function(0.4 + way, *VALUES)[1] for way in (-0.2, 0.1, 0.3)] == pytest.approx([0.0] * 3, abs=1e-13)
         sides.append(there)
     assert abs(sides[0] - sides[1]) > 0.1
-    with pytest.raises(LoopMismatchError, match="s is no angle in row"):
+    with pytest.raises(LoopKindMismatchError, match="s is no angle in row"):
         RodLoop().solve(
             LoopClosureEquations(("row",), (S * sm.cos(Q1) - a,), (S,)),
             LoopStartValues(known | {S: 0.8}, frozenset({S, Q1})),
@@ -256,21 +256,23 @@ def test_what_is_no_such_loop_is_told_why():
         {Q1: 0.4, Q2: 0.1, Q3: -2.4} | dict(zip(LENGTHS, VALUES, strict=True)), frozenset({Q1, Q2, Q3})
     )
     stretched = tuple(sm.Matrix([[1, 0], [0, 2]]) * (turned(Q1, a) + turned(Q2, b) + turned(Q3, c)))
-    with pytest.raises(LoopMismatchError, match="not one vector in both rows"):
+    with pytest.raises(LoopKindMismatchError, match="not one vector in both rows"):
         FourBarLoop().solve(LoopClosureEquations(("x", "y"), stretched, (Q2, Q3)), start)
-    with pytest.raises(LoopMismatchError, match="not one arm and one slide, but an arm that turns with q2 and an arm"):
+    with pytest.raises(
+        LoopKindMismatchError, match="not one arm and one slide, but an arm that turns with q2 and an arm"
+    ):
         CrankSliderLoop().solve(
             LoopClosureEquations(("x", "y"), tuple(turned(Q1, a) + turned(Q2, b) + turned(Q3, c)), (Q2, Q3)), start
         )
     wild = (turned(Q1, a) + turned(Q2, b))[0] + sm.sqrt(Q3), (turned(Q1, a) + turned(Q2, b))[1]
-    with pytest.raises(LoopMismatchError, match="q3 stands in sqrt"):
+    with pytest.raises(LoopKindMismatchError, match="q3 stands in sqrt"):
         FourBarLoop().solve(LoopClosureEquations(("x", "y"), wild, (Q2, Q3)), start)
 
 
 def test_a_start_that_lies_flat_has_no_branch():
     flat = dict(zip(LENGTHS, VALUES, strict=True)) | {a: 0.5, b: 1.0, c: 0.5, d: 2.0, Q1: 0.0, Q2: 0.0, Q3: 0.0}
     rows = turned(Q1, a) + turned(Q2, b) + turned(Q3, c) - turned(0, d)
-    with pytest.raises(LoopMismatchError, match="it lies flat, where its two branches meet"):
+    with pytest.raises(LoopKindMismatchError, match="it lies flat, where its two branches meet"):
         FourBarLoop().solve(
             LoopClosureEquations(("x", "y"), tuple(rows), (Q2, Q3)), LoopStartValues(flat, frozenset({Q1, Q2, Q3}))
         )
@@ -353,7 +355,7 @@ def test_a_closed_form_gives_one_coordinate_per_row():
 
 
 def test_auto_takes_couplings_and_leaves_what_may_fail_on_the_way():
-    definition = mechanism.close_loops(
+    definition = mechanism.solve_loop_closure_start_values(
         mechanism.read_mechanism(model.check_model(model.load("models/transmission.py")))
     )
     found = formulations.plan_constraint_treatment(definition)

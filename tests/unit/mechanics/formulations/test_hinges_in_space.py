@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.result_dependencies import find_numeric_dependencies
+from mb2fmu.compiler.program.program_result_dependencies import find_numeric_dependencies
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.errors import MechanismError
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values

@@ -17,7 +17,7 @@ from mb2fmu import Model, Parts, pipeline
 from mb2fmu.compiler import evaluation
 from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
     LoopClosureEquations,
-    LoopMismatchError,
+    LoopKindMismatchError,
     LoopStartValues,
 )
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_loops import HexapodLegLoop
@@ -226,12 +226,12 @@ def test_what_is_no_leg_is_told_why():
     def rows(vector: sm.Matrix) -> LoopClosureEquations:
         return LoopClosureEquations(("x", "y", "z"), tuple(vector - sm.Matrix([X, Y, Z])), (S, ALPHA, BETA))
 
-    with pytest.raises(LoopMismatchError, match="none of its unknowns is a displacement"):
+    with pytest.raises(LoopKindMismatchError, match="none of its unknowns is a displacement"):
         HexapodLegLoop().solve(rows(S**2 * spherical(ALPHA, BETA)), start)
-    with pytest.raises(LoopMismatchError, match="are not the angles of a universal joint"):
+    with pytest.raises(LoopKindMismatchError, match="are not the angles of a universal joint"):
         HexapodLegLoop().solve(rows(S * sm.diag(1, 2, 1) * spherical(ALPHA, BETA)), start)
-    with pytest.raises(LoopMismatchError, match="the start does not close it"):
+    with pytest.raises(LoopKindMismatchError, match="the start does not close it"):
         HexapodLegLoop().solve(rows(S * spherical(ALPHA, BETA)), start)
     upright = LoopStartValues({**start.values, X: 0.0, Y: 1.0, Z: 0.0}, start.moving_symbols)
-    with pytest.raises(LoopMismatchError, match="it points along the axis of its first hinge"):
+    with pytest.raises(LoopKindMismatchError, match="it points along the axis of its first hinge"):
         HexapodLegLoop().solve(rows(S * spherical(ALPHA, BETA)), upright)

@@ -82,7 +82,7 @@ def values(request: pytest.FixtureRequest) -> Values:
     return Values(request.param)
 
 
-def test_kane_holds_at_the_motion_of_the_unit(values: Values) -> None:
+def test_kane_holds_at_the_motion_of_the_fmu(values: Values) -> None:
     """F_r + F_r* = 0; with dependent speeds for the independent ones, and not for each of all."""
     m = values.mechanism
     assert np.allclose(values.unit_u_dot, values.u_dot[list(m.u_independent)], rtol=1e-10, atol=1e-12)

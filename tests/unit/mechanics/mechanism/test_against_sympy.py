@@ -31,7 +31,7 @@ def by_auto(name: str) -> Compared:
 
 
 @pytest.mark.parametrize("name", STRANGERS)
-def test_the_unit_moves_as_the_object_that_was_handed_over(name):
+def test_the_fmu_moves_as_the_object_that_was_handed_over(name):
     auto = by_auto(name)
     found = {auto.derivation.equations.method: auto}
     for method, applies in check_all_formulations(auto.derivation.mechanism).items():

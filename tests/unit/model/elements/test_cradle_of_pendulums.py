@@ -63,7 +63,7 @@ def test_the_reference_swings_to_and_fro():
     assert len(first) == int((3.0 / QUARTER + 1) / 2)
 
 
-def test_the_unit_swings_to_and_fro(tmp_path):
+def test_the_fmu_swings_to_and_fro(tmp_path):
     path = str(export(cradle(), tmp_path, fmi="3").path)
     names = ["q1", "q2", "q3"]
     found = run_with_events(path, "CoSimulation", 3.0, 0.05, names).found

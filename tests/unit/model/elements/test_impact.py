@@ -303,13 +303,13 @@ def test_a_gap_that_is_said_twice_is_told():
     ]  # fmt: skip
 
 
-def test_a_model_with_impacts_is_simulated_by_its_unit():
+def test_a_model_with_impacts_is_simulated_by_its_fmu():
     found = simulate(cradle("in turn"))
     assert [found[f"v{i}"][-1] for i in (1, 2, 3)] == pytest.approx((0, 0, 1), abs=1e-14)
     assert found["x3"][-1] == pytest.approx(3.0, abs=1e-12)
 
 
-def test_units_of_python_have_no_impacts_and_say_so(tmp_path):
+def test_fmus_of_python_have_no_impacts_and_say_so(tmp_path):
     with pytest.raises(Mb2FmuError, match="which FMUs of Python do not have"):
         export(cradle("in turn"), tmp_path, backend="python")
 

@@ -156,7 +156,7 @@ def test_the_reference_strikes_the_elbow_as_by_hand(elbow):
     assert len(opened) == 1
 
 
-def test_the_unit_strikes_the_elbow_as_by_hand(elbow, tmp_path):
+def test_the_fmu_strikes_the_elbow_as_by_hand(elbow, tmp_path):
     e, model, wanted = elbow
     names = ["q1", "q2", "u1", "u2", "stop.lower_stop.impulse", "stop.lower_stop.impacts", "stop.lower_stop.resting"]
     run = run_with_events(str(export(model, tmp_path, fmi="3").path), "CoSimulation", 2.5, 0.02, names)
@@ -258,7 +258,7 @@ def test_the_reference_strikes_the_rocker_as_by_hand(known, e):
 
 @pytest.mark.parametrize("way", ["attractor", "explicit", "multipliers"])
 @pytest.mark.parametrize("e", [0.5, 0.0])
-def test_units_strike_the_rocker_as_by_hand(known, e, way, tmp_path):
+def test_fmus_strike_the_rocker_as_by_hand(known, e, way, tmp_path):
     names = ["q1", "q2", "q3", "u1", "u2", "u3", "stop.impulse", "stop.impacts", "stop.resting"]
     path = export(linkage(e), tmp_path, fmi="3", constraints=way).path
     run = run_with_events(str(path), "CoSimulation", 3.0, 0.02, names)

@@ -10,7 +10,7 @@ import pytest
 from mb2fmu import BeamSection, FlexibleBody, Model, pipeline, visualization
 from mb2fmu.errors import ModelError
 from mb2fmu.pipeline.fmu_build.model_scene import draw_model_scene
-from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_bent_vertices
+from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_flexible_mesh_vertices
 from mb2fmu.visualization.scene.mechanism_scene import Scene
 from mb2fmu.visualization.scene.scene_pose_trajectories import StateTrajectory
 
@@ -42,7 +42,7 @@ def test_the_tip_of_the_tube_is_where_the_modes_put_it():
     drawing = visualization.draw_motion(scene, motion)
     (solid,) = (each for each in drawing.solids if each.modes)
     mesh = drawing.meshes[solid.mesh]
-    moved = compute_bent_vertices(solid, mesh, drawing.poses, 0) - mesh.vertices
+    moved = compute_flexible_mesh_vertices(solid, mesh, drawing.poses, 0) - mesh.vertices
     expected = np.einsum("k,knj->nj", x[etas], mesh.shapes)
     np.testing.assert_allclose(moved, expected, atol=1e-7)
     tip = mesh.vertices[:, 0] > 0.999

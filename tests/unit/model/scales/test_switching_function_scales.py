@@ -77,7 +77,7 @@ def test_sizes_follow_units(length, mass, time):
         assert length / 2 <= size / known[name] <= length * 2
 
 
-def test_unit_and_reference_have_the_same_sizes():
+def test_fmu_and_reference_have_the_same_sizes():
     """Gaps of a contact that is open, forces of one that rests, and speeds: one expression may be any of them."""
     known = divided(load(MODELS / "woodpecker.py"))
     read = mechanism_of(load(MODELS / "woodpecker.py"))

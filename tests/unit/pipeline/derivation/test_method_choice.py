@@ -8,7 +8,7 @@ import pytest
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.program.evaluation_cost_estimate import estimate_evaluation_cost
-from mb2fmu.compiler.program.result_dependencies import count_block_operations, count_operations
+from mb2fmu.compiler.program.program_result_dependencies import count_block_operations, count_operations
 
 MODELS = Path(__file__).parents[4] / "models"
 

@@ -93,7 +93,7 @@ def test_two_rows_of_one_time_are_a_jump(oscillator: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
-def test_a_unit_and_its_model_move_alike(oscillator: Path, unit: Path, kind) -> None:
+def test_a_fmu_and_its_model_move_alike(oscillator: Path, unit: Path, kind) -> None:
     given = {"at": {"m": 2.0, "x": 0.3}, "inputs": {"push": "1.5 if t >= 0.5 else 0"}, "stop": 1.5}
     model = mb2fmu.simulate(oscillator, **given)
     ran = mb2fmu.simulate(unit, kind=kind, **given)
@@ -167,7 +167,7 @@ def test_bad_input_is_named(oscillator: Path, tmp_path: Path, monkeypatch, argum
     assert not list(tmp_path.iterdir())
 
 
-def test_what_a_unit_cannot_be_set_to(unit: Path) -> None:
+def test_what_a_fmu_cannot_be_set_to(unit: Path) -> None:
     with pytest.raises(ValidationError) as caught:
         mb2fmu.simulate(unit, at={"spring": 1.0, "nothing": 2.0, "m": "3 s"})
     assert len(caught.value.faults) == 3
@@ -176,7 +176,7 @@ def test_what_a_unit_cannot_be_set_to(unit: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["simulate", "animate"])
-def test_what_only_a_model_has_is_refused_for_a_unit(unit: Path, tmp_path: Path, monkeypatch, command) -> None:
+def test_what_only_a_model_has_is_refused_for_a_fmu(unit: Path, tmp_path: Path, monkeypatch, command) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(commands, [command, str(unit), "--set", "n=2", "--limits", "stop"], prog_name="mb2fmu")
     assert done.exit_code == 2
@@ -266,7 +266,7 @@ def test_what_follows_from_the_states_is_there_too() -> None:
     assert moved.units["w_between"] == "rad/s"
 
 
-def test_friction_that_sticks_is_run_by_the_models_unit() -> None:
+def test_friction_that_sticks_is_run_by_the_models_fmu() -> None:
     """Coulomb's oscillator loses 4 F / k of its swing in each period and rests at 0.008 m from 0.8 π s on."""
     motion = mb2fmu.simulate(Path(__file__).parents[4] / "models" / "dry_friction_oscillator.py")
     rests = motion.time > 0.8 * math.pi

@@ -21,8 +21,8 @@ from mechanisms import mechanism_of, moving_pivot
 from mb2fmu import visualization
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.report import ReportProvenance, render_description_page, render_validation_page
-from mb2fmu.report.terminal_verdict_tables import format_verdict_blocks, format_verdict_line
+from mb2fmu.report import ReportProvenance, render_fmu_description_page, render_validation_page
+from mb2fmu.report.terminal_verdict_tables import format_terminal_verdict_blocks, format_verdict_line
 from mb2fmu.validation import IndependentCheck, IndependentChecks
 from mb2fmu.validation.validation_result import ExercisedQuantityResult
 
@@ -81,9 +81,9 @@ def test_a_rung_that_fails_fails_the_verdict_and_is_named(pendulum):
     assert "own kinematics" in str(format_verdict_line(result))
 
 
-def test_the_description_of_a_unit_that_nobody_has_run_claims_nothing(pendulum):
+def test_the_description_of_a_fmu_that_nobody_has_run_claims_nothing(pendulum):
     case = pendulum()
-    page = render_description_page(case.definition, case.equations, case.interface, licences="licenses/license.txt")
+    page = render_fmu_description_page(case.definition, case.equations, case.interface, licences="licenses/license.txt")
     root = parse(page)
     sections = ["model", "equations", "variables", "provenance"]
     assert [h.get("id") for h in root.iter("h2")] == sections
@@ -97,7 +97,7 @@ def test_the_description_of_a_unit_that_nobody_has_run_claims_nothing(pendulum):
         own, other = (tree.xpath(f"//section[h2/@id='{heading}']")[0] for tree in (root, with_verdict))
         assert etree.tostring(own) == etree.tostring(other)
     assert (
-        render_description_page(case.definition, case.equations, case.interface, licences="licenses/license.txt")
+        render_fmu_description_page(case.definition, case.equations, case.interface, licences="licenses/license.txt")
         == page
     )
 
@@ -201,10 +201,10 @@ def test_numbers_in_the_tables_are_the_results_to_the_last_bit(pendulum):
 
 
 def test_the_terminal_says_why_a_variable_is_judged_to_an_earlier_time(pendulum):
-    said = "\n".join(str(block) for block in format_verdict_blocks(pendulum(horizon=1.2).result, 120))
+    said = "\n".join(str(block) for block in format_terminal_verdict_blocks(pendulum(horizon=1.2).result, 120))
     assert "Not predictable until the end at 2 s: 4 of 4 variables, the first is" in said
     assert "Not predictable until" not in "\n".join(
-        str(block) for block in format_verdict_blocks(pendulum().result, 120)
+        str(block) for block in format_terminal_verdict_blocks(pendulum().result, 120)
     )
 
 
@@ -248,7 +248,7 @@ def test_variables_stand_with_the_symbols_of_the_equations(pendulum):
     assert "".join(rows["hinge.angle"].find("td/math").itertext()) == "θ"
 
 
-def test_of_a_unit_that_is_not_ours_nothing_is_claimed(pendulum):
+def test_of_a_fmu_that_is_not_ours_nothing_is_claimed(pendulum):
     case = pendulum()
     ours, foreign = (
         page_of(case).decode(),
@@ -326,7 +326,7 @@ def test_with_a_motion_only_its_two_scripts_may_run_too(pendulum, motion):
     assert "Permission is hereby granted" in text
 
 
-def test_a_page_for_a_unit_keeps_its_limit_with_the_motion_in_it(pendulum, motion):
+def test_a_page_for_a_fmu_keeps_its_limit_with_the_motion_in_it(pendulum, motion):
     """A hundred variables: lines are thinned first, then the best variables are listed without a chart."""
     case = pendulum(outputs=98, points=2_000, failing=("y50",))
     for limit in (1_000_000, 600_000):
@@ -342,7 +342,7 @@ def test_a_page_for_a_unit_keeps_its_limit_with_the_motion_in_it(pendulum, motio
     assert len(linked) < 100
 
 
-def test_who_ran_the_unit_is_said(pendulum):
+def test_who_ran_the_fmu_is_said(pendulum):
     case = pendulum()
     root = parse(page_of(case))
     rows = root.findall(".//section[@aria-labelledby='conformance']//tbody/tr")

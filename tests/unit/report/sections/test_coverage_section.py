@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 
 from mb2fmu.report import render_validation_page
-from mb2fmu.report.terminal_verdict_tables import format_verdict_blocks, format_verdict_line
+from mb2fmu.report.terminal_verdict_tables import format_terminal_verdict_blocks, format_verdict_line
 from mb2fmu.validation import (
     ApiCheckResult,
     ExercisedQuantityResult,
@@ -77,7 +77,7 @@ def test_no_influence_is_not_exercised_and_never_passed(pendulum):
         ("m", "exercised"),
     ]
     assert "2 of 3 parameters" in str(format_verdict_line(result))
-    lines = [str(block) for block in format_verdict_blocks(result, 120)]
+    lines = [str(block) for block in format_terminal_verdict_blocks(result, 120)]
     assert "not exercised: parameter g<: its bounds leave no room" in lines
 
 
@@ -92,7 +92,7 @@ def test_a_call_that_is_wrong_fails_and_one_that_is_not_offered_does_not(pendulu
     assert ("adjoint derivatives" in str(format_verdict_line(result))) == (verdict == "failed")
     calls = root.find(".//div[@aria-label='Table of calls']")
     assert "because" in "".join(calls.itertext())
-    lines = [str(block) for block in format_verdict_blocks(result, 120)]
+    lines = [str(block) for block in format_terminal_verdict_blocks(result, 120)]
     assert "API checks during the run, Co-Simulation: 1 of 2 agree with the reference" in lines
 
 

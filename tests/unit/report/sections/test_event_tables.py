@@ -14,7 +14,7 @@ from mb2fmu.report import render_validation_page
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.sections.coverage_section import describe_uncovered_cases
 from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
-from mb2fmu.report.terminal_verdict_tables import format_verdict_blocks, format_verdict_line
+from mb2fmu.report.terminal_verdict_tables import format_terminal_verdict_blocks, format_verdict_line
 from mb2fmu.validation.validation_result import EventJump, EventResult, PerturbedExperimentResult
 
 
@@ -40,7 +40,7 @@ def test_page_and_terminal_count_the_same_events(pendulum):
     assert "it is 1e-04 s late" in format_verdict_line(result).plain
     right = format_verdict_line(replace(case.result, events=events[::2])).plain
     assert "1 of 1 events as they should be, 1 not judged" in right
-    said = "\n".join(str(block) for block in format_verdict_blocks(result, 100))
+    said = "\n".join(str(block) for block in format_terminal_verdict_blocks(result, 100))
     assert "Events, Co-Simulation: 1 of 2 as they should be" in said
     rows = ["".join(row.itertext()) for row in root.iterfind(".//section[@aria-labelledby='events']//tbody/tr")]
     assert len(rows) == 3
@@ -60,7 +60,7 @@ def test_events_of_the_default_experiment_alone_are_named(pendulum):
     assert replace(both, perturbed_experiment=None).events_at_defaults_only == ()
     result = replace(both, perturbed_experiment=replace(moved, kinds=(replace(kind, events=kind.events[:1]),)))
     assert result.events_at_defaults_only == ("g <= 0",)
-    said = "\n".join(str(block) for block in format_verdict_blocks(result, 100))
+    said = "\n".join(str(block) for block in format_terminal_verdict_blocks(result, 100))
     assert "not exercised: event g <= 0: it is not in the perturbed experiment" in said
     assert "of which the perturbed experiment has none (g <= 0)" in str(describe_uncovered_cases(result)[0])
 

@@ -11,13 +11,13 @@ from coupled_masses import K12, WIRING, K, exact, slaves
 from mb2fmu.systems.master.communication_steps import CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.cosimulation_run import run_coupled_system
 from mb2fmu.systems.master.fmu_slaves import SlaveError, SlaveStepResult
-from mb2fmu.systems.master.stability_forecast import LinearComponent
+from mb2fmu.systems.master.stability_forecast import LinearCoupledComponent
 from mb2fmu.systems.system_port_links import (
-    BondSide,
-    BondVariable,
     ComponentPort,
     PortLink,
     PowerBond,
+    PowerBondSide,
+    PowerBondVariable,
     SteppingSettings,
     SystemWiring,
 )
@@ -202,11 +202,11 @@ def test_slopes_leave_the_outputs_as_they_are() -> None:
     assert march.loop_solver.y is held
 
 
-def held_by_a_line(delay: float, mass: float = 1.0) -> tuple[SystemWiring, list[LinearComponent]]:
+def held_by_a_line(delay: float, mass: float = 1.0) -> tuple[SystemWiring, list[LinearCoupledComponent]]:
     """The two masses, their spring replaced by a line of its stiffness: F = Z w + c at either end."""
     Z = K12 * delay
     sides = [
-        LinearComponent(
+        LinearCoupledComponent(
             np.array([[0.0, 1.0], [-K / m, -Z / m]]), np.array([[0.0], [-sign / m]]),
             np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0 * Z * sign], [0.0, Z]]),
             np.array([[0.0], [0.0], [1.0], [sign]]), np.array([x, 0.0]),
@@ -215,7 +215,8 @@ def held_by_a_line(delay: float, mass: float = 1.0) -> tuple[SystemWiring, list[
     ]  # fmt: skip
     outputs = tuple(ComponentPort(side, name, k) for side in (0, 1) for k, name in enumerate("xvgf"))
     power = tuple(
-        BondSide(k, BondVariable("output", 4 * k + 3), BondVariable("output", 4 * k + 1), -1.0) for k in (0, 1)
+        PowerBondSide(k, PowerBondVariable("output", 4 * k + 3), PowerBondVariable("output", 4 * k + 1), -1.0)
+        for k in (0, 1)
     )  # fmt: skip
     links = (PortLink(6, 0, delay=delay, start=K12), PortLink(2, 1, delay=delay, start=K12))
     through = frozenset({(0, 2), (0, 3), (1, 6), (1, 7)})
@@ -297,7 +298,7 @@ def test_a_failure_names_component_and_time_and_keeps_what_was_recorded() -> Non
     assert rows == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04, 0.05])
 
 
-class Divides(LinearComponent):
+class Divides(LinearCoupledComponent):
     """A slave whose output is one by its input: there is none at zero."""
 
     def __init__(self) -> None:
@@ -315,7 +316,9 @@ def test_outputs_are_first_read_of_the_start_values_of_inputs(start: float, fail
     ports = [ComponentPort(k, name, k) for k, name in enumerate("ab")]
     links = (PortLink(1, 0, start=start), PortLink(0, 1, start=start))
     wiring = SystemWiring(("one", "other"), tuple(ports), tuple(ports), links, frozenset({(0, 0)}))
-    other = LinearComponent(-np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1)), np.zeros((1, 1)), x=np.array([4.0]))
+    other = LinearCoupledComponent(
+        -np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1)), np.zeros((1, 1)), x=np.array([4.0])
+    )
     march = SystemStepper(wiring, [Divides(), other], SteppingSettings(step=0.1))
     if fails:
         with pytest.raises(CommunicationStepError, match="infinite"):

@@ -7,7 +7,7 @@ import pytest
 from coupled_masses import WIRING, slaves
 
 from mb2fmu.systems.master.cosimulation_run import run_coupled_system
-from mb2fmu.systems.master.stability_forecast import LinearComponentModel, forecast_stability
+from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel, forecast_stability
 from mb2fmu.systems.system_port_links import ComponentPort, PortLink, SteppingSettings, SystemWiring
 
 # Two masses joined rigidly: one gives its acceleration, the other the force that its own mass needs for it.
@@ -18,10 +18,10 @@ RIGID = SystemWiring(
 )  # fmt: skip
 
 
-def rigid(ratio: float, lag: float = 1e-3) -> list[LinearComponentModel]:
+def rigid(ratio: float, lag: float = 1e-3) -> list[LinearCoupledComponentModel]:
     """The load's mass over the carrier's; the carrier's acceleration follows its force with a lag."""
-    carrier = LinearComponentModel(*(np.array([[a]]) for a in (-1.0 / lag, 1.0 / lag, 1.0, 0.0)))
-    load = LinearComponentModel(np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), np.array([[-ratio]]))
+    carrier = LinearCoupledComponentModel(*(np.array([[a]]) for a in (-1.0 / lag, 1.0 / lag, 1.0, 0.0)))
+    load = LinearCoupledComponentModel(np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), np.array([[-ratio]]))
     return [carrier, load]
 
 
@@ -37,7 +37,7 @@ def test_the_mass_ratio_decides_with_held_inputs(ratio: float, unstable: bool) -
 
 
 def test_the_radius_is_the_growth_that_is_seen() -> None:
-    models = [LinearComponentModel(s.A, s.B, s.C, s.D) for s in slaves()]
+    models = [LinearCoupledComponentModel(s.A, s.B, s.C, s.D) for s in slaves()]
     stepping = SteppingSettings(step=0.02, method="jacobi", order=0)
     found = forecast_stability(WIRING, models, stepping, 4.0)
     sizes: list[float] = []

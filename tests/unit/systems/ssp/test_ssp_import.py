@@ -18,8 +18,8 @@ from mb2fmu.systems.ssp.ssp_archive import (
     SSP_STRUCTURE_FILE,
     SSP_VERSIONS,
     SspVersion,
-    find_schema_faults,
-    write_ssp_files,
+    find_ssp_schema_faults,
+    form_ssp_files,
 )
 
 Units = dict[str, dict[str, Path]]
@@ -38,7 +38,7 @@ def files(mass_units: Units) -> FileTree:
     system.connect("left.x", "right.s")
     system.connect("right.force", "left.F", transformation=(0.5, 2.0), delay=0.02)
     system.experiment(stop=2.0, step=0.004)
-    return write_ssp_files(
+    return form_ssp_files(
         wire_system(system, [read_component(name, system.component_source(name)) for name in system.component_names])
     )
 
@@ -57,7 +57,7 @@ def test_what_was_written_is_read(files: FileTree, tmp_path: Path) -> None:
     assert (joined.system.run_settings.stop, joined.system.run_settings.stepping.step) == (2.0, 0.004)
     links = {joined.wiring.input_name(k.target): (k.factor, k.offset, k.delay) for k in joined.wiring.links}
     assert links == {"right.s": (1.0, 0.0, 0.0), "left.F": (0.5, 2.0, 0.02)}
-    assert write_ssp_files(joined) == files
+    assert form_ssp_files(joined) == files
 
 
 def test_parameters_of_the_system_are_a_mapping_that_other_readers_read(files: FileTree, tmp_path: Path) -> None:
@@ -166,30 +166,30 @@ def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) ->
 def test_every_version_follows_its_schema_and_is_read_back(
     by_terminals: WiredSystem, tmp_path: Path, version: SspVersion
 ) -> None:
-    made = write_ssp_files(by_terminals, version)
+    made = form_ssp_files(by_terminals, version)
     for name in (SSP_STRUCTURE_FILE, "resources/parameters.ssv", "resources/parameters.ssm"):
         content = made[name]
-        assert list(find_schema_faults(name, content)) == []
+        assert list(find_ssp_schema_faults(name, content)) == []
         told = etree.fromstring(content).get("version")
         said = version.removesuffix("-draft") if name == SSP_STRUCTURE_FILE else min(version, "2.0")
         assert told == said
-        assert list(find_schema_faults(name, content.replace(f'version="{told}"'.encode(), b'version="9.0"', 1)))
+        assert list(find_ssp_schema_faults(name, content.replace(f'version="{told}"'.encode(), b'version="9.0"', 1)))
     joined = wire_loaded_system(written(made, tmp_path))
     assert (joined.wiring.links, joined.values) == (by_terminals.wiring.links, by_terminals.values)
-    assert write_ssp_files(joined, version)[SSP_STRUCTURE_FILE] == made[SSP_STRUCTURE_FILE]
+    assert form_ssp_files(joined, version)[SSP_STRUCTURE_FILE] == made[SSP_STRUCTURE_FILE]
     assert (b'kind="terminal"' in made[SSP_STRUCTURE_FILE]) == (version == "2.1-draft")
 
 
 def test_the_draft_connects_terminals_as_one(by_terminals: WiredSystem) -> None:
     """One connection for the pair; it says what each of its members says; what is not in 2.0 is no 2.0."""
-    content = write_ssp_files(by_terminals, "2.1-draft")[SSP_STRUCTURE_FILE]
+    content = form_ssp_files(by_terminals, "2.1-draft")[SSP_STRUCTURE_FILE]
     root = etree.fromstring(content)
     (connection,) = root.iterfind(".//{*}Connection")
     assert [connection.get(key) for key in ("startConnector", "endConnector")] == ["spring", "spring"]
     assert "right.force depends on right.s at the same moment" in connection.get("description")
     (kind,) = root.iterfind("{*}Terminals/{*}Terminal")
     assert {each.get("name") for each in kind.iterfind(".//{*}Connector")} == {"f", "s"}
-    assert list(find_schema_faults(SSP_STRUCTURE_FILE, content.replace(b'version="2.1"', b'version="2.0"', 1)))
+    assert list(find_ssp_schema_faults(SSP_STRUCTURE_FILE, content.replace(b'version="2.1"', b'version="2.0"', 1)))
 
 
 def test_transformations_of_terminals_are_refused(by_terminals: WiredSystem) -> None:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mb2fmu.validation.api_checks.directional_derivative_consistency import compare_derivatives, plan_single_seed_calls
+from mb2fmu.validation.api_checks.directional_derivative_consistency import (
+    compare_derivative_calls,
+    plan_single_seed_calls,
+)
 
 JACOBIAN = np.array([[2.0, -300.0, 0.0], [0.5, 4.0, 1e-9]])
 """Two unknowns by three knowns."""
@@ -39,7 +42,7 @@ def _answers(fault: Fault, *, adjoint: bool) -> list[list[list[float]]]:
 
 
 def _worst(fault: Fault, *, adjoint: bool) -> float:
-    compared = list(compare_derivatives(_answers(fault, adjoint=adjoint), NAMES, SIZES, (1e-8, 1e-8)))
+    compared = list(compare_derivative_calls(_answers(fault, adjoint=adjoint), NAMES, SIZES, (1e-8, 1e-8)))
     assert len(compared) >= 6
     return max(difference / bound for difference, bound, _ in compared)
 
@@ -69,5 +72,5 @@ def test_a_way_that_is_off_by_a_ten_thousandth_is_told(when):
 def test_no_number_at_all_is_told():
     answers = _answers(lambda _: 1.0, adjoint=True)
     answers[-1] = [[float("nan")]]
-    compared = compare_derivatives(answers, NAMES, SIZES, (0.0, 0.0))
+    compared = compare_derivative_calls(answers, NAMES, SIZES, (0.0, 0.0))
     assert any(np.isnan(difference) for difference, _, _ in compared)

@@ -10,9 +10,9 @@ from event_models import particle, reference_of
 
 from mb2fmu import Impact
 from mb2fmu.validation.bounds.grazing_event_uncertainty import compute_grazing_uncertainty
-from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
+from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
-from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 
 GRAVITY = sm.Float(9.81)
 push = me.dynamicsymbols("push")
@@ -29,7 +29,7 @@ def falling(stop: float = 1.2):
 @pytest.fixture(scope="module")
 def rested():
     reference = reference_of(falling())
-    return reference, compute_error_bounds(reference, measure_sensitivity(reference))
+    return reference, compute_error_bounds(reference, measure_start_error_growth(reference))
 
 
 def places(reference) -> dict[str, int]:
@@ -63,7 +63,7 @@ def test_a_blow_that_does_not_graze_tells_the_impulse_again_and_not_the_count():
     model.once(1.1, {push: 0.0})
     model.experiment(stop=1.6, step=0.01)
     reference = reference_of(model)
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     doubts, at = compute_grazing_uncertainty(reference, limits.event_time_bounds), places(reference)
     late = (event for event in limits.event_time_bounds if event.simultaneous_events.time > 1.2 and not event.grazing)
     again = next(event for event in late if event.simultaneous_events.first.sets_state)
@@ -87,9 +87,9 @@ def test_a_step_with_low_bounces_may_end_after_one_more_and_others_not(rested):
     off = 5e-5 * reference.state_scales
     for k, bounces in ((10, 0), (20, 1), (80, 2)):
         x = reference.states[k]
-        base = flow.compute_step_end(CommunicationStep(k), x)
+        base = flow.compute_step_end(ExperimentCommunicationStep(k), x)
         assert sum(event.sets_state for event in base.events) >= bounces
-        same, other = flow.compute_error_after_events(CommunicationStep(k), x, base, off)
+        same, other = flow.compute_error_after_events(ExperimentCommunicationStep(k), x, base, off)
         assert (other[at["ground.impacts"]] > 0.0) == (bounces == 2)
         if bounces == 0:
             assert not same.any()

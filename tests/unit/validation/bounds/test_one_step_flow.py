@@ -10,7 +10,7 @@ from event_models import ball, behind_a_clutch, particle, reference_of
 
 from mb2fmu import Impact
 from mb2fmu.validation.bounds.event_time_bounds import MARGIN_OFFSETS
-from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
+from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
@@ -24,7 +24,7 @@ def falling():
     model.experiment(stop=0.8, step=0.05, tolerance=1e-14)
     reference = reference_of(model)
     event = reference.events[0]
-    return reference, CommunicationStep(event.step), float(event.time)
+    return reference, ExperimentCommunicationStep(event.step), float(event.time)
 
 
 @pytest.mark.parametrize("kind", ["ModelExchange", "CoSimulation"])
@@ -45,13 +45,13 @@ def test_lateness_is_what_the_saltation_says(falling, kind):
 
 def test_nothing_is_late_where_nothing_happens(falling):
     reference, step, _ = falling
-    flow, quiet = OneStepFlow(reference), CommunicationStep(step.k - 2)
+    flow, quiet = OneStepFlow(reference), ExperimentCommunicationStep(step.k - 2)
     x = reference.states[quiet.k]
     assert not flow.compute_delay_shift(quiet, x, flow.compute_step_end(quiet, x), "ModelExchange").any()
 
 
 @pytest.mark.parametrize(("later", "passes"), [(1.0, True), (-1.0, True), (4.0, False), (-4.0, False)])
-def test_a_unit_is_allowed_its_offset_and_no_more(falling, later, passes):
+def test_a_fmu_is_allowed_its_offset_and_no_more(falling, later, passes):
     """The bounds of a tight tolerance are below what the offset does; twice the offset is allowed."""
     reference, step, _ = falling
     flow = OneStepFlow(reference)
@@ -61,7 +61,7 @@ def test_a_unit_is_allowed_its_offset_and_no_more(falling, later, passes):
     columns = list(reference.state_columns)
     values[step.k + 1, columns] = end
     for k in range(step.k + 1, len(values) - 1):
-        end = flow.compute_step_end(CommunicationStep(k), end).x
+        end = flow.compute_step_end(ExperimentCommunicationStep(k), end).x
         values[k + 1, columns] = end
     names = tuple(v.name for v in reference.variables)
     unit = FmuSimulationResult(names, reference.trajectory.time, values, (), 0.0, kind="ModelExchange")
@@ -77,7 +77,9 @@ def test_a_step_that_begins_in_given_modes_has_the_event_of_its_new_inputs():
     pressed = [k for k in range(1, len(inputs)) if inputs[k - 1] <= 0.0 < inputs[k]]
     assert pressed
     for k in pressed:
-        found = flow.compute_step_end(CommunicationStep(k, start_modes=reference.modes[k]), reference.states[k])
+        found = flow.compute_step_end(
+            ExperimentCommunicationStep(k, start_modes=reference.modes[k]), reference.states[k]
+        )
         assert found.x == pytest.approx(reference.states[k + 1], rel=1e-8, abs=1e-10)
 
 
@@ -93,9 +95,9 @@ def test_a_step_at_which_parameters_change_opens_what_they_lift():
     lowered = list(before)
     lowered[names.index("height")] = 0.099
     flow, k = OneStepFlow(reference, lowered), 4
-    held = flow.compute_step_end(CommunicationStep(k), reference.states[k])
+    held = flow.compute_step_end(ExperimentCommunicationStep(k), reference.states[k])
     assert not held.events  # as if it had always been so: what rests keeps its gap
-    found = flow.compute_step_end(CommunicationStep(k, parameters_before=before), reference.states[k])
+    found = flow.compute_step_end(ExperimentCommunicationStep(k, parameters_before=before), reference.states[k])
     first = next(event for event in found.events if event.sets_state)
     assert first.name == "impact of floor"
     assert first.time - reference.experiment.time[k] == pytest.approx(np.sqrt(2e-3 / G), rel=1e-9)

@@ -8,10 +8,10 @@ from event_models import particle, reference_of
 from scipy.integrate import solve_ivp
 
 from mb2fmu.model import check_model
-from mb2fmu.validation.bounds.range_traversals import count_traversals
+from mb2fmu.validation.bounds.state_range_traversals import count_state_range_traversals
 from mb2fmu.validation.comparison.motion_comparison import ERROR_BOUND_FACTOR, compare_variables, compute_error_bounds
 from mb2fmu.validation.experiment.perturbed_experiment import form_perturbed_experiment
-from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 FREQUENCY = 97.0  # Hz, seen every 0.01 s: hardly more than one point in a period
@@ -27,7 +27,7 @@ def spring(stiffness: float, start: float = 1e-3, about: float = 0.0):
 @pytest.fixture(scope="module")
 def judged():
     reference = reference_of(spring((2 * np.pi * FREQUENCY) ** 2))
-    return reference, compute_error_bounds(reference, measure_sensitivity(reference))
+    return reference, compute_error_bounds(reference, measure_start_error_growth(reference))
 
 
 def unit(reference, stiffness: float) -> FmuSimulationResult:
@@ -40,13 +40,13 @@ def unit(reference, stiffness: float) -> FmuSimulationResult:
 
 
 def test_periods_between_points_are_counted(judged):
-    often = count_traversals(judged[0])
+    often = count_state_range_traversals(judged[0])
     assert often[0] == 0.0
     assert often[-1] == pytest.approx(2 * PERIODS, rel=0.02)
     assert often[len(often) // 2] == pytest.approx(PERIODS, rel=0.02)
 
 
-def test_a_right_unit_passes_and_another_spring_does_not(judged):
+def test_a_right_fmu_passes_and_another_spring_does_not(judged):
     reference, limits = judged
     stiffness = (2 * np.pi * FREQUENCY) ** 2
     results = compare_variables(reference, limits, unit(reference, stiffness))

@@ -10,7 +10,7 @@ import pytest
 
 from mb2fmu import model, pipeline
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
+from mb2fmu.mechanics.mechanism import read_mechanism, solve_loop_closure_start_values
 from mb2fmu.model import check_model
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics
 from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
@@ -46,7 +46,9 @@ def told_by(treatment: str, thrice: bool = False) -> Told:
         loaded.mechanics = replace(loaded.mechanics, holonomic_constraints=(*rows, 3 * rows[0]))
     loaded.experiment(stop=0.2, step=0.02)
     definition = check_model(loaded)
-    reference = make_reference(definition, formulate(close_loops(read_mechanism(definition)), "kane"))
+    reference = make_reference(
+        definition, formulate(solve_loop_closure_start_values(read_mechanism(definition)), "kane")
+    )
     f = pipeline.right_hand_side(pipeline.derive(loaded, method="tmt", constraints=treatment))
     noise = STRAY * np.random.default_rng(5).uniform(-1, 1, reference.states.shape)
     states = reference.states + noise

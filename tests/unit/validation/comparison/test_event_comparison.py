@@ -22,7 +22,7 @@ from mb2fmu.validation.comparison.event_comparison import (
     plan_event_watch_sessions,
 )
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
-from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 
 KINDS = ("CoSimulation", "ModelExchange")
 DESCRIPTION = SimpleNamespace(state_derivative_pairs=(("x", "der(x)"), ("v", "der(v)")))
@@ -32,7 +32,7 @@ DESCRIPTION = SimpleNamespace(state_derivative_pairs=(("x", "der(x)"), ("v", "de
 def judged(request):
     """A reference, its bounds, and its events."""
     reference = reference_of(request.param())
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     return reference, limits, list_watched_events(reference, limits, DESCRIPTION)
 
 
@@ -115,7 +115,7 @@ def test_an_event_that_the_reference_does_not_have_is_found(judged):
     assert results(judged, "ModelExchange", seen(looked), further)[-1].worst == "v"
 
 
-def test_a_unit_that_cannot_be_looked_into_is_not_judged(judged):
+def test_a_fmu_that_cannot_be_looked_into_is_not_judged(judged):
     reference, _, looked = judged
     names = list_watched_variables(reference, DESCRIPTION)
     offers = SimpleNamespace(states=False)
@@ -168,7 +168,7 @@ def stopped() -> Model:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_force_between_communication_points_may_be_off_by_what_the_states_may(kind):
     reference = reference_of(stopped())
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     looked = list_watched_events(reference, limits, SimpleNamespace(state_derivative_pairs=()))
     x, force = (reference.trajectory.column(name) for name in ("x", "force"))
     assert np.ptp(reference.trajectory.values[:, force]) == 0.0
@@ -196,7 +196,7 @@ def test_a_contact_that_is_pulled_from_the_start_on_is_judged():
     model, x, _ = particle(0.0, 0.0, lambda _, __: sm.Float(10.0))
     model.add(Impact("floor", x, rest_below=0.05, starts_resting=True))
     reference = reference_of(model)
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     mode = reference.trajectory.column("floor.resting")
     assert reference.trajectory.values[:, mode].tolist() == [0.25, *[0.0] * (len(reference.trajectory.time) - 1)]
     assert limits.predictable_points[mode] == len(reference.trajectory.time)
@@ -216,7 +216,7 @@ def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it
     model.when(me.dynamicsymbols._t >= just_behind, {v: -pre(v) / 2}, name="kick")
     model.experiment(stop=0.8, step=0.05, tolerance=1e-8, signals={F: sm.sin(40 * me.dynamicsymbols._t)})
     reference = reference_of(model)
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     looked = list_watched_events(reference, limits, DESCRIPTION)
     (watch,) = looked
     push = [variable.name for variable in reference.variables].index("push")
@@ -235,13 +235,13 @@ def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it
 def test_what_next_to_nothing_decides_may_be_either_way():
     """Behind an open clutch a freewheel holds, or not, against the clutch's drag of 1e-10 N.m: no importer can tell."""
     open_now = reference_of(behind_a_clutch(-0.5))
-    limits = compute_error_bounds(open_now, measure_sensitivity(open_now))
+    limits = compute_error_bounds(open_now, measure_start_error_growth(open_now))
     holds = open_now.trajectory.column("free.sticking")
     either = [k for k, sides in limits.sides_near_events.items() if np.ptp(sides.values[:, holds]) == 1.0]
     assert len(either) > 0.9 * len(open_now.trajectory.time)
     assert either[0] == 0  # at rest, where nothing drives anything
     pressed = reference_of(behind_a_clutch(0.2))
-    limits = compute_error_bounds(pressed, measure_sensitivity(pressed))
+    limits = compute_error_bounds(pressed, measure_start_error_growth(pressed))
     still = np.flatnonzero(pressed.trajectory.values[:, holds] == 1.0)
     assert len(still) > 0
     clear = [
@@ -255,7 +255,7 @@ def test_what_next_to_nothing_decides_may_be_either_way():
 def test_round_off_of_efforts_is_that_of_the_limits_which_cancel():
     """A freewheel for 5 N.m transmits 1e-10 N.m; as any solution of the balance it is known to 1e-16 of 5 N.m only."""
     reference = reference_of(behind_a_clutch())
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     torque = reference.trajectory.column("free.torque")
     assert np.max(np.abs(reference.trajectory.values[:, torque])) < 1e-9
     assert np.min(limits.values[:, torque]) > 5 * 2.2e-16
@@ -272,7 +272,7 @@ def test_what_is_watched_is_on_its_side_of_each_event_beyond_doubt():
     )
     model.output("force", 1000 * sm.Max(x, 0) + sm.Min(sm.Max(v, -1000 * sm.Max(x, 0)), 1000 * sm.Max(x, 0)), "N")
     reference = reference_of(model)
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     for wider in (1.0, 1e3, 5e3, 1e4, 2e4):
         allowed = dataclasses.replace(
             limits, event_time_bounds=compute_event_time_bounds(reference, wider * limits.values)

@@ -20,7 +20,7 @@ from mb2fmu.validation import (
     ReferenceRun,
     form_experiment_values,
     make_reference,
-    measure_sensitivity,
+    measure_start_error_growth,
 )
 from mb2fmu.validation.comparison.motion_comparison import (
     ERROR_BOUND_FACTOR,
@@ -49,7 +49,7 @@ class Prepared:
 
 def prepare(case) -> Prepared:
     reference = make_reference(case.definition, case.equations)
-    return Prepared(case, reference, compute_error_bounds(reference, measure_sensitivity(reference)))
+    return Prepared(case, reference, compute_error_bounds(reference, measure_start_error_growth(reference)))
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_the_reference_itself_and_an_honest_integrator_pass(prepared, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_unit_that_integrates_by_euler_and_says_ok_is_caught(prepared, name):
+def test_a_fmu_that_integrates_by_euler_and_says_ok_is_caught(prepared, name):
     reference = prepared[name].reference
     slope = make_slope_with_held_inputs(reference.numeric, reference.experiment)
     start = np.append(reference.states[0], 0.0)
@@ -227,7 +227,7 @@ def test_a_reference_that_does_not_know_itself_judges_nothing(prepared):
     p = prepared["pendulum"]
     trajectory = replace(p.reference.trajectory, uncertainty=p.reference.trajectory.uncertainty + 1e-3)
     reference = replace(p.reference, trajectory=trajectory)
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     results = compare_variables(reference, limits, simulation(reference, trajectory.values))
     assert {r.verdict for r in results} == {"unjudged"}
     assert all("no longer knows" in r.reason for r in results)
@@ -257,7 +257,7 @@ def test_what_stands_still_is_judged_by_its_typical_magnitude(prepared, level, n
 def test_bounds_follow_their_formula(prepared):
     p = prepared["oscillator"]
     values, uncertainty = p.reference.trajectory.values, p.reference.trajectory.uncertainty
-    sensitivity = measure_sensitivity(p.reference)
+    sensitivity = measure_start_error_growth(p.reference)
     least = 50 * 1e-6 * np.maximum(np.ptp(values, axis=0), sensitivity) + 2 * uncertainty
     assert np.all(p.limits.values >= least)
     assert np.all(p.limits.values <= least + 1e-12 * np.max(np.abs(values)))

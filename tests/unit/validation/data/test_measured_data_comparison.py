@@ -13,7 +13,7 @@ from mb2fmu.cli import commands
 from mb2fmu.errors import ToolError, ValidationError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_fmu_archive
-from mb2fmu.validation import ColumnTolerance, DataRunSettings, compare_data, compare_points, read_table
+from mb2fmu.validation import ColumnTolerance, DataRunSettings, compare_at_data_table_points, compare_data, read_table
 
 MASS, SPRING, DAMPER, START = 2.0, 50.0, 0.8, 0.1
 MODEL = """
@@ -148,7 +148,7 @@ def test_parameters_and_start_values_are_set(unit, tmp_path):
     )
 
 
-def test_measured_inputs_drive_the_unit(unit, tmp_path):
+def test_measured_inputs_drive_the_fmu(unit, tmp_path):
     """Straight lines between the rows; what the steps err is of second order."""
     times = np.linspace(0.0, 1.0, 6)
     force = np.array([0.0, 8.0, -3.0, 5.0, 5.0, 0.0])
@@ -191,7 +191,9 @@ def points(folder, error=0.0, seed=3):
 
 
 def test_derivatives_at_given_points(unit, tmp_path):
-    (result,) = compare_points(unit, points(tmp_path), DataRunSettings(default_tolerance=ColumnTolerance(1e-11)))
+    (result,) = compare_at_data_table_points(
+        unit, points(tmp_path), DataRunSettings(default_tolerance=ColumnTolerance(1e-11))
+    )
     assert result.passed
     assert result.kind == "ModelExchange"
     assert result.set_columns == ("x", "v", "force", "k")
@@ -199,7 +201,7 @@ def test_derivatives_at_given_points(unit, tmp_path):
 
 
 def test_one_wrong_number_among_points_is_found(unit, tmp_path):
-    (result,) = compare_points(
+    (result,) = compare_at_data_table_points(
         unit, points(tmp_path, error=1e-9), DataRunSettings(default_tolerance=ColumnTolerance(1e-11))
     )
     assert [(c.name, c.verdict) for c in result.columns] == [("der(x)", "passed"), ("der(v)", "failed")]
@@ -218,7 +220,7 @@ def test_points_as_json_with_what_each_has(unit, tmp_path):
     with pytest.raises(ValidationError, match="more than once"):
         table(tmp_path, json.dumps(record), "points.json")
     record["points"][1]["x"] = record["points"][1].pop("x [mm]") / 1000
-    (result,) = compare_points(unit, table(tmp_path, json.dumps(record), "points.json"))
+    (result,) = compare_at_data_table_points(unit, table(tmp_path, json.dumps(record), "points.json"))
     assert result.passed
     assert [(c.name, c.unit, c.count, c.tolerance) for c in result.columns] == [
         ("pull", "kN", 1, 1e-15),
@@ -226,16 +228,16 @@ def test_points_as_json_with_what_each_has(unit, tmp_path):
     ]
 
 
-def test_a_unit_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
+def test_a_fmu_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
     head = "x,v,force,k,pull"
     rows = [(0.3, -1.0, 4.0, 45.0, -45.0 * 0.3 + DAMPER), (-0.2, 0.5, 0.0, 50.0, 10.0 - DAMPER / 2)]
-    (result,) = compare_points(
+    (result,) = compare_at_data_table_points(
         other, written(tmp_path, head, rows), DataRunSettings(default_tolerance=ColumnTolerance(1e-12))
     )
     assert result.passed
     assert result.kind == "CoSimulation"
     with pytest.raises(ValidationError, match="begins at 0 s"):
-        compare_points(other, points(tmp_path), DataRunSettings(default_tolerance=ColumnTolerance(1.0)))
+        compare_at_data_table_points(other, points(tmp_path), DataRunSettings(default_tolerance=ColumnTolerance(1.0)))
     data = written(tmp_path, "time,x", zip(TIMES, x_of(TIMES), strict=True))
     (result,) = compare_data(other, data, DataRunSettings(default_tolerance=ColumnTolerance(1e-5)))
     assert result.passed
@@ -332,15 +334,15 @@ def test_a_start_value_that_is_none_is_told(unit, tmp_path):
     ]
 
 
-def test_a_unit_that_refuses_a_point_says_which(unit, tmp_path):
+def test_a_fmu_that_refuses_a_point_says_which(unit, tmp_path):
     """A mass of zero has no acceleration."""
     given = written(tmp_path, "x,m,der(v)", [(0.1, 2.0, -2.5), (0.1, 0.0, 1.0)])
     with pytest.raises(ToolError) as caught:
-        compare_points(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(1.0)))
+        compare_at_data_table_points(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(1.0)))
     assert "row 2" in str(caught.value)
 
 
-def test_a_unit_that_makes_steps_of_one_size_needs_even_times(unit, tmp_path):
+def test_a_fmu_that_makes_steps_of_one_size_needs_even_times(unit, tmp_path):
     tree = read_archive(unit)
     text = tree["modelDescription.xml"].decode()
     assert 'canHandleVariableCommunicationStepSize="true"' in text

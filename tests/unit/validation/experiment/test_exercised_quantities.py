@@ -10,7 +10,7 @@ from scipy.linalg import expm
 from mb2fmu import Model
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.experiment.exercised_quantities import _integrate_change, _matrix_exponential, _ResetToDefault
-from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 
 HALF = sm.Rational(1, 2)
 
@@ -28,7 +28,7 @@ def crossing(wall: float) -> Model:
 
 def test_a_motion_that_cannot_be_run_to_its_end_is_looked_at_up_to_there():
     reference = reference_of(crossing(wall=10.0))
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     change = _ResetToDefault(np.array([0.6 - 10.0]), np.zeros_like(reference.experiment.inputs))
     ratios = _integrate_change(reference, limits, change)  # comes to its wall at 0.6 s, of 0.8 s
     assert ratios is not None
@@ -37,7 +37,7 @@ def test_a_motion_that_cannot_be_run_to_its_end_is_looked_at_up_to_there():
 
 def test_nothing_is_said_of_a_motion_that_cannot_be_begun():
     reference = reference_of(crossing(wall=10.0))
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     change = _ResetToDefault(np.array([0.001 - 10.0]), np.zeros_like(reference.experiment.inputs))
     assert _integrate_change(reference, limits, change) is None
 

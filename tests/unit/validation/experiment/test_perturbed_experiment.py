@@ -22,20 +22,20 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
     VelocityConstraints,
 )
-from mb2fmu.mechanics.mechanism import close_loops
+from mb2fmu.mechanics.mechanism import solve_loop_closure_start_values
 from mb2fmu.model.model import Experiment
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import form_experiment_values, make_reference, make_reference_data
-from mb2fmu.validation.bounds.perturbation_sizes import (
+from mb2fmu.validation.bounds.experiment_perturbation_sizes import (
     LARGEST_PERTURBATION_FRACTION,
     SMALLEST_PERTURBATION_FRACTION,
-    mirror_target_into_bounds,
+    mirror_perturbed_value_into_bounds,
     perturbation_fraction,
 )
 from mb2fmu.validation.experiment.perturbed_experiment import (
-    find_dependent_speeds,
+    find_speeds_outside_fmu_states,
     form_experiment_with_overrides,
     form_perturbed_experiment,
 )
@@ -62,7 +62,7 @@ def test_parts_are_generic(index):
 )
 def test_moves_stay_within_bounds(value, target, low, high):
     value = max(value if low is None else low, min(value, 9.0 if high is None else high))
-    moved = mirror_target_into_bounds(
+    moved = mirror_perturbed_value_into_bounds(
         Parameter(name="p", symbol=l1, value=value, minimum=low, maximum=high), value, target
     )
     assert (low is None or moved >= low) and (high is None or moved <= high)  # noqa: PT018  one law
@@ -191,7 +191,7 @@ def test_no_length_locks_what_moves_by_default():
     A right FMU, made for what swings, then failed in a rigid frame.
     """
     read = mechanism_of(platform())
-    source = choose_reference_equations(close_loops(read), None)
+    source = choose_reference_equations(solve_loop_closure_start_values(read), None)
     reference = make_reference(source.mechanism.declared, source.equations, mechanism=source.mechanism)
     found = form_perturbed_experiment(source.mechanism.declared, reference)
     moved = {move.name: move for move in found.perturbations}
@@ -208,7 +208,7 @@ def followed(off: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("name", ["oscillator", "pendulum", "double_pendulum"])
-def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
+def test_influence_is_what_a_fmu_that_ignores_it_would_be_off(cases, name):
     """By integrating again with one quantity at its default, which the first order is compared with."""
     case = cases[name]((0.6, 0.3), stop=2.0) if name == "double_pendulum" else cases[name](stop=2.0)
     made = make_reference_data(case.definition, case.equations)
@@ -238,7 +238,7 @@ def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
         assert found.ratio == pytest.approx(followed(off), rel=1e-3)
 
 
-def test_a_unit_is_asked_where_its_own_states_determine_the_rest():
+def test_a_fmu_is_asked_where_its_own_states_determine_the_rest():
     """A four-bar, moved, passes its dead centre: where an FMU of the crank's angle alone ends."""
     read = mechanism_of(pipeline.load(MODELS / "four_bar.py"))
     source = choose_reference_equations(read, None)
@@ -257,7 +257,7 @@ def test_a_unit_is_asked_where_its_own_states_determine_the_rest():
         read.declared, reference, settable=settable, states={"internal[1]", "internal[2]"}
     )
     assert foreign.part == everywhere.part  # nothing is known of such states
-    assert find_dependent_speeds(read.declared, reference, {"u1", "u2"}) == ()  # more states than are needed
+    assert find_speeds_outside_fmu_states(read.declared, reference, {"u1", "u2"}) == ()  # more states than are needed
 
 
 def in_a_hole(*, rests: bool) -> Model:

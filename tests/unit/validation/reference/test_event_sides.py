@@ -7,7 +7,7 @@ import pytest
 from event_models import ball, belt, reference_of, trampoline
 
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
-from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 AT = 10  # the point on which the event falls
@@ -17,7 +17,7 @@ AT = 10  # the point on which the event falls
 def judged(request):
     """A model, what judges it, and its bounds."""
     reference = reference_of(request.param())
-    return request.param, reference, compute_error_bounds(reference, measure_sensitivity(reference))
+    return request.param, reference, compute_error_bounds(reference, measure_start_error_growth(reference))
 
 
 def moved(reference, rows=None) -> FmuSimulationResult:
@@ -81,9 +81,9 @@ def test_an_event_at_another_instant_is_caught(judged, late):
     assert failed(reference, limits, moved(reference, dict(enumerate(values))))
 
 
-def test_the_units_own_state_says_where_it_is_when_bounds_have_grown():
+def test_the_fmus_own_state_says_where_it_is_when_bounds_have_grown():
     reference = reference_of(trampoline())
-    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     other = reference_of(trampoline(1.03))  # a true motion that has its events milliseconds apart
     unit = moved(reference, dict(enumerate(other.trajectory.values)))
     assert limits.sides_near_events

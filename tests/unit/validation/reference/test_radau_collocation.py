@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation import make_reference
 from mb2fmu.validation.reference.radau_collocation import compute_radau_coefficients, integrate_stiff
-from mb2fmu.validation.reference.smooth_integration import integrate_smooth, make_batch_slope
+from mb2fmu.validation.reference.smooth_integration import integrate_smooth, make_slope_at_instants
 
 ONE = np.array([1.0])
 
@@ -40,7 +40,7 @@ def test_stiff_equations_meet_their_closed_form(rate, step):
     """y' = -rate (y - cos t) - sin t has y = cos t, however stiff."""
     time = np.arange(11) * step
     y = integrate_stiff(
-        lambda _: make_batch_slope(lambda t, y: -rate * (y - np.cos(t)) - np.sin(t)),
+        lambda _: make_slope_at_instants(lambda t, y: -rate * (y - np.cos(t)) - np.sin(t)),
         time,
         ONE,
         1e-13,
@@ -59,7 +59,7 @@ def test_both_integrators_agree_on_what_both_can_do():
 
     start, scales = np.array([2.0, 0.0]), np.array([2.0, 7.0])
     explicit = integrate_smooth(lambda _: slope, time, start, 2.3e-14, scales, 10**6)
-    implicit = integrate_stiff(lambda _: make_batch_slope(slope), time, start, 2.3e-14, scales, 10**5)
+    implicit = integrate_stiff(lambda _: make_slope_at_instants(slope), time, start, 2.3e-14, scales, 10**5)
     assert np.max(np.abs(explicit - implicit) / scales) < 1e-9
 
 
@@ -77,7 +77,7 @@ def test_forces_that_cancel_to_round_off_do_not_hold_it_up():
 
     time = np.arange(51) * 0.02
     start, scales = np.array([1000.7, 999.3, 0.0, 0.0]), np.array([1e3, 1e3, 1e3, 1e3])
-    y = integrate_stiff(lambda _: make_batch_slope(slope), time, start, 2.3e-14, scales, 100)
+    y = integrate_stiff(lambda _: make_slope_at_instants(slope), time, start, 2.3e-14, scales, 100)
     assert np.max(np.abs(y[:, :2].sum(axis=1) / 2 - 1000 * np.cos(time))) < 1e-8
     assert np.max(np.abs(y[1:, 0] - y[1:, 1] - 1.0)) < 1e-6
 
@@ -86,7 +86,7 @@ def test_a_singularity_is_told():
     time = np.array([0.0, 0.5, 1.5])
     with pytest.raises(ValidationError, match=r"the step size vanishes|steps are spent"):
         integrate_stiff(
-            lambda _: make_batch_slope(lambda _t, y: np.array([float(y[0]) ** 2])), time, ONE, 1e-10, ONE, 2000
+            lambda _: make_slope_at_instants(lambda _t, y: np.array([float(y[0]) ** 2])), time, ONE, 1e-10, ONE, 2000
         )
 
 

@@ -11,7 +11,7 @@ from mb2fmu import Model
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model
-from mb2fmu.validation.reference import start_sensitivity
+from mb2fmu.validation.reference import start_error_growth
 from mb2fmu.validation.reference.reference_run import make_reference
 
 
@@ -41,11 +41,11 @@ def spinning_disc() -> Model:
 def test_sensitivity_of_a_reversal_is_measured_there(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = read_mechanism(check_model(spinning_disc()))
     reference = make_reference(mechanism.declared, formulate(mechanism, "lagrange"))
-    full = start_sensitivity.measure_sensitivity(reference)
-    monkeypatch.setattr(start_sensitivity, "MAX_SENSITIVITY_POINTS", 30)
-    thinned = start_sensitivity.measure_sensitivity(reference)
+    full = start_error_growth.measure_start_error_growth(reference)
+    monkeypatch.setattr(start_error_growth, "MAX_SENSITIVITY_POINTS", 30)
+    thinned = start_error_growth.measure_start_error_growth(reference)
     sizes = np.ptp(reference.trajectory.values, axis=0)
     assert np.max(np.maximum(full, sizes) / np.maximum(thinned, sizes)) < 3.0
-    monkeypatch.setattr(start_sensitivity, "find_rapid_points", lambda _: np.zeros(0, dtype=np.int64))
-    blind = start_sensitivity.measure_sensitivity(reference)
+    monkeypatch.setattr(start_error_growth, "find_rapid_points", lambda _: np.zeros(0, dtype=np.int64))
+    blind = start_error_growth.measure_start_error_growth(reference)
     assert np.max(np.maximum(full, sizes) / np.maximum(blind, sizes)) > 3.5

@@ -61,12 +61,12 @@ def test_inputs_are_held_from_the_beginning_of_each_step(pendulum_fmu):
     assert found.seconds_per_step > 0
 
 
-def test_overridden_parameters_reach_the_unit(pendulum_fmu):
+def test_overridden_parameters_reach_the_fmu(pendulum_fmu):
     found = simulate_fmu(pendulum_fmu, experiment(10, g=1.62), OUTPUTS)
     assert found["acceleration"] == pytest.approx(-1.62 * np.sin(found["q"]), rel=1e-12)
 
 
-def test_an_honest_unit_passes_except_where_a_checker_objects(pendulum_fmu, cases):
+def test_an_honest_fmu_passes_except_where_a_checker_objects(pendulum_fmu, cases):
     case = cases["pendulum"](stop=2.0, step=0.01)
     result = validate(pendulum_fmu, case.definition, case.equations, method="kane")
     assert {v.verdict for v in result.variables} == {"passed"}
@@ -80,7 +80,7 @@ def test_an_honest_unit_passes_except_where_a_checker_objects(pendulum_fmu, case
     assert any("no second formulation" in note for note in result.notes)
 
 
-def test_a_unit_with_another_gravity_fails_and_says_where(pendulum_fmu, cases):
+def test_a_fmu_with_another_gravity_fails_and_says_where(pendulum_fmu, cases):
     case = cases["pendulum"](stop=2.0, step=0.01)
     definition = replace(case.definition, parameters=(replace(case.definition.parameters[0], value=9.80665),))
     result = validate(pendulum_fmu, definition, case.equations, conformance=False)
@@ -90,7 +90,7 @@ def test_a_unit_with_another_gravity_fails_and_says_where(pendulum_fmu, cases):
     assert result.to_json() == validate(pendulum_fmu, definition, case.equations, conformance=False).to_json()
 
 
-def test_a_crash_is_told_with_what_the_unit_said(pendulum_fmu):
+def test_a_crash_is_told_with_what_the_fmu_said(pendulum_fmu):
     with pytest.raises(ToolError, match="SIGABRT") as caught:
         simulate_fmu(pendulum_fmu, experiment(mood=1.0), OUTPUTS)
     assert "about to abort" in str(caught.value)
@@ -112,7 +112,7 @@ def test_a_refused_step_is_told_with_its_time(pendulum_fmu):
         simulate_fmu(pendulum_fmu, experiment(mood=3.0), OUTPUTS)
 
 
-def test_a_unit_that_refuses_its_last_experiment_is_judged_and_no_tools_failure(pendulum_fmu):
+def test_a_fmu_that_refuses_its_last_experiment_is_judged_and_no_tools_failure(pendulum_fmu):
     done = run_fmu_process(pendulum_fmu, [experiment(), experiment(mood=3.0)], OUTPUTS, sessions={"none": []})
     assert "in the step from t = 0.5 s" in done.refusal
     right, refused = done.simulations
@@ -139,7 +139,7 @@ def test_an_output_is_no_input(pendulum_fmu):
         simulate_fmu(pendulum_fmu, replace(experiment(), input_names=("q",)), ("u",))
 
 
-def test_a_unit_for_another_platform_is_refused(pendulum_fmu, tmp_path):
+def test_a_fmu_for_another_platform_is_refused(pendulum_fmu, tmp_path):
     here = find_platform_folder(2)[0]
     there = changed(pendulum_fmu, tmp_path, **{f"binaries/{here}": None})
     with pytest.raises(ValidationError, match=rf"no binary for this machine \({here}\): it has win"):

@@ -9,7 +9,7 @@ from flexible_bodies import pinned_body
 
 from mb2fmu import BeamSection, FlexibleBody
 from mb2fmu.errors import ModelError
-from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_bent_vertices
+from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_flexible_mesh_vertices
 from mb2fmu.visualization.scene.mechanism_scene import Scene
 from mb2fmu.visualization.scene.motion_drawing import draw_motion
 from mb2fmu.visualization.scene.scene_pose_trajectories import StateTrajectory, evaluate_scene_poses
@@ -48,7 +48,7 @@ def drawn(scene: Scene, row: int) -> np.ndarray:
     """Places of the surface's vertices in N."""
     drawing = draw_motion(scene, motion_of(scene))
     (solid,) = (solid for solid in drawing.solids if solid.modes)
-    local = compute_bent_vertices(solid, drawing.meshes[solid.mesh], drawing.poses, row)
+    local = compute_flexible_mesh_vertices(solid, drawing.meshes[solid.mesh], drawing.poses, row)
     pose = solid.anchor.pose
     return drawing.poses.positions[row, pose] + rotate_vector(drawing.poses.turns[row, pose][None], local)
 
@@ -89,7 +89,7 @@ def test_displacements_are_enlarged_on_request(scene_of):
         drawing = draw_motion(scene, motion_of(scene))
         (solid,) = (solid for solid in drawing.solids if solid.modes)
         mesh = drawing.meshes[solid.mesh]
-        return compute_bent_vertices(solid, mesh, drawing.poses, 0) - mesh.vertices
+        return compute_flexible_mesh_vertices(solid, mesh, drawing.poses, 0) - mesh.vertices
 
     assert moved(20.0) == pytest.approx(20.0 * moved(1.0), rel=1e-6)
     assert np.max(np.abs(moved(1.0))) > 1e-3

@@ -17,7 +17,7 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model import Box, Cylinder, Mesh, Sphere, check_model
-from mb2fmu.visualization.scene.scene_pose_trajectories import evaluate_scene_poses, sample_inputs
+from mb2fmu.visualization.scene.scene_pose_trajectories import evaluate_scene_poses, sample_experiment_inputs
 from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix
 
 
@@ -74,7 +74,7 @@ def test_signals_are_those_of_the_experiment():
     mechanism = mechanism_of(model)
     scene = visualization.build_scene(mechanism, formulate(mechanism, "auto"))
     time = np.linspace(0, 1, 7)
-    np.testing.assert_allclose(sample_inputs(scene, time), 2 * np.sin(3 * time)[:, None], rtol=1e-14)
+    np.testing.assert_allclose(sample_experiment_inputs(scene, time), 2 * np.sin(3 * time)[:, None], rtol=1e-14)
 
 
 def test_names_of_intermediates_do_not_meet():

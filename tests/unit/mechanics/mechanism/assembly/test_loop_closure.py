@@ -42,7 +42,7 @@ def changed(read, **values):
 
 def closed(read, **values):
     """Start values of q and u on the constraints."""
-    d = mechanism.close_loops(changed(read, **values)).declared
+    d = mechanism.solve_loop_closure_start_values(changed(read, **values)).declared
     return np.array([[c.start for c in d.coordinates], [s.start for s in d.speeds]])
 
 
@@ -114,7 +114,7 @@ def test_over_specified_contradictory_and_redundant_constraints_are_told_apart()
     assert "the 3 constraints leave the 3 speeds nothing to move: holonomic[1], holonomic[2], holonomic[3]" in fault
     (fault,) = refused(with_rows(lambda _, first: 3 * first - 1))
     assert "holonomic[1], holonomic[3] contradict each other" in fault
-    redundant = mechanism.close_loops(with_rows(lambda _, first: 3 * first))
+    redundant = mechanism.solve_loop_closure_start_values(with_rows(lambda _, first: 3 * first))
     told = formulations.plan_constraint_treatment(redundant).reason
     assert "redundant" in told
     assert "holonomic[1]" in told
@@ -135,7 +135,7 @@ def test_in_a_singular_position_speeds_say_which_branch_is_meant(read):
 
 def test_what_each_treatment_makes_of_a_singular_start(read):
     """All coordinates as states start in it; independent ones have no chart, a closed form has no branch."""
-    flat = mechanism.close_loops(changed(read, **FLAT))
+    flat = mechanism.solve_loop_closure_start_values(changed(read, **FLAT))
     for asked in ("attractor", "multipliers"):
         assert "the start is a singular position" in formulations.plan_constraint_treatment(flat, asked).reason
     with pytest.raises(FormulationError, match="not independent at the start, a singular position"):
@@ -146,7 +146,7 @@ def test_what_each_treatment_makes_of_a_singular_start(read):
 
 def test_a_parallelogram_that_starts_flat_swings_as_one(read):
     """By both treatments that start there: 2 m l² q'' = −2 m g l cos(q), the coupler stays parallel."""
-    flat = mechanism.close_loops(changed(read, **FLAT))
+    flat = mechanism.solve_loop_closure_start_values(changed(read, **FLAT))
     p = np.array([item.value for item in flat.declared.parameters])
     energy = lambda q, u: u**2 + 2 * 9.81 * np.sin(q)  # noqa: E731
     for asked in ("attractor", "multipliers"):
@@ -164,7 +164,7 @@ def test_a_parallelogram_that_starts_flat_swings_as_one(read):
 
 def test_at_the_dead_centre_the_slider_says_nothing_of_the_crank(slider):
     """It cannot be the independent coordinate; the crank can. Where it is fixed, the crank is found nevertheless."""
-    dead = mechanism.close_loops(changed(slider, crank=0.0))
+    dead = mechanism.solve_loop_closure_start_values(changed(slider, crank=0.0))
     with pytest.raises(FormulationError, match="crank, coupler do not follow from the others at the start"):
         formulations.plan_constraint_treatment(dead, "partition", independent=["slider"])
     with pytest.raises(FormulationError, match="it lies flat, where its two branches meet: start it elsewhere"):

@@ -17,7 +17,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.errors import MechanismError
 from mb2fmu.mechanics.formulations import check_all_formulations, formulate
-from mb2fmu.mechanics.mechanism import close_loops
+from mb2fmu.mechanics.mechanism import solve_loop_closure_start_values
 from mb2fmu.model.model import Model, Parts
 
 T = me.dynamicsymbols._t
@@ -238,7 +238,7 @@ def test_a_guess_follows_from_the_declared_length():
     mechanism = mechanism_of(falling_body())
     assert not mechanism.holonomic
     assert [name for name, _ in mechanism.kinematic_invariants] == ["holonomic[1]"]
-    start = {c.name: c.start for c in close_loops(mechanism).declared.coordinates}
+    start = {c.name: c.start for c in solve_loop_closure_start_values(mechanism).declared.coordinates}
     assert start["q0"] == pytest.approx(np.sqrt(0.75), abs=1e-12)
     assert start["q1"] == 0.5
     assert formulate(mechanism, "kane").solved_start_states == {sm.Symbol("q0")}
@@ -246,7 +246,7 @@ def test_a_guess_follows_from_the_declared_length():
 
 def test_fixed_values_off_the_declared_length_are_refused():
     with pytest.raises(MechanismError, match=r"fixed start values of q1, q2, q3, q0 contradict holonomic\[1\]"):
-        close_loops(mechanism_of(falling_body(q0=0.867, kind="fixed")))
+        solve_loop_closure_start_values(mechanism_of(falling_body(q0=0.867, kind="fixed")))
 
 
 def test_rates_of_points_do_not_depend_on_the_length():

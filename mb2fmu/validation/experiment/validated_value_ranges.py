@@ -1,0 +1,133 @@
+"""Ranges over which each parameter, start value and input was tried, and what was not tried at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.quantity_declarations import Quantity
+from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario
+from mb2fmu.validation.api_checks.extreme_state_checks import EXTREMES, ExtremePoint
+from mb2fmu.validation.api_checks.unusual_step_checks import SOLVERS, STEPS
+from mb2fmu.validation.reference.reference_run import ReferenceRun
+from mb2fmu.validation.runs.fmu_description import InterfaceType
+from mb2fmu.validation.runs.fmu_run import FmuProcessResult
+from mb2fmu.validation.validation_result import ExercisedQuantityResult
+
+_LISTED_POINTS = 4
+
+
+def add_tried_ranges(
+    quantities: Sequence[ExercisedQuantityResult],
+    definition: Declarations,
+    references: Sequence[ReferenceRun],
+    scenario: ApiCallScenario | None,
+    fmu_results: Sequence[FmuProcessResult],
+) -> tuple[ExercisedQuantityResult, ...]:
+    """Return the quantities with the ranges over which they were tried.
+
+    Args:
+        quantities: Without ranges.
+        definition: The checked model: declared ranges.
+        references: Of all experiments.
+        scenario: Of the API checks; None without them.
+        fmu_results: Of each interface type.
+    """
+    points = scenario.extreme_points if scenario is not None else ()
+    values = _collect_values(definition, references)
+    for point in _list_accepted_points(points, fmu_results):
+        for name, value in point.moved.items():
+            values.setdefault(name, []).append(value)
+    declared: dict[str, Quantity] = {
+        record.name: record
+        for records in (
+            definition.parameters, definition.inputs, definition.coordinates, definition.speeds,
+            definition.auxiliary_states,
+        )
+        for record in records
+    }  # fmt: skip
+    found = []
+    for item in quantities:
+        low, high = min(values[item.name]), max(values[item.name])
+        record = declared[item.name]
+        covers_low = record.minimum is not None and low <= record.minimum
+        covers_high = record.maximum is not None and high >= record.maximum
+        found.append(replace(item, low=low, high=high, unit=record.unit, is_whole_range=covers_low and covers_high))
+    return tuple(found)
+
+
+def _collect_values(definition: Declarations, references: Sequence[ReferenceRun]) -> dict[str, list[float]]:
+    """Return name → values in the experiments: of parameters, the extremes of inputs and of states."""
+    values: dict[str, list[float]] = {}
+    free = [p.name for p in definition.parameters if not p.calculated]
+    for reference in references:
+        run = reference.experiment
+        for name, value in zip(free, run.parameters, strict=True):
+            values.setdefault(name, []).append(float(value))
+        columns = [*zip(run.input_names, run.inputs.T, strict=True)]
+        columns += [*zip(reference.trajectory.names, reference.trajectory.values.T, strict=True)]
+        for name, column in columns:
+            values.setdefault(name, []).extend([float(np.min(column)), float(np.max(column))])
+    return values
+
+
+def _list_accepted_points(
+    points: Sequence[ExtremePoint], fmu_results: Sequence[FmuProcessResult]
+) -> Iterator[ExtremePoint]:
+    """Yield the points at which every interface type gave values."""
+    answers = [list(_answers(each, EXTREMES)) for each in fmu_results]
+    for number, point in enumerate(points):
+        given = [each[number] for each in answers if number < len(each)]
+        if given and not any(isinstance(answer, str) for answer in given):
+            yield point
+
+
+def _answers(fmu_result: FmuProcessResult, name: str) -> Sequence[object]:
+    """Return the answers at the points, or by the solvers; none where the calls failed."""
+    recorded = (fmu_result.recorded_values or {}).get(name, ())
+    if name == EXTREMES:
+        return recorded[0] if recorded and isinstance(recorded[0], list) else ()
+    return recorded
+
+
+def describe_unvalidated_conditions(
+    scenario: ApiCallScenario | None,
+    call_plans: Mapping[InterfaceType, ApiCallPlan | None],
+    fmu_results: Sequence[FmuProcessResult],
+) -> tuple[str, ...]:
+    """Return what no experiment and no API check tried, in words.
+
+    Args:
+        scenario: Of the API checks; None without them.
+        call_plans: Interface type → its calls.
+        fmu_results: Of each interface type.
+    """
+    plans = [plan for plan in call_plans.values() if plan is not None]
+    if scenario is None or not plans:
+        return ("values beyond the default experiment",)
+    untried = []
+    if not scenario.extreme_points:
+        untried.append("values beyond the experiments (contacts, latches or events, whose memory cannot be set)")
+    if not any(STEPS in plan.sequences for plan in plans):
+        untried.append("start times other than 0, steps of other sizes than the experiments', other solvers")
+    accepted = set(map(id, _list_accepted_points(scenario.extreme_points, fmu_results)))
+    refused = [point.text for point in scenario.extreme_points if id(point) not in accepted]
+    if refused:
+        more = f" and {len(refused) - _LISTED_POINTS} more" if len(refused) > _LISTED_POINTS else ""
+        untried.append(f"what the FMU refuses: {'; '.join(refused[:_LISTED_POINTS])}{more}")
+    for plan, fmu_result in zip(plans, fmu_results, strict=False):
+        if SOLVERS in plan.sequences:
+            labels = plan.sequences[SOLVERS].labels
+            answers = _answers(fmu_result, SOLVERS)
+            untried += [
+                f"the solver {name}, which refuses the step"
+                for name, answer in zip(labels, answers, strict=False)
+                if isinstance(answer, str)
+            ]
+    if scenario.steps is not None:
+        longest = scenario.steps.times[-1] - scenario.steps.times[-2]
+        untried.append(f"steps longer than {longest:.3g} s")
+    return tuple(untried)

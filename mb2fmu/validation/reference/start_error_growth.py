@@ -1,0 +1,154 @@
+"""Growth of small errors at the start: measured, since chaos decides what can be judged."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.errors import ValidationError
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.reference.event_sides import (
+    find_brief_mode_disagreements,
+    find_points_between_matching_events,
+    find_round_off_switches,
+)
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, assume_start_events_done
+from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps, find_switch_mode_state_indices
+from mb2fmu.validation.reference.reference_run import (
+    ReferenceRun,
+    integrate_reference,
+    observe_instant,
+    observe_trajectory,
+)
+
+Floats = npt.NDArray[np.float64]
+
+RELATIVE_START_ERROR = 1e-6
+INTEGRATION_TOLERANCE = 1e-10
+MAX_ERROR_DIRECTIONS = 6
+MAX_SENSITIVITY_POINTS = 200
+RAPID_CHANGE_POINTS = 20_000
+"""Communication points that are looked at for rapid changes, about."""
+DIRECTION_SEED = 20111
+
+
+def choose_error_directions(n: int) -> Floats:
+    """Return rows of ±1 and 0: single states while they are few, else random signs of all with a fixed seed."""
+    if n <= MAX_ERROR_DIRECTIONS:
+        return np.eye(n)
+    return np.random.default_rng(DIRECTION_SEED).choice(np.array([-1.0, 1.0]), size=(MAX_ERROR_DIRECTIONS, n))
+
+
+def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
+    """Return points between the thinned ones at which an output or a state changes faster than at any before.
+
+    There a small delay makes a large error: the direction of a pendulum that passes close to its centre turns by half a
+    revolution within a moment, and a speed reverses where a disc passes close to its singular position. Delays grow
+    with time, hence rates are weighed with it. Of a course that grows more and more rapid, only points are taken at
+    which t |dy/dt| is a quarter more than at any before, and those next to them.
+
+    Returns:
+        Rows, ascending.
+    """
+    numeric, run = reference.numeric, reference.experiment
+    _, selected_rows = run.select_points(MAX_SENSITIVITY_POINTS)
+    if len(selected_rows) == len(run.time):
+        return np.zeros(0, dtype=np.int64)
+    rows = np.union1d(np.arange(0, len(run.time), max(1, len(run.time) // RAPID_CHANGE_POINTS)), selected_rows)
+    rates = _compute_state_rates(reference)[rows]
+    if numeric.equations.outputs:
+        rates = np.hstack([rates, [_compute_output_rates(reference, row) for row in rows.tolist()]])
+    is_selected = np.isin(rows, selected_rows)
+    rapid_rows = set()
+    for column in (run.time[rows, None] * rates).T:
+        largest = 0.0
+        for index, (size, known) in enumerate(zip(column.tolist(), is_selected.tolist(), strict=True)):
+            if size > 1.25 * largest > 0.0 and not known:
+                rapid_rows.update(rows[max(index - 1, 0) : index + 2].tolist())
+            largest = max(largest, size)
+    return np.array(sorted(rapid_rows - set(rows[is_selected].tolist())), dtype=np.int64)
+
+
+def _compute_state_rates(reference: ReferenceRun) -> Floats:
+    """Return by how much the states change per second on the faster side of each communication point, (n_t, n_x)."""
+    changes = np.abs(np.diff(reference.states, axis=0)) / reference.experiment.step
+    edge = np.zeros((1, changes.shape[1]))
+    return np.asarray(np.maximum(np.vstack([edge, changes]), np.vstack([changes, edge])))
+
+
+def _compute_output_rates(reference: ReferenceRun, row: int) -> Floats:
+    """Return |dy/dt| of the outputs at a communication point, inputs held, shape (n_y,); 0 where undefined."""
+    numeric, run = reference.numeric, reference.experiment
+    prepared, r = numeric.prepare(run.parameters), run.inputs_at(row).tolist()
+    t, x = float(run.time[row]), reference.states[row]
+    modes = reference.modes[row] if reference.modes else None
+    time_step = 1e-6 * run.step
+    try:
+        motion = observe_instant(numeric, t, x, r, prepared, modes)
+        motion_after = observe_instant(numeric, t + time_step, x + time_step * motion.x_dot, r, prepared, modes)
+    except (ValidationError, ArithmeticError, ValueError):
+        return np.zeros(len(numeric.equations.outputs))
+    rates = np.abs(np.asarray(motion_after.outputs) - np.asarray(motion.outputs)) / time_step
+    return np.where(np.isfinite(rates), rates, 0.0)
+
+
+def measure_start_error_growth(reference: ReferenceRun) -> Floats:
+    """Return the error of each variable per relative error of the state, as it grows over time.
+
+    S_v(t) = max over s ≤ t of the sum (states perturbed one by one) or the maximum (random signs of all states) over
+    the directions d of |v(s; x0 + ε d ∘ scale) − v(s; x0)| / ε, with ε = 1e-6 and each state's own scale (``scales``):
+    where every state is wrong by a part ε of its scale, v is wrong by at most ε S_v to first order. Where no input
+    changes it is measured at about 200 points, and where outputs change most rapidly (:func:`find_rapid_points`), and
+    interpolated. Points between an event and the same event of the
+    perturbed motion are left out: there v differs by a jump, and not by what errors grow to. What is held at the start
+    stays so, gaps of resting contacts included (a gap that the next change of modes lets jump would tell another
+    sequence of events), and modes are not perturbed: of a contact that has opened at the start, and is still where it
+    was, 1/4 and a little is no mode.
+
+    Returns:
+        Shape (n_t, n), in the variables' units, never decreasing in time.
+
+    Raises:
+        ValidationError: If a perturbed start cannot be integrated.
+    """
+    numeric = reference.numeric
+    run, rows = reference.experiment.select_points(MAX_SENSITIVITY_POINTS, further_points=find_rapid_points(reference))
+    reference_values = reference.trajectory.values[rows]
+    prepared = numeric.prepare(run.parameters)
+    scales = reference.error_scales(INTEGRATION_TOLERANCE)
+    gaps, error_ratios = ContactGaps(numeric), []
+    axes = choose_error_directions(numeric.n_x)
+    one_by_one = len(axes) == numeric.n_x
+    axes[:, list(find_switch_mode_state_indices(numeric))] = 0.0
+    for direction in axes[axes.any(axis=1)]:
+        x0 = reference.states[0] + RELATIVE_START_ERROR * direction * reference.state_scales
+        x0 = gaps.open_gaps(
+            numeric.project(0.0, x0, run.inputs_at(0), prepared),
+            run.inputs_at(0),
+            prepared,
+            reference.states[0],
+            prepared,
+        )
+        if isinstance(numeric, HybridEquations):
+            x0 = numeric.stop_held_speeds(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
+        event_log = IntegrationEventLog()
+        with assume_start_events_done(numeric):
+            perturbed_trajectory = integrate_reference(
+                numeric, run, np.append(x0, 0.0), INTEGRATION_TOLERANCE, scales, event_log=event_log
+            )
+        values, _, _ = observe_trajectory(numeric, run, perturbed_trajectory[:, :-1], prepared, event_log.modes)
+        is_between_events, _ = find_points_between_matching_events(run.time, reference.events, event_log.events)
+        if reference.modes:
+            round_off_switches = find_round_off_switches((*reference.events, *event_log.events))
+            is_between_events |= find_brief_mode_disagreements(
+                [reference.modes[row] for row in rows.tolist()], event_log.modes, round_off_switches
+            )
+        error_ratios.append(
+            np.where(is_between_events[:, None], 0.0, np.abs(values - reference_values)) / RELATIVE_START_ERROR
+        )
+    if not error_ratios:  # without states nothing is perturbed
+        return np.zeros_like(reference.trajectory.values)
+    combined = np.sum(error_ratios, axis=0) if one_by_one else np.max(error_ratios, axis=0)
+    largest = np.maximum.accumulate(combined, axis=0)
+    # Between the points looked at: linear, which keeps it from decreasing.
+    return np.array([np.interp(reference.trajectory.time, run.time, column) for column in largest.T]).T
