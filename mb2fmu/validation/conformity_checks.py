@@ -26,6 +26,7 @@ from mb2fmu.audit.description.description_records import (
     DescribedVariable,
     parse_number,
 )
+from mb2fmu.audit.description.unit_definition_rules import find_wrong_exponents
 from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
@@ -187,6 +188,9 @@ def _compare_declarations(
     not_outputs = [name for name in outputs if causalities.get(name, "output") != "output"]
     faults += [f"{name} is an output of the model, and declared as {causalities[name]}" for name in not_outputs]
     yield from (CheckerFinding(MODEL, "error", fault) for fault in faults)
+    without_unit = _list_variables_without_unit(declared, definition, equations)
+    if without_unit:
+        yield CheckerFinding(MODEL, "warning", f"no unit of measure is declared of {', '.join(without_unit)}")
     if not faults:
         yield CheckerFinding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
 
@@ -228,13 +232,30 @@ def _compare_arrays(
             yield f"the array {array.name} has the shape {shape}; the model has {array.shape}"
 
 
+def _map_model_units(definition: Declarations, equations: EquationsOfMotion) -> dict[str, str]:
+    """Return variable of the model → its unit of measure."""
+    units = {variable.name: variable.unit for variable in list_compared_variables(definition, equations)}
+    units |= {output.name: output.unit for output in equations.outputs}
+    return units | {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
+
+
+def _list_variables_without_unit(
+    declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion
+) -> list[str]:
+    """Return the variables that have a unit in the model and none in the description: importers cannot check them."""
+    model_units = _map_model_units(definition, equations)
+    return [
+        name
+        for name, variable in _variables_by_name(declared).items()
+        if model_units.get(name, "1") != "1" and not variable.get("unit")
+    ]
+
+
 def _compare_units(declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
     """Yield variables declared in another unit than the model's, and units with another definition."""
     fmu_units = {unit.name: unit for unit in declared.units}
     model_units = {"solver_step": "s"}  # the FMU's own, unless the model has that name
-    model_units |= {variable.name: variable.unit for variable in list_compared_variables(definition, equations)}
-    model_units |= {output.name: output.unit for output in equations.outputs}
-    model_units |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
+    model_units |= _map_model_units(definition, equations)
     declared_units = {name: variable.get("unit") for name, variable in _variables_by_name(declared).items()}
     for name, unit in model_units.items():
         if declared_units.get(name) and not _is_same_unit(str(declared_units[name]), unit):
@@ -254,6 +275,9 @@ def _check_unit_definition(unit: DescribedUnit) -> Iterator[str]:
         _is_same_number(factor, model_unit.factor) and _is_same_number(offset, model_unit.offset)
     ):
         yield f"the unit {unit.name} is defined as {factor} of SI's plus {offset}: {model_unit.factor:g} is right"
+    wrong_exponents = find_wrong_exponents(unit, model_unit)
+    if wrong_exponents:
+        yield f"the unit {unit.name} is defined as another one: {wrong_exponents}"
     for name, attributes in unit.display.items():
         try:
             expected = display_conversion(unit.name, name)

@@ -101,18 +101,9 @@ def _check_unit(unit: DescribedUnit) -> Iterator[RuleViolation]:
 def _compare_with_name(unit: DescribedUnit, named_unit: UnitOfMeasurement, place: str) -> Iterator[RuleViolation]:
     """Compare the definition of a unit with its name."""
     assert unit.base is not None
-    exponents, factor = _read_exponents(unit), _read_factor(unit.base)
-    # Who leaves rad out of the exponents counts it as the number 1, as SI does.
-    exponents_without_radian = tuple(
-        exponent for exponent, base in zip(named_unit.exponents, BASE_UNITS, strict=True) if base != "rad"
-    )
-    if exponents is not None and exponents not in {named_unit.exponents, (*exponents_without_radian, 0)}:
-        yield RuleViolation(
-            "units.exponents",
-            f"its name says {_format_exponents(named_unit.exponents)}, its exponents say "
-            f"{_format_exponents(exponents)}",
-            place,
-        )
+    factor, wrong_exponents = _read_factor(unit.base), find_wrong_exponents(unit, named_unit)
+    if wrong_exponents:
+        yield RuleViolation("units.exponents", wrong_exponents, place)
     elif factor is not None and not math.isclose(factor, named_unit.factor, rel_tol=1e-6):
         yield RuleViolation(
             "units.exponents", f"its name says a factor of {named_unit.factor:g}, its BaseUnit {factor:g}", place
@@ -122,6 +113,19 @@ def _compare_with_name(unit: DescribedUnit, named_unit: UnitOfMeasurement, place
         yield RuleViolation(
             "units.exponents", f"its name says an offset of {named_unit.offset:g}, its BaseUnit {offset:g}", place
         )
+
+
+def find_wrong_exponents(unit: DescribedUnit, named_unit: UnitOfMeasurement) -> str:
+    """Return how the exponents of a unit's definition differ from those of its name; empty if they do not."""
+    exponents = _read_exponents(unit)
+    # Who leaves rad out of the exponents counts it as the number 1, as SI does.
+    exponents_without_radian = tuple(
+        exponent for exponent, base in zip(named_unit.exponents, BASE_UNITS, strict=True) if base != "rad"
+    )
+    if exponents is None or exponents in {named_unit.exponents, (*exponents_without_radian, 0)}:
+        return ""
+    named, declared = _format_exponents(named_unit.exponents), _format_exponents(exponents)
+    return f"its name says {named}, its exponents say {declared}"
 
 
 def _compare_display_unit(

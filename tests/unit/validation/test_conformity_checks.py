@@ -71,6 +71,7 @@ def test_what_is_declared_otherwise_than_the_model_has_it_is_found(built, tmp_pa
         (put("//ScalarVariable[@name='theta']/Real", start="0.5"), "model: theta is declared to start at 0.5"),
         (put("//ScalarVariable[@name='solver_step']/Real", unit="kg"), "model: solver_step is declared to be in kg"),
         (put("//Unit[@name='kg']/BaseUnit", factor="0.001"), "model: the unit kg is defined as 0.001"),
+        (put("//Unit[@name='N']/BaseUnit", s="-1"), "model: the unit N is defined as another one: its name says"),
         (put("//Unit[@name='rad']/DisplayUnit", factor="60.0"), "model: the display unit deg"),
         (
             put("//ScalarVariable[@name='cart_acceleration']/Real", unit="m/s"),
@@ -84,6 +85,18 @@ def test_what_is_declared_otherwise_than_the_model_has_it_is_found(built, tmp_pa
 
     found = errors(built, tmp_path, edit)
     assert [told for _, told in faults if not any(each.startswith(told) for each in found)] == [], found
+
+
+def test_a_variable_without_a_unit_of_measure_is_told(built):
+    derivation, core = built
+    root = etree.fromstring(core.files[DESCRIPTION])
+    typed = root.xpath("//ScalarVariable[@name='cart_acceleration']/Real")[0]
+    for attribute in {"unit", "declaredType"} & set(typed.attrib):
+        del typed.attrib[attribute]
+    described = read_description(etree.tostring(root))
+    found = _compare_declarations(described, derivation.definition, derivation.equations)
+    told = [each.message for each in found if each.severity == "warning"]
+    assert told == ["no unit of measure is declared of cart_acceleration"]
 
 
 @pytest.mark.parametrize("name", ["cart_pole", "four_bar", "bouncing_ball"])
