@@ -141,6 +141,7 @@ class _RobotReader:
             loads=tuple(loads),
             given_potential=None if d.potential_energy is None else self.plain(d.potential_energy),
             spring_potential=self._form_spring_potential(),
+            drive_forces=tuple(self._form_drive_forces()),
             known_potentials=tuple(self._list_strain_energies()),
             inputs_with_rates=self._list_inputs_with_rates(),
             prescribed=bool(self._list_inputs_with_rates()),
@@ -517,6 +518,21 @@ class _RobotReader:
             forces += [self.plain(e) for e in added]
             row += [make_exact_sympy_number(factor) * force for force in forces]
         return [sm.Add(*row) for row in rows]
+
+    def _form_drive_forces(self) -> list[sm.Expr]:
+        """Return what actuators add to the generalized forces: all of them less those of springs and dampers."""
+        if self.robot.actuator_efforts == self.robot.passive_efforts:
+            return []
+        rows = [sm.S.Zero for _ in self.u]
+        for part in self.robot.tree.parts[1:]:
+            if part.coordinate is None or self.robot.variables[part.coordinate[0]].prescribed is not None:
+                continue
+            owner, factor, _ = part.coordinate
+            name = part.moving_joint.name
+            effort = self.robot.actuator_efforts.get(name, sm.S.Zero) - self.robot.passive_efforts.get(name, sm.S.Zero)
+            row = self._of_u[self.to_plain[self.robot.variables[owner].u[0]]]
+            rows[row] += make_exact_sympy_number(factor) * self.plain(effort)
+        return rows
 
     def _form_spring_potential(self) -> sm.Expr:
         """Return the potential energy of the springs along joints and fixed tendons, J.

@@ -91,8 +91,9 @@ class _ForcesAtRest:
     """Generalized forces at rest and without inputs, at random places."""
 
     def __init__(self, mechanism: Mechanism, potential: PotentialFunction) -> None:
-        self.m, self._potential = mechanism, potential
-        self._numeric = NumericMechanism(mechanism)
+        passive = [f - drive for f, drive in zip(mechanism.potential_forces, mechanism.drive_forces, strict=False)]
+        self.m = replace(mechanism, potential_forces=tuple(passive)) if passive else mechanism
+        self._potential, self._numeric = potential, NumericMechanism(self.m)
         self._isolated: dict[str, NumericMechanism] = {}
         self._generator = np.random.default_rng(11)
         natural = estimate_characteristic_units(mechanism.declared)

@@ -332,6 +332,8 @@ class MechanismObservables:
         given_potential: Potential energy of all loads that the model declares, J; None: it must be found.
         spring_potential: Potential energy of springs along joints and tendons, whose forces are among
             ``potential_forces``, J.
+        drive_forces: What laws of actuators (a position drive) make of ``potential_forces``: they have no potential
+            energy; empty where there are none.
         declared_potential: Sum of the potential energies that bodies declare, J, not checked yet.
         known_potentials: (names of loads, their potential energy together, J): declared by elements, checked where
             used.
@@ -344,6 +346,7 @@ class MechanismObservables:
     loop_closed_forms: tuple[LoopClosedForm, ...] = ()
     given_potential: sm.Expr | None = None
     spring_potential: sm.Expr = sm.S.Zero
+    drive_forces: tuple[sm.Expr, ...] = ()
     declared_potential: sm.Expr = sm.S.Zero
     known_potentials: tuple[tuple[frozenset[str], sm.Expr], ...] = ()
     element_of_load: Mapping[str, str] = field(default_factory=dict)
