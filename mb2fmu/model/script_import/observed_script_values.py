@@ -7,7 +7,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Literal, get_args
@@ -168,10 +168,12 @@ def read_number_or_expression(value: Any) -> float | sm.Expr | None:
     if isinstance(value, bool | str | bytes | complex) or value is None:
         return None
     if isinstance(value, sm.Expr):
-        if value.free_symbols:
-            return value
-        number = value.evalf() if value.is_number else None
-        return float(number) if number is not None and number.is_real and number.is_finite else None
+        with suppress(Exception):  # what a class says of itself may be wrong: SymPy's Id is a number without a value
+            if value.free_symbols:
+                return value
+            number = value.evalf() if value.is_number else None
+            return float(number) if number is not None and number.is_real and number.is_finite else None
+        return None
     if isinstance(value, int | float | np.number) or (isinstance(value, np.ndarray) and value.size == 1):
         try:
             number = float(np.asarray(value).reshape(()))

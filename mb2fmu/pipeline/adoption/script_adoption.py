@@ -109,15 +109,24 @@ def _run_worker(script: Path, output: Path, label: str | None, limit: float, *, 
                 raise ModelError(f"{script.name} cannot be adopted:", [fault]) from None
             finally:
                 _end_group(process)
+        written = (folder / "log").read_text(encoding="utf-8", errors="replace").strip()
         if not place.is_file():
             _raise_if_endless(script, limit, Path(f"{place}.trace"))
-            tail = (folder / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-            what = f"its process ended with exit code {process.returncode}" + (f": {tail[0]}" if tail else "")
-            raise ModelError(f"{script.name} cannot be adopted:", [Fault(what, script.name)])
+            what = f"its process ended with exit code {process.returncode}"
+            what += f": {written.splitlines()[-1]}" if written else ""
+            raise _make_error(f"{script.name} cannot be adopted:", [Fault(what, script.name)], written)
         result = json.loads(place.read_text(encoding="utf-8"))
     if "record" not in result:
-        raise ModelError(result["headline"], [Fault(**fault) for fault in result["faults"]])
+        raise _make_error(result["headline"], [Fault(**fault) for fault in result["faults"]], written)
     return _as_record(result["record"])
+
+
+def _make_error(headline: str, faults: list[Fault], written: str) -> ModelError:
+    """Return an error whose traceback ends with what the script's process wrote, its own traceback last."""
+    error = ModelError(headline, faults)
+    if written:
+        error.add_note(f"The script's process wrote:\n{written}")
+    return error
 
 
 def _model_name(stem: str) -> str:

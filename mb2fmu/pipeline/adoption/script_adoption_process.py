@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from _thread import interrupt_main
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -319,6 +320,7 @@ def main() -> None:
             )
         result: dict[str, Any] = {"record": asdict(record)}
     except Mb2FmuError as error:
+        traceback.print_exc()
         result = {"headline": error.headline, "faults": [asdict(fault) for fault in error.faults]}
     Path(place).write_text(json.dumps(result), encoding="utf-8")
 

@@ -129,6 +129,25 @@ def test_the_middle_of_opty_s_bounds_is_taken_where_nothing_else_is_said(tmp_pat
     assert text.count("the middle of its bounds") == 2
 
 
+def test_what_cannot_be_evaluated_is_no_value(tmp_path: Path) -> None:
+    _, record = adopt(written(tmp_path, "from sympy import *\n" + FORMED + (
+        "class Broken(sm.Expr):\n    is_number = True\n    def _eval_evalf(self, prec):\n        raise RuntimeError\n"
+        "class Worse(sm.Expr):\n    free_symbols = property(lambda self: 1 / 0)\n"
+        "values = {m: Broken(), l: Worse(), g: 9.81}\nm, l = Broken(), Worse()\nq0 = [Broken(), Worse()]\n"
+    )))  # fmt: skip
+    assert set(record.missing) == {"m", "l"}
+
+
+def test_debug_shows_where_the_script_s_process_failed(tmp_path: Path) -> None:
+    script = tmp_path / "wrong.py"
+    script.write_text("def fall():\n    raise KeyError('pit')\n\nfall()\n")
+    told, traced = (
+        CliRunner().invoke(commands, ["adopt", str(script), *options]).output for options in ([], ["--debug"])
+    )
+    assert "in adopt_script" in traced
+    assert "Traceback" not in told
+
+
 def test_expressions_of_each_other_stay_expressions(tmp_path: Path) -> None:
     _, text = adopted_model(tmp_path, FORMED + "c = {m: 2.0, l: 0.5, g: 2 * m * l**2 * sm.sqrt(3)}\n")
     assert "import sympy as sm" in text
