@@ -61,6 +61,26 @@ def dropped() -> Model:
     return model
 
 
+def two_blocks(first: float, second: float) -> Model:
+    """Slide with these speeds and stop by dry friction after as many seconds."""
+    (x, y), (v, w) = me.dynamicsymbols("x y"), me.dynamicsymbols("v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P, Q = O.locatenew("P", x * N.x), O.locatenew("Q", y * N.x)
+    P.set_vel(N, v * N.x)
+    Q.set_vel(N, w * N.x)
+    bodies = [me.Particle("p", P, 1), me.Particle("q", Q, 1)]
+    model = Model("Blocks", me.KanesMethod(N, [x, y], [v, w], [x.diff() - v, y.diff() - w], bodies=bodies))
+    model.coordinate(x, 0.0, "m")
+    model.coordinate(y, 0.0, "m")
+    model.speed(v, first, "m/s")
+    model.speed(w, second, "m/s")
+    for name, point in (("a", P), ("b", Q)):
+        model.add(CoulombFriction(name, (O, point, N.x), kinetic=1.0, static=1.0))
+    model.experiment(stop=2.0)
+    return model
+
+
 def trampoline(start: float = 1.0) -> Model:
     """Falls upon a spring that does not pull, at 0.45 s: its force has a kink and no jump."""
     model, x, _ = particle(start, 0.0, lambda x, _: -sm.Float(9.81) - sm.Piecewise((2000 * x, x < 0), (0, True)))

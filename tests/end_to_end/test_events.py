@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from event_models import particle
+from event_models import particle, two_blocks
 from event_runs import run_with_events, states_of_its_own
 from judging import Judge, in_long_steps
 from planted.runtime import replaced
@@ -268,6 +268,17 @@ def test_right_fmus_are_not_failed(judge, exported):
         for kind in result.kinds:
             assert [event.verdict for event in kind.events] == ["passed"] * count
             assert max(abs(event.difference) for event in kind.events) < 2e-9
+
+
+@pytest.mark.parametrize(("first", "second"), [(1.0, 1.00005), (1.00005, 1.0)])
+def test_two_stops_close_together_are_judged_as_one_occasion(judge, tmp_path, first, second):
+    def make() -> Model:
+        return two_blocks(first, second)
+
+    unit = export(make(), tmp_path).path
+    result = judge.result(make, unit)
+    assert result.passed
+    assert {event.verdict for kind in result.kinds for event in kind.events} == {"passed"}
 
 
 LET_GO = "failed = mb2fmu_let_go(s, t, x, r, p, w, set);"

@@ -30,11 +30,12 @@ class EventLocator:
     def locate_watched_events(
         self, experiment: dict[str, Any], held: list[list[float]], watches: list[dict[str, float]]
     ) -> list[Any]:
-        """Return what was found of each watch: [time, values just before, time, values just after], or the wrong end.
+        """Return what was found of each watch: [time, values before, time, values after, low, high], or the wrong end.
 
-        A watch has ``low``, ``high`` (in s, at most a step apart), ``at`` (where the event is expected), ``near`` (how
-        far it may be from there), ``fine`` (the resolution), ``place`` (among what is read), ``sign``, ``level`` and
-        ``rate``: by the time t the event has happened if sign · (value − level − rate · (t − at)) > 0.
+        It came between low and high, in s. A watch has ``low``, ``high`` (in s, at most a step apart), ``at`` (where
+        the event is expected), ``near`` (how far it may be from there), ``around`` (how far from there values are read
+        at least: beyond events that belong to it), ``fine`` (the resolution), ``place`` (among what is read), ``sign``,
+        ``level`` and ``rate``: by the time t it has happened if sign · (value − level − rate · (t − at)) > 0.
         """
         unit, size = self._unit, float(experiment["step"])
         found: list[Any] = []
@@ -75,7 +76,7 @@ class EventLocator:
         return self._unit.get(self._read)
 
     def _instant(self, watch: dict[str, float]) -> Any:
-        """Bracket an event by bisection to `fine` s: [low, values, high, values], or "before" or "none"."""
+        """Bracket an event by bisection to `fine` s, and return what was found, or "before" or "none"."""
         at, low, high = watch["at"], watch["at"] - watch["near"], watch["at"] + watch["near"]
         low, high = max(low, watch["low"]), min(high, watch["high"])
         before, after = self._look(low), self._look(high)
@@ -100,7 +101,12 @@ class EventLocator:
                 high, after = middle, values
             else:
                 low, before = middle, values
-        return [low, before, high, after]
+        bracket, around = [low, high], watch["around"]
+        if around and at - around < low:
+            low, before = at - around, self._look(at - around)
+        if around and at + around > high:
+            high, after = at + around, self._look(at + around)
+        return [low, before, high, after, *bracket]
 
 
 def _is_past_event(watch: dict[str, float], time: float, values: list[float]) -> bool:

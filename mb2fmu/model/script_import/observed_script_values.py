@@ -168,18 +168,23 @@ def read_number_or_expression(value: Any) -> float | sm.Expr | None:
     if isinstance(value, bool | str | bytes | complex) or value is None:
         return None
     if isinstance(value, sm.Expr):
-        with suppress(Exception):  # what a class says of itself may be wrong: SymPy's Id is a number without a value
-            if value.free_symbols:
-                return value
-            number = value.evalf() if value.is_number else None
-            return float(number) if number is not None and number.is_real and number.is_finite else None
-        return None
+        return _evaluate_expression(value)
     if isinstance(value, int | float | np.number) or (isinstance(value, np.ndarray) and value.size == 1):
         try:
             number = float(np.asarray(value).reshape(()))
         except (TypeError, ValueError):
             return None
         return number if np.isfinite(number) else None
+    return None
+
+
+def _evaluate_expression(value: sm.Expr) -> float | sm.Expr | None:
+    """Return what an expression is; None also for one whose class says what is wrong: SymPy's Id has no value."""
+    with suppress(Exception):
+        if value.free_symbols:
+            return value
+        number = value.evalf() if value.is_number else None
+        return float(number) if number is not None and number.is_real and number.is_finite else None
     return None
 
 

@@ -13,7 +13,8 @@ Judged of each event:
   modes held, within the bounds of the communication points beside it. Impulses are such variables. Of an output that is
   zero at every communication point and not in between (the torque of a stop that is left before the next one) those
   know nothing: it may be off by as much as the bounds of the states make of it there, to first order, and by 5 % of
-  what it is there at most.
+  what it is there at most. Events whose order the allowed differences leave open are one occasion: before means before
+  the first of them, after means after the last.
 
 A watched event that does not come within half a step (or half-way to the next event) is missing, and fails. In Model
 Exchange an event in which a state jumps beyond its bound, and which the reference does not have, fails too.
@@ -80,6 +81,11 @@ class WatchedEvent:
     grazing_events_before: tuple[EventTimeBound, ...] = ()
     grazing_events_after: tuple[EventTimeBound, ...] = ()
 
+    @property
+    def is_of_several(self) -> bool:
+        """Whether it consists of several events that cannot be told apart by their times."""
+        return self.time_bound.simultaneous_events.count > 1
+
     def localization_request(self, kind: InterfaceType) -> dict[str, float]:
         """Return the request for ``mb2fmu.fmu.runner.co_simulation_event_search``."""
         (before, after), (slope_before, slope_after) = (
@@ -93,6 +99,7 @@ class WatchedEvent:
             "high": self.latest,
             "at": time,
             "near": allowed_difference,
+            "around": allowed_difference if self.is_of_several else 0.0,
             "fine": max(allowed_difference / _TIME_RESOLUTION_FACTOR, 4.0 * float(np.spacing(time))),
             "place": self.variable_index,
             "sign": 1.0 if after > before else -1.0,
@@ -201,7 +208,7 @@ def _form_watched_event(
     elif allowed_difference > min(half_widths):
         reason = "it cannot be told from those beside it"
     earliest, latest = max(event_group.time - half_widths[0], 0.0), min(event_group.time + half_widths[1], stop)
-    neighbours = [i for i in grazing if i != k and _is_possible_at(events[i], event_group.time)]
+    neighbours = [i for i in grazing if i != k and _is_possible_beside(events[i], time_bound)]
     events_before, events_after = (
         tuple(events[i] for i in side) for side in ([i for i in neighbours if i < k], [i for i in neighbours if i > k])
     )
@@ -221,9 +228,11 @@ def _compute_undecided_times(values: Floats, slopes: Floats) -> Floats:
         return np.where(jumps > 0.0, 0.5 * jumps / slope_changes, 0.0)
 
 
-def _is_possible_at(event: EventTimeBound, time: float) -> bool:
-    """Return whether an event may happen at an instant, s."""
-    return abs(event.simultaneous_events.time - time) <= event.largest_allowed_difference
+def _is_possible_beside(event: EventTimeBound, watched: EventTimeBound) -> bool:
+    """Return whether an event may happen between the instants at which values beside another one are read."""
+    around = watched.largest_allowed_difference if watched.simultaneous_events.count > 1 else 0.0
+    distance = abs(event.simultaneous_events.time - watched.simultaneous_events.time)
+    return distance <= event.largest_allowed_difference + around
 
 
 def _evaluate_beside_event(
@@ -373,17 +382,15 @@ def _read_session_findings(fmu_result: FmuProcessResult, experiment_index: int) 
 
 
 def _find_model_exchange_event(watched: WatchedEvent, kind: InterfaceType, recorded_events: Sequence[Any]) -> Any:
-    """Return the event of Model Exchange in which the watched variable changes side."""
-    request = watched.localization_request(kind)
+    """Return the event of Model Exchange in which the watched variable changes side: as the search in Co-Simulation."""
+    request, allowed = watched.localization_request(kind), watched.time_bound.allowed_differences[kind]
     candidates = [event for event in recorded_events if watched.earliest <= event[0] <= watched.latest]
     for time, before, after in candidates:
         if watched.has_passed(request, time, after) and not watched.has_passed(request, time, before):
-            last = (
-                candidates[-1]
-                if candidates[-1][0] - time <= watched.time_bound.allowed_differences[kind]
-                else [time, before, after]
-            )
-            return [time, before, last[0], last[2]]
+            last = candidates[-1] if candidates[-1][0] - time <= allowed else [time, before, after]
+            earlier = allowed if watched.is_of_several else 0.0
+            first = next(each for each in candidates if time - each[0] <= earlier)
+            return [first[0], first[1], last[0], last[2], time, time]
     return "none"
 
 
@@ -405,10 +412,9 @@ def _judge_event(
         description = "no such event" if recorded_event == "none" else "it is there before"
         text = f"{description}, between {event.earliest:.9g} s and {event.latest:.9g} s"
         return _form_event_result(reference, event, kind, float("nan"), float("inf"), "", "failed", text)
-    earliest, before, latest, after = recorded_event
-    is_bracketed = kind == "CoSimulation"  # it is known between which instants it is; else when what is read is there
-    time = 0.5 * (earliest + latest) if is_bracketed else earliest
-    instants_and_resolution = ((time, time), latest - earliest) if is_bracketed else ((earliest, latest), 0.0)
+    before_time, before, after_time, after, low, high = recorded_event
+    time = 0.5 * (low + high)
+    instants_and_resolution = ((before_time, after_time), high - low)
     error_ratios = _compute_error_ratios(reference, limits, event, instants_and_resolution, [before, after], rates)
     direction, column = divmod(int(np.argmax(error_ratios)), error_ratios.shape[1])
     worst_ratio, time_ratio = float(error_ratios[direction, column]), abs(time - event_group.time) / allowed

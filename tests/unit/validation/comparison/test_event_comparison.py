@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from event_models import ball, behind_a_clutch, belt, particle, reference_of
+from event_models import ball, behind_a_clutch, belt, particle, reference_of, two_blocks
 
 from mb2fmu import Impact, Model, pre
+from mb2fmu.fmu.runner.co_simulation_event_search import EventLocator
 from mb2fmu.validation.bounds.event_time_bounds import compute_event_time_bounds
 from mb2fmu.validation.comparison import event_comparison
 from mb2fmu.validation.comparison.event_comparison import (
@@ -37,12 +38,12 @@ def judged(request):
 
 
 def seen(looked, late=0.0, change=lambda row: row):
-    """What an FMU would show: [time, before, time, after] of each event, moved along its own slopes."""
+    """What an FMU would show: [time, before, time, after, time, time] of each event, moved along its own slopes."""
     found = []
     for watch in looked:
         time = watch.time_bound.simultaneous_events.time + late
         before, after = watch.values + late * watch.slopes
-        found.append([time, before.tolist(), time, change(after.copy()).tolist()])
+        found.append([time, before.tolist(), time, change(after.copy()).tolist(), time, time])
     return found
 
 
@@ -287,3 +288,82 @@ def test_what_is_watched_is_on_its_side_of_each_event_beyond_doubt():
                         for side in sides
                     ]
                     assert passed == [False, True]
+
+
+class Blocks:
+    """What shows the values of two blocks, of which the second named stops a little later; Co-Simulation's calls."""
+
+    def __init__(self, watch, columns, stops: tuple[float, float]) -> None:
+        (self._before, self._after), self._slopes, self._stops = watch.values, watch.slopes, stops
+        self._at, self._columns, self._time = watch.time_bound.simultaneous_events.time, columns, 0.0
+
+    def row(self, time: float, passed: tuple[bool, bool]) -> list[float]:
+        """All values at an instant, before or after each of the stops."""
+        sides = np.array([self._before, self._after]) + (time - self._at) * self._slopes
+        row = sides[0].copy()
+        for column, has_stopped in zip(self._columns, passed, strict=True):
+            row[column] = sides[int(has_stopped)][column]
+        return row.tolist()
+
+    def step(self, begin: float, size: float) -> None:
+        self._time = begin + size
+
+    def get(self, _read) -> list[float]:
+        first, second = self._stops
+        return self.row(self._time, (self._time > first, self._time > second))
+
+    def save(self) -> float:
+        return self._time
+
+    def restore(self, state: float, _time: float) -> None:
+        self._time = state
+
+    def change(self, _references, _inputs) -> None: ...
+
+    def forget(self, _state: float) -> None: ...
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("late", [50e-6, -50e-6, 1e-6])
+def test_before_and_after_are_beyond_all_events_whose_order_is_open(kind, late):
+    """Two blocks come to rest within less than the bounds allow: neither stop fails because of the other."""
+    reference = reference_of(two_blocks(1.0, 1.0 + late))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
+    description = SimpleNamespace(state_derivative_pairs=())
+    (watch,) = list_watched_events(reference, limits, description)
+    assert (watch.reason, watch.is_of_several) == ("", True)
+    names = [variable.name for variable in reference.variables]
+    columns = [[names.index(name) for name in of] for of in (
+        ("x", "v", "a.force", "a.slip", "a.sticking"), ("y", "w", "b.force", "b.slip", "b.sticking")
+    )]  # fmt: skip
+    stops = (1.0, 1.0 + late)
+    blocks = Blocks(watch, columns, stops)
+
+    def result(change=lambda rows: rows):
+        if kind == "CoSimulation":
+            watches = [watch.localization_request(kind)]
+            step = float(reference.trajectory.time[1])
+            count = len(reference.trajectory.time) - 1
+            found = EventLocator(blocks, []).locate_watched_events({"step": step, "inputs": []}, [[]] * count, watches)
+            found[0][3] = change(found[0][3])
+            recorded, events = {"events 0": [found]}, ()
+        else:
+            order = (0, 1) if late > 0 else (1, 0)
+            halfway = tuple(number == order[0] for number in (0, 1))
+            passed = ((False, False), halfway, (True, True))
+            events = ([
+                [stops[number], blocks.row(stops[number], passed[k]), blocks.row(stops[number], passed[k + 1])]
+                for k, number in enumerate(order)
+            ],)  # fmt: skip
+            events[0][-1][2] = change(events[0][-1][2])
+            recorded = {}
+        driven = SimpleNamespace(
+            simulations=(SimpleNamespace(kind=kind),), recorded_values=recorded, events=events
+        )  # fmt: skip
+        (found,) = compare_events(reference, limits, [watch], driven, 0, description)
+        return found
+
+    assert result().verdict == "passed"
+    for name in ("a.sticking", "b.sticking", "b.force"):
+        wrong = result(lambda row, name=name: [1.0 - x if i == names.index(name) else x for i, x in enumerate(row)])
+        assert (wrong.verdict, wrong.worst) == ("failed", name)
