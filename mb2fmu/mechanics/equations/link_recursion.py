@@ -168,6 +168,32 @@ LinkLoad = LinkForce | LinkTorque | LinkPathway
 
 
 @dataclass(frozen=True, slots=True)
+class ParticleDisplacement:
+    """A term of a particle's displacement: components in a frame (m per power of η) times the powers of η."""
+
+    frame: int
+    exponents: tuple[int, ...]
+    components: Components
+
+
+@dataclass(frozen=True, slots=True)
+class ParticleGroup:
+    """Particles that move in the axes of one link, by polynomials of the same coordinates η, as a flexible body's do.
+
+    Attributes:
+        link: Number of the link.
+        coordinates: η.
+        speeds: Number of the speed that is the rate of each.
+        particles: Number of the body → terms of its displacement from the link's origin.
+    """
+
+    link: int
+    coordinates: tuple[sm.Expr, ...]
+    speeds: tuple[int, ...]
+    particles: Mapping[int, tuple[ParticleDisplacement, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class RecursionQuantity:
     """Symbols that stand for something the recursion evaluates, in components of N.
 
@@ -200,6 +226,7 @@ class LinkRecursion:
         generalized_forces: More forces in the rows of the speeds; empty, or one per speed.
         pathways: Number of a pathway → (points from end to end).
         quantities: What the equations name of it.
+        particle_groups: Bodies that composite bodies take together; each body is in one of them at most.
     """
 
     frames: tuple[FrameRelation, ...]
@@ -211,6 +238,25 @@ class LinkRecursion:
     generalized_forces: tuple[sm.Expr, ...] = ()
     pathways: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     quantities: tuple[RecursionQuantity, ...] = ()
+    particle_groups: tuple[ParticleGroup, ...] = ()
+
+    def list_carrying_links(self) -> list[int]:
+        """Return the links but the ground that carry mass or a load, apart from what is in particle groups."""
+        grouped = {number for group in self.particle_groups for number in group.particles}
+        found = {body.masscenter.link for number, body in enumerate(self.bodies) if number not in grouped}
+        found |= {group.link for group in self.particle_groups}
+        for load in self.loads:
+            match load:
+                case LinkForce():
+                    found.add(load.at.link)
+                case LinkTorque():
+                    found |= {load.link, load.reaction}
+                case LinkPathway():
+                    found |= {self.points[point].link for point in load.points}
+        for number in range(len(self.links) - 1, 0, -1):
+            if number in found:
+                found.add(self.links[number].parent)
+        return sorted(number for number in found if number > 0)
 
     def list_angular_velocity_terms(self, link: int) -> tuple[tuple[SpeedLinearVector, ...], bool]:
         """Return the terms of a link's angular velocity, and whether the parent's angular velocity is added."""
@@ -237,7 +283,7 @@ class RecursiveDynamics:
     """u' by articulated bodies: one sweep over the links for any generalized forces, and no mass matrix.
 
     Attributes:
-        joints: Per link the speeds that move it; no speed moves two of them.
+        joints: Per link the speeds that move it, and per group of particles; no speed is in two of them.
         geared_links: Links on the ground that one speed each moves, which moves a joint too (motors, flywheels):
             inertia and force along that joint, and nothing else.
     """

@@ -1,8 +1,8 @@
 """Recursive formulation: local relations, evaluated link by link; two variants.
 
 ``recursive-articulated``: u' by articulated bodies, cost linear in the number of links (R. Featherstone, Rigid Body
-Dynamics Algorithms, Springer 2008, ch. 7). It asks that every speed moves one link against the one before it, and that
-nothing constrains the speeds.
+Dynamics Algorithms, Springer 2008, ch. 7). It asks that every speed moves one link against the one before it, or
+deforms one (a group of particles), and that nothing constrains the speeds.
 
 ``recursive-composite``: M and f by recursion, semi-explicit (P. Fisette, J. C. Samin, Robotran: symbolic generation of
 multibody system dynamic equations, 1993; Featherstone ch. 6: composite rigid bodies for M, Newton-Euler for f). It
@@ -33,6 +33,7 @@ from mb2fmu.mechanics.formulations.formulation_applicability import (
     declare_formulation_inapplicable,
     projection_applicability,
 )
+from mb2fmu.mechanics.formulations.particle_groups import find_particle_groups
 from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinematics
 from mb2fmu.mechanics.formulations.rigid_links import LinkTree, LocalTimeDerivatives, build_mechanism_link_tree
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
@@ -64,7 +65,7 @@ def check_applicability_composite(mechanism: Mechanism) -> Applicability:
 
 
 def check_applicability_articulated(mechanism: Mechanism) -> Applicability:
-    """Return whether articulated bodies apply: trees without constraints, each speed in one link (or a motor)."""
+    """Return whether articulated bodies apply: trees without constraints, each speed in one link, motor or group."""
     answer = check_applicability_composite(mechanism)
     if not answer.is_applicable:
         return answer
@@ -74,16 +75,17 @@ def check_applicability_articulated(mechanism: Mechanism) -> Applicability:
         )
     recursion = _build_kinematics(mechanism)[1]
     geared = _find_geared_links(recursion)
+    grouped = {j for group in recursion.particle_groups for j in group.speeds}
     owners: dict[int, str] = {}
-    for number, link in enumerate(recursion.links):
-        for j in recursion.list_joint_speeds(number) if link.carries_mass_or_load and number not in geared else ():
+    for number in recursion.list_carrying_links():
+        name = recursion.links[number].name
+        for j in recursion.list_joint_speeds(number) - grouped if number not in geared else ():
             if j in owners:
-                u = mechanism.u[j]
                 return declare_formulation_inapplicable(
-                    f"{u} moves both {owners[j]} and {link.name} against what comes before them"
+                    f"{mechanism.u[j]} moves both {owners[j]} and {name} against what comes before them"
                 )
-            owners[j] = link.name
-    return declare_formulation_applicable("every speed moves one link against the one before it")
+            owners[j] = name
+    return declare_formulation_applicable("every speed moves one link against the one before it, or deforms one")
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
@@ -97,12 +99,11 @@ def formulate_articulated(mechanism: Mechanism) -> EquationsOfMotion:
     """Return equations without a mass matrix."""
     kinematics, recursion = _build_kinematics(mechanism)
     geared = _find_geared_links(recursion)
-    moved = (
-        number for number, link in enumerate(recursion.links) if link.carries_mass_or_load and number not in geared
-    )
-    dynamics = RecursiveDynamics(
-        tuple(tuple(sorted(recursion.list_joint_speeds(number))) for number in moved), tuple(geared)
-    )
+    grouped = {j for group in recursion.particle_groups for j in group.speeds}
+    moved = [number for number in recursion.list_carrying_links() if number not in geared]
+    joints = [tuple(sorted(recursion.list_joint_speeds(number) - grouped)) for number in moved]
+    joints += [group.speeds for group in recursion.particle_groups]
+    dynamics = RecursiveDynamics(tuple(joints), tuple(geared))
     return assemble_equations("recursive-articulated", kinematics, dynamics, recursion=recursion)
 
 
@@ -121,13 +122,13 @@ def _build_kinematics(mechanism: Mechanism) -> tuple[RecursiveKinematics, LinkRe
     for load in mechanism.loads:
         if isinstance(load, PathwayLoad):
             kinematics.assign_pathway(load)
-    tree = build_mechanism_link_tree(mechanism, LocalTimeDerivatives(mechanism, kinematics.q_dot_names()))
-    return kinematics, _build_recursion(mechanism, tree)
+    rates = LocalTimeDerivatives(mechanism, kinematics.q_dot_names())
+    return kinematics, _build_recursion(mechanism, build_mechanism_link_tree(mechanism, rates), rates)
 
 
 def _find_geared_links(recursion: LinkRecursion) -> list[int]:
     """Return the grounded links that a speed of another link's joint also moves."""
-    massive = [number for number, link in enumerate(recursion.links) if link.carries_mass_or_load and number > 0]
+    massive = recursion.list_carrying_links()
     own = {number: recursion.list_joint_speeds(number) for number in massive}
     root: dict[int, int] = {}
     moved_by: dict[int, set[int]] = {}
@@ -147,22 +148,24 @@ def _find_geared_links(recursion: LinkRecursion) -> list[int]:
     return [number for number in massive if root[number] in geared]
 
 
-def _build_recursion(mechanism: Mechanism, tree: LinkTree) -> LinkRecursion:
+def _build_recursion(mechanism: Mechanism, tree: LinkTree, rates: LocalTimeDerivatives) -> LinkRecursion:
     """Collect what the recursion passes; weights are left out of the loads, as gravity stands for them."""
     gravity = find_gravity(mechanism)
     loads = [load for number, load in enumerate(mechanism.loads) if number not in gravity.weight_loads]
+    bodies = tuple(
+        LinkBody(body.name, place, body.frame, body.mass, body.inertia)
+        for body, place in zip(mechanism.bodies, tree.bodies, strict=True)
+    )
     return LinkRecursion(
         frames=tree.frames,
         links=tree.links,
         points=tree.points,
-        bodies=tuple(
-            LinkBody(body.name, place, body.frame, body.mass, body.inertia)
-            for body, place in zip(mechanism.bodies, tree.bodies, strict=True)
-        ),
+        bodies=bodies,
         loads=tuple(_express_load(load, mechanism, tree) for load in loads),
         gravity=gravity.acceleration,
         generalized_forces=mechanism.potential_forces,
         pathways={i: load.points for i, load in enumerate(mechanism.loads) if isinstance(load, PathwayLoad)},
+        particle_groups=find_particle_groups(mechanism, tree, bodies, rates),
     )
 
 

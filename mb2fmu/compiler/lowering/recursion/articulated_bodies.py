@@ -1,8 +1,9 @@
 """Articulated bodies: u' in three sweeps over the links; several sets of generalized forces share the inertias.
 
 Outwards: velocities and the accelerations at u' = 0. Inwards: inertias and forces as felt through the joints below,
-each direction of a joint eliminated by itself. Outwards: what the joints' accelerations add. Because the second sweep
-starts from the accelerations at u' = 0, velocities enter forces only, once per link.
+each direction of a joint eliminated by itself, after the speeds that deform the link (``shared_speeds``). Outwards:
+what the joints' accelerations add. Because the second sweep starts from the accelerations at u' = 0, velocities enter
+forces only, once per link.
 
 Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, ch. 7.2.
 
@@ -15,21 +16,25 @@ size d, is solved for u' alone. Otherwise (a hinge about a slanted axis, a screw
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodies
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
-from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import regroup_inertias
+from mb2fmu.compiler.lowering.recursion.particle_groups import form_grouped_inertias, form_particle_groups
+from mb2fmu.compiler.lowering.recursion.shared_speeds import (
+    CoupledInertia,
+    couple_particle_group,
+    find_shared_speeds,
+    shift_coupled_force,
+    shift_coupled_inertia,
+    shift_coupled_motion,
+)
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialInertia,
     SpatialVector,
     form_link_spatial_inertia,
-    make_spatial_inertia,
-    shift_force_to_parent,
-    shift_inertia_to_parent,
-    shift_motion_to_link,
 )
 from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import NodeVectorArithmetic
 from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
@@ -39,7 +44,7 @@ _MAX_CRAMER_SIZE = 3  # blocks of B up to this size are inverted by cofactors: n
 
 @dataclass(frozen=True, slots=True)
 class _JointMotionDirection:
-    """A direction of motion: six components; ``unit`` is the index of the only non-zero one, if it is 1."""
+    """A direction: six components and those of shared speeds; ``unit`` is the index of the only non-zero one, if 1."""
 
     components: tuple[int, ...]
     unit: int | None
@@ -53,12 +58,21 @@ class _JointMotionSubspace:
         joint: The joint.
         name: For messages.
         geared: Inertia acts along the speed itself: directions are the columns as they stand.
+        shared: Speeds that move other links, too, and are none of its own.
     """
 
-    def __init__(self, g: NodeVectorArithmetic, joint: LinkJointMotion, name: str, *, geared: bool = False) -> None:
+    def __init__(
+        self,
+        g: NodeVectorArithmetic,
+        joint: LinkJointMotion,
+        name: str,
+        *,
+        geared: bool = False,
+        shared: Collection[int] = (),
+    ) -> None:
         self._g = g
         self._name = name
-        self.speeds = sorted(joint.columns)
+        self.speeds = sorted(joint.columns.keys() - set(shared))
         columns = [(*joint.columns[j][0], *joint.columns[j][1]) for j in self.speeds]
         rows = [i for i in range(6) if any(column[i] != g.zero for column in columns)]
         self._B: list[list[int]] | None = None
@@ -148,7 +162,7 @@ class _EliminatedDirection:
 
 
 class ArticulatedBodies:
-    """Forward and inverse dynamics of a tree whose speeds move one link each.
+    """Forward dynamics of a tree whose speeds move one link each, or deform one (particle groups).
 
     Args:
         kinematics: Of the links.
@@ -163,34 +177,53 @@ class ArticulatedBodies:
         self._k = kinematics
         self._g = kinematics.algebra
         self._loads = loads
-        links = kinematics.recursion.links
-        self._links = [i for i, link in enumerate(links) if link.carries_mass_or_load and i > 0 and i not in geared]
+        recursion = kinematics.recursion
+        self._links = [i for i in recursion.list_carrying_links() if i not in geared]
+        self._shared = find_shared_speeds(recursion, self._links)
         self._inertia, self._force = _project_geared_links(kinematics, loads, n, geared)
-        self._spaces = {i: self._space(i, links[i].name) for i in self._links}
-        self._rigid = regroup_inertias(kinematics, self._links)
+        self._spaces = {i: self._space(i, recursion.links[i].name) for i in self._links}
+        self._groups = form_particle_groups(kinematics)
+        self._rigid = form_grouped_inertias(kinematics, self._links, self._groups)
         self._bias: dict[int, SpatialVector] = {}
         self._eliminated: dict[int, list[_EliminatedDirection]] = {}
 
     def _space(self, link: int, name: str) -> _JointMotionSubspace:
         """Return the joint's motion subspace, geared where a rotor's inertia acts on one of its speeds."""
-        joint = self._k.joint(link)
-        return _JointMotionSubspace(self._g, joint, name, geared=any(j in self._inertia for j in joint.columns))
+        joint, shared = self._k.joint(link), self._shared.joints[link]
+        geared = any(j in self._inertia for j in joint.columns)
+        return _JointMotionSubspace(self._g, joint, name, geared=geared, shared=shared)
+
+    def _directions(self, link: int) -> list[_JointMotionDirection]:
+        """Return the directions that a link eliminates: those of its joint, then shared speeds that end there."""
+        g, padding = self._g, [self._g.zero] * len(self._shared.at[link])
+        own = self._spaces[link].directions if link else ()
+        directions = [_JointMotionDirection((*one.components, *padding), one.unit) for one in own]
+        for i in range(6, 6 + self._shared.ends[link]):
+            unit = tuple(g.one if i == k else g.zero for k in range(6 + len(padding)))
+            directions.append(_JointMotionDirection(unit, i))
+        return directions
 
     def accelerations(self, forces: Mapping[int, int]) -> dict[int, int]:
         """Return speed → u', for generalized forces that are added in the rows of some speeds."""
         self._eliminate()
         g, k = self._g, self._k
         through = self._forces_inwards(forces)
-        motions: dict[int, SpatialVector] = {0: (g.null, g.null)}
+        motions: dict[int, SpatialVector] = {}
         result: dict[int, int] = {}
-        for link in self._links:
-            parent = k.recursion.links[link].parent
-            carried = shift_motion_to_link(g, k.joint(link), motions[parent])
-            motion = [*carried[0], *carried[1]]
+        for link in (0, *self._links):
+            carried = (g.null, g.null)
+            if link:
+                parent = k.recursion.links[link].parent
+                carried = shift_coupled_motion(k, self._shared, link, motions[parent], result)
+            passing = [result[j] for j in self._shared.beyond(link)]
+            motion = [*carried[0], *carried[1], *[g.zero] * self._shared.ends[link], *passing]
             w = [self._along(one, force, motion) for one, force in zip(*through[link], strict=True)]
             motions[link] = ((motion[0], motion[1], motion[2]), (motion[3], motion[4], motion[5]))
-            space = self._spaces[link]
-            result |= dict(zip(space.speeds, space.speeds_from(w), strict=True))
+            space = self._spaces.get(link)
+            own = len(w) - self._shared.ends[link]
+            result |= dict(zip(self._shared.at[link], w[own:], strict=False))
+            if space is not None:
+                result |= dict(zip(space.speeds, space.speeds_from(w[:own]), strict=True))
         return result
 
     def _along(self, one: _EliminatedDirection, force: int, motion: list[int]) -> int:
@@ -202,7 +235,7 @@ class ArticulatedBodies:
             for i, component in enumerate(one.direction.components):
                 motion[i] = b.add(motion[i], b.mul(component, w))
             return w
-        others = [i for i in range(6) if i != unit]
+        others = [i for i in range(len(motion)) if i != unit]
         total = b.sub(b.mul(one.inverse, force), g.dot([one.ratios[i] for i in others], [motion[i] for i in others]))
         w = b.sub(total, motion[unit])
         motion[unit] = total
@@ -211,36 +244,49 @@ class ArticulatedBodies:
     def _forces_inwards(self, forces: Mapping[int, int]) -> dict[int, tuple[list[_EliminatedDirection], list[int]]]:
         """Return the directions of each link, innermost first, and the remaining force along each."""
         g, b, k = self._g, self._g.b, self._k
-        felt: dict[int, list[int]] = {}
+        felt = {link: [g.zero] * (6 + len(speeds)) for link, speeds in self._shared.at.items()}
+        for group in self._groups:
+            (torque, force_on_link), along = group.inertia_force()
+            self._add_force(felt, group.link, (torque, force_on_link), dict(zip(group.speeds, along, strict=True)))
         result = {}
-        for link in reversed(self._links):
-            bias = self.bias(link)
-            force = [*bias[0], *bias[1]]
-            force = [b.add(x, y) for x, y in zip(force, felt.pop(link, [g.zero] * 6), strict=True)]
-            space, eliminated = self._spaces[link], self._eliminated[link]
-            own = [b.add(forces.get(j, g.zero), self._force.get(j, g.zero)) for j in space.speeds]
-            tau = space.forces_along(own)
+        for link in (*reversed(self._links), 0):
+            if link:
+                self._add_force(felt, link, self.bias(link), {})
+            force, eliminated = felt[link], self._eliminated[link]
+            tau = self._forces_along(link, forces)
             left = [g.zero] * len(tau)
             for i in reversed(range(len(tau))):
                 one = eliminated[i]
                 left[i] = b.sub(tau[i], g.dot(one.direction.components, force))
-                for j in range(6):
+                for j in range(len(force)):
                     if j != one.direction.unit:
                         force[j] = b.add(force[j], b.mul(one.ratios[j], left[i]))
                 if one.direction.unit is not None:
                     force[one.direction.unit] = tau[i]
             result[link] = (eliminated, left)
             parent = k.recursion.links[link].parent
-            if parent > 0:
-                carried = shift_force_to_parent(
-                    g, k.joint(link), ((force[0], force[1], force[2]), (force[3], force[4], force[5]))
-                )
-                old = felt.get(parent, [g.zero] * 6)
-                felt[parent] = [b.add(x, y) for x, y in zip(old, (*carried[0], *carried[1]), strict=True)]
+            if link and (parent > 0 or self._shared.at[parent]):
+                self._add_force(felt, parent, *shift_coupled_force(k, self._shared, link, force))
         return result
 
+    def _forces_along(self, link: int, forces: Mapping[int, int]) -> list[int]:
+        """Return the generalized forces along the directions of a link."""
+        added = {j: self._g.b.add(forces.get(j, self._g.zero), self._force.get(j, self._g.zero)) for j in forces}
+        ends = self._shared.at[link][: self._shared.ends[link]]
+        own = []
+        if link:
+            space = self._spaces[link]
+            own = space.forces_along([added.get(j, self._force.get(j, self._g.zero)) for j in space.speeds])
+        return own + [added.get(j, self._g.zero) for j in ends]
+
+    def _add_force(self, felt: dict[int, list[int]], link: int, force: SpatialVector, along: Mapping[int, int]) -> None:
+        """Add a force, and forces along shared speeds, to what a link feels."""
+        b, rows = self._g.b, felt[link]
+        both = [*force[0], *force[1], *(along.get(j, self._g.zero) for j in self._shared.at[link])]
+        felt[link] = [b.add(x, y) for x, y in zip(rows, both, strict=True)]
+
     def bias(self, link: int) -> SpatialVector:
-        """Return the inertia force at u' = 0 less the applied force."""
+        """Return the inertia force at u' = 0 less the applied force, without rates of particle groups."""
         if link not in self._bias:
             inertia = link_inertia_force(self._k, link, self._rigid[link])
             applied = self._loads.wrench_on_link(link)
@@ -252,21 +298,24 @@ class ArticulatedBodies:
         g, k = self._g, self._k
         if self._eliminated:
             return
-        felt: dict[int, SpatialInertia] = {}
-        for link in reversed(self._links):
-            inertia = form_link_spatial_inertia(g, self._rigid[link])
-            if link in felt:
-                inertia = felt.pop(link).plus(inertia, g)
-            rows = inertia.rows(g)
-            space = self._spaces[link]
-            rotors = [self._inertia.get(j, g.zero) for j in space.speeds]  # zero where directions are not the columns
-            along = list(zip(space.directions, rotors, strict=True))
+        nothing = (g.null, g.null, g.null)
+        felt = {0: CoupledInertia(SpatialInertia(nothing, nothing, nothing), {}, {})}
+        for link in self._links:
+            felt[link] = CoupledInertia(form_link_spatial_inertia(g, self._rigid[link]), {}, {})
+        for group in self._groups:
+            felt[group.link] = felt[group.link].plus(couple_particle_group(group, g), g)
+        for link in (*reversed(self._links), 0):
+            rows = felt.pop(link).rows(self._shared.at[link], g)
+            space = self._spaces.get(link)
+            rotors = [self._inertia.get(j, g.zero) for j in space.speeds] if space else []
+            # a rotor's inertia is zero where directions are not the columns
+            rotors += [g.zero] * self._shared.ends[link]
+            along = list(zip(self._directions(link), rotors, strict=True))
             eliminated = [self._eliminated_from(rows, d, rotor, link) for d, rotor in reversed(along)]
             self._eliminated[link] = eliminated[::-1]
             parent = k.recursion.links[link].parent
-            if parent > 0:
-                carried = shift_inertia_to_parent(g, k.joint(link), make_spatial_inertia(rows))
-                felt[parent] = felt[parent].plus(carried, g) if parent in felt else carried
+            if link and (parent > 0 or self._shared.at[parent]):
+                felt[parent] = felt[parent].plus(shift_coupled_inertia(k, self._shared, link, rows), g)
 
     def _eliminated_from(
         self, rows: list[list[int]], direction: _JointMotionDirection, rotor: int, link: int
@@ -280,7 +329,7 @@ class ArticulatedBodies:
         b.require(pivot, f"the inertia felt by the joint of {self._k.recursion.links[link].name}", positive=True)
         inverse = b.div(g.one, pivot)
         ratios = [g.one if i == unit else b.mul(entry, inverse) for i, entry in enumerate(column)]
-        for i in range(6):
+        for i in range(len(rows)):
             for j in range(i + 1):
                 left = g.zero if unit in (i, j) else b.sub(rows[i][j], b.mul(ratios[i], column[j]))
                 rows[i][j] = rows[j][i] = left

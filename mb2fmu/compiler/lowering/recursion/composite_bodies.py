@@ -13,13 +13,22 @@ from collections.abc import Callable, Sequence
 
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
-from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import RigidInertia, outer_product, regroup_inertias
+from mb2fmu.compiler.lowering.recursion.particle_groups import (
+    ParticleGroupInertia,
+    form_grouped_inertias,
+    form_particle_groups,
+)
+from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import RigidInertia, outer_product
+from mb2fmu.compiler.lowering.recursion.shared_speeds import couple_particle_group
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialVector,
     shift_force_to_parent,
     shift_motion_to_link,
 )
 from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import NodeVectorArithmetic
+
+GroupForces = tuple[SpatialVector, list[int]]
+"""A force on the link of a group of particles, and a force along each of its speeds."""
 
 
 class CompositeBodies:
@@ -29,7 +38,7 @@ class CompositeBodies:
         kinematics: Of the links.
         loads: What is applied.
         n: Number of speeds.
-        only: The links that count; all massive ones if nothing is said.
+        only: The links that count; all with mass or loads, and the groups of particles, if nothing is said.
     """
 
     def __init__(
@@ -39,20 +48,20 @@ class CompositeBodies:
         self._g = kinematics.algebra
         self._loads = loads
         self._n = n
-        massive = [i for i, link in enumerate(kinematics.recursion.links) if link.carries_mass_or_load and i > 0]
-        self._links = massive if only is None else sorted(only)
-        self._rigid = regroup_inertias(kinematics, self._links)
+        self._links = kinematics.recursion.list_carrying_links() if only is None else sorted(only)
+        self._groups = form_particle_groups(kinematics) if only is None else []
+        self._rigid = form_grouped_inertias(kinematics, self._links, self._groups)
 
     def mass_matrix(self) -> list[int]:
         """Return the lower triangle of M, row by row.
 
-        Forces of one speed that come from several links (particles of a flexible body) are summed where their ways
-        to the ground meet, and go on as one.
+        Forces of one speed that come from several links are summed where their ways to the ground meet, and go on as
+        one.
         """
         g, b, k = self._g, self._g.b, self._k
         entries = {(i, j): g.zero for i in range(self._n) for j in range(i + 1)}
         composite = dict(self._rigid)
-        carried: dict[int, dict[int, SpatialVector]] = {}
+        carried = self._add_groups(entries)
         for link in reversed(self._links):
             joint, felt = k.joint(link), carried.pop(link, {})
             for i, force in felt.items():
@@ -75,6 +84,17 @@ class CompositeBodies:
                 composite[parent] = composite[parent].plus(passed, g)
         return [entries[i, j] for i in range(self._n) for j in range(i + 1)]
 
+    def _add_groups(self, entries: dict[tuple[int, int], int]) -> dict[int, dict[int, SpatialVector]]:
+        """Add the groups of particles to the entries of M; return the force of each of their speeds on their link."""
+        carried: dict[int, dict[int, SpatialVector]] = {}
+        for group in self._groups:
+            coupled = couple_particle_group(group, self._g)
+            for place, entry in coupled.mass.items():
+                entries[place] = self._g.b.add(entries[place], entry)
+            for i, force in coupled.momenta.items():
+                self._add_force(carried.setdefault(group.link, {}), i, force)
+        return carried
+
     def _add_force(self, felt: dict[int, SpatialVector], i: int, force: SpatialVector) -> None:
         """Add the force of a speed to what a link feels of it."""
         old = felt.get(i)
@@ -83,7 +103,13 @@ class CompositeBodies:
     def forcing(self) -> list[int]:
         """Return f: generalized forces less inertia forces at u' = 0."""
         generalized = self._k.walker.lower(self._k.recursion.generalized_forces)
-        return self._along_speeds(self._left_to_accelerate, generalized)
+
+        def rates(group: ParticleGroupInertia) -> GroupForces:
+            """Return the opposite of the inertia forces by rates of the coordinates."""
+            (torque, force), along = group.inertia_force()
+            return (self._g.neg(torque), self._g.neg(force)), [self._g.b.neg(one) for one in along]
+
+        return self._along_speeds(self._left_to_accelerate, rates, generalized)
 
     def inverse(self, u_dot: Sequence[int], generalized: Sequence[int]) -> list[int]:
         """Return M u' - f: the generalized forces that the given u' need (recursive Newton-Euler).
@@ -106,8 +132,18 @@ class CompositeBodies:
             taken, left = _spatial_momentum(g, self._rigid[link], motions[link]), self._left_to_accelerate(link)
             return g.sub(taken[0], left[0]), g.sub(taken[1], left[1])
 
+        def grouped(group: ParticleGroupInertia) -> GroupForces:
+            """Return the inertia forces by all accelerations."""
+            (torque, force), along = group.inertia_force()
+            angular, linear = motions[group.link]
+            for i, (j, momentum) in enumerate(zip(group.speeds, group.momenta, strict=True)):
+                torque, force = (g.add(x, g.scale(u_dot[j], y)) for x, y in zip((torque, force), momentum, strict=True))
+                modal = g.dot([u_dot[l] for l in group.speeds], [group.modal_mass(i, l) for l in range(len(along))])
+                along[i] = g.b.sum([along[i], _joint_power(g, (angular, linear), momentum), modal])
+            return (torque, force), along
+
         needed = {link: wanted(link) for link in self._links}
-        return self._along_speeds(needed.__getitem__, [g.b.neg(force) for force in generalized])
+        return self._along_speeds(needed.__getitem__, grouped, [g.b.neg(force) for force in generalized])
 
     def against_gravity(self) -> list[int]:
         """Return the generalized forces that hold the weights."""
@@ -117,7 +153,12 @@ class CompositeBodies:
             upwards, rigid = k.opposite_gravity(k.axes(link)), self._rigid[link]
             return g.cross(rigid.first, upwards), g.scale(rigid.mass, upwards)
 
-        return self._along_speeds(weight, ())
+        def grouped(group: ParticleGroupInertia) -> GroupForces:
+            """Return the weight along the coordinates; that of the link has all particles."""
+            upwards = k.opposite_gravity(k.axes(group.link))
+            return (g.null, g.null), [g.dot(momentum[1], upwards) for momentum in group.momenta]
+
+        return self._along_speeds(weight, grouped, ())
 
     def _left_to_accelerate(self, link: int) -> SpatialVector:
         """Return the loads on a link less its inertia force at u' = 0."""
@@ -125,11 +166,28 @@ class CompositeBodies:
         inertia, applied = link_inertia_force(self._k, link, self._rigid[link]), self._loads.wrench_on_link(link)
         return g.sub(applied[0], inertia[0]), g.sub(applied[1], inertia[1])
 
-    def _along_speeds(self, on: Callable[[int], SpatialVector], generalized: Sequence[int]) -> list[int]:
-        """Return generalized forces (or zeros) plus the powers of forces on links, passed on towards the ground."""
+    def _along_speeds(
+        self,
+        on: Callable[[int], SpatialVector],
+        grouped: Callable[[ParticleGroupInertia], GroupForces],
+        generalized: Sequence[int],
+    ) -> list[int]:
+        """Return generalized forces (or zeros) plus the powers of forces on links, passed on towards the ground.
+
+        Args:
+            on: The force on a link.
+            grouped: What a group of particles adds to the force on its link, and the forces along its speeds.
+            generalized: One node per speed, or none.
+        """
         g, b, k = self._g, self._g.b, self._k
         result = list(generalized) or [g.zero] * self._n
         felt: dict[int, SpatialVector] = {}
+        for group in self._groups:
+            force, along = grouped(group)
+            for j, one in zip(group.speeds, along, strict=True):
+                result[j] = b.add(result[j], one)
+            old = felt.get(group.link, (g.null, g.null))
+            felt[group.link] = (g.add(old[0], force[0]), g.add(old[1], force[1]))
         for link in reversed(self._links):
             force = on(link)
             if link in felt:

@@ -255,25 +255,35 @@ class LinkKinematics:
         record, g = self.recursion.links[link], self.algebra
         base, own = self.axes(record.parent), record.frame
         rotation = self.relative_rotation(base, own)
-        chain, spins = self.recursion.list_angular_velocity_terms(link)
-        columns: dict[int, tuple[Vector, Vector]] = {}
-        for vector in chain:
-            for j, column in vector.columns:
-                angular, linear = columns.get(j, (g.null, g.null))
-                columns[j] = (g.add(angular, self.express_in_axes(vector.frame, self.lower(column), own)), linear)
         position = self._shifts[record.parent]
         for displacement in record.offset:
             components = self.lower(displacement.components)
             position = g.add(position, self.express_in_axes(displacement.frame, components, base))
+        spins = self.recursion.list_angular_velocity_terms(link)[1]
+        columns = self._joint_columns(link, own)
+        joint = LinkJointMotion(rotation, position, columns, spins, record.velocity is None)
+        return self._moved_along_axis(link, joint)
+
+    def joint_columns_in_parent(self, link: int) -> dict[int, tuple[Vector, Vector]]:
+        """Return the columns of a link's joint in the axes of its parent."""
+        return self._joint_columns(link, self.axes(self.recursion.links[link].parent))
+
+    def _joint_columns(self, link: int, axes: int) -> dict[int, tuple[Vector, Vector]]:
+        """Return speed → (angular velocity, velocity of the origin) of a link against its parent, in some axes."""
+        record, g = self.recursion.links[link], self.algebra
+        columns: dict[int, tuple[Vector, Vector]] = {}
+        for vector in self.recursion.list_angular_velocity_terms(link)[0]:
+            for j, column in vector.columns:
+                angular, linear = columns.get(j, (g.null, g.null))
+                columns[j] = (g.add(angular, self.express_in_axes(vector.frame, self.lower(column), axes)), linear)
         velocity = record.velocity
         if velocity is None:
             velocity = tuple(d.rate for d in record.offset if d.rate is not None)
         for vector in velocity:
             for j, column in vector.columns:
                 angular, linear = columns.get(j, (g.null, g.null))
-                columns[j] = (angular, g.add(linear, self.express_in_axes(vector.frame, self.lower(column), own)))
-        joint = LinkJointMotion(rotation, position, columns, spins, record.velocity is None)
-        return self._moved_along_axis(link, joint)
+                columns[j] = (angular, g.add(linear, self.express_in_axes(vector.frame, self.lower(column), axes)))
+        return columns
 
     def _moved_along_axis(self, link: int, joint: LinkJointMotion) -> LinkJointMotion:
         """Move a hinge's origin along its axis to where the offset vanishes; points of the link know the shift."""

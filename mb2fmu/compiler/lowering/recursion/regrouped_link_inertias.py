@@ -9,6 +9,7 @@ Automation 6, 1990, 368-373). The accelerations are the same; a chain's links ar
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 import sympy as sm
@@ -43,11 +44,13 @@ class RigidInertia:
         )
 
 
-def _form_rigid_inertias(kinematics: LinkKinematics) -> dict[int, RigidInertia]:
-    """Return the rigid inertia of each massive link, without regrouping."""
+def _form_rigid_inertias(kinematics: LinkKinematics, apart: Container[int] = ()) -> dict[int, RigidInertia]:
+    """Return the rigid inertia of each massive link, without regrouping, and without the bodies ``apart``."""
     g = kinematics.algebra
     inertias: dict[int, RigidInertia] = {}
-    for body in kinematics.recursion.bodies:
+    for number, body in enumerate(kinematics.recursion.bodies):
+        if number in apart:
+            continue
         one = _form_body_inertia(body, kinematics)
         link = body.masscenter.link
         inertias[link] = inertias[link].plus(one, g) if link in inertias else one
@@ -85,10 +88,11 @@ def _second_moment_matrix(inertia: sm.ImmutableMatrix, kinematics: LinkKinematic
     return rows
 
 
-def regroup_inertias(kinematics: LinkKinematics, links: list[int]) -> dict[int, RigidInertia]:
+def regroup_inertias(
+    kinematics: LinkKinematics, links: list[int], inertias: dict[int, RigidInertia]
+) -> dict[int, RigidInertia]:
     """Return inertias in which parts that a joint cannot distinguish from its parent's inertia are moved there."""
     g = kinematics.algebra
-    inertias = _form_rigid_inertias(kinematics)
     none = RigidInertia(g.zero, g.null, (g.null, g.null, g.null))
     result = {link: inertias.get(link, none) for link in links}
     for link in sorted(links, reverse=True):

@@ -19,7 +19,7 @@ from mb2fmu.model.flexible.modal_data import make_modal_data
 from mb2fmu.validation.source_checks.nodal_inertia_check import compare_nodal_inertia
 
 KINDS = ("system", "parts", "kane")
-METHODS = ("kane", "tmt", "lagrange", "recursive")
+METHODS = ("kane", "tmt", "lagrange", "recursive-composite", "recursive-articulated")
 
 
 @given(st.integers(0, 1000), st.integers(1, 14), st.integers(1, 4), st.booleans(), st.booleans(), st.booleans())
