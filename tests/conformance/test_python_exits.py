@@ -57,6 +57,7 @@ def faults(exits, *paths):
     return [block for block in blocks if "/binaries/linux64/" in block and kinds.search(block)]
 
 
+@pytest.mark.repeats  # exits are clean: see above
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_valgrind_finds_nothing_at_the_end(paths):

@@ -10,6 +10,13 @@ from right_models import RIGHT
 import mb2fmu
 
 REPEATED = {
+    "angle_after_many_turns",
+    "angle_that_a_piecewise_guards",
+    "damper_of_coefficient_zero",
+    "light_mass_that_trembles_on_a_heavy_one",
+    "oscillator_at_rest_within_a_step",
+    "roots_that_two_conditions_guard",
+    "two_latches_hold_one_motion",
     "power_of_an_absolute_value",
     "power_that_a_step_guards",
     "root_of_a_maximum",

@@ -31,16 +31,18 @@ def the(subject: Subject, kind: str, level: str, place: str = "") -> Mutant:
 @pytest.mark.parametrize(
     ("model", "kind", "level", "place"),
     [
-        ("cart_pole", "inertia dropped", "reading", "pole"),
+        pytest.param("cart_pole", "inertia dropped", "reading", "pole", marks=pytest.mark.repeats),
         ("cart_pole", "parameter index", "program", "in the place of"),
         ("cart_pole", "input one step late", "sources", ""),
-        ("cart_pole", "dependency", "description", ""),
+        pytest.param("cart_pole", "dependency", "description", "", marks=pytest.mark.repeats),
         ("simple_pendulum", "wrong after a parameter changed", "program", "l stays at its default"),
         ("snakeboard", "output as read", "reading", "front_force"),
         ("rigid_body", "rotation of a frame", "reading", "B: mounted askew by 0.05 rad about z"),
-        ("cart_pole", "start value", "interface", "force"),
+        pytest.param("cart_pole", "start value", "interface", "force", marks=pytest.mark.repeats),
         ("simple_pendulum", "adjoint in some calls only", "sources", "of one unknown alone"),
-        ("simple_pendulum", "directional derivative in some calls only", "sources", ""),
+        pytest.param(
+            "simple_pendulum", "directional derivative in some calls only", "sources", "", marks=pytest.mark.repeats
+        ),
     ],
 )
 def test_no_wrong_fmu_passes(models, tmp_path, model, kind, level, place):

@@ -69,6 +69,7 @@ def test_native_fmus_are_measured_and_written(script, tmp_path: Path, monkeypatc
     assert "times its instructions" in text or not native.shutil.which("valgrind")
 
 
+@pytest.mark.repeats
 def test_chains_are_measured_and_written(script, tmp_path: Path) -> None:
     """Without what takes minutes to compile, or to derive."""
     page = tmp_path / "page.md"
@@ -80,6 +81,7 @@ def test_chains_are_measured_and_written(script, tmp_path: Path) -> None:
     assert all(number(row[i]) > 0 for i in (1, 2, 4, 5, 6, 7, 10, 11))
 
 
+@pytest.mark.repeats
 def test_events_are_measured_and_written(script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     events: ModuleType = script("bench_events")

@@ -100,7 +100,9 @@ def step_by_numpy(derivation: pipeline.Derivation, point: Point, h: float) -> Fl
     return point.x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(  # by day JAX has these values in test_jax, which compiles each model for minutes
+    "target", [pytest.param(each, marks=[pytest.mark.repeats] * (each == "jax")) for each in TARGETS]
+)
 def test_values_are_those_of_the_c_code(case: Case, target: str, tmp_path: Path) -> None:
     if reason := missing(target):
         pytest.skip(reason)

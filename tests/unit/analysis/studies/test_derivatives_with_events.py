@@ -65,7 +65,13 @@ def test_the_instant_of_the_event_is_in_it(ball: Ensemble, monkeypatch: pytest.M
     ("name", "to", "of", "step"),
     [
         ("gripper", ("m", "k", "t_drop", "q1"), ("q1", "q2", "x", "y", "u1", "u2", "vx", "vy"), 0.07),
-        ("woodpecker", ("c_phi", "mu", "J_M", "omega_S"), ("y", "phi_M", "phi_S", "v", "omega_M", "omega_S"), 0.0075),
+        pytest.param(
+            "woodpecker",
+            ("c_phi", "mu", "J_M", "omega_S"),
+            ("y", "phi_M", "phi_S", "v", "omega_M", "omega_S"),
+            0.0075,
+            marks=pytest.mark.repeats,
+        ),
         ("stick_slip_belt", ("k", "F_s"), (), 0.137),
     ],
 )

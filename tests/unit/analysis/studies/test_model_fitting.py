@@ -103,6 +103,7 @@ def test_where_there_is_no_motion_the_search_takes_a_shorter_step() -> None:
         fit_unknowns([FitUnknown("a", -1.0, -np.inf, np.inf, "1")], root, 0.2 * x, ["y"] * len(x))
 
 
+@pytest.mark.repeats
 def test_a_length_of_a_closed_loop_is_given_back(tmp_path: Path) -> None:
     """With another crank the loop closes elsewhere from the start on; a fit that left that out was 2.4 mm off."""
     model, read = MODELS / "four_bar.py", ("q1", "q2", "q3", "torque")

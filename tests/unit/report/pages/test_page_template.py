@@ -287,6 +287,7 @@ def test_the_same_bytes_under_another_hash_seed(pendulum):
     assert done.stdout.strip() == hashlib.sha256(page_of(pendulum(outputs=5))).hexdigest()
 
 
+@pytest.mark.repeats
 def test_a_hundred_variables_of_a_hundred_thousand_points_stay_small(pendulum):
     case = pendulum(outputs=98, points=100_000)
     page = page_of(case)
