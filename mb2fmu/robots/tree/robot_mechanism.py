@@ -521,17 +521,13 @@ class _RobotReader:
 
     def _form_drive_forces(self) -> list[sm.Expr]:
         """Return what actuators add to the generalized forces: all of them less those of springs and dampers."""
-        if self.robot.actuator_efforts == self.robot.passive_efforts:
-            return []
-        rows = [sm.S.Zero for _ in self.u]
+        actuators, passive, rows = self.robot.actuator_efforts, self.robot.passive_efforts, [sm.S.Zero for _ in self.u]
         for part in self.robot.tree.parts[1:]:
-            if part.coordinate is None or self.robot.variables[part.coordinate[0]].prescribed is not None:
-                continue
-            owner, factor, _ = part.coordinate
-            name = part.moving_joint.name
-            effort = self.robot.actuator_efforts.get(name, sm.S.Zero) - self.robot.passive_efforts.get(name, sm.S.Zero)
-            row = self._of_u[self.to_plain[self.robot.variables[owner].u[0]]]
-            rows[row] += make_exact_sympy_number(factor) * self.plain(effort)
+            if part.coordinate is not None and self.robot.variables[part.coordinate[0]].prescribed is None:
+                name, (owner, factor, _) = part.moving_joint.name, part.coordinate
+                effort = self.plain(actuators.get(name, sm.S.Zero) - passive.get(name, sm.S.Zero))
+                row = self._of_u[self.to_plain[self.robot.variables[owner].u[0]]]
+                rows[row] += make_exact_sympy_number(factor) * effort
         return rows
 
     def _form_spring_potential(self) -> sm.Expr:
