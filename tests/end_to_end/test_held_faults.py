@@ -222,3 +222,17 @@ def test_a_restore_that_forgets_is_found_by_the_auditor(judge, tmp_path):
     """An FMU compared with itself needs no reference: the validation leaves saved states to the auditor."""
     wrong = changed_unit(judge.build, tmp_path / "wrong.fmu", {"state.c": (RESTORED, FORGETS)})
     assert "state.roundtrip" in {finding.rule for finding in audit(wrong, run_checkers=False).findings}
+
+
+JUMP = "        memcpy(now->x, instance->x_next, sizeof now->x);\n"
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_jump_that_event_mode_of_co_simulation_loses_is_found(tmp_path, kept):
+    """FMI 3: an importer that handles events itself; all other runs of the validation let the FMU do it."""
+    built = pipeline.build(pipeline.derive("bouncing_ball"), fmi="3")
+    lost = JUMP.replace("memcpy", "if (instance->kind == MB2FMU_MODEL_EXCHANGE || now->clock.steps == 0) memcpy")
+    path = tmp_path / "unit.fmu"
+    unit = packed(built, path) if kept else changed_unit(built, path, {"instance_events.c": (JUMP, lost)})
+    found = audit(unit, only=("steps.early",), run_checkers=False)
+    assert [each.rule for each in found.findings] == ([] if kept else ["steps.early"])

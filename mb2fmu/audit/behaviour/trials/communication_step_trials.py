@@ -562,12 +562,20 @@ def try_co_simulation_event_mode(fixture: TrialFixture) -> Iterator[RuleViolatio
         yield RuleViolation("flags.true", f"hasEventMode is true, but {error}", fixture.interface)
 
 
+STEPS_BEHIND_EVENT = 3
+"""Communication steps behind the first event after which states are compared."""
+
+
 @register_trial("steps with event mode that return early", "steps.early", interfaces=CO_SIMULATION)
 def try_early_return_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
-    """Check that steps that end before their end say earlyReturn (FMI 3), up to the stop time: events come late."""
+    """Check that steps that end before their end say earlyReturn (FMI 3), up to the stop time: events come late.
+
+    Behind the first event the motion is that of steps without Event Mode.
+    """
     if fixture.description.version != 3 or not fixture.flag("hasEventMode"):
         return
     has_time, time = fixture.make_time_remaining_check(), fixture.start
+    run, first_event_step = TrialRun(), 0
     with (
         suppress(RefusedCallError, SkippedTrialError, NoInstanceError),
         fixture.open_instance(event_mode=True, allow_early_return=True) as instance,
@@ -583,8 +591,25 @@ def try_early_return_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]
                     )
                     yield RuleViolation("steps.early", message, fixture.interface)
                     return
+                if result.returned_early or result.event_needed:
+                    first_event_step = first_event_step or step_index + 1
                 time = result.last_successful_time if result.returned_early else end_time
                 if not result.returned_early or time >= end_time - 1e-9 * fixture.step:
                     break
+            run.values.append(instance.get(fixture.description.states))
             if not has_time():
                 return
+    if first_event_step and len(run.values) > first_event_step:
+        yield from _compare_with_run_without_event_mode(fixture, run, first_event_step + STEPS_BEHIND_EVENT)
+
+
+def _compare_with_run_without_event_mode(fixture: TrialFixture, run: TrialRun, steps: int) -> Iterator[RuleViolation]:
+    """Compare states some steps behind an event with those of a run in which the FMU handles the event itself."""
+    states, values = fixture.description.states, run.values[:steps]
+    with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance() as instance:
+        fixture.initialize(instance)
+        plain_run = run_co_simulation(fixture, instance, states, steps=len(values), include_start=False)
+        worst = _find_largest_difference(fixture, TrialRun([], values), plain_run, states)
+        if worst and worst[0] > _relative_tolerance(fixture):
+            message = f"with Event Mode and early return it is {worst[0]:.2g} of its size elsewhere behind an event"
+            yield RuleViolation("steps.early", message, fixture.format_finding_location(worst[1]))
