@@ -267,6 +267,7 @@ def check_declarations_import(definition: ModelDefinition, mechanism: Mechanism)
     comparisons = [
         *value_import_check.compare_declared_values(definition, mechanism.declared),
         *output_import_check.compare_output_requests(definition, mechanism),
+        *value_import_check.compare_quaternion_lengths(mechanism),
     ]
     differences = [description for description, is_equal in comparisons if not is_equal]
     return IndependentCheck(

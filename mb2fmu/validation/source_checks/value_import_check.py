@@ -6,12 +6,42 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import sympy as sm
+
+from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Parameter, Speed
 
 _QUANTITY_FIELDS = ("unit", "minimum", "maximum", "nominal")
 _EXPERIMENT_FIELDS = ("stop", "step", "tolerance", "stiff", "solver", "internal_step", "signals")
+
+_LENGTHS = (0.9, 1.1)
+_ROUND_OFF = 1e-12
+
+
+def compare_quaternion_lengths(mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
+    """Yield for each quaternion whether nothing drives its length away from 1.
+
+    All states that are compared elsewhere have length 1; a long run leaves it by round-off, and must not go on.
+    """
+    generator = np.random.default_rng(5)
+    kinematics = mechanism.kinematics
+    for group in mechanism.quaternions:
+        rows = [kinematics.matrix[k, :].dot(mechanism.u) + kinematics.offset[k] for k in group]
+        names = ", ".join(mechanism.declared.coordinates[k].name for k in group)
+        free = sorted(set().union(*(row.free_symbols for row in rows)), key=str)
+        values = {symbol: sm.Float(generator.uniform(0.2, 1.0)) for symbol in free}
+        quaternion = generator.uniform(-1.0, 1.0, 4)
+        is_attracted = True
+        for length in _LENGTHS:
+            components = length * quaternion / np.linalg.norm(quaternion)
+            at = values | {mechanism.q[k]: sm.Float(e) for k, e in zip(group, components, strict=True)}
+            rates = np.array([float(row.xreplace(at)) for row in rows])
+            growth = float(components @ rates) * (length - 1.0)
+            is_attracted = is_attracted and growth <= _ROUND_OFF * float(np.abs(components) @ np.abs(rates))
+        yield f"the length of the quaternion {names} is driven away from 1" * (not is_attracted), is_attracted
 
 
 def compare_declared_values(definition: ModelDefinition, declared: Declarations) -> Iterator[tuple[str, bool]]:
