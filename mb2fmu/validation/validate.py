@@ -87,6 +87,9 @@ if TYPE_CHECKING:
 _MAX_PERTURBED_REFERENCES = 14
 """Perturbed experiments that are integrated as a reference, at most: each costs as much as the default one."""
 
+_TIGHTER = 0.1
+"""Part of the tolerance at which a run as Co-Simulation that failed is made again, to name its cause."""
+
 # Most independent first: SymPy's own Kane, then energies, then our own TMT.
 _METHOD_PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")
 
@@ -297,6 +300,7 @@ def validate(
         integration_notes: tuple[str, ...] = ()
         if judgement.may_be_integration_error:
             judgement, integration_notes = plan.judge_again(definition, fmu, fmu_results, judgement, time_limit, clock)
+        finer = plan.find_agreeing_tolerance(definition, fmu, time_limit, clock) if judgement.may_be_coarse else None
     with clock("conformance", "audit the FMU's description"):
         redundant = _has_redundant_rows(data.reference, run)
         check = partial(check_conformity, redundant=redundant, runtime=method is None)
@@ -323,6 +327,7 @@ def validate(
         exercised_quantities=plan.add_tried_ranges(definition, fmu_results),
         not_tried=plan.describe_untried(fmu_results),
         known_digits=known_digits,
+        agreeing_tolerance=finer,
     )
 
 
@@ -338,8 +343,12 @@ class _Judgement:
     @property
     def model_exchange_failure(self) -> str:
         """By how much Model Exchange fails, in words; empty where all of its motion passes."""
+        return self.describe_motion_failure("ModelExchange")
+
+    def describe_motion_failure(self, interface_type: InterfaceType) -> str:
+        """Return by how much one interface type fails, in words; empty where all of its motion passes."""
         perturbed = self.perturbed_experiment.kinds if self.perturbed_experiment is not None else ()
-        results = [one for one in (self.first, *self.others, *perturbed) if one.simulation.kind == "ModelExchange"]
+        results = [one for one in (self.first, *self.others, *perturbed) if one.simulation.kind == interface_type]
         if not all(one.events_passed for one in results):
             return "events were off"
         quantities: list[VariableResult | InvariantResult] = []
@@ -347,6 +356,13 @@ class _Judgement:
             quantities += [*one.variables, *one.invariants]
         ratios = [item.ratio for item in quantities if item.verdict == "failed"]
         return f"errors were {max(ratios):.3g} bounds" if ratios else ""
+
+    @property
+    def may_be_coarse(self) -> bool:
+        """True if the motion fails as Co-Simulation alone."""
+        refused = self.perturbed_experiment.refusals if self.perturbed_experiment is not None else ()
+        fails = bool(self.describe_motion_failure("CoSimulation"))
+        return fails and not self.model_exchange_failure and not refused
 
     @property
     def may_be_integration_error(self) -> bool:
@@ -439,6 +455,19 @@ class _RunPlan:
             f"tolerances of what the states move by: with those of the FMU's nominal values {before}"
         )
         return self.judge(definition, accurate_results), (note,)
+
+    def find_agreeing_tolerance(
+        self, definition: Declarations, fmu: Path, time_limit: float, clock: _ActivityClock
+    ) -> float | None:
+        """Return a tighter tolerance at which Co-Simulation agrees; None where it does not, or cannot run."""
+        experiments = tuple(replace(each, tolerance=_TIGHTER * each.tolerance) for each in self.experiments)
+        plan = replace(self, experiments=experiments, call_plans={"CoSimulation": None})
+        try:
+            fmu_results = plan.run_fmu(fmu, time_limit, clock)
+        except ToolError:
+            return None
+        agrees = not plan.judge(definition, fmu_results).describe_motion_failure("CoSimulation")
+        return experiments[0].tolerance if agrees else None
 
     def judge(self, definition: Declarations, fmu_results: Sequence[FmuProcessResult]) -> _Judgement:
         """Judge all that was run."""

@@ -318,6 +318,8 @@ class ValidationResult:
         tables: The user's own numbers against the FMU.
         events: Of the first kind, one per event.
         default_only: The user is content with the default experiment, where nothing else could be exercised.
+        agreeing_tolerance: At which Co-Simulation, and nothing else failed, was run again and is within the bounds;
+            None: it was not run again, or failed again.
     """
 
     model: str
@@ -339,6 +341,7 @@ class ValidationResult:
     tables: tuple[TableComparison, ...] = ()
     events: tuple[EventResult, ...] = ()
     default_only: bool = False
+    agreeing_tolerance: float | None = None
 
     def __post_init__(self) -> None:
         if not self.variables:

@@ -191,6 +191,15 @@ def _cause_unjudged(result: ValidationResult) -> str:
 less sensitive start can be judged."
 
 
+def _cause_coarse_integration(result: ValidationResult) -> str:
+    """Co-Simulation was run again at a tighter tolerance, and agrees."""
+    if result.agreeing_tolerance is None:
+        return ""
+    tolerance = f"{result.agreeing_tolerance:.3g}".replace("e-0", "e-")
+    return f"Co-Simulation integrates too coarsely for this model, for it agrees at a tolerance of {tolerance}; set \
+model.experiment(tolerance={tolerance}), or take --solver implicit for a stiff model."
+
+
 def _cause_event(result: ValidationResult) -> str:
     """An event was wrong before a trajectory was."""
     wrong = [event for event in result.all_events if event.verdict == "failed"]
@@ -241,8 +250,8 @@ def _cause_one_kind(result: ValidationResult) -> str:
     if len(result.kinds) < 2 or len(failed) != 1:
         return ""
     if failed[0] == "CoSimulation":
-        return "Model Exchange agrees, so the equations are right and the Co-Simulation integrates too coarsely; a \
-smaller tolerance in model.experiment(tolerance=...) helps."
+        return "Model Exchange agrees, so the equations are right and what only Co-Simulation uses is wrong: its \
+solver, or how it handles events and inputs."
     return "Co-Simulation agrees, so the equations are right and a function that only Model Exchange uses is wrong \
 (derivatives, events, or setting states)."
 
@@ -298,6 +307,7 @@ _CAUSE_RULES: tuple[Callable[[ValidationResult], str], ...] = (
     _cause_other_declaration,
     _cause_not_finite,
     _cause_unjudged,
+    _cause_coarse_integration,
     _cause_event,
     _cause_one_kind,
     _cause_defaults,

@@ -139,9 +139,10 @@ def test_each_pattern_of_failures_has_its_cause(pendulum):
     assert find_likeliest_failure_cause(good) == ""
     assert "a default value inside the FMU differs" in find_likeliest_failure_cause(perturbed(bad, good.kinds[0]))
     assert "ignores or misuses a parameter" in find_likeliest_failure_cause(perturbed(good, bad.kinds[0]))
-    assert "integrates too coarsely" in find_likeliest_failure_cause(
-        replace(bad, other_interface_types=(other_kind(good),))
-    )
+    in_one_kind = replace(bad, other_interface_types=(other_kind(good),))
+    assert "only Co-Simulation uses" in find_likeliest_failure_cause(in_one_kind)
+    coarse = replace(perturbed(good, bad.kinds[0]), agreeing_tolerance=1e-7)
+    assert "set model.experiment(tolerance=1e-7)" in find_likeliest_failure_cause(coarse)
     assert "only Model Exchange uses" in find_likeliest_failure_cause(
         replace(good, other_interface_types=(other_kind(bad),))
     )
