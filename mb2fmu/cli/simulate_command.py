@@ -70,8 +70,10 @@ def simulate(
       mb2fmu simulate theirs.fmu --input measured.csv --parquet theirs.parquet
     """
     from mb2fmu import pipeline
-    from mb2fmu.pipeline.simulation.simulation_trajectories import SimulationStoppedError
+    from mb2fmu.pipeline.simulation.simulation_trajectories import SimulationStoppedError, check_parquet
 
+    if parquet is not None:
+        check_parquet()
     formulas, tables = inputs
     stopped: SimulationStoppedError | None = None
     with StageProgress() as progress:

@@ -359,6 +359,15 @@ class SimulationStoppedError(ToolError):
         self.simulation = simulation
 
 
+def check_parquet() -> None:
+    """Raise, before anything runs, if no Parquet file can be written.
+
+    Raises:
+        ToolError: If pyarrow is not installed.
+    """
+    format_parquet(np.zeros(0), {}, np.zeros((0, 0)))
+
+
 def format_parquet(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:
     """Return a table over time as a Parquet file, each column with its unit in its metadata.
 

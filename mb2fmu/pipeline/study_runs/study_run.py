@@ -23,7 +23,7 @@ from mb2fmu.analysis.studies.study_case_scheduling import (
 from mb2fmu.analysis.studies.study_cases import InputSignal, StudyWithCases, resolve_study_names
 from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, parse_study_plan, plan_lacks_fmu_and_model
 from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
-from mb2fmu.analysis.studies.trajectory_files import import_zarr
+from mb2fmu.analysis.studies.trajectory_files import import_pyarrow, import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
 from mb2fmu.pipeline.derivation.model_derivation import derive
@@ -95,12 +95,13 @@ def run_study(
 
     Raises:
         AnalysisError: With every fault of the plan; if the folder has another study, or one is being run in it.
-        ToolError: If no scheduler answers, or it is gone; finished cases are kept.
+        ToolError: If no scheduler answers, or it is gone; finished cases are kept. If a package is missing, at once.
     """
     written = plan if isinstance(plan, Mapping) else _read_plan_file(Path(plan))
     checked, faults = parse_study_plan(written)
+    import_pyarrow()  # told before anything runs
     if checked.trajectory_format == "zarr":
-        import_zarr()  # told before anything runs
+        import_zarr()
     base = Path() if isinstance(plan, Mapping) else Path(plan).parent
     study, name, content = _prepare_study(base, checked, observer, faults)
     store = StudyStore(Path(folder), study, (name, content), written)

@@ -344,6 +344,28 @@ def test_without_a_scheduler_nothing_is_left(falling: Path, tmp_path: Path, monk
         assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize(("package", "further"), [
+    ("pyarrow", ""), ("zarr", "trajectories = ['h']\ntrajectory_format = 'zarr'"),
+])  # fmt: skip
+def test_a_package_that_is_missing_is_told_before_the_first_case(
+    falling: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, further: str
+) -> None:
+    plan = plan_of(falling, tmp_path, "g\n1\n2\n", further)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ToolError, match=f"{package} is not installed"):
+        run_study(plan, tmp_path / "out", scheduler="none")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_table_that_cannot_be_written_is_told_before_the_simulation(
+    falling: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    words = ["simulate", str(falling), "--csv", str(tmp_path / "a.csv"), "--parquet", str(tmp_path / "a.parquet")]
+    assert CliRunner().invoke(commands, words).exit_code == ToolError.exit_code
+    assert not (tmp_path / "a.csv").exists()
+
+
 def test_trajectories_as_arrays_have_all_cases_and_nan_where_one_failed(falling: Path, tmp_path: Path) -> None:
     plan = plan_of(falling, tmp_path, "g,mood\n1,0\n2,3\n4,0\n", "trajectories = ['h']\ntrajectory_format = 'zarr'")
     outcome = run_study(plan, tmp_path / "out", scheduler="none")
