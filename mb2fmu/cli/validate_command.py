@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.command_options import add_quiet_and_debug_options, combine_click_options, set_option, verbose_option
+from mb2fmu.cli.command_options import (
+    add_quiet_and_debug_options,
+    combine_click_options,
+    load_model_with_values,
+    set_option,
+    verbose_option,
+)
 from mb2fmu.cli.stage_progress_display import StageProgress
 from mb2fmu.cli.verdict_output import (
     default_only_option,
@@ -49,7 +55,8 @@ _table_options = (
         "starts",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Parameter or start value of the FMU for --data and --points, in the FMU's own unit. May be repeated.",
+        help="Value of the model, as for other commands; with --data or --points one of the FMU for these, in the FMU's "
+        "own unit. May be repeated.",
     ),
     click.option("--step", type=float, metavar="SECONDS", help="Longest communication step along --data."),
 )
@@ -124,19 +131,20 @@ def validate(
         raise click.UsageError("--default-only needs --model: it is about the model's experiments")
     if model is None and report is not None:
         raise click.UsageError("--report needs --model: the page is about the model's equations")
-    if (tolerances or starts or step is not None) and not data and not points:
-        raise click.UsageError(
-            "--tolerance, --at and --step are of --data and --points: the validation has bounds of its own"
-        )
+    of_tables = bool(data or points)
+    if (tolerances or step is not None) and not of_tables:
+        raise click.UsageError("--tolerance and --step are of --data and --points: the validation has its own bounds")
     from mb2fmu import pipeline
 
-    settings = _form_data_run_settings(tolerances, starts, step)
+    settings = _form_data_run_settings(tolerances, starts if of_tables else (), step)
     if model is None:
         print_data_table_verdicts(pipeline.measure(fmu, data=data, at=points, settings=settings), json_file)
         return
+    values = {} if of_tables else {name: value for name, _, value in (text.partition("=") for text in starts)}
+    judging = load_model_with_values(model, arguments, values)
     with StageProgress() as progress:
         tables = pipeline.measure(fmu, data=data, at=points, settings=settings)
-        validated = pipeline.validate(fmu, model, arguments=arguments, observer=progress, default_only=default_only)
+        validated = pipeline.validate(fmu, judging, arguments=arguments, observer=progress, default_only=default_only)
     if tables:
         validated = replace(validated, result=replace(validated.result, tables=tables))
     if report:

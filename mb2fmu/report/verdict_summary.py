@@ -228,10 +228,11 @@ def _describe_events(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
         return
     judged = [event for event in events if event.verdict != "unjudged"]
     passed = sum(event.verdict == "passed" for event in judged)
-    left = f"; {len(events) - len(judged)} cannot be judged" if len(events) > len(judged) else ""
+    unjudged = len(events) - len(judged)
+    left = f"; {unjudged} of {len(events)} cannot be judged" if unjudged else ""
     late = max((abs(e.difference) for e in judged if not math.isnan(e.difference)), default=0.0)
     text = f"{passed} of {len(judged)} as in the reference, at most {late:.2g} s apart{left}"
-    yield VerdictSummaryLine("Events", text, "good" if passed == len(judged) else "bad")
+    yield VerdictSummaryLine("Events", text, "bad" if passed < len(judged) else "doubt" if unjudged else "good")
 
 
 def _describe_exercise(result: ValidationResult) -> Iterator[VerdictSummaryLine]:

@@ -136,6 +136,7 @@ def test_validate_judges_a_fmu_of_other_parameters_short(
     piped = call("validate", tmp_path / "Swing.fmu", "--model", swing, "--json", "-")
     assert piped.exit_code == 1
     assert json.loads(piped.stdout)["variables"] == told["variables"]
+    assert call("validate", tmp_path / "Swing.fmu", "--model", swing, "--at", "g=9.80").exit_code == 0
 
 
 def test_a_fmu_that_fails_to_run_is_a_failed_tool(swing: Path, tmp_path: Path) -> None:

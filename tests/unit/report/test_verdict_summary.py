@@ -24,7 +24,7 @@ from mb2fmu.report.verdict_summary import (
     wrap_summary_lines,
 )
 from mb2fmu.validation import InterfaceTypeResult, PerturbedExperimentResult
-from mb2fmu.validation.validation_result import ExercisedQuantityResult, ValidationResult
+from mb2fmu.validation.validation_result import EventResult, ExercisedQuantityResult, ValidationResult
 
 
 def summary(result: ValidationResult, width: int = 100, encoding: str = "utf-8") -> list[str]:
@@ -90,6 +90,19 @@ def test_what_cannot_be_judged_is_not_called_wrong(pendulum):
     wrong = spoil(result, 0)
     assert wrong.verdict == "failed"
     assert "hinge.speed could not be judged" in format_verdict_line(wrong).plain
+
+
+def test_events_that_cannot_be_judged_are_no_tick(pendulum):
+    result = pendulum().result
+    judged = EventResult(
+        name="impact", kind="CoSimulation", time=0.5, found=0.5, difference=0.0, allowed=1e-6, ratio=0.0, worst="q",
+        jumps=(), grazing=False, verdict="passed", reason="",
+    )  # fmt: skip
+    unjudged = replace(judged, verdict="unjudged", difference=float("nan"))
+    (line,) = (each for each in summary(replace(result, events=(judged, unjudged, unjudged))) if "Events" in each)
+    assert "! 1 of 1 as in the reference" in line
+    assert "2 of 3 cannot be judged" in line
+    assert any("Events     ✓ 1 of 1" in each for each in summary(replace(result, events=(judged,))))
 
 
 def test_symbols_have_plain_fallbacks(pendulum):

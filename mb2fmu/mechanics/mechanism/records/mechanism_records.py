@@ -7,7 +7,7 @@ in several frames, just as the user wrote it, so that nothing is expanded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -29,6 +29,7 @@ from mb2fmu.mechanics.mechanism.records.requested_outputs import (
     Joint,
     LoopClosedForm,
     OutputRecord,
+    RequestedOutput,
 )
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.supported_functions import StickingSign
@@ -380,8 +381,23 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
 
     @property
     def import_notes(self) -> tuple[str, ...]:
-        """What was accepted otherwise than it was handed over, one sentence each."""
-        return (*self.contradicted_positions, *filter(None, (self.speed_choice,)))
+        """What was accepted otherwise than it was handed over, or may mean something else, one sentence each."""
+        notes = (*self.contradicted_positions, *filter(None, (self.speed_choice,)))
+        return (*notes, *self._describe_summed_reactions())
+
+    def _describe_summed_reactions(self) -> Iterator[str]:
+        """Yield a sentence for each reaction of bodies on which several joints, or a joint and constraints, can act."""
+        rows = self.velocity_constraints.names if self.velocity_constraints else ()
+        unplaced = [f"constraint {n}" for n, acts in zip(rows, self.force_applications, strict=True) if not acts]
+        for item in self.outputs:
+            if not isinstance(item, RequestedOutput) or item.kind != "reaction_force" or item.of_joint:
+                continue
+            inside = {*item.subject}
+            joints = [f"joint {j.name}" for j in self.joints if (j.parent in inside) != (j.child in inside)]
+            if len(joints) + bool(unplaced) > 1:
+                bodies = ", ".join(self.bodies[number].name for number in item.subject)
+                name, acting = item.name.removesuffix(".force"), ", ".join([*joints, *unplaced])
+                yield f"{name}: {acting} can act on {bodies}; the output is the sum of what they exert"
 
     @property
     def is_lagrangian_only(self) -> bool:

@@ -9,6 +9,8 @@ from sympy.physics import mechanics as me
 import mb2fmu
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import check_model
 
 LENGTHS = (1, 2, sm.Rational(5, 2))
 
@@ -62,6 +64,20 @@ def test_hinges_carry_no_torque_about_themselves(method):
     for axis in "xy":
         assert found[f"hinge2.force.{axis}"] == pytest.approx(found[f"last.force.{axis}"], rel=1e-9)
     assert abs(found["hinge0.force.y"]) > 10
+
+
+def test_a_sum_of_reactions_is_told():
+    """With ``acts`` the loop's force is a load, and only one hinge holds the last rod; the middle one has two."""
+    model = four_bar(acts=True)
+    middle = next(body for body in model.mechanics.bodies if body.name == "rod1")
+    model.output_reaction("middle", middle, at=middle.masscenter)
+    (note,) = pipeline.derive(model).mechanism.import_notes
+    assert note.startswith("middle: joint hinge1, joint hinge2 can act on rod1;")
+    model = four_bar(acts=False)
+    model.declared = [each for each in model.declared if not getattr(each, "name", "").startswith("hinge")]
+    mechanism = read_mechanism(check_model(model))
+    (note,) = mechanism.import_notes
+    assert note.startswith("last: joint hinge2, constraint loop.x, constraint loop.y can act on rod2;")
 
 
 def test_it_must_be_said_where_the_loop_pulls():
