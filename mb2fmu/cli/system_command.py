@@ -63,8 +63,8 @@ def system(
 
     \b
     Examples:
-      mb2fmu system systems/two_masses/system.py
-      mb2fmu system systems/two_masses/system.py --set step=0.001 --masters fmpy,libcosim
+      mb2fmu system parts/system.py
+      mb2fmu system parts/system.py --set step=0.001 --masters fmpy,libcosim
       mb2fmu system TwoMasses.ssp --set step=0.001 --set order=2
     """
     from mb2fmu import pipeline

@@ -70,7 +70,7 @@ def test_a_recipe_works(page: Path, crane: Path, tmp_path: Path, monkeypatch: py
             Path("crane.py").write_text(model.replace(place, lines + place))
             before = len(pipeline.derive(crane / "crane.py").equations.outputs)
             assert len(pipeline.derive("crane.py").equations.outputs) >= before
-        elif language == "python" and "-> mb2fmu.Model" in text:
+        elif language == "python" and ("-> mb2fmu.Model" in text or "-> CoupledSystem" in text):
             Path(model_file(shown[k:])).write_text(text)
         elif language == "python":
             reader.run(text)
