@@ -7,6 +7,7 @@ its motion judged alone. By night everything is typed as it stands.
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import shutil
@@ -16,7 +17,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from finite_elements import box_model
 from pendulum_script import FORMED
 from shorter_validations import shorter_validations
 from unit.robots.robot_texts import ARM
@@ -176,16 +176,14 @@ def test_robot_and_coupled_system(name: str) -> None:
 def test_finite_elements(by_day: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("skfem", reason="scikit-fem, which meshes and assembles, is not installed")
     monkeypatch.syspath_prepend(".")
+    for suffix in ("inp", "sti", "mas", "dof"):
+        shutil.copy(ROOT / "tests" / "unit" / "model" / "flexible" / "calculix" / f"bar.{suffix}", ".")
     reader = Reader(proving=set() if by_day else None)
     reader.read(ROOT / "docs" / "tutorials" / "finite_elements.md")
     errors = reader.names["reduced"][:2] / reader.names["full"][:2] - 1  # type: ignore[index]
     assert min(errors) > 0
     assert max(errors) < 2e-3
-    job = ROOT / "tests" / "unit" / "model" / "flexible" / "calculix" / "box"
-    stiffness, mass = reader.names["read_calculix"](job)  # type: ignore[operator]
-    own_stiffness, own_mass, _ = box_model((1.0, 0.1, 0.06), (2, 1, 1))
-    assert abs(stiffness - own_stiffness).max() < 1e-9 * abs(own_stiffness).max()
-    assert mass.sum() == pytest.approx(own_mass.sum(), rel=1e-9)
+    assert reader.names["bar"].data.frequencies()[-1] < 2 * math.pi * 3000  # type: ignore[attr-defined]
 
 
 def test_completion_is_there() -> None:

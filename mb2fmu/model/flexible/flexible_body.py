@@ -24,6 +24,7 @@ from mb2fmu.model.declarations.appearance_declarations import FlexibleMeshShape
 from mb2fmu.model.flexible.beam_data import BeamProperties, BeamTheory, make_beam_data
 from mb2fmu.model.flexible.beam_section import BeamSection
 from mb2fmu.model.flexible.bending_surface import make_section_outline, triangulate_node_surface, tube_surface
+from mb2fmu.model.flexible.calculix_files import read_calculix_files
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.equivalent_particles import find_equivalent_particles
 from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_limit_in_hertz
@@ -233,6 +234,60 @@ class FlexibleBody:
         )
         numbers = {label: len(X) + i for i, label in enumerate(interfaces)}
         return cls(name, **data.arrays(), start=start, interfaces=numbers)
+
+    @classmethod
+    def from_calculix(
+        cls,
+        name: str,
+        job: Path | str,
+        *,
+        interfaces: Sequence[str],
+        modes: int = 10,
+        up_to: float | str | None = None,
+        damping: Any = 0.0,
+        start: Sequence[float] | None = None,
+        millimetres: bool = False,
+    ) -> Self:
+        """Return the reduced body of a model of CalculiX; see :meth:`from_finite_elements`.
+
+        Example:
+            The step of ``bar.inp``, without supports, is ``*FREQUENCY, SOLVER=MATRIXSTORAGE``::
+
+                FlexibleBody.from_calculix("bar", "bar", interfaces=["ROOT", "TIP"], up_to="3 kHz")
+
+        Args:
+            name: In front of the names of its variables.
+            job: Path of the job without suffix. Read are nodes and node sets of ``job.inp``, and the matrices of
+                ``job.sti`` and ``job.mas`` with ``job.dof``. Supports, couplings, turned axes, included files, shells
+                and beams are refused by name.
+            interfaces: Names of node sets, which move as rigid patches.
+            modes: As of :meth:`from_finite_elements`.
+            up_to: Likewise.
+            damping: Likewise.
+            start: Likewise.
+            millimetres: True if the files are in mm, N and t; False: in m, N and kg.
+
+        Raises:
+            ModelError: With everything of the files that is not read.
+        """
+        where = find_user_line()
+        model = read_calculix_files(job, millimetres=millimetres)
+        missing = [label for label in interfaces if not model.node_sets.get(label.upper())]
+        if missing:
+            what, known = f"there are no node sets {', '.join(missing)}", ", ".join(model.node_sets) or "none"
+            fault = Fault(what, where, f"the sets of the file are {known}")
+            raise ModelError("the interfaces cannot be used:", [fault])
+        return cls.from_finite_elements(
+            name,
+            K=model.K,
+            M=model.M,
+            nodes=model.nodes,
+            interfaces={label: model.node_sets[label.upper()] for label in interfaces},
+            modes=modes,
+            up_to=up_to,
+            damping=damping,
+            start=start,
+        )
 
     @classmethod
     def from_sid(
