@@ -357,7 +357,7 @@ def _request_outputs(model: Model, robot: _RobotVariables, mechanics: RobotMecha
     if faults:
         raise ModelError("the robot's settings do not fit it:", faults)
     request_reactions(model, mechanics, robot.joints.part_names)
-    speeds = [item for item in robot.declared if isinstance(item, Speed)]
+    speeds = [item for item in model.declared if isinstance(item, Speed)]
     asked = declare_joint_space_outputs(settings, speeds, mechanics)
     mechanics.desired_accelerations = tuple(item.symbol for item in asked.inputs)
     model.declared += [*asked.inputs, *asked.requests]

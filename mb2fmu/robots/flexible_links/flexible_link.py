@@ -162,16 +162,9 @@ def _setting_faults(description: RobotDescription, settings: RobotSettings) -> I
             if name not in carried:
                 remedy = f"it carries {', '.join(carried)}" if carried else "it carries none: leave nodes out"
                 yield Fault(f"nodes name the joint {name}, which link {link} does not carry", where, remedy)
-    if settings.flexible and (description.loops or settings.loops):
-        names = [loop.name for loop in description.loops] + ["+".join(loop.frames) for loop in settings.loops]
-        remedy = "take links that bend in robots without loops"
-        yield Fault(f"loops are closed ({', '.join(names)})", description.format_location(), remedy)
     if settings.flexible and settings.role == "inverse-dynamics":
         remedy = "leave --as out: a drive gives the motion of joints, not of modes"
         yield Fault("there are no inverse dynamics of links that bend", description.format_location(), remedy)
-    if settings.flexible and settings.quantities:
-        what = f"{', '.join(settings.quantities)} are those of rigid links"
-        yield Fault(what, description.format_location(), "leave quantities out")
 
 
 def _make_flexible_link(

@@ -24,7 +24,10 @@ _ANGULAR_JACOBIAN_UNITS = {True: "1", False: "rad/m"}
 
 @dataclass(frozen=True, slots=True)
 class _SpeedDirection:
-    """One speed: ``base`` is the joint's name, ``axis`` such as ``.x`` where the joint has several."""
+    """One speed: ``base`` is the joint's name, ``axis`` such as ``.x`` where the joint has several.
+
+    Of a modal speed ``base`` is the name of the link that bends, ``axis`` the number of the mode, such as ``[1]``.
+    """
 
     speed: sm.Expr
     base: str
@@ -108,9 +111,10 @@ def _check_quantities(settings: RobotSettings, speeds: Sequence[Speed], mechanic
 
 
 def _parse_direction(speed: Speed) -> _SpeedDirection:
-    """Return the direction that a speed's name tells, such as ``elbow.speed`` or ``base.velocity.x``."""
-    base, word, axis = re.fullmatch(r"(.+)\.(speed|velocity|angular_velocity)(\.[xyz])?", speed.name).groups()  # type: ignore[union-attr]
-    return _SpeedDirection(speed.symbol, base, axis or "", speed.unit == "rad/s", word != "speed")
+    """Return the direction that a name tells, such as ``elbow.speed``, ``base.velocity.x`` or ``arm.eta_dot[1]``."""
+    pattern = r"(.+)\.(speed|velocity|angular_velocity|eta_dot)(\.[xyz]|\[\d+\])?"
+    base, word, axis = re.fullmatch(pattern, speed.name).groups()  # type: ignore[union-attr]
+    return _SpeedDirection(speed.symbol, base, axis or "", speed.unit == "rad/s", word.endswith("velocity"))
 
 
 @dataclass(slots=True)
