@@ -41,6 +41,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "hexapod": "as four_bar; its accelerations are known in test_loops_against_attractor",
     "bending_crane": "as rotating_blade; its rest is known in test_flexible_models",
     "flexible_robot_arm": "as rotating_blade; its sag is known in test_flexible_models",
+    "flexible_slider_crank": "as turntable_ball and rotating_blade; its motion is known in test_slider_crank_test_set",
     "rotating_blade": "as double_pendulum; flexible bodies are known in unit/model/flexible",
     "particle_on_slope": "as transmission; its motion is known in test_models",
     "sliding_rod": "as double_pendulum; its motion is known in test_models",

@@ -49,6 +49,7 @@ NAMES = {
     "earth_and_moon",
     "excavator_arm",
     "flexible_robot_arm",
+    "flexible_slider_crank",
     "four_bar",
     "governor",
     "gripper",
