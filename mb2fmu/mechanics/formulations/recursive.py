@@ -33,7 +33,7 @@ from mb2fmu.mechanics.formulations.formulation_applicability import (
     declare_formulation_inapplicable,
     projection_applicability,
 )
-from mb2fmu.mechanics.formulations.link_particle_groups import find_particle_groups
+from mb2fmu.mechanics.formulations.particle_groups import find_particle_groups
 from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinematics
 from mb2fmu.mechanics.formulations.rigid_links import LinkTree, LocalTimeDerivatives, build_mechanism_link_tree
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodies
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
-from mb2fmu.compiler.lowering.recursion.particle_group_inertias import form_grouped_inertias, form_particle_groups
+from mb2fmu.compiler.lowering.recursion.particle_group_inertia import form_grouped_inertias, form_particle_groups
 from mb2fmu.compiler.lowering.recursion.shared_speeds import (
     CoupledInertia,
     couple_particle_group,

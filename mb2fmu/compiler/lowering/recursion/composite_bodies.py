@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
-from mb2fmu.compiler.lowering.recursion.particle_group_inertias import (
+from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     ParticleGroupInertia,
     form_grouped_inertias,
     form_particle_groups,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
-from mb2fmu.compiler.lowering.recursion.particle_group_inertias import ParticleGroupInertia
+from mb2fmu.compiler.lowering.recursion.particle_group_inertia import ParticleGroupInertia
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialInertia,
     SpatialVector,
