@@ -37,6 +37,7 @@ WORLDLY = (
     "pipeline/fmu_build/model_scene.py",
     "pipeline/run_and_report/report_pages.py",
     "pipeline/derivation/stage_stopwatch.py",
+    "model/flexible/calculix_files.py",
     "model/flexible/sid_file.py",
     "model/model_loading.py",
     "model/model_template.py",
