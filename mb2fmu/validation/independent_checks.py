@@ -262,6 +262,12 @@ def check_flexible_bodies(definition: ModelDefinition, mechanism: Mechanism) -> 
     return [replace(_form_check("nodes", MIN_POINTS, errors, []), points=len(errors))] if errors else []
 
 
+def _is_robot(definition: ModelDefinition) -> bool:
+    """Return whether the mechanics are a robot's, read from a file."""
+    mechanics = definition.mechanics
+    return isinstance(mechanics, RecordBasedMechanics) and not isinstance(mechanics, PrebuiltMechanism)
+
+
 def check_declarations_import(definition: ModelDefinition, mechanism: Mechanism) -> IndependentCheck:
     """Judge the import of declared values, units and the experiment."""
     comparisons = [
@@ -269,6 +275,10 @@ def check_declarations_import(definition: ModelDefinition, mechanism: Mechanism)
         *output_import_check.compare_output_requests(definition, mechanism),
         *value_import_check.compare_quaternion_lengths(mechanism),
     ]
+    if _is_robot(definition):
+        from mb2fmu.validation.independent_import.robot_declaration_check import compare_robot_declarations
+
+        comparisons += compare_robot_declarations(definition)
     differences = [description for description, is_equal in comparisons if not is_equal]
     return IndependentCheck(
         name=_CHECK_TITLES["values"],
@@ -296,8 +306,7 @@ def _sample_accelerations(
     runs: Sequence[ExperimentRun],
 ) -> SourceAccelerations:
     """Return samples from the user's own objects; for a robot from an independent import of its file."""
-    mechanics = definition.mechanics
-    if isinstance(mechanics, RecordBasedMechanics) and not isinstance(mechanics, PrebuiltMechanism):
+    if _is_robot(definition):
         from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
 
         return sample_robot_accelerations(definition)

@@ -33,6 +33,45 @@ def is_mujoco_installed() -> bool:
     return importlib.util.find_spec("mujoco") is not None
 
 
+def read_mujoco_joint_values(path: Path, names: Sequence[str]) -> dict[str, tuple[float, float, float]]:
+    """Return hinge or slide → damping, lower and upper bound (rad or m, infinite where there is none) as MuJoCo has it.
+
+    Args:
+        path: Of the file.
+        names: Of its joints that move, in the order of the file, as the model calls them.
+    """
+    mj = importlib.import_module("mujoco")
+    try:
+        model = _load_mujoco_model(mj, path)
+    except ValueError:  # who compares x' says so
+        return {}
+    found = {}
+    for j, name in enumerate(_list_joint_names(mj, model, names)):
+        if int(model.jnt_type[j]) in {_FREE_JOINT, _BALL_JOINT}:
+            continue
+        lower, upper = map(float, model.jnt_range[j]) if model.jnt_limited[j] else (-np.inf, np.inf)
+        found[name] = float(model.dof_damping[model.jnt_dofadr[j]]), lower, upper
+    return found
+
+
+def _list_joint_names(mj: Any, model: Any, names: Sequence[str]) -> list[str]:
+    """Return the names of all joints; those without one in the file have the model's."""
+    joint_names = [mj.mj_id2name(model, _JOINT_OBJECT, j) or "" for j in range(model.njnt)]
+    names_of_nameless = iter([name for name in names if name not in joint_names])
+    return [name or next(names_of_nameless) for name in joint_names]
+
+
+def _load_mujoco_model(mj: Any, path: Path) -> Any:
+    """Return MuJoCo's model; the axes of free bodies are the file's, which ``align`` would turn."""
+    with warnings.catch_warnings():  # of words that MuJoCo will give up
+        warnings.simplefilter("ignore")
+        spec = mj.MjSpec.from_file(str(path))
+        spec.compiler.alignfree = False
+        for joint in spec.joints:
+            joint.align = mj.mjtAlignFree.mjALIGNFREE_FALSE
+        return spec.compile()
+
+
 @dataclass(slots=True)
 class MujocoEquations:
     """An MJCF file as MuJoCo reads it.
@@ -57,6 +96,7 @@ class MujocoEquations:
     prescribed: Sequence[str] = ()
     column: dict[str, int] = field(default_factory=dict)
     size: int = 0
+    gravity: Array = field(default_factory=lambda: np.zeros(3))
     _mj: Any = None
     _model: Any = None
     _data: Any = None
@@ -66,28 +106,18 @@ class MujocoEquations:
 
     def __post_init__(self) -> None:
         self._mj = importlib.import_module("mujoco")
-        self._model = model = self._load_model()
+        self._model = model = _load_mujoco_model(self._mj, self.path)
+        is_weightless = model.opt.disableflags & int(self._mj.mjtDisableBit.mjDSBL_GRAVITY)
+        self.gravity = np.zeros(3) if is_weightless else np.array(model.opt.gravity)
         for flag in (*_DISABLED_FEATURES, *(() if self.actuators else ("mjDSBL_ACTUATION",))):
             model.opt.disableflags |= int(getattr(self._mj.mjtDisableBit, flag))
         self._data = self._mj.MjData(model)
-        joint_names = [self._mj.mj_id2name(model, _JOINT_OBJECT, j) or "" for j in range(model.njnt)]
-        names_of_nameless = iter([name for name in self.names if name not in joint_names])
-        self._joint = {name or next(names_of_nameless): j for j, name in enumerate(joint_names)}
+        self._joint = {name: j for j, name in enumerate(_list_joint_names(self._mj, model, self.names))}
         self._read_equalities()
         for name, j in self._joint.items():
             if j not in self._follows and name not in self.locked and name not in self.prescribed:
                 self.column[name] = self.size
                 self.size += {_FREE_JOINT: 6, _BALL_JOINT: 3}.get(int(model.jnt_type[j]), 1)
-
-    def _load_model(self) -> Any:
-        """Return MuJoCo's model; the axes of free bodies are the file's, which ``align`` would turn."""
-        with warnings.catch_warnings():  # of words that MuJoCo will give up
-            warnings.simplefilter("ignore")
-            spec = self._mj.MjSpec.from_file(str(self.path))
-            spec.compiler.alignfree = False
-            for joint in spec.joints:
-                joint.align = self._mj.mjtAlignFree.mjALIGNFREE_FALSE
-            return spec.compile()
 
     def _read_equalities(self) -> None:
         """Read couplings of joints: follower → (leader, factor, offset); -1: it is held at the offset."""

@@ -531,7 +531,7 @@ class _RobotPointSampler:
         parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
         gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
         declared = {p.name: float(p.value) for p in self._parameters}
-        file_gravity = self._import.gravity if isinstance(self._import, IndependentImport) else None
+        file_gravity = self._import.gravity
         if file_gravity is not None and self._robot.settings.gravity is None:  # the file says where weight pulls
             size = declared.get("gravity", 0.0)
             gravity = file_gravity * (values[self._slot["gravity"]] / size if size else 1.0)

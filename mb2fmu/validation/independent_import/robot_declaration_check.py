@@ -1,0 +1,139 @@
+"""Declared values of a robot, against its file and side file read again.
+
+x' of the independent import is computed with the declared values of dampers and with the declared start: a damper that
+was not read, a bound or a start of the side file that is another one show here only. Of URDF and MJCF (where MuJoCo is
+installed); values that an argument gave are the model's own.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+from xml.etree import ElementTree as ET
+
+import sympy as sm
+
+from mb2fmu.robots import MJCF, URDF
+from mb2fmu.validation.independent_import.mujoco_equations import is_mujoco_installed, read_mujoco_joint_values
+
+if TYPE_CHECKING:
+    from mb2fmu.model.model_definition import ModelDefinition
+    from mb2fmu.model.quantity_declarations import Coordinate, Speed
+    from mb2fmu.robots import RobotMechanics
+    from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
+
+_ROUND_OFF = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class JointFileValues:
+    """Values of one joint in a file.
+
+    Attributes:
+        damping: N·m·s/rad or N·s/m.
+        lower: Bound of the position, rad or m; infinite where there is none.
+        upper: Likewise.
+        effort: Largest effort; infinite where the file says none.
+        velocity: Largest speed; likewise.
+    """
+
+    damping: float = 0.0
+    lower: float = -math.inf
+    upper: float = math.inf
+    effort: float = math.inf
+    velocity: float = math.inf
+
+
+def compare_robot_declarations(definition: ModelDefinition) -> Iterator[tuple[str, bool]]:
+    """Yield each comparison of what is declared of a robot's joints with its files, and whether both agree."""
+    robot = cast("RobotMechanics", definition.mechanics)
+    source = robot.description.source
+    if source is None or not source.is_file():
+        return
+    if robot.kind == URDF:
+        joints = _read_urdf_joint_values(source)
+    elif robot.kind == MJCF and is_mujoco_installed():
+        found = read_mujoco_joint_values(source, [j.name for j in robot.description.joints if j.kind != "fixed"])
+        joints = {name: JointFileValues(*values) for name, values in found.items()}
+    else:
+        return
+    starts, start_speeds = (_read_start_table(robot, key) for key in ("start", "speeds"))
+    values = {p.symbol: float(p.value) for p in definition.parameters if not p.calculated}
+    for i, part in enumerate(robot.tree.parts[1:], 1):
+        name, own = part.moving_joint.name, robot.variables.get(i)
+        if part.coordinate is None or name not in joints or (own is not None and own.prescribed is not None):
+            continue
+        damping = values[robot.damping[i]] if i in robot.damping else 0.0
+        yield _compare(name, "damping", joints[name].damping, damping)
+        if own is not None:
+            yield from _compare_joint(definition, robot, own, joints[name], name)
+            if name in starts:
+                item = _find_quantity(definition, own.q[0])
+                yield _compare(name, "start", starts[name], item.start if item.kind == "fixed" else starts[name])
+            if name in start_speeds:
+                rate = _find_speed(definition, own.u[0])
+                wanted = start_speeds[name]
+                yield _compare(name, "start speed", wanted, rate.start if rate.kind == "fixed" else wanted)
+
+
+def _compare_joint(
+    definition: ModelDefinition, robot: RobotMechanics, own: RobotJointSymbols, found: JointFileValues, name: str
+) -> Iterator[tuple[str, bool]]:
+    """Yield the comparisons of bounds of a joint with one coordinate."""
+    position, speed = _find_quantity(definition, own.q[0]), _find_speed(definition, own.u[0])
+    if robot.settings.limits != "stop":
+        yield _compare(name, "lower bound", found.lower, -math.inf if position.minimum is None else position.minimum)
+        yield _compare(name, "upper bound", found.upper, math.inf if position.maximum is None else position.maximum)
+    largest = found.velocity if found.velocity > abs(speed.start) else math.inf
+    yield _compare(name, "largest speed", largest, math.inf if speed.maximum is None else speed.maximum)
+    effort = next((item for item in definition.inputs if item.symbol == own.effort), None)
+    if effort is not None:
+        yield _compare(name, "largest effort", found.effort, math.inf if effort.maximum is None else effort.maximum)
+
+
+def _find_quantity(definition: ModelDefinition, symbol: sm.Expr) -> Coordinate:
+    """Return the coordinate with a symbol."""
+    return next(item for item in definition.coordinates if item.symbol == symbol)
+
+
+def _find_speed(definition: ModelDefinition, symbol: sm.Expr) -> Speed:
+    """Return the speed with a symbol."""
+    return next(item for item in definition.speeds if item.symbol == symbol)
+
+
+def _compare(joint: str, what: str, file_value: float, declared: float) -> tuple[str, bool]:
+    """Return one comparison; with words if it fails."""
+    is_equal = file_value == declared or math.isclose(file_value, declared, rel_tol=_ROUND_OFF, abs_tol=1e-12)
+    text = f"joint {joint}: {what}"
+    return (text if is_equal else f"{text} is {file_value:g} in the file, {declared:g} was read"), is_equal
+
+
+def _read_start_table(robot: RobotMechanics, key: str) -> Mapping[str, float]:
+    """Return a table of joints of the side file; empty where an argument gave it."""
+    if robot.settings_file is None or key in robot.arguments:
+        return {}
+    table = tomllib.loads(robot.settings_file.read_text(encoding="utf-8")).get(key, {})
+    return {name: float(value) for name, value in table.items()}
+
+
+def _read_urdf_joint_values(source: Path) -> dict[str, JointFileValues]:
+    """Return joint → its values in a URDF file."""
+    found = {}
+    for joint in ET.parse(source).getroot().findall("joint"):  # noqa: S314 - the file was read before, strictly
+        limit, dynamics = joint.find("limit"), joint.find("dynamics")
+        given = {key: float(value) for key, value in limit.attrib.items()} if limit is not None else {}
+        damping = float(dynamics.get("damping", "0")) if dynamics is not None else 0.0
+        lower, upper = given.get("lower", 0.0), given.get("upper", 0.0)
+        is_bounded = joint.get("type") in {"revolute", "prismatic"} and lower != upper
+        found[str(joint.get("name"))] = JointFileValues(
+            damping=damping,
+            lower=lower if is_bounded else -math.inf,
+            upper=upper if is_bounded else math.inf,
+            effort=abs(given.get("effort", 0.0)) or math.inf,
+            velocity=abs(given.get("velocity", 0.0)) or math.inf,
+        )
+    return found

@@ -1,0 +1,66 @@
+"""What is declared of a robot is what its files say: dampers, bounds, starts; gravity of MJCF."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mb2fmu import pipeline
+from mb2fmu.model import ModelDefinition
+from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
+from mb2fmu.validation.independent_import.robot_declaration_check import compare_robot_declarations
+
+MASS = '<mass value="1"/><inertia ixx="0.01" iyy="0.02" izz="0.02"/>'
+LINK = f'<link name="{{}}"><inertial><origin xyz="0.1 0 0"/>{MASS}</inertial></link>'
+ARM = f"""<robot name="arm"><link name="base"/>{LINK.format("a")}{LINK.format("b")}
+<joint name="j1" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/>
+<limit lower="-3" upper="2" effort="50" velocity="5"/><dynamics damping="0.3"/></joint>
+<joint name="j2" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint></robot>"""
+HINGE = """<mujoco model="hinge"><option gravity="0.5 0 -9.81"/><worldbody><body name="a">
+<joint name="j1" axis="0 1 0" damping="0.2" limited="true" range="-90 90"/>
+<inertial pos="0.1 0 0" mass="1" diaginertia="0.01 0.02 0.02"/></body></worldbody></mujoco>"""
+
+
+@pytest.fixture(params=["urdf", "xml"])
+def read(request, tmp_path: Path) -> ModelDefinition:
+    path = tmp_path / f"arm.{request.param}"
+    path.write_text(ARM if request.param == "urdf" else HINGE, encoding="utf-8")
+    path.with_suffix(".toml").write_text("start = { j1 = 0.4 }\nspeeds = { j1 = 0.1 }\n", encoding="utf-8")
+    return pipeline.derive(path).checked
+
+
+def told(definition: ModelDefinition) -> list[str]:
+    return [text for text, is_equal in compare_robot_declarations(definition) if not is_equal]
+
+
+def changed(definition: ModelDefinition, field: str, **values: float) -> ModelDefinition:
+    """The first declaration of a kind with other values."""
+    first, *others = getattr(definition, field)
+    return replace(definition, **{field: (replace(first, **values), *others)})
+
+
+def test_what_is_declared_is_what_the_files_say(read):
+    assert told(read) == []
+    assert len(list(compare_robot_declarations(read))) >= 6
+
+
+def test_each_other_value_is_told(read):
+    assert told(changed(read, "coordinates", start=-0.4)) == ["joint j1: start is 0.4 in the file, -0.4 was read"]
+    assert [text[:20] for text in told(changed(read, "coordinates", minimum=-1.0))] == ["joint j1: lower boun"]
+    assert [text[:20] for text in told(changed(read, "speeds", start=0.2))] == ["joint j1: start spee"]
+
+
+def test_a_damper_that_was_not_read_is_told(read):
+    assert isinstance(read.mechanics, RobotMechanics)
+    lost = replace(read, mechanics=replace(read.mechanics, damping={}))
+    assert len(told(lost)) == 1
+    assert "joint j1: damping is" in told(lost)[0]
+
+
+def test_gravity_is_that_of_the_file(tmp_path: Path):
+    path = tmp_path / "hinge.xml"
+    path.write_text(HINGE, encoding="utf-8")
+    assert MujocoEquations(path, ["j1"]).gravity.tolist() == [0.5, 0.0, -9.81]
