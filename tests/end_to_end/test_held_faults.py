@@ -236,3 +236,17 @@ def test_a_jump_that_event_mode_of_co_simulation_loses_is_found(tmp_path, kept):
     unit = packed(built, path) if kept else changed_unit(built, path, {"instance_events.c": (JUMP, lost)})
     found = audit(unit, only=("steps.early",), run_checkers=False)
     assert [each.rule for each in found.findings] == ([] if kept else ["steps.early"])
+
+
+RESTORED = "    memcpy(&instance->now, &state->now, sizeof instance->now);\n"
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_start_values_that_a_state_of_initialization_mode_loses_are_found(tmp_path, kept):
+    """All other states are saved behind the initialization."""
+    built = pipeline.build(pipeline.derive(trolley()))
+    begun = f"{RESTORED}    if (instance->now.mode == MB2FMU_INITIALIZATION) mb2fmu_set_start_values(&instance->now);\n"
+    path = tmp_path / "unit.fmu"
+    unit = packed(built, path) if kept else changed_unit(built, path, {"state.c": (RESTORED, begun)})
+    found = audit(unit, only=("state.roundtrip",), run_checkers=False)
+    assert {each.rule for each in found.findings} == (set() if kept else {"state.roundtrip"})

@@ -189,6 +189,28 @@ def try_overwriting_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation
         yield RuleViolation("state.roundtrip", message, fixture.interface)
 
 
+@register_trial("a state of Initialization Mode", "state.roundtrip")
+def try_state_of_initialization(fixture: TrialFixture) -> Iterator[RuleViolation]:
+    """Check that a state saved before the initialization ends has what was set by then, and nothing set later."""
+    variables = fixture.variables_to_try
+    values, other_values = (choose_excited_run_values(fixture, number) for number in (1, 2))
+    if not _state_capabilities(fixture)[0] or not values:
+        return
+    with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance() as instance:
+        instance.enter_initialization(fixture.start, None, fixture.tolerance)
+        instance.set(values)
+        state = instance.get_state()
+        expected = instance.get(variables)
+        instance.set(other_values)
+        instance.set_state(state)
+        restored = instance.get(variables)
+        instance.free_state(state)
+        difference = find_first_run_difference(variables, TrialRun([0.0], [expected]), TrialRun([0.0], [restored]))
+        if difference:
+            message = f'"{difference[0].name}" differs after a state of Initialization Mode was set there'
+            yield RuleViolation("state.roundtrip", message, fixture.interface)
+
+
 def _move_to_other_point(fixture: TrialFixture, instance: FmuInstance, step_number: int) -> None:
     """Do a step, or move to another point."""
     begin_time = fixture.start + (step_number - 1) * fixture.step
