@@ -83,6 +83,8 @@ def _describe(record: AdoptedModelFile, script: Path) -> list[str]:
         lines.append(f"  inputs: {', '.join(record.inputs)}")
     if record.missing:
         lines.append(f"  no value found: {', '.join(record.missing)}")
+    if record.no_signal:
+        lines.append(f"  no value found: {'; '.join(record.no_signal)}")
     if record.no_start:
         lines.append(f"  no start value found, one is assumed: {', '.join(record.no_start)}")
     lines += [f"  units do not fit: {each}" for each in record.contradictions[:5]]

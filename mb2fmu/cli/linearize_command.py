@@ -99,8 +99,8 @@ def linearize(
 ) -> None:
     """Finds an equilibrium or steady motion near the start values, and linearizes there.
 
-    States named by --at keep their values in the search. Prints eigenvalues of x' = A x + B r on the constraints;
-    --json gives A, B, C, D too.
+    States named by --at keep their values in the search. Prints eigenvalues of x' = A x + B r on the constraints,
+    and A and B of up to 6 states; --json gives A, B, C, D.
 
     \b
     Examples:

@@ -16,6 +16,7 @@ from mb2fmu.report.sections.validation_failure_diagnosis import (
     format_tolerance_share,
     list_validation_failures,
 )
+from mb2fmu.validation.validation_result import TOO_LITTLE_EFFECT
 
 if TYPE_CHECKING:
     from mb2fmu.validation.validation_result import ValidationResult
@@ -237,12 +238,14 @@ def _describe_events(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
 
 def _describe_exercise(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
     """Say whether everything that a user can set was seen to act."""
-    total, lacking = len(result.exercised_quantities), [item.name for item in result.not_exercised]
+    total, lacking = len(result.exercised_quantities), result.not_exercised
     if total:
         text = f"{total - len(lacking)} of {total} parameters, start values and inputs had an effect"
-        if lacking:
-            more = f" and {len(lacking) - 4} more" if len(lacking) > 4 else ""
-            text += f"; not exercised: {', '.join(lacking[:4])}{more}"
+        faint = [item.name for item in lacking if item.reason == TOO_LITTLE_EFFECT]
+        others = [item.name for item in lacking if item.reason != TOO_LITTLE_EFFECT]
+        for what, names in (("not exercised", others), (TOO_LITTLE_EFFECT, faint)):
+            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+            text += f"; {what}: {', '.join(names[:4])}{more}" if names else ""
         yield VerdictSummaryLine("Exercised", text, "doubt" if lacking else "good")
         ranges = describe_validated_value_ranges(result, 3)
         if ranges:

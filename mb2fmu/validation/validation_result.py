@@ -260,6 +260,10 @@ class ApiCheckResult:
     reason: str = ""
 
 
+TOO_LITTLE_EFFECT = "too little effect to be seen"
+"""Why a quantity is not exercised that moves something by less than its bound."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExercisedQuantityResult:
     """Whether a parameter, input or start value influenced a judged variable.

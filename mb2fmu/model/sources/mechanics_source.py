@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import sympy as sm
-from sympy.physics.mechanics import Dyadic, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
+from sympy.physics.mechanics import Dyadic, JointsMethod, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.sources.mechanics_parts import Parts
@@ -64,11 +64,16 @@ def dependent_coordinates(mechanics: Mechanics) -> ExpressionTuple:
     return tuple(mechanics.q_dependent) if isinstance(mechanics, Parts) else ()
 
 
-def describe_mechanics_kind(mechanics: Mechanics) -> str:
+def describe_mechanics_kind(mechanics: Mechanics | JointsMethod) -> str:
     """Return a noun phrase for the kind of mechanics, for the report."""
     if isinstance(mechanics, RecordBasedMechanics):
         return mechanics.kind
-    kinds = {System: "a SymPy System", KanesMethod: "a KanesMethod", LagrangesMethod: "a LagrangesMethod"}
+    kinds = {
+        System: "a SymPy System",
+        KanesMethod: "a KanesMethod",
+        LagrangesMethod: "a LagrangesMethod",
+        JointsMethod: "a JointsMethod",
+    }
     return next((text for kind, text in kinds.items() if isinstance(mechanics, kind)), "parts")
 
 

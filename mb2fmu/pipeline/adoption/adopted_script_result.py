@@ -19,6 +19,7 @@ class AdoptedModelFile:
         missing: Parameters without a value.
         no_start: Coordinates and speeds without a start value; one was assumed.
         inputs: Symbols that are inputs.
+        no_signal: Those whose values over time are not found, with what is assumed.
         contradictions: Of units, one sentence each.
         integrator: What ended the script; empty if it ended by itself.
         error: What the script raised after its mechanics were made; empty if nothing.
@@ -35,6 +36,7 @@ class AdoptedModelFile:
     missing: tuple[str, ...]
     no_start: tuple[str, ...]
     inputs: tuple[str, ...]
+    no_signal: tuple[str, ...]
     contradictions: tuple[str, ...]
     integrator: str
     error: str

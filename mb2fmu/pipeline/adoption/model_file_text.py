@@ -75,7 +75,7 @@ def _comment(quantity: AdoptedQuantity, script: str) -> str:
     """Return what the user is to do about a line, or may do."""
     if quantity.value is None:
         return f"TODO: no value found in {script}"
-    if quantity.is_assumed:
+    if quantity.is_assumed and quantity.kind != "input":
         return f"TODO: no start value found in {script}"
     if quantity.is_integrated:
         return "TODO: the script integrates it by itself: declare it by model.state(symbol, derivative, start)"

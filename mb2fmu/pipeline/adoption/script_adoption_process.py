@@ -187,11 +187,16 @@ def _record(adopted: AdoptedModelContent, run: ScriptRun, reference: str) -> Ado
         text=print_model_file(adopted, reference, energy=check.energy, placed=check.placed),
         name=adopted.name,
         label=adopted.label,
-        kind=mechanics_source.describe_mechanics_kind(adopted.mechanics),
+        kind=mechanics_source.describe_mechanics_kind(run.mechanics.get(adopted.label, adopted.mechanics)),
         others=tuple(others),
         missing=tuple(list_script_symbols_without_value(adopted)),
-        no_start=tuple(str(each.symbol) for each in adopted.quantities if each.is_assumed),
+        no_start=tuple(str(each.symbol) for each in adopted.quantities if each.is_assumed and each.kind != "input"),
         inputs=tuple(str(each.symbol) for each in adopted.quantities if each.kind == "input"),
+        no_signal=tuple(
+            f"{each.symbol}, {each.value:g} assumed"
+            for each in adopted.quantities
+            if each.is_assumed and each.kind == "input"
+        ),
         contradictions=adopted.units.contradictions,
         integrator=run.integration.integrator,
         error="" if run.error is None else str(run.error),

@@ -27,6 +27,8 @@ from mb2fmu.pipeline.adoption.unit_inference import InferredUnits, infer_units
 _START_ORIGINS: tuple[Origin, ...] = ("integration", "package", "function call", "dictionary")
 """Origins of start values: substitutions put coordinates to zero where they linearize."""
 _VALUE_ORIGINS = tuple(origin for origin in ORIGINS if origin != "bounds")
+_LASTING_ORIGINS = tuple(origin for origin in _VALUE_ORIGINS if origin not in {"integration", "function call"})
+"""Origins of values that hold at all times; integrands are evaluated at the start."""
 _BOUNDS_COMMENT = "the middle of its bounds in the script"
 _FORCE_NAME = re.compile(r"(F|f|T|tau|Tau|u|U|V|M|P|torque|force|thrust)(_?[A-Za-z]{0,8})?_?\d*")
 
@@ -42,7 +44,7 @@ class AdoptedQuantity:
         unit: In Modelica's notation.
         is_guess: Whether the start value may be solved for.
         rates: Whether an input brings its rates as inputs.
-        is_assumed: Whether the start value is not the script's.
+        is_assumed: Whether the start value is not the script's; of an input, whether it holds at the start at most.
         is_integrated: Whether the script integrates it beside coordinates and speeds: a state, not an input.
         comment: What might be changed.
     """
@@ -159,8 +161,9 @@ class _SymbolClassifier:
             return AdoptedQuantity(kind="constraint_force", symbol=symbol, value=0.0, unit=unit)
         if value is None and only_in_loads and _FORCE_NAME.fullmatch(symbol.name):
             return AdoptedQuantity(
-                kind="input", symbol=symbol, value=0.0, unit=unit, comment="no value in the script: taken as an input"
-            )
+                kind="input", symbol=symbol, value=0.0, unit=unit, is_assumed=True,
+                comment="no value in the script: taken as an input",
+            )  # fmt: skip
         if value is None and (value := self.values.number(symbol, ("bounds",))) is not None:
             return AdoptedQuantity(kind="parameter", symbol=symbol, value=value, unit=unit, comment=_BOUNDS_COMMENT)
         comment = "" if symbol not in self.units.free else "unit: nothing in the mechanics says it"
@@ -180,9 +183,12 @@ class _SymbolClassifier:
         rates = bool(roles & {"position", "velocity"}) or any(
             function in {f for f, _ in collect_expression_symbols(use.expression).derivatives} for use in self.uses
         )
-        comment = "" if value is not None or signal is not None else "no signal in the script"
+        comment = "" if signal is not None else "no signal in the script" if value is None else ""
+        if value is not None and signal is None and self.values.number(function, _LASTING_ORIGINS) is None:
+            comment = "its value as the script's integration begins: how it goes on is not known"
         return AdoptedQuantity(
             kind="input", symbol=function, value=value or 0.0, unit=unit, rates=rates,
+            is_assumed=bool(comment) and function not in self.integrated,
             is_integrated=function in self.integrated, comment=comment,
         )  # fmt: skip
 

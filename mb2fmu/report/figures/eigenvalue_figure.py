@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from mb2fmu.analysis import Linearization
 from mb2fmu.report.figures.figure_style import BLUE, INK, LINE, RED, SOFT, render_figure, style_axes, use_figure_style
 
 _ZERO_TOLERANCE = 1e-7
+_MOST_PRINTED_STATES = 6  # of a linearization whose A and B are printed
 
 
 def format_eigenvalues(found: Linearization) -> str:
@@ -39,6 +41,23 @@ def _list_linearization_lines(found: Linearization) -> Iterator[str]:
     for value in found.eigenvalues:
         real, imag = (0.0 if abs(part) < least else part for part in (value.real, value.imag))
         yield f"  {real:+.14g} {imag:+.14g}i{_describe_eigenvalue(complex(real, imag))}"
+    if len(found.states) <= _MOST_PRINTED_STATES:
+        yield from _list_matrix_lines("A", found.states, found.states, found.A)
+        yield from _list_matrix_lines("B", found.states, found.inputs, found.B)
+
+
+def _list_matrix_lines(
+    name: str, rows: Sequence[str], columns: Sequence[str], values: npt.NDArray[np.float64]
+) -> Iterator[str]:
+    """Yield a small matrix with the names of its rows and columns; nothing where it is empty."""
+    if not values.size:
+        return
+    cells = [[f"{value + 0.0:.6g}" for value in row] for row in values.tolist()]
+    wide = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    first = max(map(len, rows))
+    yield f"{name}{' ' * (first + 1)}  " + "  ".join(f"{c:>{w}}" for c, w in zip(columns, wide, strict=True))
+    for row, line in zip(rows, cells, strict=True):
+        yield f"  {row:{first}}  " + "  ".join(f"{cell:>{w}}" for cell, w in zip(line, wide, strict=True))
 
 
 def _describe_eigenvalue(value: complex) -> str:

@@ -222,7 +222,7 @@ class MechanismPartDraft:
         for row in self.bushing_rows:
             if not self.mechanism.force_applications[row]:
                 problem = f"where the force of {self._row_name(row)} acts is not known"
-                yield Fault(problem, self.name, "say it by model.constraint(row, acts=[(point, vector), …])")
+                yield Fault(problem, self.name, self.mechanism.form_acts_remedy(self._row_name(row)))
         dependent = len(self.speed_indices) - len(self._list_independent_speeds())
         if len(self.constraint_rows) not in {0, dependent}:
             yield Fault("its remaining constraints do not fit its dependent speeds", self.name, "cut all of one loop")

@@ -25,7 +25,7 @@ from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun, observe_trajectory
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
-from mb2fmu.validation.validation_result import ExercisedQuantityResult, Perturbation
+from mb2fmu.validation.validation_result import TOO_LITTLE_EFFECT, ExercisedQuantityResult, Perturbation
 
 Floats = npt.NDArray[np.float64]
 
@@ -126,7 +126,7 @@ def _judge_quantity(
     if not reason and ratio <= NEGLIGIBLE_RATIO:
         reason = "not exercised"
     elif not reason and ratio <= 1.0:
-        reason = "its influence is smaller than the bounds"
+        reason = TOO_LITTLE_EFFECT
     return ExercisedQuantityResult(
         name=perturbation.name,
         role=perturbation.role,

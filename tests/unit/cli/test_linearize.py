@@ -251,6 +251,9 @@ def test_the_command(tmp_path):
     result = call("--plot", picture, "--json", file)
     assert result.exit_code == 0, result.output
     assert "Eigenvalues" in result.output
+    rows = {words[0]: words[1:] for words in map(str.split, result.output.splitlines()) if words}
+    assert (rows["A"], rows["B"]) == (["x", "theta", "v", "omega"], ["force"])
+    assert float(rows["omega"][0]) == pytest.approx(json.loads(file.read_text())["B"][3][0], rel=1e-5)
     assert picture.exists()
     assert json.loads(file.read_text())["motion"] == "equilibrium"
     assert json.loads(call("--json", "-", "--at", "x=1").output)["point"]["x"] == 1.0

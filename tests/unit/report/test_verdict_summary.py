@@ -24,7 +24,12 @@ from mb2fmu.report.verdict_summary import (
     wrap_summary_lines,
 )
 from mb2fmu.validation import InterfaceTypeResult, PerturbedExperimentResult
-from mb2fmu.validation.validation_result import EventResult, ExercisedQuantityResult, ValidationResult
+from mb2fmu.validation.validation_result import (
+    TOO_LITTLE_EFFECT,
+    EventResult,
+    ExercisedQuantityResult,
+    ValidationResult,
+)
 
 
 def summary(result: ValidationResult, width: int = 100, encoding: str = "utf-8") -> list[str]:
@@ -90,6 +95,17 @@ def test_what_cannot_be_judged_is_not_called_wrong(pendulum):
     wrong = spoil(result, 0)
     assert wrong.verdict == "failed"
     assert "hinge.speed could not be judged" in format_verdict_line(wrong).plain
+
+
+def test_what_has_too_little_effect_is_said_to_have_it(pendulum):
+    result = pendulum().result
+    quantities = tuple(
+        ExercisedQuantityResult(name=name, role="parameter", ratio=ratio, most="", reason=reason)
+        for name, ratio, reason in (("m", 50.0, ""), ("c", 0.5, TOO_LITTLE_EFFECT), ("k", 0.0, "nothing was moved"))
+    )
+    text = " ".join(" ".join(summary(replace(result, exercised_quantities=quantities))).split())
+    assert "! 1 of 3 parameters" in text
+    assert "; not exercised: k; too little effect to be seen: c" in text
 
 
 def test_events_that_cannot_be_judged_are_no_tick(pendulum):

@@ -76,7 +76,7 @@ class ReactionWrenches:
         if unknown:
             raise _reaction_error(
                 f"the reaction of joint {joint.name} depends on where the force of {', '.join(unknown)} acts",
-                "say it by model.constraint(row, acts=[(point, vector), …])",
+                self._m.form_acts_remedy(unknown[0]),
             )
         wrench = self._form_wrench_through_joint(joint.child)
         return self._move_wrench(wrench, joint.point, joint.point if at is None else at)

@@ -385,6 +385,12 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
         notes = (*self.contradicted_positions, *filter(None, (self.speed_choice,)))
         return (*notes, *self._describe_summed_reactions())
 
+    def form_acts_remedy(self, row: str) -> str:
+        """Return how a model says where the force of a constraint row acts, as a line to fill in."""
+        x = f"{self.frames[0].name}.x"
+        line = f"model.constraint(row, {row!r}, acts=[(P, {x}), (Q, -{x})])"
+        return f"for (P - Q)·{x} = 0, which holds point P of one body on point Q of another: {line}"
+
     def _describe_summed_reactions(self) -> Iterator[str]:
         """Yield a sentence for each reaction of bodies on which several joints, or a joint and constraints, can act."""
         rows = self.velocity_constraints.names if self.velocity_constraints else ()

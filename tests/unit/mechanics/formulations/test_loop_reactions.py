@@ -83,4 +83,5 @@ def test_a_sum_of_reactions_is_told():
 def test_it_must_be_said_where_the_loop_pulls():
     with pytest.raises(FormulationError, match=r"depends on where the force of loop\.x, loop\.y acts") as refused:
         mb2fmu.derive(four_bar(acts=False), method="tmt")
+    assert "model.constraint(row, 'loop.x', acts=[(P, " in str(refused.value)
     assert len(refused.value.faults) == len(LENGTHS)  # each joint once, not its force and its torque

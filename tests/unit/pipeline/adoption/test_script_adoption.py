@@ -213,6 +213,22 @@ def test_inputs_are_functions_that_nothing_determines_and_forces_without_value(t
     assert "F" not in found
 
 
+@pytest.mark.parametrize(("force", "told"), [
+    ("s, F = me.dynamicsymbols('s'), sm.Symbol('F')\n", "F, 0 assumed; s(t), 0 assumed"),
+    ("s, F = me.dynamicsymbols('s F')\n", "s(t), 0 assumed; F(t), 0.5 assumed"),
+])  # fmt: skip
+def test_a_force_that_is_made_in_the_integrand_is_told(tmp_path: Path, force: str, told: str) -> None:
+    inside = "s" if "Symbol" in force else "s, F"
+    values = "np.sin(t)" if "Symbol" in force else "np.sin(t), 0.5 + t"
+    script = written(tmp_path, MECHANICS + force + (
+        "loads += [(P, F * N.y), (A, s * N.z)]\nkane.kanes_equations([bob], loads)\nc = {m: 1, g: 9.8, l: 2}\n"
+        f"f = sm.lambdify([q, u, {inside}], kane.rhs().subs(c))\n"
+        f"solve_ivp(lambda t, x: f(*x, {values}).ravel(), [0, 3], [0.3, -0.2])\n"
+    ))  # fmt: skip
+    done = CliRunner().invoke(commands, ["adopt", str(script)])
+    assert set(told.split("; ")) == set(done.output.split("no value found: ")[1].splitlines()[0].split("; "))
+
+
 def test_what_the_script_integrates_beside_its_speeds_is_told(tmp_path: Path) -> None:
     text = MECHANICS + (
         "s = me.dynamicsymbols('s')\nloads += [(A, s * N.z)]\nkane.kanes_equations([bob], loads)\n"
@@ -235,6 +251,17 @@ def test_a_prescribed_motion_brings_its_rates(tmp_path: Path) -> None:
     assert 'model.input(script["a"], 0.0, "m", rates=True)' in path.read_text()
     inputs = {item.name: item.unit for item in check_model(load(path)).inputs}
     assert inputs == {"a": "m", "a_dot": "m/s", "a_ddot": "m/s2"}
+
+
+def test_a_joints_method_is_called_so(tmp_path: Path) -> None:
+    text = (
+        "import sympy as sm\nimport sympy.physics.mechanics as me\nq, u = me.dynamicsymbols('q u')\n"
+        "wall, slide = me.RigidBody('wall'), me.RigidBody('slide', mass=sm.Symbol('m'))\n"
+        "joint = me.PrismaticJoint('rail', wall, slide, q, u, joint_axis=wall.x)\n"
+        "method = me.JointsMethod(wall, joint)\nmethod.form_eoms()\n"
+    )
+    _, record = adopt(written(tmp_path, text))
+    assert record.kind == "a JointsMethod"
 
 
 def test_one_of_several_is_chosen_by_name(tmp_path: Path) -> None:
