@@ -297,9 +297,7 @@ def validate(
         fmu_results = plan.run_fmu(fmu, time_limit, clock)
     with clock("compare", "compare"):
         judgement = plan.judge(definition, fmu_results)
-        integration_notes: tuple[str, ...] = ()
-        if judgement.may_be_integration_error:
-            judgement, integration_notes = plan.judge_again(definition, fmu, fmu_results, judgement, time_limit, clock)
+        judgement, integration_notes = plan.judge_again(definition, fmu, fmu_results, judgement, time_limit, clock)
         finer = plan.find_agreeing_tolerance(definition, fmu, time_limit, clock) if judgement.may_be_coarse else None
     with clock("conformance", "audit the FMU's description"):
         redundant = _has_redundant_rows(data.reference, run)
@@ -436,6 +434,8 @@ class _RunPlan:
         What the importer's integrator makes of a right FMU is no fault of the FMU. Where the FMU does not go through
         this run, ``judgement`` stays.
         """
+        if not judgement.may_be_integration_error:
+            return judgement, ()
         reference = self.reference_data.reference
         names = [variable.name for variable in reference.variables]
         scales = dict(zip(names, reference.scales.tolist(), strict=True))

@@ -13,13 +13,19 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
-    MEASURED_STEPS,
     NoInstanceError,
     TerminateSimulationError,
     TrialFixture,
     have_same_bits,
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_run_comparison import (
+    START_DISTURBANCE,
+    find_deviation,
+    find_largest_difference,
+    relative_tolerance,
+    values_agree,
+)
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     MAX_SIMULTANEOUS_EVENTS,
     do_communication_step,
@@ -32,14 +38,8 @@ from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
 
 CO_SIMULATION = ("CoSimulation",)
-START_DISTURBANCE = 1e-6
-"""Relative change of the start values that shows the growth of errors."""
-
 PHYSICAL_SET_NUMBER = -1
 """Number of the parameter set with floating point parameters only."""
-
-MIN_DIFFERING_POINTS = 3
-"""Points for which a difference has to last."""
 
 MAX_CYCLES = 4
 """Of four steps each; short experiments have one. Longer runs are compared with Model Exchange."""
@@ -64,43 +64,6 @@ def _list_discrete_variables(fixture: TrialFixture) -> list[DescribedVariable]:
         for variable in fixture.variables_to_try
         if variable.causality in {"output", "local"} and variable.variability == "discrete"
     ]
-
-
-def _relative_tolerance(fixture: TrialFixture) -> float:
-    """Return the relative difference that a tolerance permits between two integrations; generous, as errors add up."""
-    return max(1e3 * (fixture.tolerance or 1e-4), 1e-5)
-
-
-def _largest_magnitude(run: TrialRun, column: int) -> float:
-    """Return the largest value of a column."""
-    column_values = [values[column] for values in run.values]
-    return max(
-        (abs(value) for value in column_values if isinstance(value, float) and math.isfinite(value)), default=0.0
-    )
-
-
-def _find_largest_difference(
-    fixture: TrialFixture,
-    first_run: TrialRun,
-    second_run: TrialRun,
-    variables: Sequence[DescribedVariable],
-    term_magnitudes: Sequence[float] | None = None,
-) -> tuple[float, DescribedVariable] | None:
-    """Return the largest difference at the end, relative to the size of the variable (or of its terms), and where."""
-    worst: tuple[float, DescribedVariable] | None = None
-    for index, variable in enumerate(variables):
-        magnitude = max(
-            _largest_magnitude(first_run, index),
-            _largest_magnitude(second_run, index),
-            1e-6 * fixture.typical_magnitude(variable),
-            term_magnitudes[index] if term_magnitudes else 0.0,
-        )
-        first, second = first_run.values[-1][index], second_run.values[-1][index]
-        if isinstance(first, float) and isinstance(second, float) and math.isfinite(first) and math.isfinite(second):
-            error = abs(first - second) / magnitude
-            if worst is None or error > worst[0]:
-                worst = error, variable
-    return worst
 
 
 def _term_magnitudes(
@@ -171,18 +134,18 @@ def try_variable_step_sizes(fixture: TrialFixture) -> Iterator[RuleViolation]:
             yield RuleViolation("steps.variable", message, fixture.interface)
             return
     for other_run, way in zip(runs[1:], [*step_patterns][1:], strict=True):
-        worst = _find_largest_difference(fixture, runs[0], other_run, variables)
+        worst = find_largest_difference(fixture, runs[0], other_run, variables)
         if (
             worst
-            and worst[0] > _relative_tolerance(fixture)
+            and worst[0] > relative_tolerance(fixture)
             and (model_exchange := make_model_exchange_fixture(fixture))
         ):
             with model_exchange.open_instance() as instance:
                 run_with_excitation(model_exchange, instance, variables, steps=4)
-                worst = _find_largest_difference(
+                worst = find_largest_difference(
                     fixture, runs[0], other_run, variables, _term_magnitudes(model_exchange, instance, variables)
                 )
-        if worst and worst[0] > _relative_tolerance(fixture):
+        if worst and worst[0] > relative_tolerance(fixture):
             message = f"{way} over the same time move it by {worst[0]:.2g} of its size"
             message += f"; the tolerance is {fixture.tolerance or 1e-4:g}"
             yield RuleViolation("steps.parts", message, fixture.format_finding_location(worst[1]))
@@ -259,7 +222,7 @@ def _compare_parameter_set(
             fixture.mark_inapplicable("steps.exchange", f"as Model Exchange it does not come to the end: {error}")
             return
     runs = (own_run, reference_run, disturbed_run)
-    deviation = _find_deviation(fixture, runs, variables, term_magnitudes)
+    deviation = find_deviation(fixture, runs, variables, term_magnitudes)
     if deviation:
         variable, point, gap = deviation
         message = f"at t = {own_run.times[point]:.6g} it differs by {gap:.2g} of its size from the same FMU as "
@@ -298,58 +261,6 @@ def _run_from_disturbed_start(
             return None
 
 
-def _float_at(run: TrialRun | None, point: int, column: int) -> float:
-    """Return a value of a run; NaN if it is none, or if there is no run."""
-    value = run.values[point][column] if run and point < len(run.values) else None
-    return value if isinstance(value, float) else math.nan
-
-
-def _find_deviation(
-    fixture: TrialFixture,
-    runs: tuple[TrialRun, TrialRun, TrialRun | None],
-    variables: Sequence[DescribedVariable],
-    term_magnitudes: Sequence[float],
-) -> tuple[DescribedVariable, int, float] | None:
-    """Return where the first run leaves the second by more than the tolerance explains; None if it does not.
-
-    Errors of a step grow as a small change of the start grows. Around an event, which comes a little earlier in one of
-    the runs, single points differ by much: a difference is reported only if it lasts (at least to the end of the run),
-    or if it exists at the start, before any step. Without a known growth only the first points are compared.
-    """
-    own_run, reference_run, disturbed_run = runs
-    tolerance, point_count = _relative_tolerance(fixture), min(len(own_run.values), len(reference_run.values))
-    point_count = point_count if disturbed_run else min(point_count, MEASURED_STEPS + 1)
-    required_points = min(MIN_DIFFERING_POINTS, max(point_count - 1, 1))
-    for index, variable in enumerate(variables):
-        magnitude = max(
-            _largest_magnitude(own_run, index),
-            _largest_magnitude(reference_run, index),
-            1e-6 * fixture.typical_magnitude(variable),
-            term_magnitudes[index],
-        )
-        differing_points, largest_error = 0, 0.0
-        for point in range(point_count):
-            error = abs(_float_at(own_run, point, index) - _float_at(reference_run, point, index)) / magnitude
-            growth = (
-                abs(_float_at(disturbed_run, point, index) - _float_at(reference_run, point, index))
-                / magnitude
-                / START_DISTURBANCE
-                if disturbed_run
-                else 0.0
-            )
-            bound = tolerance * (1.0 + 10.0 * growth)
-            differing_points, largest_error = (
-                (differing_points + 1, max(largest_error, error)) if error > bound else (0, 0.0)
-            )
-            if (
-                differing_points >= required_points
-                or (differing_points and point == 0)
-                or (differing_points > 1 and point == point_count - 1)
-            ):
-                return variable, point - differing_points + 1, largest_error
-    return None
-
-
 def _find_discrete_difference(
     fixture: TrialFixture,
     runs: tuple[TrialRun, TrialRun, TrialRun | None],
@@ -380,31 +291,6 @@ def _find_discrete_difference(
                 )
                 yield RuleViolation("steps.exchange", message, fixture.format_finding_location(variable))
                 return
-
-
-def values_agree(
-    fixture: TrialFixture, variable: DescribedVariable, first: Value, second: Value, factor: float = 100.0
-) -> bool:
-    """Return whether values agree; sampled numbers carry the errors of the states that they were sampled from.
-
-    Args:
-        fixture: Of the FMU.
-        variable: That has the values.
-        first: One value.
-        second: The other.
-        factor: How many times what is allowed of a step they may differ by.
-    """
-    if isinstance(first, tuple) and isinstance(second, tuple):
-        return len(first) == len(second) and all(
-            values_agree(fixture, variable, first_element, second_element, factor)
-            for first_element, second_element in zip(first, second, strict=True)
-        )
-    if isinstance(first, float) and isinstance(second, float):
-        tolerance = factor * _relative_tolerance(fixture)
-        return have_same_bits(first, second) or math.isclose(
-            first, second, rel_tol=tolerance, abs_tol=tolerance * fixture.typical_magnitude(variable)
-        )
-    return have_same_bits(first, second)
 
 
 @register_trial(
@@ -609,7 +495,7 @@ def _compare_with_run_without_event_mode(fixture: TrialFixture, run: TrialRun, s
     with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance() as instance:
         fixture.initialize(instance)
         plain_run = run_co_simulation(fixture, instance, states, steps=len(values), include_start=False)
-        worst = _find_largest_difference(fixture, TrialRun([], values), plain_run, states)
-        if worst and worst[0] > _relative_tolerance(fixture):
+        worst = find_largest_difference(fixture, TrialRun([], values), plain_run, states)
+        if worst and worst[0] > relative_tolerance(fixture):
             message = f"with Event Mode and early return it is {worst[0]:.2g} of its size elsewhere behind an event"
             yield RuleViolation("steps.early", message, fixture.format_finding_location(worst[1]))

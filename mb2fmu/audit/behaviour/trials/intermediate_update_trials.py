@@ -10,10 +10,11 @@ from typing import Any
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_run_comparison import values_agree
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step, run_co_simulation
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION, values_agree
+from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
 
