@@ -31,8 +31,9 @@ from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
 from mb2fmu.compiler.events import convert_switches_to_modes
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import Program
-from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.errors import AnalysisError
 from mb2fmu.units import derive_quotient_unit
+from mb2fmu.validation.reference.integration_standstill import explain_scipy_failure
 
 Floats = npt.NDArray[np.float64]
 InputSignals = Callable[[float], Floats]
@@ -130,7 +131,9 @@ def compute_sensitivities(
                 atol=study.tolerance * variation.scales(variation.x),
             )
         if not solution.success:
-            raise AnalysisError("the motion cannot be differentiated:", [Fault(f"it ends early: {solution.message}")])
+            names = [*start.names, *(f"derivative {i + 1}" for i in range(len(y) - n))]
+            explained = explain_scipy_failure(solution, variation.slope, names, "", begin)
+            raise AnalysisError("the motion cannot be differentiated:", explained.faults)
         y, begin, done = solution.y[:, -1], end, done + len(rows)
         path = solution.y[:, : len(rows)]
         seen = variation.evaluate_differentiated_values(time[rows], path[:n].T, path[n:].T.reshape(-1, k, n))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -203,7 +203,8 @@ def _integrate_derivation(
         (lambda t, x: f(t, x, inputs[0])) if given.has_constant_inputs and not at else slope
     )
     require_finite_start_derivative(f"{definition.name} cannot be simulated:", f.states, moved(0.0, f.x0))
-    x = _integrate_states(time, moved, f.x0, replace(definition, experiment=run), float(time[1]) if at else np.inf)
+    longest = float(time[1]) if at else np.inf
+    x = _integrate_states(time, moved, f.x0, replace(definition, experiment=run), longest, f.states)
     known = map_variable_units(derivation.equations, definition)
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
     dependent = _dependent_variable_units(derivation)
@@ -233,7 +234,12 @@ def _compute_dependent_variables(derivation: Derivation, time: Floats, x: Floats
 
 
 def _integrate_states(
-    time: Floats, slope: StateDerivativeFunction, x0: Floats, definition: Declarations, longest: float
+    time: Floats,
+    slope: StateDerivativeFunction,
+    x0: Floats,
+    definition: Declarations,
+    longest: float,
+    names: Sequence[str],
 ) -> Floats:
     """Integrate x' from x0 at these times, s, in steps of at most ``longest`` s; states, shape (n_t, n_x).
 
@@ -257,8 +263,10 @@ def _integrate_states(
         **implicit,
     )
     if not solution.success:
-        fault = Fault(str(solution.message), f"t = {solution.t[-1] if len(solution.t) else 0:g} s")
-        raise ValidationError(f"{definition.name} cannot be simulated to {float(time[-1]):g} s:", [fault])
+        from mb2fmu.validation.reference.integration_standstill import explain_scipy_failure
+
+        headline = f"{definition.name} cannot be simulated to {float(time[-1]):g} s:"
+        raise explain_scipy_failure(solution, slope, names, headline, 0.0)
     return np.asarray(solution.y.T)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
-from mb2fmu.errors import Fault, Mb2FmuError, ToolError, ValidationError
+from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.model.model_loading import load_object_by_annotation
@@ -397,7 +397,8 @@ def simulate_monolithic_model(
         return _simulate_by_fmu(derivation, time, where)
     f = right_hand_side(derivation)
     require_finite_start_derivative(f"{derivation.definition.name} cannot be simulated:", f.states, f(0.0, f.x0, f.r0))
-    x = _integrate_states(derivation.definition, lambda t, x: f(t, x, f.r0), np.asarray(f.x0), time, tolerance)
+    start = np.asarray(f.x0)
+    x = _integrate_states(derivation.definition, lambda t, x: f(t, x, f.r0), start, time, tolerance, f.states)
     inputs = np.tile(f.r0, (len(time), 1))
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
     names = map_variable_units(derivation.equations, derivation.definition)
@@ -405,7 +406,12 @@ def simulate_monolithic_model(
 
 
 def _integrate_states(
-    definition: Declarations, f: Callable[[float, Floats], Floats], x0: Floats, time: Floats, tolerance: float
+    definition: Declarations,
+    f: Callable[[float, Floats], Floats],
+    x0: Floats,
+    time: Floats,
+    tolerance: float,
+    names: Sequence[str],
 ) -> Floats:
     """Return states at given times, shape (n_t, n_x).
 
@@ -430,8 +436,9 @@ def _integrate_states(
             t_eval=leg if stiff else None,
         )  # fmt: skip
         if not solution.success:
-            at = f"t = {solution.t[-1] if len(solution.t) else span[0]:g} s"
-            raise ValidationError(f"{definition.name} cannot be simulated:", [Fault(str(solution.message), at)])
+            from mb2fmu.validation.reference.integration_standstill import explain_scipy_failure
+
+            raise explain_scipy_failure(solution, f, names, f"{definition.name} cannot be simulated:", span[0])
         found += list(solution.y.T[1:]) if stiff else [solution.y[:, -1]]
         last = float(np.max(np.diff(solution.t)))
     return np.array(found)

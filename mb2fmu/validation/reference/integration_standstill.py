@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.reference.smooth_integration import (
     IntegrationStandstillError,
     SlopeFunction,
+    make_integration_standstill_error,
     return_nan_outside_domain,
 )
 
@@ -51,7 +53,7 @@ def diagnose_integration_standstill(
         more = f" and {len(names) - _MAX_SHOWN_POINT} more states" if len(names) > _MAX_SHOWN_POINT else ""
         what = f"x' has no value at {where}{more}"
         remedy = "look for a root or logarithm of a negative number, or a division by zero, there; or stop earlier"
-        return _form_explained_error(f"at t = {error.time:.6g} s {error.reason}; {what}", remedy)
+        return _form_explained_error(error, what, remedy)
     if len(reached) < 2:
         return error
     derivatives = derivatives[: len(names)]
@@ -68,7 +70,26 @@ def diagnose_integration_standstill(
         what = f"x' has values there, and no state grows: {names[fastest]} changes fastest, "
         what += f"by {derivatives[fastest]:.3g} per second"
         remedy = "stiff=True if the model is stiff; near a singular position start elsewhere, or stop earlier"
-    return _form_explained_error(f"at t = {error.time:.6g} s {error.reason}; {what}", remedy)
+    return _form_explained_error(error, what, remedy)
+
+
+def explain_scipy_failure(
+    solution: Any, slope: SlopeFunction, names: Sequence[str], headline: str, start: float
+) -> ValidationError:
+    """Return the error of an integration by SciPy that ended early.
+
+    Args:
+        solution: Result of ``solve_ivp``.
+        slope: x' of t and x.
+        names: Of the states.
+        headline: What could not be done.
+        start: Time at which it began, s.
+    """
+    time = float(solution.t[-1]) if len(solution.t) else start
+    reached = np.asarray(solution.y).T if len(solution.t) else None
+    reason = "the step size vanishes" if "step size" in solution.message else str(solution.message).rstrip(".")
+    error = make_integration_standstill_error(time, f"or soon after {reason}", reached, headline=headline)
+    return diagnose_integration_standstill(error, slope, names)
 
 
 def _find_point_without_value(f: SlopeFunction, t: float, y: Floats, derivatives: Floats) -> Floats | None:
@@ -83,8 +104,9 @@ def _find_point_without_value(f: SlopeFunction, t: float, y: Floats, derivatives
     return None
 
 
-def _form_explained_error(what: str, remedy: str) -> ValidationError:
+def _form_explained_error(error: IntegrationStandstillError, what: str, remedy: str) -> ValidationError:
     """Return the error of an integration whose end the numbers explain."""
-    error = ValidationError("the reference cannot be integrated:", [Fault(what, "", remedy)])
-    error.is_explained = True
-    return error
+    fault = Fault(f"at t = {error.time:.6g} s {error.reason}; {what}", "", remedy)
+    explained = ValidationError(error.headline, [fault])
+    explained.is_explained = True
+    return explained

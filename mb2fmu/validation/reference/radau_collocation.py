@@ -13,8 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import legendre
 
-from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.reference.smooth_integration import BatchSlopeFunction, HeldBatchSlopeFunction
+from mb2fmu.validation.reference.smooth_integration import (
+    BatchSlopeFunction,
+    HeldBatchSlopeFunction,
+    make_integration_standstill_error,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -68,7 +71,7 @@ def integrate_stiff(
             steps_spent += 1
             if steps_spent > budget or h < 1e-14 * end:
                 reason = "the step size vanishes" if steps_spent <= budget else f"{budget} steps are spent"
-                raise ValidationError("the reference cannot be integrated:", [Fault(f"at t = {t:.6g} s {reason}")])
+                raise make_integration_standstill_error(t, reason, np.vstack([y[: k + 1], value]))
             factor = 0.8 * error ** (-1 / (_RADAU_ORDER + 1)) if error > 0 else 4.0
             if error <= 1.0:
                 t, value = (end if is_last_step else t + h), halves

@@ -154,6 +154,9 @@ def make_slope_at_instants(slope: SlopeFunction) -> BatchSlopeFunction:
     return several
 
 
+REFERENCE_HEADLINE = "the reference cannot be integrated:"
+
+
 class IntegrationStandstillError(ValidationError):
     """An integration came to a standstill.
 
@@ -169,11 +172,11 @@ class IntegrationStandstillError(ValidationError):
 
 
 def make_integration_standstill_error(
-    t: float, reason: str, reached: Floats | None = None
+    t: float, reason: str, reached: Floats | None = None, *, headline: str = REFERENCE_HEADLINE
 ) -> IntegrationStandstillError:
     """Return the error of an integration that ends at t, in s; ``reached``: y up to there, if it is known."""
     error = IntegrationStandstillError(
-        "the reference cannot be integrated:",
+        headline,
         [
             Fault(
                 f"at t = {t:.6g} s {reason}",

@@ -6,9 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.validation.reference.integration_standstill import diagnose_integration_standstill
+from mb2fmu.validation.reference.integration_standstill import (
+    diagnose_integration_standstill,
+    explain_scipy_failure,
+)
 from mb2fmu.validation.reference.smooth_integration import (
     IntegrationStandstillError,
     integrate_smooth,
@@ -56,3 +60,14 @@ def test_nothing_is_added_where_nothing_is_known():
     unknown = make_integration_standstill_error(0.5, "the step size vanishes")
     assert isinstance(unknown, ValidationError)
     assert diagnose_integration_standstill(unknown, lambda _, y: y, ["angle"]) is unknown
+
+
+def test_scipys_words_become_what_the_numbers_show():
+    slope = lambda _, y: np.array([y[1], y[1] ** 2])  # noqa: E731
+    solution = solve_ivp(slope, (0.0, 2.0), [0.0, 1.0], method="DOP853", t_eval=np.linspace(0, 2, 201), rtol=1e-10)
+    assert not solution.success
+    found = explain_scipy_failure(solution, slope, ["angle", "speed"], "M cannot be simulated to 2 s:", 0.0)
+    text = str(found)
+    assert text.startswith("M cannot be simulated to 2 s:")
+    assert "at t = 1 s or soon after the step size vanishes; x' has values there, and states grow" in text
+    assert "spacing between numbers" not in text
