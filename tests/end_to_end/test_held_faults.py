@@ -241,6 +241,28 @@ def test_a_jump_that_event_mode_of_co_simulation_loses_is_found(tmp_path, kept):
 RESTORED = "    memcpy(&instance->now, &state->now, sizeof instance->now);\n"
 
 
+OUTDATED = (
+    "    instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;\n"
+    "    mb2fmu_integrator_invalidate(&instance->integrator); /*"
+)
+PREPARED = """    if (memcmp(instance->now.p, state->now.p, sizeof state->now.p) != 0) {
+        instance->levels = 0;
+    }
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(OUTDATED, OUTDATED.replace("    instance->levels &= (unsigned)MB2FMU_LEVEL_PREPARED;\n", "")), (PREPARED, "")],
+)
+def test_computed_values_that_survive_a_restored_state_are_found(tmp_path, old, new):
+    """They were read right before the state was set; after a step or a set parameter they are computed anew anyway."""
+    built = pipeline.build(pipeline.derive(trolley()))
+    unit = changed_unit(built, tmp_path / "unit.fmu", {"state.c": (old, new)})
+    found = audit(unit, only=("state.roundtrip",), run_checkers=False)
+    assert {each.rule for each in found.findings} == {"state.roundtrip"}
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_start_values_that_a_state_of_initialization_mode_loses_are_found(tmp_path, kept):
     """All other states are saved behind the initialization."""

@@ -148,6 +148,7 @@ def try_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     continue
                 if situation != OTHER_START:
                     _change_inputs_and_parameters(fixture, instance)
+                _compute_everything(fixture, instance)
                 instance.set_state(state)
                 instance.mode = mode
                 repeated_runs.append((_run_from_state(fixture, instance, state_time), situation))
@@ -176,6 +177,7 @@ def try_overwriting_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation
         instance.get_state(state)
         expected = instance.get(fixture.variables_to_try)
         _move_to_other_point(fixture, instance, 2)
+        _compute_everything(fixture, instance)
         instance.set_state(state)
         values = instance.get(fixture.variables_to_try)
         instance.free_state(state)
@@ -187,6 +189,12 @@ def try_overwriting_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation
             f'"{difference[0].name}" differs after a state was set that had been got into the memory of an earlier one'
         )
         yield RuleViolation("state.roundtrip", message, fixture.interface)
+
+
+def _compute_everything(fixture: TrialFixture, instance: FmuInstance) -> None:
+    """Read all variables: what an FMU keeps of computed values must not survive the setting of a state."""
+    with suppress(RefusedCallError):
+        instance.get(fixture.variables_to_try)
 
 
 @register_trial("a state of Initialization Mode", "state.roundtrip")
