@@ -57,10 +57,6 @@ class DynamicsymbolMap:
             )
         return _guard_switched_powers(plain) if plain.has(sm.Heaviside) else plain
 
-    def restore_time_functions(self, expression: sm.Basic) -> sm.Expr:
-        """Return the expression with functions of time instead of plain symbols."""
-        return expression.xreplace(self.to_dynamic)
-
 
 def plain_symbols(symbols: Iterable[sm.Expr], taken_names: set[str]) -> tuple[sm.Symbol, ...]:
     """Return a plain symbol per function of time (or q' that serves as a speed), named like it; extend the names."""
