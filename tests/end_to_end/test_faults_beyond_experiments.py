@@ -135,6 +135,7 @@ FAULTS = {
     "a damping of zero": (EXTREMES, *wrong_where("now->p[3] == 0.0")),
     "a large force": (EXTREMES, *wrong_where("now->r[0] > 3.0")),
     "an angle beyond a turn": (EXTREMES, *wrong_where("now->x[1] > 6.3")),
+    "far to the right and turned back": (EXTREMES, *wrong_where("now->x[0] > 0.15 && now->x[1] < -0.5")),
     "a late time": (EXTREMES, *wrong_where("now->clock.time > 50.0")),
     "a time before zero": (EXTREMES, *wrong_where("now->clock.time < 0.0")),
     "a start value of zero is not taken": (

@@ -38,6 +38,9 @@ EXTREMES = "extremes"
 _LARGE_FACTOR, _SMALL_FACTOR = 10.0, 0.1
 _FAR_ANGLES_RAD = (2.4, -7.3, -2.4, 7.3)
 _FAR_STATE_FACTORS = (10.0, -10.0)
+_MIXED_POINTS = 32
+"""Points at which all quantities are moved at once, to either side: some faults need two quantities together."""
+_MIXED_ANGLE_RAD, _MIXED_STATE_FACTOR, _MIXED_PARAMETER_FACTORS = 3.0, 2.0, (0.5, 2.0)
 _FAR_TIMES = (-1.7, 3.3, 170.0)
 """Of the experiment's stop time."""
 _POINTS_PER_ROUND = 32
@@ -182,17 +185,37 @@ class _PointChooser:
         return [_within_bounds(state, value) for value in [*values, 0.0]]
 
     def points(self) -> Iterator[ExtremePoint]:
-        """Yield the points: those of times, then of all first values, of all second ones, and so on."""
+        """Yield the points: of times, of all moved at once, of all first values, of all second ones, and so on."""
         for fraction in _FAR_TIMES:
             point = self._point({}, fraction * self._stop)
             if point is not None:
                 yield replace(point, moved={"time": point.time})
+        yield from self._mixed_points()
         by_round = zip_longest(*([(slot, v) for v in values] for slot, (_, values) in self._quantities.items()))
         for candidates in by_round:
             moves = [candidate for candidate in candidates if candidate is not None]
             group_count = min(len(moves), _POINTS_PER_ROUND)
             for first in range(group_count):
                 yield from self._split_points(dict(moves[first::group_count]))
+
+    def _mixed_points(self) -> Iterator[ExtremePoint]:
+        """Yield points at which all quantities are elsewhere; those that do not go together are left out."""
+        random = np.random.default_rng(_RANDOM_SEED)
+        for _ in range(_MIXED_POINTS):
+            moves = {}
+            for slot, (quantity, values) in self._quantities.items():
+                part = float(random.uniform(-1.0, 1.0))
+                if slot[0] == "parameter":
+                    low, high = (math.log(factor) for factor in _MIXED_PARAMETER_FACTORS)
+                    value = float(self._parameters[slot[1]]) * math.exp(low + (high - low) * (part + 1.0) / 2.0)
+                elif quantity.unit == "rad":
+                    value = float(self._x[slot[1]]) + _MIXED_ANGLE_RAD * part if slot[0] == "state" else part
+                else:
+                    value = _MIXED_STATE_FACTOR * part * max(map(abs, values)) / _LARGE_FACTOR
+                moves[slot] = _within_bounds(quantity, value)
+            point = self._point(moves, self._time) if moves else None
+            if point is not None:
+                yield point
 
     def _split_points(self, moves: dict[Slot, float]) -> Iterator[ExtremePoint]:
         """Yield a point; where the mechanism has no motion there, those of either half of its moves."""
