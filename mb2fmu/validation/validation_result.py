@@ -120,9 +120,9 @@ class EventResult:
         kind: How the FMU was run.
         time: Of the reference's event in s; nan: it has no such event.
         found: Of the FMU's; nan where there is none, or none was looked for.
-        difference: found − time.
+        difference: found − time; where several events are one occasion, to the nearer of the first and the last.
         allowed: How large that may be, s.
-        ratio: The larger of |difference|/allowed and of the errors just before and after over their bounds.
+        ratio: The larger of |found − time|/allowed and of the errors just before and after over their bounds.
         worst: The variable that is nearest to its bound there, or beyond; may be empty.
         jumps: What jumps most.
         grazing: The surface is only touched, as far as the uncertainty shows.

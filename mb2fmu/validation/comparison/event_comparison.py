@@ -528,8 +528,9 @@ def _form_event_result(
 ) -> EventResult:
     """Return one result."""
     event_group, allowed = event.time_bound.simultaneous_events, event.time_bound.allowed_differences[kind]
-    difference = time - event_group.time
-    ratio = worst_ratio if np.isnan(difference) else max(worst_ratio, abs(difference) / allowed)
+    since_first = time - event_group.time
+    difference = min(since_first, time - event_group.last.time, key=abs)
+    ratio = worst_ratio if np.isnan(since_first) else max(worst_ratio, abs(since_first) / allowed)
     return EventResult(
         name=event_group.first.name,
         kind=kind,

@@ -364,6 +364,7 @@ def test_before_and_after_are_beyond_all_events_whose_order_is_open(kind, late):
         return found
 
     assert result().verdict == "passed"
+    assert abs(result().difference) < 1e-7  # from that of both in which what is watched changes
     for name in ("a.sticking", "b.sticking", "b.force"):
         wrong = result(lambda row, name=name: [1.0 - x if i == names.index(name) else x for i, x in enumerate(row)])
         assert (wrong.verdict, wrong.worst) == ("failed", name)
