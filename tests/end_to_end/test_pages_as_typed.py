@@ -120,8 +120,7 @@ by_day_and_night = pytest.mark.parametrize(
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @by_day_and_night
 def test_readme(by_day: bool) -> None:
-    """The reader is in a copy of the repository, and has a robot's description."""
-    shutil.copytree(ROOT / "systems", "systems")
+    """The reader has installed the package, a script and a robot's description."""
     Path("arm.urdf").write_text(ARM)
     Path("script.py").write_text(SCRIPT)
     reader = Reader(proving={"pendulum.py"} if by_day else None)

@@ -28,7 +28,6 @@ def crane(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for words in (["new", "crane", "-o", folder], ["export", folder / "crane.py", "-o", folder / "out"]):
         done = typed(["mb2fmu", *map(str, words)])
         assert done.exit_code == 0, done.output
-    shutil.copytree(ROOT / "systems", folder / "systems")
     (folder / "arm.urdf").write_text(ARM)
     return folder
 
