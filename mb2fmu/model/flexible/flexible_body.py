@@ -332,7 +332,7 @@ class FlexibleBody:
         self.kinematic_equations = tuple(q.diff(t) - u for q, u in zip(self.q, self.u, strict=True))
         self._frame, self._origin = ReferenceFrame(f"{stem}_frame"), Point(f"{stem}_origin")
         self._points: dict[int, Point] = {}
-        self._frames: dict[int, ReferenceFrame] = {}
+        self._frames: dict[int, tuple[ReferenceFrame, ...]] = {}
         self._interfaces: dict[int, RigidBody] = {}
         self.body, *self.particles = self._make_bodies()
         self.bodies: tuple[RigidBody | Particle, ...] = (self.body, *self.particles)
@@ -373,8 +373,14 @@ class FlexibleBody:
         Raises:
             ModelError: If the rotations of nodes were not given.
         """
-        if node is None:
-            return self._frame
+        return self._frame if node is None else self.section_frames(node)[-1]
+
+    def section_frames(self, node: int | str) -> tuple[ReferenceFrame, ...]:
+        """Return the body's frame, and those between it and a node's, each turned about one axis of the one before.
+
+        Raises:
+            ModelError: If the rotations of nodes were not given.
+        """
         number = self.find_node_number(node)
         if self.data.rotations is None or np.any(np.isnan(self.data.rotations[:, number])):
             what = f"how node {number} of {self.name} turns is not known"
@@ -384,20 +390,20 @@ class FlexibleBody:
             angles = [self._combine(self.data.rotations[:, number, i]) for i in range(3)]
             turning = [i for i in range(3) if angles[i] != 0]
             if not turning:
-                return self._frame
-            frame = ReferenceFrame(f"{self._stem}_section{number}")
-            if len(turning) == 1:
-                frame.orient_axis(self._frame, list(self._frame)[turning[0]], angles[turning[0]])
-            else:
-                frame.orient_body_fixed(self._frame, angles, "XYZ")
-            self._frames[number] = frame
+                return (self._frame,)
+            frames = [self._frame]
+            for i in turning:
+                axis = "" if i == turning[-1] else f"_{'xyz'[i]}"
+                frames.append(ReferenceFrame(f"{self._stem}_section{number}{axis}"))
+                frames[-1].orient_axis(frames[-2], list(frames[-2])[i], angles[i])
+            self._frames[number] = tuple(frames)
         return self._frames[number]
 
     def places(self) -> Iterator[tuple[Point, ReferenceFrame | None]]:
         """Yield the origin and the points that were asked for, with the frames there, and those of modal forces."""
         yield self._origin, self._frame
         for number, point in self._points.items():
-            yield point, self._frames.get(number)
+            yield point, self._frames[number][-1] if number in self._frames else None
         yield from ((carrier, None) for carrier, _ in self.loads[::2])
 
     def select_loads(self, loads: Iterable[Any]) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ They are those of ``FlexibleBody``, by the same names: so the check against the 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -54,15 +55,16 @@ class FlexibleLinkRecords:
 
     def add_section(self, link: FlexibleLink, node: int) -> tuple[int, int]:
         """Return the numbers of the frame and the point that move with a node."""
-        base, section = link.body.frame(), link.body.frame(node)
-        if section not in self.frame_of:
-            speeds = {q.diff(): u for q, u in zip(link.body.q, link.body.u, strict=True)}
-            self.frame_of[section] = len(self.frames)
-            rotation = sm.ImmutableMatrix(3, 3, list(map(self.plain, base.dcm(section))))
-            omega = self._read_vector(section.ang_vel_in(base).xreplace(speeds))
-            number = self.frame_of[base]
-            self.frames.append(Frame(section.name, number, rotation, number, omega))
-        return self.frame_of[section], self._find_point(link, link.body.point(node))
+        frames = link.body.section_frames(node)
+        speeds = {q.diff(): u for q, u in zip(link.body.q, link.body.u, strict=True)}
+        for base, section in itertools.pairwise(frames):
+            if section not in self.frame_of:
+                self.frame_of[section] = len(self.frames)
+                rotation = sm.ImmutableMatrix(3, 3, list(map(self.plain, base.dcm(section))))
+                omega = self._read_vector(section.ang_vel_in(base).xreplace(speeds))
+                number = self.frame_of[base]
+                self.frames.append(Frame(section.name, number, rotation, number, omega))
+        return self.frame_of[frames[-1]], self._find_point(link, link.body.point(node))
 
     def form_bodies(self, link: FlexibleLink) -> Iterator[Body]:
         """Yield the rigid body and the particles of a link."""
