@@ -1,7 +1,7 @@
 """The flexible slider-crank of the Test Set for IVP Solvers: a rigid crank at a constant rate, a rod that bends.
 
 The crank turns about ``N.z`` by the angle ``crank.speed`` · t from ``N.x``, the line of the slider. The rod's frame has
-its x axis through both pins as they are undeformed; its end slides along N.x. Modal coordinates: ``rod.eta[1]`` and
+its x axis through both pins as they are undeformed; its end slides along N.x. Coordinates: ``rod.eta[1]`` and
 ``[2]`` are the lateral shapes sin(π x/L) and sin(2 π x/L), positive to the left of the rod; ``[3]`` and ``[4]`` are the
 displacements of its middle and of its end along it, by quadratic shapes; all in m. No gravity, no damping.
 
