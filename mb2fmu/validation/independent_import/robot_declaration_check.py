@@ -30,7 +30,7 @@ _ROUND_OFF = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class JointFileValues:
+class _JointFileValues:
     """Values of one joint in a file.
 
     Attributes:
@@ -58,7 +58,7 @@ def compare_robot_declarations(definition: ModelDefinition) -> Iterator[tuple[st
         joints = _read_urdf_joint_values(source)
     elif robot.kind == MJCF and is_mujoco_installed():
         found = read_mujoco_joint_values(source, [j.name for j in robot.description.joints if j.kind != "fixed"])
-        joints = {name: JointFileValues(*values) for name, values in found.items()}
+        joints = {name: _JointFileValues(*values) for name, values in found.items()}
     else:
         return
     starts, start_speeds = (_read_start_table(robot, key) for key in ("start", "speeds"))
@@ -81,7 +81,7 @@ def compare_robot_declarations(definition: ModelDefinition) -> Iterator[tuple[st
 
 
 def _compare_joint(
-    definition: ModelDefinition, robot: RobotMechanics, own: RobotJointSymbols, found: JointFileValues, name: str
+    definition: ModelDefinition, robot: RobotMechanics, own: RobotJointSymbols, found: _JointFileValues, name: str
 ) -> Iterator[tuple[str, bool]]:
     """Yield the comparisons of bounds of a joint with one coordinate."""
     position, speed = _find_quantity(definition, own.q[0]), _find_speed(definition, own.u[0])
@@ -120,7 +120,7 @@ def _read_start_table(robot: RobotMechanics, key: str) -> Mapping[str, float]:
     return {name: float(value) for name, value in table.items()}
 
 
-def _read_urdf_joint_values(source: Path) -> dict[str, JointFileValues]:
+def _read_urdf_joint_values(source: Path) -> dict[str, _JointFileValues]:
     """Return joint → its values in a URDF file."""
     found = {}
     for joint in ET.parse(source).getroot().findall("joint"):  # noqa: S314 - the file was read before, strictly
@@ -129,7 +129,7 @@ def _read_urdf_joint_values(source: Path) -> dict[str, JointFileValues]:
         damping = float(dynamics.get("damping", "0")) if dynamics is not None else 0.0
         lower, upper = given.get("lower", 0.0), given.get("upper", 0.0)
         is_bounded = joint.get("type") in {"revolute", "prismatic"} and lower != upper
-        found[str(joint.get("name"))] = JointFileValues(
+        found[str(joint.get("name"))] = _JointFileValues(
             damping=damping,
             lower=lower if is_bounded else -math.inf,
             upper=upper if is_bounded else math.inf,
