@@ -56,13 +56,14 @@ def test_a_wrong_model_is_told_and_the_last_motion_stays(model_file: Path, tmp_p
 def test_the_command_validates_behind_the_motion_and_leaves_nothing(model_file: Path, tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
+    # A test under nohup ignores SIGINT, and that is inherited. No preexec_fn: JAX may have threads in this process.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, "-m", "mb2fmu", "watch", str(model_file)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"TMPDIR": str(temporary)},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509  (a test under nohup)
     )
     try:
         assert process.stdout is not None
