@@ -52,7 +52,7 @@ def twin() -> str:
     def text(vector: np.ndarray) -> str:
         return " ".join(f"{x:.17g}" for x in vector)
 
-    return f"""<mujoco><compiler angle="radian" eulerseq="XYZ"/><worldbody>
+    return f"""<mujoco><compiler angle="radian" eulerseq="XYZ"/><option gravity="0.5 0 -9"/><worldbody>
   <body name="base" pos="1 2 3" euler="0.1 0.2 0.3">{inertial[3]}
     <frame pos="0.1 0 0.3" euler="0.2 0.3 0"><body name="l1" pos="0 0.1 0" euler="0 0 0.4">{inertial[2]}
       <joint name="j1" pos="{text(anchor)}" axis="{text(axis)}" damping="0.3" stiffness="2" springref="0.1"/>
