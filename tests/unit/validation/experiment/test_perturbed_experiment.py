@@ -61,7 +61,7 @@ def test_parts_are_generic(index):
     high=st.one_of(st.none(), st.floats(0, 9)),
 )
 def test_moves_stay_within_bounds(value, target, low, high):
-    value = max(value if low is None else low, min(value, 9.0 if high is None else high))
+    value = min(max(value, -9.0 if low is None else low), 9.0 if high is None else high)
     moved = mirror_perturbed_value_into_bounds(
         Parameter(name="p", symbol=l1, value=value, minimum=low, maximum=high), value, target
     )
