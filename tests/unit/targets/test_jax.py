@@ -75,7 +75,7 @@ def test_the_module_is_written_without_jax(monkeypatch, tmp_path):
 
 
 @needs_jax
-@pytest.mark.parametrize("name", ["cart_pole", "rigid_body", "four_bar"])
+@pytest.mark.parametrize("name", ["cart_pole", "rigid_body", pytest.param("four_bar", marks=pytest.mark.repeats)])
 def test_values_are_those_of_the_c_code_and_slopes_ours(name):
     """A solution is found wherever the C code finds one; derivatives forward and in reverse."""
     import jax
