@@ -55,8 +55,8 @@ _table_options = (
         "starts",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Value of the model, as for other commands; with --data or --points of the FMU for these, in the FMU's "
-        "own unit. May be repeated.",
+        help="Value of the model, as for other commands. With --data or --points: value of the FMU along these, in the "
+        "FMU's own unit. May be repeated.",
     ),
     click.option("--step", type=float, metavar="SECONDS", help="Longest communication step along --data."),
 )

@@ -533,7 +533,8 @@ class _RobotPointSampler:
         declared = {p.name: float(p.value) for p in self._parameters}
         file_gravity = self._import.gravity
         if file_gravity is not None and self._robot.settings.gravity is None:  # the file says where weight pulls
-            size = declared.get("gravity", 0.0)
+            is_given = "gravity" in self._definition.given  # then the declared value says nothing of the file's
+            size = float(np.linalg.norm(file_gravity)) if is_given else declared.get("gravity", 0.0)
             gravity = file_gravity * (values[self._slot["gravity"]] / size if size else 1.0)
         friction = {joint: values[self._slot[name]] / declared[name] for joint, name in self._robot.friction.items()}
         control = {name: values[self._slot_of_symbol[symbol]] for name, symbol in self._robot.controls.items()}

@@ -2,7 +2,7 @@
 
 x' of the independent import is computed with the declared values of dampers and with the declared start: a damper that
 was not read, a bound or a start of the side file that is another one show here only. Of URDF and MJCF (where MuJoCo is
-installed); values that an argument gave are the model's own.
+installed); values that an argument or ``--at`` gave are the user's own.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 _ROUND_OFF = 1e-9
+_LIMIT_ATTRIBUTES = ("lower", "upper", "effort", "velocity")
+"""Of ``<limit>``; others are their tools' own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +64,22 @@ def compare_robot_declarations(definition: ModelDefinition) -> Iterator[tuple[st
     else:
         return
     starts, start_speeds = (_read_start_table(robot, key) for key in ("start", "speeds"))
+    given = {item.symbol for item in definition.parameters if item.name in definition.given}
+    given |= {item.symbol for item in (*definition.coordinates, *definition.speeds) if item.name in definition.given}
     values = {p.symbol: float(p.value) for p in definition.parameters if not p.calculated}
     for i, part in enumerate(robot.tree.parts[1:], 1):
         name, own = part.moving_joint.name, robot.variables.get(i)
         if part.coordinate is None or name not in joints or (own is not None and own.prescribed is not None):
             continue
         damping = values[robot.damping[i]] if i in robot.damping else 0.0
-        yield _compare(name, "damping", joints[name].damping, damping)
+        if i not in robot.damping or robot.damping[i] not in given:
+            yield _compare(name, "damping", joints[name].damping, damping)
         if own is not None:
             yield from _compare_joint(definition, robot, own, joints[name], name)
-            if name in starts:
+            if name in starts and own.q[0] not in given:
                 item = _find_quantity(definition, own.q[0])
                 yield _compare(name, "start", starts[name], item.start if item.kind == "fixed" else starts[name])
-            if name in start_speeds:
+            if name in start_speeds and own.u[0] not in given:
                 rate = _find_speed(definition, own.u[0])
                 wanted = start_speeds[name]
                 yield _compare(name, "start speed", wanted, rate.start if rate.kind == "fixed" else wanted)
@@ -125,7 +130,7 @@ def _read_urdf_joint_values(source: Path) -> dict[str, _JointFileValues]:
     found = {}
     for joint in ET.parse(source).getroot().findall("joint"):  # noqa: S314 - the file was read before, strictly
         limit, dynamics = joint.find("limit"), joint.find("dynamics")
-        given = {key: float(value) for key, value in limit.attrib.items()} if limit is not None else {}
+        given = {key: float(limit.get(key, "0")) for key in _LIMIT_ATTRIBUTES} if limit is not None else {}
         damping = float(dynamics.get("damping", "0")) if dynamics is not None else 0.0
         lower, upper = given.get("lower", 0.0), given.get("upper", 0.0)
         is_bounded = joint.get("type") in {"revolute", "prismatic"} and lower != upper

@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from unit.robots.test_robot_equations import worst_of
 
+import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.model import ModelDefinition
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
@@ -64,3 +66,26 @@ def test_gravity_is_that_of_the_file(tmp_path: Path):
     path = tmp_path / "hinge.xml"
     path.write_text(HINGE, encoding="utf-8")
     assert MujocoEquations(path, ["j1"]).gravity.tolist() == [0.5, 0.0, -9.81]
+
+
+def test_what_a_user_sets_is_no_fault_of_reading(read):
+    """A damping, a start and a speed that ``--at`` gave are not the file's; other values still are."""
+    given = dict.fromkeys(("j1.damping", "j1.angle", "j1.speed"), 0.25)
+    parameters = tuple(replace(p, value=0.25) if p.name == "j1.damping" else p for p in read.parameters)
+    definition = replace(changed(changed(read, "coordinates", start=0.25), "speeds", start=0.25), parameters=parameters)
+    assert len(told(definition)) == 3
+    assert told(replace(definition, given=given)) == []
+    assert len(told(replace(changed(definition, "coordinates", minimum=-1.0), given=given))) == 1
+
+
+def test_limits_may_have_attributes_of_other_tools(tmp_path: Path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.replace('velocity="5"', 'velocity="5" vendor="soft"'), encoding="utf-8")
+    assert told(pipeline.derive(path).checked) == []
+
+
+@pytest.mark.parametrize("gravity", [5.0, 0.0])
+def test_another_gravity_is_no_fault_of_reading(tmp_path: Path, gravity: float):
+    path = tmp_path / "hinge.xml"
+    path.write_text(HINGE, encoding="utf-8")
+    assert worst_of(pipeline.derive(mb2fmu.load(path).at(gravity=gravity))) < 1.0
