@@ -65,7 +65,8 @@ def compare_robot_declarations(definition: ModelDefinition) -> Iterator[tuple[st
         return
     starts, start_speeds = (_read_start_table(robot, key) for key in ("start", "speeds"))
     given = {item.symbol for item in definition.parameters if item.name in definition.given}
-    given |= {item.symbol for item in (*definition.coordinates, *definition.speeds) if item.name in definition.given}
+    given |= {item.symbol for item in definition.coordinates if item.name in definition.given}
+    given |= {item.symbol for item in definition.speeds if item.name in definition.given}
     values = {p.symbol: float(p.value) for p in definition.parameters if not p.calculated}
     for i, part in enumerate(robot.tree.parts[1:], 1):
         name, own = part.moving_joint.name, robot.variables.get(i)
