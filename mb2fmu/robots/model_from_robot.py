@@ -312,7 +312,7 @@ def _form_mechanics(robot: _RobotVariables, format_: str) -> RobotMechanics:
         tree=robot.tree,
         variables=variables,
         damping=robot.joints.damping,
-        friction={each.joint: f"{each.name}.friction.kinetic" for each in robot.joints_with_sticking},
+        friction={e.joint: (f"{e.name}.friction.kinetic", e.friction) for e in robot.joints_with_sticking},
         joints_with_stops=tuple(each.joint for each in robot.joints_with_stops),
         actuator_efforts=robot.actuation.efforts,
         controls=robot.actuation.controls,

@@ -47,7 +47,7 @@ class RobotMechanics(RecordBasedMechanics):
         tree: The parts that move.
         variables: Number of a part → symbols of its joint; followers of other joints have none.
         damping: Number of a part → parameter of its joint's damper, where there is one.
-        friction: Joint → name of the parameter of its dry friction, its followers' included.
+        friction: Joint → name of the parameter of its dry friction, its followers' included, and the file's value.
         joints_with_stops: Joints with hard stops.
         actuator_efforts: Joint → effort of actuators and tendons along it, N·m or N.
         controls: Actuator → its input.
@@ -69,7 +69,7 @@ class RobotMechanics(RecordBasedMechanics):
     tree: SingleSpeedLinkTree
     variables: Mapping[int, RobotJointSymbols]
     damping: Mapping[int, sm.Symbol]
-    friction: Mapping[str, str]
+    friction: Mapping[str, tuple[str, float]]
     joints_with_stops: tuple[str, ...]
     actuator_efforts: Mapping[str, sm.Expr]
     controls: Mapping[str, sm.Expr]

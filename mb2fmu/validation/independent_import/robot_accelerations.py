@@ -536,7 +536,7 @@ class _RobotPointSampler:
             is_given = "gravity" in self._definition.given  # then the declared value says nothing of the file's
             size = float(np.linalg.norm(file_gravity)) if is_given else declared.get("gravity", 0.0)
             gravity = file_gravity * (values[self._slot["gravity"]] / size if size else 1.0)
-        friction = {joint: values[self._slot[name]] / declared[name] for joint, name in self._robot.friction.items()}
+        friction = {joint: values[self._slot[name]] / value for joint, (name, value) in self._robot.friction.items()}
         control = {name: values[self._slot_of_symbol[symbol]] for name, symbol in self._robot.controls.items()}
         modal = {link.name: self._form_modal_state(link.body, values) for link in self._robot.flexible}
         return RobotEvaluationPoint(q, u, acceleration, effort, damping, gravity, control, friction, modal)

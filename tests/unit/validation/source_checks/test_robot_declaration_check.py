@@ -89,3 +89,10 @@ def test_another_gravity_is_no_fault_of_reading(tmp_path: Path, gravity: float):
     path = tmp_path / "hinge.xml"
     path.write_text(HINGE, encoding="utf-8")
     assert worst_of(pipeline.derive(mb2fmu.load(path).at(gravity=gravity))) < 1.0
+
+
+def test_another_friction_is_no_fault_of_reading(tmp_path: Path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.replace('damping="0.3"', 'damping="0.3" friction="0.2"'), encoding="utf-8")
+    model = mb2fmu.load(path, {"friction": "stick"})
+    assert worst_of(pipeline.derive(model.at({"j1.friction.kinetic": 0.4}))) < 1.0
