@@ -1,10 +1,12 @@
 """Runs FMUs in a host written in C (``main.c``): here, under wine and under qemu, with and without sanitizers.
 
-Hosts are compiled once and kept in mb2fmu's cache folder, outside of the work tree.
+Hosts are compiled once and kept in mb2fmu's cache folder, outside of the work tree. Each test process has a folder of
+wine of its own: a server of wine that ends while another process connects to it fails that process.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shutil
@@ -15,6 +17,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from mb2fmu.audit.behaviour.instance import wine_and_valgrind_hosts
 from mb2fmu.fmu import user_cache
 from mb2fmu.fmu.emit_c import list_translation_units
 from mb2fmu.fmu.in_memory_file_tree import FileTree
@@ -53,14 +56,22 @@ def missing(platform: Platform) -> str:
     return f"{platform} does not run on {host_platform()}"
 
 
+@cache
+def wine_prefix() -> Path:
+    """A folder of wine for this process, removed at its end; what is only read is the auditor's."""
+    folder = Path(tempfile.mkdtemp(prefix="mb2fmu-wine-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    wine_and_valgrind_hosts._copy_wine_prefix(Path(wine_and_valgrind_hosts.make_wine_host().prefix), folder / "prefix")
+    return folder / "prefix"
+
+
 def _launcher(platform: Platform) -> tuple[list[str], dict[str, str]]:
     """What goes before a program of that platform, and its environment."""
     if platform is host_platform():
         return [], {}
     if platform is X86_64_WINDOWS:
-        prefix = user_cache.cache_folder() / "tests" / "wine"
-        prefix.parent.mkdir(parents=True, exist_ok=True)
-        return [str(wine())], {"WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml="}
+        prefix = wine_prefix()
+        return [str(wine())], wine_and_valgrind_hosts._wine_environment(prefix, prefix.parent)
     return ["qemu-aarch64", "-L", str(SYSROOT)], {}
 
 
