@@ -7,6 +7,7 @@ import inspect
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -58,15 +59,11 @@ def test_the_first_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert results.failed == 0
 
 
-def test_a_typed_script_of_a_user_passes_mypy_strict_and_runs(tmp_path: Path) -> None:
+def test_a_typed_script_of_a_user_runs(tmp_path: Path) -> None:
+    """Its types are checked with those of the project, strictly: see ``files`` of mypy in ``pyproject.toml``."""
     script = ROOT / "tests" / "user_script.py"
     assert len(script.read_text().splitlines()) <= 50
-    checked = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--follow-imports=silent",
-         "--config-file", os.devnull, "--ignore-missing-imports", "--allow-untyped-calls", str(script)],
-        capture_output=True, text=True, timeout=600, check=False, cwd=ROOT,
-    )  # fmt: skip
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "tests/user_script.py" in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["files"]
     ran = subprocess.run(
         [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=300, check=False,
         cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
