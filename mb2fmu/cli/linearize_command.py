@@ -46,12 +46,14 @@ def _run_root_locus(
 ) -> None:
     """Print, draw and write a root locus."""
     from mb2fmu import pipeline
+    from mb2fmu.report.figures.figure_style import check_figure_file
     from mb2fmu.report.figures.root_locus_figure import draw_root_locus, format_root_locus
 
+    form = "svg" if plot is None else check_figure_file(plot)
     with StageProgress() as progress:
         found = pipeline.sweep(model, *over, observer=progress, **given)
     if plot is not None:
-        pipeline.write(plot, draw_root_locus(found, form="png" if plot.suffix.lower() == ".png" else "svg"))
+        pipeline.write(plot, draw_root_locus(found, form=form))
     if json_file is not None and str(json_file) != "-":
         pipeline.write(json_file, found.to_json().encode())
     if json_file is not None and str(json_file) == "-":
@@ -76,7 +78,7 @@ def _run_root_locus(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Also draw the eigenvalues, as .svg or .png.",
+    help="Also draw the eigenvalues, as .svg, .png or .pdf.",
 )
 @click.option(
     "--sweep",
@@ -116,13 +118,15 @@ def linearize(
         return
     from mb2fmu import pipeline
     from mb2fmu.report.figures.eigenvalue_figure import draw_eigenvalues, format_eigenvalues
+    from mb2fmu.report.figures.figure_style import check_figure_file
 
+    form = "svg" if plot is None else check_figure_file(plot)
     with StageProgress() as progress:
         found = pipeline.linearize(
             model, at=at, trim=trim, search=not instant, arguments=arguments, method=method, observer=progress
         )
     if plot is not None:
-        pipeline.write(plot, draw_eigenvalues(found, form="png" if plot.suffix.lower() == ".png" else "svg"))
+        pipeline.write(plot, draw_eigenvalues(found, form=form))
     to_stdout = json_file is not None and str(json_file) == "-"
     if json_file is not None and not to_stdout:
         pipeline.write(json_file, found.to_json().encode())

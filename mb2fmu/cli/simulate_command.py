@@ -74,6 +74,10 @@ def simulate(
 
     if parquet is not None:
         check_parquet()
+    if plot is not None:
+        from mb2fmu.report.figures.figure_style import check_figure_file
+
+        check_figure_file(plot)
     formulas, tables = inputs
     stopped: SimulationStoppedError | None = None
     with StageProgress() as progress:

@@ -8,8 +8,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from mb2fmu import deferred_imports
+from mb2fmu.cli import commands
 from mb2fmu.errors import ToolError
 from mb2fmu.pipeline.run_and_report.fmu_and_report_publication import refuse_unrunnable_fmu
 from mb2fmu.visualization import three_js
@@ -31,6 +33,23 @@ def test_pages_and_proofs_say_what_they_draw_with(monkeypatch: pytest.MonkeyPatc
     for needy in (three_js.read_three_js_source, lambda: refuse_unrunnable_fmu({})):
         with pytest.raises(ToolError, match=r"trimesh is missing(.|\n)*'mb2fmu\[meshes\]'"):
             needy()
+
+
+@pytest.mark.parametrize("command", ["simulate", "linearize"])
+def test_a_plot_is_refused_before_anything_is_derived(command, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tmp_path / "never_read.py"
+    model.write_text("raise SystemExit('it was read')\n")
+    for name, missing, words in (
+        ("swing.svg", "matplotlib", "pip install 'mb2fmu[plot]'"),
+        ("swing.bmp", "", "a picture cannot be .bmp"),
+    ):
+        monkeypatch.setattr(
+            deferred_imports, "find_spec", lambda module, gone=missing: None if module == gone else module
+        )
+        done = CliRunner().invoke(commands, [command, str(model), "--plot", str(tmp_path / name)])
+        assert done.exit_code in {2, 3}
+        assert words in done.output
+        assert not (tmp_path / name).exists()
 
 
 def test_every_module_is_brought_by_its_extra() -> None:

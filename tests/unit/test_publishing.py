@@ -56,7 +56,7 @@ def test_the_wheel_takes_the_models_along():
     assert all(pattern.startswith("/") for pattern in build["sdist"]["include"])
 
 
-CONDA_NAMES = {"lief": "py-lief", "matplotlib": "matplotlib-base"}
+CONDA_NAMES = {"lief": "py-lief"}
 
 
 def test_the_recipe_for_conda_needs_what_the_package_needs() -> None:

@@ -13,9 +13,7 @@ from __future__ import annotations
 import re
 import textwrap
 from copy import deepcopy
-from functools import cache
 from html import escape
-from importlib.util import find_spec
 from pathlib import Path
 
 from lxml import etree
@@ -29,14 +27,9 @@ PICTURE_SIZE_PX = 1000
 
 _LENGTH_PATTERN = re.compile(r"\d+(\.\d+)?(px)?")
 _SVG_TAG = "{http://www.w3.org/2000/svg}svg"
-_FONT_NAMES = (
-    "DejaVuSans",
-    "DejaVuSans-Oblique",
-    "DejaVuSans-Bold",
-    "DejaVuSerif",
-    "DejaVuSerif-Italic",
-    "DejaVuSansMono",
-)
+_FONT_FOLDER = Path(__file__).with_name("fonts")
+"""DejaVu 2.37: sans (upright, oblique, bold), serif (upright, italic), monospaced."""
+
 _SHAPE_TAGS = {"path", "line", "polyline", "polygon", "circle", "ellipse", "rect", "image", "use"}
 _ICON_STROKE_WIDTH = 4.0
 """In units of the drawing; those of the project are some 250 units wide."""
@@ -185,20 +178,10 @@ def rasterize_svg(drawing: bytes, width: int) -> bytes:
             svg_string=drawing.decode(),
             width=width,
             skip_system_fonts=True,
-            font_files=list(_find_font_files()),
+            font_files=[str(path) for path in sorted(_FONT_FOLDER.glob("*.ttf"))],
             font_family="DejaVu Sans",
             sans_serif_family="DejaVu Sans",
             serif_family="DejaVu Serif",
             monospace_family="DejaVu Sans Mono",
         )
     )
-
-
-@cache
-def _find_font_files() -> tuple[str, ...]:
-    """Return the fonts that matplotlib brings along; found without importing it, which takes long."""
-    package = find_spec("matplotlib")
-    assert package is not None
-    assert package.origin is not None
-    folder = Path(package.origin).parent / "mpl-data" / "fonts" / "ttf"
-    return tuple(str(folder / f"{name}.ttf") for name in _FONT_NAMES)

@@ -177,16 +177,18 @@ class SimulationTrajectories(ABC):
             save: Also write it there, as the suffix says: .svg, .png, .pdf.
 
         Raises:
-            ValidationError: For every name that is none.
+            ValidationError: For every name that is none; if there is no such form.
+            ToolError: If matplotlib is not installed.
         """
-        from mb2fmu.report.figures.figure_style import draw_variable_panels, render_figure
+        from mb2fmu.report.figures.figure_style import check_figure_file, draw_variable_panels, render_figure
 
+        form = "svg" if save is None else check_figure_file(Path(save))
         wanted = names or self.choose_plot_names()
         self.check(wanted)
         chosen = [(name, self.units[name], self[name]) for name in wanted]
         figure = draw_variable_panels(self.name, self.time, chosen)
         if save is not None:
-            write_file_atomically(Path(save), render_figure(figure, Path(save).suffix.lower().lstrip(".") or "svg"))
+            write_file_atomically(Path(save), render_figure(figure, form))
         return figure
 
     @property

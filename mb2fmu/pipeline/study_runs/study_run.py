@@ -29,6 +29,7 @@ from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.simulation.input_signals import InputValue, read_inputs
+from mb2fmu.report.figures.figure_style import check_figure_packages
 from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def run_study(
     written = plan if isinstance(plan, Mapping) else _read_plan_file(Path(plan))
     checked, faults = parse_study_plan(written)
     import_pyarrow()  # told before anything runs
+    check_figure_packages()
     if checked.trajectory_format == "zarr":
         import_zarr()
     base = Path() if isinstance(plan, Mapping) else Path(plan).parent

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis import Linearization
-from mb2fmu.report.figures.figure_style import BLUE, INK, LINE, RED, SOFT, render_figure, style_axes, use_figure_style
+from mb2fmu.report.figures.figure_style import (
+    BLUE,
+    INK,
+    LINE,
+    RED,
+    SOFT,
+    make_figure,
+    render_figure,
+    style_axes,
+    use_figure_style,
+)
 
 _ZERO_TOLERANCE = 1e-7
 _MOST_PRINTED_STATES = 6  # of a linearization whose A and B are printed
@@ -72,17 +81,15 @@ def _describe_eigenvalue(value: complex) -> str:
     return f"   {grows} {size / (2 * np.pi):.4g} Hz, {damping}"
 
 
-def draw_eigenvalues(found: Linearization, *, form: Literal["svg", "png"] = "svg") -> bytes:
+def draw_eigenvalues(found: Linearization, *, form: str = "svg") -> bytes:
     """Draw eigenvalues in the complex plane, growing ones in red; equal ones once, with their number.
 
     Args:
         found: The linearization.
-        form: ``svg`` (letters as outlines) or ``png``.
+        form: One of :data:`.figure_style.FIGURE_FORMATS`; letters in SVG are outlines.
     """
-    from matplotlib.figure import Figure
-
     with use_figure_style():
-        figure = Figure(figsize=(5.6, 4.2), layout="constrained")
+        figure = make_figure(5.6, 4.2)
         axes = figure.subplots()
         axes.axhline(0, color=LINE, linewidth=0.8)
         axes.axvline(0, color=LINE, linewidth=1.4)

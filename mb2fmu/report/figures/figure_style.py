@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, ValidationError
 
 if TYPE_CHECKING:
@@ -32,10 +34,47 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 
 def use_figure_style() -> AbstractContextManager[None]:
     """Set our letters for figures inside, and names within SVG files that do not change between runs."""
+    check_figure_packages()
     import matplotlib as mpl
 
     style: dict[Any, Any] = {"svg.hashsalt": "mb2fmu", "font.family": "DejaVu Sans", "font.size": 10}
     return mpl.rc_context(style)
+
+
+def make_figure(width: float, height: float) -> Figure:
+    """Return an empty figure, width and height in inches.
+
+    Raises:
+        ToolError: If matplotlib is not installed.
+    """
+    check_figure_packages()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def check_figure_packages() -> None:
+    """Check that figures can be drawn; a command that draws one at its end asks at its beginning.
+
+    Raises:
+        ToolError: If matplotlib is not installed; says what to install.
+    """
+    require_packages("a picture in a file", "matplotlib")
+
+
+def check_figure_file(path: Path) -> str:
+    """Return the form that the name of a figure's file asks for, one of :data:`FIGURE_FORMATS`.
+
+    Raises:
+        ValidationError: If there is no such form.
+        ToolError: If matplotlib is not installed.
+    """
+    form = path.suffix.lower().lstrip(".") or "svg"
+    if form not in FIGURE_FORMATS:
+        remedy = f"end its name in {', '.join('.' + known for known in FIGURE_FORMATS)}"
+        raise ValidationError("the plot cannot be written:", [Fault(f"a picture cannot be .{form}", str(path), remedy)])
+    check_figure_packages()
+    return form
 
 
 def style_axes(axes: Axes) -> None:
@@ -48,14 +87,11 @@ def style_axes(axes: Axes) -> None:
 def render_figure(figure: Figure, form: str, *, dpi: int = 150) -> bytes:
     """Return the figure as a file; the same figure gives the same bytes with the same version of matplotlib.
 
-    Raises:
-        ValidationError: If there is no such form.
+    Args:
+        figure: What is drawn.
+        form: One of :data:`FIGURE_FORMATS`.
+        dpi: Of a PNG.
     """
-    if form not in FIGURE_FORMATS:
-        fault = Fault(
-            f"a picture cannot be .{form}", remedy=f"end its name in {', '.join('.' + f for f in FIGURE_FORMATS)}"
-        )
-        raise ValidationError("the plot cannot be written:", [fault])
     file = BytesIO()
     metadata = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}.get(form, {"CreationDate": None})
     with use_figure_style():
@@ -75,13 +111,11 @@ def draw_variable_panels(title: str, time: Floats, curves: Sequence[NamedCurve])
         time: In s, shape (n_t,).
         curves: At least one; values of shape (n_t,).
     """
-    from matplotlib.figure import Figure
-
     groups: dict[str, list[NamedCurve]] = {}
     for curve in curves:
         groups.setdefault(curve[1], []).append(curve)
     with use_figure_style():
-        figure = Figure(figsize=(8.0, 0.6 + 2.2 * max(len(groups), 1)), layout="constrained")
+        figure = make_figure(8.0, 0.6 + 2.2 * max(len(groups), 1))
         for axes, (unit, members) in zip(
             figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0], groups.items(), strict=True
         ):

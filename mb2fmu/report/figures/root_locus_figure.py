@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis import RootLocus, StabilityCrossing
-from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, render_figure, style_axes, use_figure_style
+from mb2fmu.report.figures.figure_style import (
+    BLUE,
+    GREEN,
+    INK,
+    LINE,
+    RED,
+    make_figure,
+    render_figure,
+    style_axes,
+    use_figure_style,
+)
 
 _TABLE_ROWS = 21
 """Of the table on a terminal: values between are in the JSON."""
@@ -67,7 +77,7 @@ def _find_stable_ranges(found: RootLocus) -> Iterator[tuple[float, float]]:
             yield float(low), float(high)
 
 
-def draw_root_locus(found: RootLocus, *, form: Literal["svg", "png"] = "svg") -> bytes:
+def draw_root_locus(found: RootLocus, *, form: str = "svg") -> bytes:
     """Draw real and imaginary parts over the quantity, critical values marked, unstable parts in red.
 
     Over an angular speed the lower panel is a Campbell diagram: dashed lines are its first multiples, with which a
@@ -75,12 +85,10 @@ def draw_root_locus(found: RootLocus, *, form: Literal["svg", "png"] = "svg") ->
 
     Args:
         found: The sweep.
-        form: ``svg`` (letters as outlines) or ``png``.
+        form: One of :data:`.figure_style.FIGURE_FORMATS`; letters in SVG are outlines.
     """
-    from matplotlib.figure import Figure
-
     with use_figure_style():
-        figure = Figure(figsize=(7.2, 6.0), layout="constrained")
+        figure = make_figure(7.2, 6.0)
         above, below = figure.subplots(2, 1, sharex=True)
         _draw_root_parts(above, found, "real")
         _draw_root_parts(below, found, "imag")

@@ -42,7 +42,9 @@ _MAX_TICK_LETTERS = 7
 _MAX_DECADES = 14
 # A signal keeps this part of a decade from the edges of a logarithmic axis.
 _EDGE_MARGIN_DECADES = 0.1
-LineStyle = Literal["reference", "fmu", "error", "bound", "uncertainty", "first", "second", "third", "fourth", "fifth"]
+LineStyle = Literal[
+    "reference", "fmu", "error", "bound", "uncertainty", "measured", "first", "second", "third", "fourth", "fifth"
+]
 CHART_WIDTH = 440
 _LEFT_MARGIN, _RIGHT_MARGIN, _PANEL_HEAD_HEIGHT, _FOOT_HEIGHT = 50, 8, 27, 32
 _PANEL_HEIGHTS = {"linear": 120, "log": 92}
@@ -221,7 +223,7 @@ class ChartLine:
 
     Attributes:
         label: For the legend and for those who do not see the picture.
-        style: Class of the line in the style sheet.
+        style: Class of the line in the style sheet; ``measured``: points instead of a line.
         t: Time in s, shape (n,), not decreasing.
         y: Shape (n,).
     """
@@ -429,9 +431,12 @@ def _format_line_path(line: ChartLine, frame: _PanelFrame, columns: int) -> str:
         )
     across = np.rint(10 * _PLOT_WIDTH * frame.time.place(line.t[chosen])).astype(int)
     up = np.rint(-10 * (frame.lower - frame.upper) * frame.axis.place(y[chosen])).astype(int)
+    place = f"translate({_LEFT_MARGIN} {frame.lower})scale(.1)"
+    if line.style == "measured":
+        points = "".join(f"M{x} {y}h0" for x, y in zip(across.tolist(), up.tolist(), strict=True))
+        return f'<path class="line measured" transform="{place}" d="{points}"/>'
     cuts = [0, *find_line_gaps(y, chosen).tolist(), chosen.size]
     runs = [_format_path_steps(across[start:stop].tolist(), up[start:stop].tolist()) for start, stop in pairwise(cuts)]
-    place = f"translate({_LEFT_MARGIN} {frame.lower})scale(.1)"
     return f'<path class="line {line.style}" transform="{place}" d="{"".join(runs)}"/>'
 
 

@@ -171,7 +171,9 @@ def test_a_page_shows_every_experiment_and_the_fmu_keeps_where_it_comes_from(
     text = page.read_text()
     for part in ("Experiment 1: swing_1.csv", "Experiment 2: swing_2.csv", "all that is free can be told", "± (95 %)"):
         assert part in text
-    assert text.count("<img") == 3  # two experiments, the correlation
+    columns = swing[1].shape[1]
+    assert text.count('<svg class="chart"') == text.count('class="line measured"') == 2 * columns
+    assert text.count('<td style="background:') == 4  # the correlation of two unknowns
     assert "://" not in text  # nothing is loaded from elsewhere
     with zipfile.ZipFile(next(folder.glob("*.fmu"))) as unit:
         inside = json.loads(unit.read("documentation/fit.json"))
