@@ -6,7 +6,13 @@ from pathlib import Path
 
 import click
 
-from mb2fmu.cli.command_options import add_quiet_and_debug_options, is_quiet_option_given
+from mb2fmu.cli.command_options import (
+    add_quiet_and_debug_options,
+    at_option,
+    combine_click_options,
+    is_quiet_option_given,
+    set_option,
+)
 from mb2fmu.errors import Fault, ModelError
 
 
@@ -17,8 +23,10 @@ from mb2fmu.errors import Fault, ModelError
 )
 @click.option("--no-validate", is_flag=True, help="Show the motion only.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
-@add_quiet_and_debug_options
-def watch(model: Path, port: int, no_validate: bool, opens: bool) -> None:
+@combine_click_options(at_option, set_option, add_quiet_and_debug_options)
+def watch(
+    model: Path, port: int, no_validate: bool, opens: bool, at: dict[str, str], arguments: dict[str, str]
+) -> None:
     """Shows the mechanism, its plots and the verdict on a page, and renews it whenever the file is saved.
 
     The page is at 127.0.0.1: only this machine can read it. The motion comes first; the validation runs behind it. A
@@ -27,6 +35,7 @@ def watch(model: Path, port: int, no_validate: bool, opens: bool) -> None:
     \b
     Examples:
       mb2fmu watch crane.py
+      mb2fmu watch crane.py --at m=2 --at 'pin.angle=30 deg'
       mb2fmu watch arm.urdf --open --no-validate
     """
     import webbrowser
@@ -45,4 +54,4 @@ def watch(model: Path, port: int, no_validate: bool, opens: bool) -> None:
         if opens:
             webbrowser.open(address)
 
-    serve_model(path, port=port, validates=not no_validate, on_start=tell)
+    serve_model(path, port=port, validates=not no_validate, at=at, arguments=arguments, on_start=tell)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -72,7 +72,13 @@ class _ViewRequest(BaseHTTPRequestHandler):
 
 
 def serve_model(
-    path: Path, *, port: int = 0, validates: bool = True, on_start: Callable[[str], None] = lambda _: None
+    path: Path,
+    *,
+    port: int = 0,
+    validates: bool = True,
+    at: Mapping[str, str] | None = None,
+    arguments: Mapping[str, str] | None = None,
+    on_start: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Show a model's motion and verdict on a page, and renew it when the file is saved; return when interrupted.
 
@@ -80,13 +86,15 @@ def serve_model(
         path: A model file or robot description.
         port: Of the page; 0: any free one.
         validates: A validation follows each motion.
+        at: FMU name → value instead of the model's, as text.
+        arguments: Of the model function.
         on_start: Is told the address of the page.
 
     Raises:
         ToolError: If the port is taken.
     """
     with make_temporary_folder("validate the model") as folder:
-        model, ended = WatchedModel(path, folder, validates), threading.Event()
+        model, ended = WatchedModel(path, folder, validates, at or {}, arguments or {}), threading.Event()
         try:
             server = _ViewServer(port, model)
         except OSError as error:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -48,12 +49,16 @@ class WatchedModel:
         path: Of the model file or robot description.
         folder: For the results of validations; the caller removes it.
         validates: A validation follows each motion.
+        at: FMU name → value instead of the model's, as text.
+        arguments: Of the model function.
         state: What is shown now; replaced as a whole.
     """
 
     path: Path
     folder: Path
     validates: bool = True
+    at: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict)
     state: LivePageState = field(default_factory=LivePageState)
     _seen: dict[Path, int] = field(default_factory=dict)
     _validation: subprocess.Popen[bytes] | None = None
@@ -94,7 +99,7 @@ class WatchedModel:
     def _show_motion(self) -> None:
         """Simulate the model and show its motion, or what is wrong with it."""
         try:
-            motion = animate(self.path).page().content
+            motion = animate(self.path, at=self.at, arguments=self.arguments).page().content
         except (Mb2FmuError, OSError) as error:
             self.state = replace(self.state, message=str(error), verdict="none", verdict_text="", report=b"")
             return
@@ -108,6 +113,8 @@ class WatchedModel:
         results = self._results_folder
         results.mkdir()
         command = [sys.executable, "-P", "-m", "mb2fmu", "run", str(self.path.resolve()), "-o", str(results)]
+        for option, values in (("--at", self.at), ("--set", self.arguments)):
+            command += [word for name, value in values.items() for word in (option, f"{name}={value}")]
         with (results / "verdict.txt").open("wb") as text:
             self._validation = subprocess.Popen(  # noqa: S603  our own interpreter and command
                 command, stdin=subprocess.DEVNULL, stdout=text, stderr=subprocess.STDOUT, start_new_session=True

@@ -59,7 +59,7 @@ def test_the_command_validates_behind_the_motion_and_leaves_nothing(model_file: 
     # A test under nohup ignores SIGINT, and that is inherited. No preexec_fn: JAX may have threads in this process.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
-        [sys.executable, "-m", "mb2fmu", "watch", str(model_file)],
+        [sys.executable, "-m", "mb2fmu", "watch", str(model_file), "--at", "pin.angle=0.3", "--at", "m=2 kg"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -88,7 +88,8 @@ def test_the_command_validates_behind_the_motion_and_leaves_nothing(model_file: 
         assert state["verdict"] == "good"
         assert "passed" in state["text"]
         assert b"<html" in got("/motion.html")[1]
-        assert b"<html" in got("/report.html")[1]
+        report = got("/report.html")[1].decode()
+        assert "--at m=2" in re.sub(r"<[^>]+>", "", report).replace("'", "")
         model_file.touch()
         for _ in range(600):
             if json.loads(got("/state")[1])["verdict"] == "pending":
