@@ -57,7 +57,7 @@ class ModeChangeProcessor:
     """Modes of a frozen program, and the effects of its events.
 
     Args:
-        program: As ``mode_switching.convert_switches_to_modes`` gives it, with modes.
+        program: As ``switch_to_mode_conversion.convert_switches_to_modes`` gives it, with modes.
         signals: Time in s → inputs.
         p: Values of the parameters.
         along_p: Derivatives of the parameters, shape (k, n_p).

@@ -16,7 +16,7 @@ class _FormulationRow:
     Attributes:
         name: What ``--method`` calls it.
         title: What equations are formed by, in reports.
-        module: Of ``mb2fmu.mechanics.formulations``; has the functions ``formulate`` and ``applies``.
+        module: Of ``mb2fmu.mechanics.formulations``; has the functions ``formulate`` and ``check_applicability``.
         variant: Of the module's functions, as ``formulate_<variant>``; empty: the plain ones.
     """
 

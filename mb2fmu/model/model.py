@@ -1,6 +1,6 @@
 """Model: the declarations of the user, and ModelDefinition: the frozen record that the pipeline reads.
 
-A ``Model`` collects declarations without judging them; ``definition_checks.check_model`` judges all of them at once and
+A ``Model`` collects declarations without judging them; ``model_definition_checks.check_model`` judges all of them at once and
 hands back a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics are handed
 over as they are.
 """

@@ -1,11 +1,15 @@
-"""Names that docstrings document under ``Args`` and ``Attributes`` are parameters and fields."""
+"""Names that docstrings document, mention or raise are names of something."""
 
 from __future__ import annotations
 
 import ast
+import builtins
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from sympy.physics import mechanics
 
 PACKAGE = Path(__file__).parents[2] / "mb2fmu"
 
@@ -64,3 +68,63 @@ def test_a_name_that_does_not_exist_is_found() -> None:
     text = 'def f(a):\n    """Return a.\n\n    Args:\n        a: One.\n            b: no name.\n        c: None."""\n'
     fields = 'class C:\n    """Data.\n\n    Attributes:\n        x, y: Numbers.\n    """\n\n    x: int\n'
     assert unknown_names([text, fields]) == ["f: c", "C: y"]
+
+
+WORD = re.compile(r"[A-Za-z_]\w+")
+EXAMPLES = {"AddLoop", "DoublePendulum", "cart_ixx", "lower_stop", "upper_stop"}
+"""Names of PyMbs, of symbols, of variables in FMUs."""
+SUFFIXES = {".c", ".h", ".toml", ".jinja", ".js", ".css"}
+
+
+def docstrings(source: str) -> list[ast.Constant]:
+    """Return the strings that stand as statements."""
+    statements = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr))
+    return [value for value in statements if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+
+
+def written_names(source: str) -> set[str]:
+    """Return names and words of a module, without those of its docstrings."""
+    lines = source.splitlines()
+    for each in docstrings(source):
+        lines[each.lineno - 1 : each.end_lineno] = [""] * (each.end_lineno - each.lineno + 1)
+    return set(WORD.findall("\n".join(lines)))
+
+
+def is_name_of_code(word: str) -> bool:
+    """Whether it is called so in code: some_name, SomeName; not N_C_B, X_in, torque_z, NAME_fmpy, theta_1."""
+    parts = word.strip("_").split("_")
+    camel = re.fullmatch(r"[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+", word)
+    return bool(camel) or (len(parts) > 1 and all(len(part) > 1 and part.islower() for part in parts))
+
+
+def stale_names(source: str, known: set[str]) -> list[str]:
+    """Return names in literals and roles of docstrings, and errors under ``Raises``, that nothing is called."""
+    found = []
+    for text in (each.value for each in docstrings(source)):
+        words = [word for literal in re.findall(r"``([^`]+)``", text) for word in WORD.findall(literal)]
+        found += [word for word in words if is_name_of_code(word) and word not in known]
+        roles = [role.rpartition(".")[2] for role in re.findall(r":\w+:`[~.!]?([\w.]+)`", text)]
+        below = re.search(r"Raises:\n((?: +\S.*\n?)*)", text)
+        raised = re.findall(r"^ +([A-Z]\w*Error|[A-Z]\w+(?=: )):", below[1], re.MULTILINE) if below else []
+        found += [word for word in roles + raised if word not in known]
+    return found
+
+
+def test_docstrings_name_what_exists() -> None:
+    """After a rename a docstring still has the old name; where that is nobody's now, it is found."""
+    known = {*EXAMPLES, *vars(builtins), *vars(mechanics), *vars(mechanics.Point), *vars(mechanics.ReferenceFrame)}
+    for folder in ("docs", "models", "scripts", "tests"):
+        known |= {path.stem for path in (PACKAGE.parent / folder).rglob("*")}
+    sources = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+    for path in PACKAGE.rglob("*"):
+        known |= {path.stem, path.name}
+        if path.suffix in SUFFIXES:
+            known |= set(WORD.findall(path.read_text(encoding="utf-8")))
+    known = known.union(*map(written_names, sources.values()))
+    stale = {path.name: names for path, source in sources.items() if (names := stale_names(source, known))}
+    assert not stale, json.dumps(stale)
+
+
+def test_a_stale_name_is_found() -> None:
+    text = '"""See ``old_name``, :class:`OldName`, ``N_C_B``.\n\nRaises:\n    OldError: Never.\n"""\nold_names = 1\n'
+    assert stale_names(text, written_names(text)) == ["old_name", "OldName", "OldError"]

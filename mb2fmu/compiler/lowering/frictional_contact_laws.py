@@ -1,6 +1,6 @@
 """Unilateral contacts with friction as nodes: forces by mode, impacts, and changes of mode.
 
-The rows are the normals of all contacts, then the tangents of those with friction: G, H in ``contact_records``.
+The rows are the normals of all contacts, then the tangents of those with friction: G, H in ``contact_equations``.
 """
 
 from __future__ import annotations

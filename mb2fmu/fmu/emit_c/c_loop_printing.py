@@ -50,7 +50,7 @@ def print_function_with_loops(
 ) -> PrintedFunction:
     """Return a function that stores nodes, with loops where statements repeat themselves.
 
-    The arguments are those of ``split_functions.print_c_function``, and so are the bits of the results.
+    The arguments are those of ``long_function_splitting.print_c_function``, and so are the bits of the results.
     """
     known = np.zeros(len(graph.op), dtype=bool) if given is None else given
     statements = graph.schedule_statements([node for _, node in outputs], known)

@@ -47,7 +47,7 @@ def acquire_lock_without_waiting(path: Path, holder: str) -> Iterator[None]:
         holder: Who holds it, for others to read.
 
     Raises:
-        HeldError: If another process, or another call in this one, has it.
+        LockHeldError: If another process, or another call in this one, has it.
     """
     while True:
         with _open_lock_file(path) as handle:

@@ -23,7 +23,7 @@ def find_mesh_file(name: str, source: Path, packages: Mapping[str, str]) -> Path
             the folders above the robot's file and beside these.
 
     Raises:
-        UnresolvedError: If it is no mesh's name, leaves its folder, or is nowhere.
+        MeshNotFoundError: If it is no mesh's name, leaves its folder, or is nowhere.
     """
     if "\x00" in name or PurePosixPath(name).suffix.lower() not in MESH_SUFFIXES:
         raise MeshNotFoundError(f"{name!r} is no name of a mesh ({', '.join(sorted(MESH_SUFFIXES))})")

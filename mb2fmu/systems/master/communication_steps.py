@@ -4,7 +4,7 @@ One step from t_n to t_n + H:
 
 1. Form a polynomial of order k for each input, through the last k + 1 communication points. Where the value at the end
    is known (Gauss–Seidel: from components that have stepped already; repeated passes: from the pass before), take the
-   newest k of these points and the end (``input_extrapolation``).
+   newest k of these points and the end (``input_polynomial_operations``).
 2. Step every component along the polynomials of its inputs.
 3. Make inputs and outputs agree at the end (``algebraic_loops``), so that no output belongs to an old input.
 4. If inputs at the end differ from the polynomials, and passes are left, go back to t_n and repeat.
@@ -160,7 +160,7 @@ class SystemStepper:
         """Do one communication step; a shorter one if a component returned early.
 
         Raises:
-            MarchError: If a component fails; time and past are still those of the last communication point.
+            CommunicationStepError: If a component fails; time and past are still those of the last communication point.
         """
         for repeats in range(MAX_STEP_REPEATS):
             size = (
@@ -229,7 +229,7 @@ class SystemStepper:
         self._delays.drop_after(saved.time)
 
     def save(self) -> SavedSystemState:
-        """Return the argument for :meth:`undo`."""
+        """Return the argument for :meth:`restore`."""
         return SavedSystemState(
             self._save_components(),
             self.time,

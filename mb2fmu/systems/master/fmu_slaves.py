@@ -3,7 +3,7 @@
 A slave has its connected inputs and its recorded outputs in a fixed order. In ``do_step`` inputs follow polynomials:
 
 - FMI 2 with ``canInterpolateInputs``: value and first derivative (``fmi2SetRealInputDerivatives``), so lines; parabolas
-  become the lines of the same moments (``input_extrapolation``), one per substep.
+  become the lines of the same moments (``input_polynomial_operations``), one per substep.
 - FMI 3 with ``providesIntermediateUpdate``: values at each internal step (2.3.8 of FMI 3.0.2). An FMU that makes lines
   of them needs two values for a line: the first substep is ``FIRST_SUBSTEP_FRACTION`` of the step.
 - other FMUs: each input is its mean over a substep.

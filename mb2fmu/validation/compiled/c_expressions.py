@@ -109,7 +109,7 @@ class CExpressionWriter:
         """Return a name or number that has the value of an expression, after statements that evaluate it.
 
         Raises:
-            CannotWriteError: If SymPy's printer has no C for it.
+            NoCExpressionError: If SymPy's printer has no C for it.
         """
         known = self._names.get(expression)
         if known is not None:

@@ -72,7 +72,7 @@ class _EvaluationPlanCode:
         """Write the functions of a plan.
 
         Raises:
-            CannotWriteError: If there is no C for something in it.
+            NoCExpressionError: If there is no C for something in it.
         """
         self._plans[name] = [(self._write(step), step) for step in plan.steps if step.targets or step.assignments]
 
@@ -219,7 +219,7 @@ class CompiledEquations:
 
     Raises:
         ToolError: If there is no compiler, or it fails.
-        CannotWriteError: If there is no C for some expression.
+        NoCExpressionError: If there is no C for some expression.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class CompiledEquations:
         """Return requested quantities at one instant, by the names of ``struct motion``; x_dot and power always.
 
         Raises:
-            FailureError: If a matrix is singular.
+            CompiledFunctionError: If a matrix is singular.
         """
         results = self._results.get(requested)
         if results is None:
@@ -323,7 +323,7 @@ class CompiledEquations:
             (x', W'), shape (k, n_x + 1).
 
         Raises:
-            FailureError: If a matrix is singular; at the first such instant.
+            CompiledFunctionError: If a matrix is singular; at the first such instant.
         """
         k = len(times)
         if k not in self._series:
@@ -351,7 +351,7 @@ class CompiledEquations:
         """Return phi(q, t), then A u + b, for given speeds; shape (n_phi + m,).
 
         Raises:
-            FailureError: If a matrix is singular.
+            CompiledFunctionError: If a matrix is singular.
         """
         result = np.empty(self._sizes.n_phi + self._sizes.m)
         given = [np.ascontiguousarray(a, dtype=np.float64) for a in (q, u, z, r, prepared)]
@@ -364,7 +364,7 @@ class CompiledEquations:
         """Return the state projected onto the constraints.
 
         Raises:
-            FailureError: If the coordinates do not find the constraints.
+            CompiledFunctionError: If the coordinates do not find the constraints.
         """
         result = np.array(x, dtype=np.float64)
         given = [np.array(each, dtype=np.float64) for each in (r, prepared)]
@@ -390,7 +390,7 @@ class CompiledEquations:
         """Return (x, W) at all points, from ``start`` at the first one; shape (n_t, n_x + 1).
 
         Raises:
-            FailureError: If it ends on the way.
+            CompiledFunctionError: If it ends on the way.
         """
         y = np.empty((len(time), self.n_x + 1))
         y[0] = start

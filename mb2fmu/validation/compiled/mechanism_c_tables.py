@@ -83,7 +83,7 @@ class _ExpressionValueCode:
         """Return functions that evaluate expressions, those before them being known; then :meth:`place` knows them all.
 
         Raises:
-            CannotWriteError: If there is no C for one.
+            NoCExpressionError: If there is no C for one.
         """
         alike: dict[Any, list[tuple[sm.Expr, list[sm.Symbol]]]] = {}
         new = []

@@ -1,6 +1,6 @@
 """The perturbed experiment: every free parameter, start value and input moved as far as the mechanism permits.
 
-The intended perturbation (``perturbation_sizes``) is tried on the reference's equations, never on the FMU: the loops
+The intended perturbation (``experiment_perturbation_sizes``) is tried on the reference's equations, never on the FMU: the loops
 must close with the changed lengths and leave as many degrees of freedom as by default, x' must be finite, a rough
 integration must reach the end, and the reference must be able to judge it. Where it does not, all moves are halved,
 down to a sixteenth. Where even that is impossible, what cannot be moved by itself is moved by one factor: three equal

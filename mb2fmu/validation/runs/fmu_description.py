@@ -35,7 +35,7 @@ class FmuVariableDescription:
 
     Attributes:
         reference: Its value reference; of an element of an array what
-            :func:`.array_elements.encode_array_element_reference` makes.
+            :func:`.fmi3_array_elements.encode_array_element_reference` makes.
         is_double: It is a scalar of doubles.
         causality: As the standards name it.
         variability: As the standards name it.

@@ -82,7 +82,7 @@ class KinematicLoopKind(Protocol):
         """Return the closed form on the branch that the start is on.
 
         Raises:
-            Misfit: Why the rows have not this shape.
+            LoopKindMismatchError: Why the rows have not this shape.
         """
         ...
 

@@ -86,7 +86,7 @@ def _solve_coordinates_from_angle_sums(
         start: Says how many turns.
 
     Raises:
-        Misfit: If the start is another, or the sums do not tell the unknowns apart.
+        LoopKindMismatchError: If the start is another, or the sums do not tell the unknowns apart.
     """
     equations = []
     for angle, value in found.items():

@@ -221,7 +221,7 @@ def form_loop_polygon(rows: Sequence[Harmonics], unknowns: Sequence[sm.Symbol]) 
         unknowns: Coordinates that are to be found.
 
     Raises:
-        Misfit: Why they are none.
+        LoopKindMismatchError: Why they are none.
     """
     sums: dict[tuple[sm.Expr, sm.Expr], dict[sm.Expr, dict[tuple[int, bool], sm.Expr]]] = {}
     for i, row in enumerate(rows):

@@ -3,9 +3,9 @@
 A pathway of straight segments is kept by its attachments: SymPy's expressions of its length and rate expand (9,400
 operations at six joints), ours are two symbols computed from the kinematics. Wrapping pathways keep SymPy's loads.
 
-Gravity is a load like any other: a force on each mass centre. ``symbolic/gravity.py`` finds it again among the loads
+Gravity is a load like any other: a force on each mass centre. ``gravity_detection`` finds it again among the loads
 for recursions, which take it as an acceleration of the ground; the other formulations sum it up with the other loads
-(``generalized_forces.py``).
+(``generalized_force_projection``).
 """
 
 from __future__ import annotations
