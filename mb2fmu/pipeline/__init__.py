@@ -1,18 +1,19 @@
 """The pipeline: the only place that composes stages.
 
-    Path → Model → Declarations → Mechanism → EquationsOfMotion → Program            derive      model_derivation
-         → Linearization, Sensitivities                                                 linearize   linearization_and_sensitivities
-                            → FormulationQuantities, graph                                    quantities  model_graph_and_theory
-         → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build       fmu_assembly
-         → .fmu                                                                         export      fmu_and_report_publication
-         → ValidationResult                                                             validate    validation_run
-         → report → .fmu with its report                                                run         report_pages
+    Path → Model → Declarations → Mechanism → EquationsOfMotion → Program    derive      model_derivation
+         → Linearization, Sensitivities                                      linearize   linearization_and_sensitivities
+         → FormulationQuantities, graph                                      quantities  model_graph_and_theory
+         → FmuInterface → FileTree (sources, description, binaries) → core   build       fmu_assembly
+         → .fmu                                                              export      fmu_and_report_publication
+         → ValidationResult                                                  validate    validation_run
+         → report → .fmu with its report                                     run         report_pages
 
-Input: a model, or the file that has its function, and options (``formulation_and_build_options``). Output: frozen records
-(``pipeline_results``).
+Input: a model, or the file that has its function, and options (``formulation_and_build_options``). Output: frozen
+records (``pipeline_results``).
 
 Promises: every function returns a frozen record with all intermediates, each made once; showing equations or a program
-is a print. Time is read (``stage_stopwatch``) for the observer and for the page beside the FMU only; it never enters an FMU.
+is a print. Time is read (``stage_stopwatch``) for the observer and for the page beside the FMU only; it never enters an
+FMU.
 
 Must not: derive, lower, print, judge or draw by itself; the stages do.
 """

@@ -2,8 +2,9 @@
 
 Input: ``Program`` and ``TargetModelDescription``. Output: ``FileTree``. The target ``c`` is that of FMUs,
 ``mb2fmu.fmu.emit_c``. The files beside the folders are what all targets share: ``target_model_description`` (names,
-units, start values, experiment, the comment at the top), ``program_statement_printing`` (order and checks of statements),
-``work_array_printing`` (functions of languages that are compiled) and ``single_module_target`` (their files).
+units, start values, experiment, the comment at the top), ``program_statement_printing`` (order and checks of
+statements), ``work_array_printing`` (functions of languages that are compiled) and ``single_module_target`` (their
+files).
 
 Promises: equal input gives equal bytes; numbers read back to the same bits.
 

@@ -1,13 +1,12 @@
 """Forward derivatives of entry points, as other entry points of a new Program.
 
 Every node carries the derivatives that are not zero, by direction. Each elementary operation follows the chain rule;
-sums of products are differentiated as one sum (see below);
-a linear solve A X = B, be it a block or written out, follows from the implicit function theorem, dX = A⁻¹ (dB − dA X),
-with the factors of A that are there already, and a solution X = S⁺ B of least norm, of constant rank, from
-dX = S⁺ (dB − dS X) + (I − S⁺ S) dS S⁺ X + S⁺ S⁺ dS (B − S X) (Golub and Pereyra, SIAM Journal on Numerical Analysis 10
-(1973) 413-432, for symmetric S); solutions of Newton's method are made differentiable first (``newton_solution_derivatives``).
-Where an operation has a kink (Abs, Min, Max, selections) the derivative is that of the branch taken; jumps (sign,
-floor) have none.
+sums of products are differentiated as one sum (see below); a linear solve A X = B, be it a block or written out,
+follows from the implicit function theorem, dX = A⁻¹ (dB − dA X), with the factors of A that are there already, and a
+solution X = S⁺ B of least norm, of constant rank, from dX = S⁺ (dB − dS X) + (I − S⁺ S) dS S⁺ X + S⁺ S⁺ dS (B − S X)
+(Golub and Pereyra, SIAM Journal on Numerical Analysis 10 (1973) 413-432, for symmetric S); solutions of Newton's method
+are made differentiable first (``newton_solution_derivatives``). Where an operation has a kink (Abs, Min, Max,
+selections) the derivative is that of the branch taken; jumps (sign, floor) have none.
 
 Sums of products of derivatives, each written in the shortest of several ways.
 

@@ -1,9 +1,9 @@
 """Statement schedule: order and statements by which some results of a Program are computed.
 
-Statements are few kinds of records without any text, so that order and cutting (``long_function_splitting``) can be looked at
-apart from C. Order: by depth of sines and cosines, then as the program has it. All angles of one depth are evaluated in
-one statement, which is what makes them a loop over an array. An operand's depth is never larger than that of what uses
-it, so operands still come first.
+Statements are few kinds of records without any text, so that order and cutting (``long_function_splitting``) can be
+looked at apart from C. Order: by depth of sines and cosines, then as the program has it. All angles of one depth are
+evaluated in one statement, which is what makes them a loop over an array. An operand's depth is never larger than that
+of what uses it, so operands still come first.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ DRAWING_PACKAGES = frozenset(
 """Packages without which a mechanism can be derived: they draw, show, speed up or optimize."""
 
 OBSERVED_PACKAGES = frozenset({"opty", "pydy", "pydy_code_gen"})
-"""Packages whose classes are watched; ``integrator_observation.observed_packages`` fills their stand-ins."""
+"""Packages whose classes are watched; ``integrator_observation.make_package_stand_ins`` fills their stand-ins."""
 
 
 class PackageStandIn:

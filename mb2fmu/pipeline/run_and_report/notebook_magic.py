@@ -76,7 +76,7 @@ def _read_options(line: str) -> argparse.Namespace:
 
 
 def _run_cell(shell: Any, cell: str) -> Model:
-    """Run a cell; return the model of its last function that returns one, of its last variable, or of its last line."""
+    """Run a cell; return what its last function for one makes, else its last line, else its last variable."""
     text = shell.transform_cell(cell)
     name = shell.compile.cache(text, shell.execution_count, raw_code=cell)  # so that tracebacks show its lines
     tree = shell.compile.ast_parse(text, filename=name)

@@ -1,12 +1,12 @@
 """The perturbed experiment: every free parameter, start value and input moved as far as the mechanism permits.
 
-The intended perturbation (``experiment_perturbation_sizes``) is tried on the reference's equations, never on the FMU: the loops
-must close with the changed lengths and leave as many degrees of freedom as by default, x' must be finite, a rough
-integration must reach the end, and the reference must be able to judge it. Where it does not, all moves are halved,
-down to a sixteenth. Where even that is impossible, what cannot be moved by itself is moved by one factor: three equal
-cranks carry a platform at any length that is all of theirs, and are a rigid frame if one is longer; if that does not
-help it keeps its default. Then the experiment is made shorter, to a quarter and a sixteenth, and the moves smaller, to
-1/64 and 1/256, and at last all start values, or all parameters, keep their defaults. What keeps its default is not
+The intended perturbation (``experiment_perturbation_sizes``) is tried on the reference's equations, never on the FMU:
+the loops must close with the changed lengths and leave as many degrees of freedom as by default, x' must be finite, a
+rough integration must reach the end, and the reference must be able to judge it. Where it does not, all moves are
+halved, down to a sixteenth. Where even that is impossible, what cannot be moved by itself is moved by one factor: three
+equal cranks carry a platform at any length that is all of theirs, and are a rigid frame if one is longer; if that does
+not help it keeps its default. Then the experiment is made shorter, to a quarter and a sixteenth, and the moves smaller,
+to 1/64 and 1/256, and at last all start values, or all parameters, keep their defaults. What keeps its default is not
 exercised, and the report says so.
 """
 
@@ -532,7 +532,8 @@ def _list_start_perturbations(
 
 def _form_perturbation(record: Quantity, role: str, default: float, perturbed: float, reason: str) -> Perturbation:
     """Return a record of the report."""
-    return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=perturbed, reason=reason)  # type: ignore[arg-type]
+    return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=perturbed, reason=reason)
+    # type: ignore[arg-type]
 
 
 def make_missing_perturbed_experiment_record(candidate: PerturbedExperiment, obstacle: str) -> PerturbedExperiment:

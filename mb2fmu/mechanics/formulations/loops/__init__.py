@@ -2,7 +2,8 @@
 
 Input: ``Mechanism``. Output: ``ClosedFormLoops``: a closed form for each loop, in an order in which each uses
     coordinates
-that are known by then. A kind of loop is one file and one class (:class:`KinematicLoopKind`); ``LOOP_KINDS`` lists them.
+that are known by then. A kind of loop is one file and one class (:class:`KinematicLoopKind`); ``LOOP_KINDS`` lists
+them.
 
 Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresden: ``AddLoop.FourBar``,
 ``AddLoop.CrankSlider``, ``AddLoop.FourBarTrans``, ``AddLoop.Transmission``); M. Hiller, Mechanische Systeme, Springer
