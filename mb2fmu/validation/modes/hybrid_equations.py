@@ -237,6 +237,7 @@ class HybridEquations(ModeEquations):
         name = self.switch_names[due_switches[0]] if due_switches else ""
         state_before, first_model_event = x, ""
         switches_at_surface: set[int] = set()
+        held_again: set[int] = set()
         changed = [self.switch_names[i] for i in due_switches]
         if not due_switches:
             self._release_moved_signs(t, x, r, prepared, modes)
@@ -258,6 +259,12 @@ class HybridEquations(ModeEquations):
                 changed.append(self.switch_names[i])
                 name = name or self.switch_names[i]
                 continue
+            reversed_slip = self._find_reversed_slip(t, x, r, prepared, modes, switches_at_surface - held_again)
+            if reversed_slip is not None:
+                modes.values[reversed_slip] = 0.0
+                held_again.add(reversed_slip)
+                changed.append(self.switch_names[reversed_slip])
+                continue
             fired_event, state_after = self._find_fired_event(t, x, r, prepared, modes)
             if not fired_event:
                 return x, format_event_name(self.frozen, (state_before, x), first_model_event, name)
@@ -268,6 +275,26 @@ class HybridEquations(ModeEquations):
         raise make_alternating_switches_error(
             t, f"modes switch to and fro {_MAX_MODE_CHANGES} times at one instant", changed
         )
+
+    def _find_reversed_slip(
+        self,
+        t: float,
+        x: Floats,
+        r: Sequence[float],
+        prepared: Sequence[float],
+        modes: SwitchModes,
+        candidates: set[int],
+    ) -> int | None:
+        """Return a sign that slips from rest against its own rate: what slips with it drives it back; None if none."""
+        signs = [i for i in self.signs if i in candidates and modes.values[i] != 0.0]
+        if not signs:
+            return None
+        motion, _ = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+        for i in signs:
+            is_at_rest = abs(motion.surfaces[i]) <= REST_SLIP_TOLERANCE
+            if is_at_rest and modes.values[i] * motion.rates[i] < -REST_SLIP_TOLERANCE:
+                return i
+        return None
 
     def _change_mode(
         self, i: int, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes

@@ -149,15 +149,56 @@ static int mb2fmu_follow_time(mb2fmu_settling *s, double t, const double x[], co
 }
 #endif
 
+/* What was let go while others were still held, and is driven back since they slip, too, is held again: of two frictions
+ * that cannot both hold, often one can. By itself it would come back at once, and everything begin anew. It slips on if
+ * more than its sliding friction would be needed to hold it. *held: one is held again; each at most once in an event. */
+static int mb2fmu_hold_again(mb2fmu_settling *s, double t, const double x[], const double r[], const double p[],
+                             mb2fmu_prepared *w, int *held)
+{
+    int failed = model_surfaces(t, x, r, p, w, s->surface);
+    *held = 0;
+    for (int k = 0; failed == 0 && !*held && k < MB2FMU_N_INDICATORS; k++) {
+        double *const mode = mb2fmu_mode(w, k);
+        const double slips = *mode;
+        if (model_switches[k].kind != MB2FMU_SWITCH_STICKING || slips == 0.0 || s->held_again[k] ||
+            fabs(s->surface[k]) > MB2FMU_HELD) {
+            continue;
+        }
+        *mode = 0.0;
+        failed = model_surfaces(t, x, r, p, w, s->surface);
+        if (failed == 0 && slips * s->surface[MB2FMU_N_INDICATORS + k] < 1.0 - MB2FMU_HELD) {
+            s->held_again[k] = *held = 1;
+        } else {
+            *mode = slips;
+        }
+    }
+    return failed;
+}
+
 /* Modes change one by one until no margin is negative. */
 static int mb2fmu_agree(mb2fmu_settling *s, double t, double x[], const double r[], const double p[],
                         mb2fmu_prepared *w, double slack, int *changes)
 {
     for (;;) {
         const int due = mb2fmu_due(s, t, x, r, p, w, slack);
-        int failed;
-        if (due < 0) {
-            return due == -1 ? 0 : -2 - due;
+        int failed = 0;
+        if (due < -1) {
+            return -2 - due;
+        }
+        if (due == -1) {
+            int held = 0;
+            if (*changes > 1) { /* a single one is let go rightly */
+                failed = mb2fmu_hold_again(s, t, x, r, p, w, &held);
+                if (failed != 0) {
+                    return failed;
+                }
+            }
+            if (!held) {
+                return 0;
+            }
+            s->changed = 1;
+            ++*changes;
+            continue;
         }
         if (++*changes > MB2FMU_MOST_CHANGES * MB2FMU_N_MODES) {
             mb2fmu_note(s, due);
@@ -218,6 +259,7 @@ static int mb2fmu_settle(mb2fmu_settling *s, double t, double x[], const double 
     (void)punctual;
 #endif
     memset(s->through, 0, sizeof s->through);
+    memset(s->held_again, 0, sizeof s->held_again);
     while (failed == 0 && fired) {
         failed = mb2fmu_agree(s, t, x, r, p, w, slack, &changes);
         fired = 0;
@@ -287,6 +329,7 @@ static int mb2fmu_begin_modes(mb2fmu_settling *s, double t, double x[], const do
     }
     if (failed == 0) {
         int changes = 0;
+        memset(s->held_again, 0, sizeof s->held_again);
         failed = mb2fmu_agree(s, t, x, r, p, w, MB2FMU_SLACK, &changes);
     }
     return failed;

@@ -52,6 +52,7 @@ typedef struct {
     const double *before; /* inputs behind the last step, which alone have changed since; NULL: others may have, too */
     double was[MB2FMU_SIZE(MB2FMU_N_STATES + MB2FMU_N_MODES - MB2FMU_N_INDICATORS)]; /* as after, with those inputs */
     int through[MB2FMU_SIZE(MB2FMU_N_INDICATORS)]; /* what had come through zero before that */
+    int held_again[MB2FMU_SIZE(MB2FMU_N_INDICATORS)]; /* what was let go and would have come back at once */
 } mb2fmu_settling;
 
 /* Modes as they begin at a point: by the signs of what they look at. Answers as mb2fmu_settle. */
