@@ -107,7 +107,8 @@ class NoEvent(_EventFunction):
 class StickingSign(_EventFunction):
     """``sticking_sign(v, ratio)``: sign(v); while v is held at zero, the value in [-ratio, ratio] that holds it there.
 
-    Dry friction is -F_k sticking_sign(v, F_s/F_k): F_k while it slides, at most F_s while it sticks.
+    Dry friction is -F_k sticking_sign(v, F_s/F_k): F_k while it slides, at most F_s while it sticks. A ratio
+    below 1 counts as 1.
 
     Example:
         >>> import sympy.physics.mechanics as me, mb2fmu

@@ -274,8 +274,9 @@ def _make_kink_number_table(name: str, kinks: list[float], width: float) -> Piec
 
 
 def _lower_sign(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
-    """Return sign(a); with the break-away ratio where it has one."""
-    return b.sticking_sign_node(n[0], n[1] if len(n) > 1 else b.constant(1.0))
+    """Return sign(a); with the break-away ratio where it has one, at least 1: less would hold, and let go at once."""
+    one = b.constant(1.0)
+    return b.sticking_sign_node(n[0], b.binary(Op.MAX, n[1], one) if len(n) > 1 else one)
 
 
 def _expand_curve(expression: sm.Basic) -> tuple[sm.Basic, ...]:

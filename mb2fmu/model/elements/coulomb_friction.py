@@ -43,7 +43,8 @@ class CoulombFriction(NamedElement):
         name: In front of the names of its variables.
         on: A joint, (first point, second point, direction) or (first frame, second frame, axis); see ``attachment``.
         kinetic: Coefficient while it slides; without ``normal`` the force in N, or the torque in N.m, itself.
-        static: Likewise, at which it breaks away; None: as ``kinetic``, or the curve at zero slip.
+        static: Likewise, at which it breaks away; None: as ``kinetic``, or the curve at zero slip. A value that is set
+            below ``kinetic`` counts as ``kinetic``.
         normal: Normal force in N, or what a torque is proportional to in N.m: any expression of the state, >= 0.
         stribeck: Speed over which it falls from ``static`` to ``kinetic``: kinetic + (static − kinetic) exp(−(v/v_s)²);
             None: it falls at once, as it breaks away.

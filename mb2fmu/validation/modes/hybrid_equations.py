@@ -157,20 +157,30 @@ class HybridEquations(ModeEquations):
     def _release_signs(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> None:
-        """Release signs that cannot be held, one after the other, in their driven direction."""
-        for _ in self.signs:
-            held_signs = [i for i in self.signs if modes.values[i] == 0.0]
-            if not held_signs:
-                return
+        """Release signs that cannot be held, one after the other, in their driven direction.
+
+        What the others drive back once they slip, too, is held again, once each.
+        """
+        released: set[int] = set()
+        held_again: set[int] = set()
+        for _ in range(3 * len(self.signs)):
             motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
             values = self._compute_driven_holding_values(
                 motion, values, self.rest_slip_limits(t, x, r, prepared, modes)
             )
-            excess = [abs(values[i]) - motion.holding_limits[i] for i in held_signs]
+            excess = [
+                abs(values[i]) - motion.holding_limits[i] if modes.values[i] == 0.0 else -np.inf for i in self.signs
+            ]
             worst = int(np.argmax(excess))
-            if excess[worst] <= 0.0:
+            if excess[worst] > 0.0:
+                modes.values[self.signs[worst]] = np.sign(values[self.signs[worst]])
+                released.add(self.signs[worst])
+                continue
+            reversed_slip = self._find_reversed_slip(t, x, r, prepared, modes, released - held_again)
+            if reversed_slip is None:
                 return
-            modes.values[held_signs[worst]] = np.sign(values[held_signs[worst]])
+            modes.values[reversed_slip] = 0.0
+            held_again.add(reversed_slip)
 
     def _compute_driven_holding_values(self, motion: MotionInModes, values: Floats, rest_limits: Floats) -> Floats:
         """Return the holding values; of a driven sign without effect, a value beyond its limit in that direction.

@@ -107,8 +107,8 @@ class MotionInModes:
 
     @cached_property
     def holding_limits(self) -> Floats:
-        """Largest values at which signs hold."""
-        return self._select_outputs(self._counts.switches, self._counts.switches)
+        """Largest values at which signs hold: no less than when they slip, or nothing could hold them."""
+        return np.maximum(self._select_outputs(self._counts.switches, self._counts.switches), 1.0)
 
     @cached_property
     def rates(self) -> Floats:
