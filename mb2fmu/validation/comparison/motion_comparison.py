@@ -66,7 +66,11 @@ from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
     compute_constraint_scales,
 )
-from mb2fmu.validation.reference.start_error_growth import RELATIVE_START_ERROR, choose_error_directions
+from mb2fmu.validation.reference.start_error_growth import (
+    RELATIVE_START_ERROR,
+    choose_error_directions,
+    measure_output_sensitivity,
+)
 from mb2fmu.validation.reference.variable_scales import (
     ERROR_BOUND_FACTOR,
     MAX_INFORMATIVE_FRACTION,
@@ -121,8 +125,9 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
 
     Args:
         reference: What it is judged by.
-        sensitivity: S, shape (n_t, n).
+        sensitivity: What errors at the start grow to, shape (n_t, n); S is no less than what later errors do.
     """
+    sensitivity = _include_later_errors(reference, sensitivity)
     sizes, rounding = _compute_variable_sizes(reference, sensitivity[0])
     traversals = count_state_range_traversals(reference)
     allowed, predictable_points, reasons = _compute_bounds_by_size(reference, sensitivity, sizes, rounding, traversals)
@@ -136,6 +141,13 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
     allowed[:, list(reference.state_columns)] += compute_grazing_uncertainty(reference, events)
     sides = find_values_near_events(reference, events)
     return ErrorBounds(allowed, predictable_points, reasons, events, sides, traversals)
+
+
+def _include_later_errors(reference: ReferenceRun, sensitivity: Floats) -> Floats:
+    """Return S with what errors of states at any point change the outputs by, as they are relative to the scales."""
+    later = np.zeros(len(reference.variables))
+    later[[variable.kind == "output" for variable in reference.variables]] = measure_output_sensitivity(reference)
+    return np.maximum(sensitivity, later)
 
 
 def _compute_bounds_by_size(
@@ -214,7 +226,7 @@ def _compute_variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[
     values, variables = reference.trajectory.values, reference.variables
     is_moving = find_moving_variables(values, reference.trajectory.uncertainty, reference.typical)
     largest_of_unit = find_largest_value_per_unit([v.unit for v in variables], values, is_moving, reference.typical)
-    start_sensitivity = np.array([0.0 if v.nominal else s for v, s in zip(variables, at_start.tolist(), strict=True)])
+    start_sensitivity = np.where([bool(v.nominal) for v in variables], 0.0, at_start)
     rounding = ROUND_OFF_ALLOWANCE * (largest_of_unit + _compute_holding_efforts(reference))
     return compute_variable_sizes_of_motion(
         reference.visited_values, is_moving, reference.typical, largest_of_unit, start_sensitivity

@@ -30,6 +30,7 @@ MAX_SENSITIVITY_POINTS = 200
 RAPID_CHANGE_POINTS = 20_000
 """Communication points that are looked at for rapid changes, about."""
 DIRECTION_SEED = 20111
+OUTPUT_SENSITIVITY_POINTS = 7
 
 
 def choose_error_directions(n: int) -> Floats:
@@ -90,6 +91,38 @@ def _compute_output_rates(reference: ReferenceRun, row: int) -> Floats:
         return np.zeros(len(numeric.equations.outputs))
     rates = np.abs(np.asarray(motion_after.outputs) - np.asarray(motion.outputs)) / time_step
     return np.where(np.isfinite(rates), rates, 0.0)
+
+
+def measure_output_sensitivity(reference: ReferenceRun) -> Floats:
+    """Return what outputs change by, at most, where the states of the motion are moved by their scales, shape (n_y,).
+
+    The derivative at a few communication points, times the scales: summed over the states one by one, or the largest of
+    random signs of all. What stands still may hang on the states much more later than at the start: the total energy
+    of a chain that begins horizontally, nearly at rest. Errors of later steps act there.
+    """
+    numeric, run = reference.numeric, reference.experiment
+    prepared, axes = numeric.prepare(run.parameters), choose_error_directions(numeric.n_x)
+    axes[:, list(find_switch_mode_state_indices(numeric))] = 0.0
+    largest = np.zeros(sum(variable.kind == "output" for variable in reference.variables))
+    for row in np.unique(np.linspace(0, len(run.time) - 1, OUTPUT_SENSITIVITY_POINTS).astype(np.int64)).tolist():
+        t, r, modes = (
+            float(run.time[row]),
+            run.inputs_at(row).tolist(),
+            reference.modes[row] if reference.modes else None,
+        )
+        changes = []
+        try:
+            unmoved = observe_instant(numeric, t, reference.states[row], r, prepared, modes).outputs
+            for direction in axes:
+                x = reference.states[row] + RELATIVE_START_ERROR * direction * reference.state_scales
+                moved = observe_instant(numeric, t, numeric.project(t, x, r, prepared), r, prepared, modes).outputs
+                changes.append(np.abs(np.subtract(moved, unmoved)) / RELATIVE_START_ERROR)
+        except (ValidationError, ArithmeticError, ValueError):
+            continue
+        if changes:
+            combined = np.sum(changes, axis=0) if len(axes) == numeric.n_x else np.max(changes, axis=0)
+            largest = np.fmax(largest, np.where(np.isfinite(combined), combined, 0.0))
+    return largest
 
 
 def measure_start_error_growth(reference: ReferenceRun) -> Floats:
