@@ -43,6 +43,10 @@ WAYS = {
         "f = sm.lambdify([q, u] + symbols, kane.rhs())\nx = np.array([0.3, -0.2])\n"
         "for _ in range(30):\n    x = x + 0.01 * f(*x, *symbols_vals).ravel()\n"
     ),
+    "a dictionary by name": FUNCTION + (
+        "def slope(t, x, p):\n    return f(x, [p['m'], p['g'], p['l'], p['forgotten']]).ravel()\n"
+        "solve_ivp(slope, [0, 3], [0.3, -0.2], args=({'m': 2.0, 'g': 9.81, 'l': 0.5},))\n"
+    ),
     "dummies": FORMED + (
         "d = {q: sm.Dummy(), u: sm.Dummy()}\nf = sm.lambdify([d[q], d[u], l, g, m], kane.rhs().subs(d))\n"
         "solve_ivp(lambda t, x: f(x[0], x[1], 0.5, 9.81, 2.0).ravel(), [0, 3], [0.3, -0.2])\n"
