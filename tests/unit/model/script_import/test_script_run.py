@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from pathlib import Path
 
@@ -74,6 +75,16 @@ def test_absent_packages_that_draw_are_stood_in_for(tmp_path: Path) -> None:
     assert run_script(written(tmp_path, text + FORMED)).error is None
     with pytest.raises(ModelError, match="absent_mechanics_package"):
         run_script(written(tmp_path, "import absent_mechanics_package\n" + FORMED))
+
+
+def test_installed_packages_that_draw_are_stood_in_for_whatever_their_version(tmp_path: Path) -> None:
+    text = (
+        "from matplotlib.pyplot import *\nfrom pylab import *\nimport seaborn.objects\n"
+        "style.use('a style that is gone')\nfigure(), plot(linspace(0, 1), ones(50)), show()\n"
+        "import sympy.plotting\nsympy.plotting.plot(sympy.Symbol('x'), show=False).show()\n"
+    )
+    assert run_script(written(tmp_path, text + FORMED)).error is None
+    assert importlib.import_module("matplotlib").__file__  # the installed one is there again
 
 
 def test_files_are_read_beside_the_script_and_written_elsewhere(tmp_path: Path) -> None:
