@@ -123,6 +123,7 @@ def _kanes_equations(noted: CreatedScriptMechanics, original: Callable[..., Any]
         else:
             self._bodylist = self._bodylist if bodies is None else list(bodies)
             self._forcelist = self._forcelist if loads is None else list(loads)
+            _refuse_wrong_loads(noted, self)
             formed = _kane_sums(self)
         noted.mark_complete(self)
         return formed
@@ -135,6 +136,14 @@ def _as_load(load: Any) -> Any:
     if isinstance(load, tuple | list) and len(load) == 2 and load[1] == 0:
         return (load[0], Vector(0))
     return tuple(load) if isinstance(load, list) else load
+
+
+def _refuse_wrong_loads(noted: CreatedScriptMechanics, method: KanesMethod) -> None:
+    """Raise at the script's line what SymPy's forming would raise, were it not put off; forget the object."""
+    for number, load in enumerate(method._forcelist or (), 1):
+        if isinstance(load, tuple) and len(load) != 2:
+            noted.objects.remove(method)
+            raise ValueError(f"load {number} has {len(load)} parts: a load is (point or frame, vector)")
 
 
 def _are_loads(items: Any) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import scipy.integrate
 import sympy as sm
-from pendulum_script import FORMED
+from pendulum_script import FORMED, MECHANICS
 from sympy.physics import mechanics as me
 
 from mb2fmu.errors import ModelError
@@ -108,6 +108,7 @@ def test_files_are_read_beside_the_script_and_written_elsewhere(tmp_path: Path) 
         ("import sympy\n\nraise ValueError('no')\n", "pendulum.py:3: ValueError: no"),
         ("print 'old'\n", "pendulum.py:1: .*\n.*Python 2"),
         ("def f():\n    return 1 / 0\nf()\n", "pendulum.py:2: ZeroDivisionError"),
+        (MECHANICS + "kane.kanes_equations([bob], [*loads, (P, 0 * N.x, 'drag')])\n", "load 2 has 3 parts"),
     ],
 )
 def test_a_script_that_ends_early_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
