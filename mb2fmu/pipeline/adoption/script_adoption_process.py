@@ -32,7 +32,7 @@ from mb2fmu.model.script_import.script_mechanics import ScriptMechanics, read_sc
 from mb2fmu.model.script_import.script_mechanics_makers import list_script_mechanics_makers
 from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.adoption.adopted_script_result import AdoptedModelFile
+from mb2fmu.pipeline.adoption.adopted_script_result import MODEL_FILE, AdoptedModelFile
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file
 from mb2fmu.pipeline.adoption.script_slice import inline_model_file, slice_script_for_mechanics
 from mb2fmu.pipeline.adoption.symbol_classification import (
@@ -309,7 +309,7 @@ def _make_model(adopted: AdoptedModelContent, script: ScriptMechanics, reference
     """Run the text of the model file on the script's mechanics."""
     text = print_model_file(adopted, reference, energy=None, placed=())
     variables: dict[str, Any] = {"read_script": lambda *_: script, "Model": Model}
-    exec(text.replace(IMPORT_LINE, ""), variables)  # noqa: S102 - our own text
+    exec(compile(text.replace(IMPORT_LINE, ""), MODEL_FILE, "exec"), variables)  # noqa: S102 - our own text
     function = next(value for value in variables.values() if getattr(value, "__annotations__", {}).get("return"))
     made: Model = function()
     return made

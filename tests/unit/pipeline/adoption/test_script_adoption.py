@@ -175,6 +175,26 @@ EQUILIBRIUM = MECHANICS + (
 )
 
 
+def test_a_mass_that_no_equation_holds_needs_no_value(tmp_path: Path) -> None:
+    hub = "M = sm.Symbol('M')\nhub = me.Particle('hub', O, M)\nkane.kanes_equations([bob, hub], loads)\n"
+    found, text = adopted_model(tmp_path, MECHANICS + hub + "kane.rhs().subs({m: 2.0, g: 9.81, l: 0.5})\n")
+    assert found["M"] == (1.0, "kg")
+    assert "does not enter the equations of motion" in text
+    missing = MECHANICS + hub + "kane.rhs().subs({g: 9.81, l: 0.5})\n"
+    assert adopt_script(written(tmp_path, missing), "pendulum.py", "Pendulum", None, 30.0).missing == ("m",)
+
+
+def test_what_is_to_be_mended_names_the_line_of_the_model_file(tmp_path: Path) -> None:
+    wrong = MECHANICS + (
+        "x, v = me.dynamicsymbols('x v')\nC = O.locatenew('C', x * N.y)\nC.set_vel(N, v * N.y)\n"
+        "kane = me.KanesMethod(N, [q, x], [v, u], kd_eqs=[q.diff() - v, x.diff() - v])\n"
+        "kane.kanes_equations([bob, me.Particle('cart', C, m)], loads)\n"
+    )
+    _, record = adopt(written(tmp_path, wrong), tmp_path / "other.py")
+    assert record.faults
+    assert "other.py:" in record.faults[0]
+
+
 def test_a_start_that_follows_from_the_equations_is_the_script_s(tmp_path: Path) -> None:
     found, _ = adopted_model(tmp_path, EQUILIBRIUM)
     q = found["q"][0]
