@@ -204,7 +204,8 @@ def _script_fault(path: Path, error: BaseException) -> Fault:
         return Fault("the time limit ended it here", where, f"give it more by --time, or shorten it: {line}")
     if isinstance(error, ModuleNotFoundError):
         return Fault(str(error), where, f"install it: the script needs it to make its mechanics ({line})")
-    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    said = str(error).strip()  # SymPy's messages may begin with an empty line
+    message = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return Fault(message.splitlines()[0][:300], where, remedy)
 
 

@@ -118,9 +118,9 @@ DRAWING_PACKAGES = frozenset(
 OBSERVED_PACKAGES = frozenset({"opty", "pydy", "pydy_code_gen"})
 """Packages whose classes are watched; ``integrator_observation.observed_packages`` fills their stand-ins."""
 
-REPLACED_PACKAGES = OBSERVED_PACKAGES | {"matplotlib", "mpl_toolkits", "pylab", "seaborn"}
-"""Packages that are stood in for even where they are installed: watched ones, and those that draw in a style or by a
-function that the installed version has no longer."""
+REPLACED_PACKAGES = OBSERVED_PACKAGES | {"IPython", "matplotlib", "mpl_toolkits", "pylab", "seaborn"}
+"""Packages that are stood in for even where they are installed: watched ones, and those that show pictures, which may
+lack, or draw in a style that the installed version has no longer."""
 
 _PYPLOT_NAMES = (
     "annotate", "arrow", "axes", "axhline", "axis", "axvline", "bar", "cla", "clf", "close", "colorbar", "contour",

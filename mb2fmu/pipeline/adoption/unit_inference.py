@@ -182,10 +182,10 @@ def _unit_of_place(use: MechanicsExpression, torques: set[str], torque_actuators
     return TORQUE if place in torque_actuators else None
 
 
-def _order(use: MechanicsExpression) -> int:
-    """Geometry and masses come before loads: where they contradict, the load is reported."""
+def _order(use: MechanicsExpression) -> tuple[bool, int]:
+    """Geometry and masses come before loads and constraints: where they contradict, these are reported."""
     ranks = ("inertia", "position", "velocity", "energy", "lagrangian", "load")
-    return ranks.index(use.role)
+    return use.place.startswith(("holonomic", "velocity constraint")), ranks.index(use.role)
 
 
 def _wish_by_name(equations: UnitEquations, symbol: sm.Expr, wishes: Iterable[tuple[str, Exponents]]) -> None:
