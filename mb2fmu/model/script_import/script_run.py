@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -210,12 +211,12 @@ def _script_fault(path: Path, error: BaseException) -> Fault:
 
 
 def _line_text(path: Path, name: str, line: int) -> str:
-    """Return a line of the script."""
+    """Return a line of the script, or of a module beside it."""
     for part in read_script_parts(path) if name.startswith(str(path)) else ():
         lines = part.text.splitlines()
         if part.name == name and 0 < line <= len(lines):
             return lines[line - 1].strip()
-    return ""
+    return linecache.getline(name, line).strip()
 
 
 def _label_mechanics(noted: CreatedScriptMechanics, namespaces: Iterable[dict[str, Any]]) -> dict[str, Any]:
