@@ -226,8 +226,8 @@ def _label_mechanics(noted: CreatedScriptMechanics, namespaces: Iterable[dict[st
     for made in noted.objects:
         bound = [name for space in spaces for name, value in space.items() if value is made and name != "self"]
         names.append(next((name for name in bound if name not in names), None))
-    rebound = {type(made) for made, name in zip(noted.objects, names, strict=True) if name is None}
+    rebound = {type(made).__name__ for made, name in zip(noted.objects, names, strict=True) if name is None}
     return {
-        make_unnamed_mechanics_label(noted, made) if name is None or type(made) in rebound else name: made
+        make_unnamed_mechanics_label(noted, made) if name is None or type(made).__name__ in rebound else name: made
         for made, name in zip(noted.objects, names, strict=True)
     }
