@@ -215,6 +215,9 @@ def _compute_variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[
     is_moving = find_moving_variables(values, reference.trajectory.uncertainty, reference.typical)
     largest_of_unit = find_largest_value_per_unit([v.unit for v in variables], values, is_moving, reference.typical)
     start_sensitivity = np.array([0.0 if v.nominal else s for v, s in zip(variables, at_start.tolist(), strict=True)])
+    # Near an equilibrium energy is stationary, and hardly changes with the start: it has the balance's scale.
+    is_energy = np.array([v.unit == "J" for v in variables]) & (start_sensitivity > 0.0)
+    start_sensitivity = np.where(is_energy, np.maximum(start_sensitivity, reference.work_scale), start_sensitivity)
     rounding = ROUND_OFF_ALLOWANCE * (largest_of_unit + _compute_holding_efforts(reference))
     return compute_variable_sizes_of_motion(
         reference.visited_values, is_moving, reference.typical, largest_of_unit, start_sensitivity
