@@ -80,7 +80,11 @@ def record_created_mechanics(noted: CreatedScriptMechanics, *, defer: bool) -> I
     for holder, attribute in ((System, "_eom_method"), (JointsMethod, "_method")):
         replace(holder, "form_eoms", _joined_equations(noted, holder.form_eoms, attribute, defer=defer))
     if defer:
-        replace(KanesMethod, "_initialize_constraint_matrices", _velocity_constraints_alone(KanesMethod._initialize_constraint_matrices))
+        replace(
+            KanesMethod,
+            "_initialize_constraint_matrices",
+            _velocity_constraints_alone(KanesMethod._initialize_constraint_matrices),
+        )
         for owner, names in _STAND_IN_RESULTS.items():
             for name, make in names.items():
                 original = vars(owner)[name]

@@ -111,11 +111,11 @@ class _ForcesAtRest:
     def compute_ratio(self, left_out: Sequence[Load]) -> float:
         """Return the largest error over its bound, some loads left out."""
         worst = 0.0
-        for sample, u in self._samples:
+        for sample, direction in self._samples:
             force, size = self._compute_forces(self._numeric, sample, sample.q)
             for load in left_out:
                 force = force - self._compute_forces(self._isolate_load(load), sample, sample.q)[0]
-            u = self._make_admissible(u)
+            u = self._make_admissible(direction)
             rates = self._numeric.kinematic_matrices()[0] @ u
             rate, noise = potential_rate(self._potential, sample, rates, self._step)
             rate_small_step, noise_small_step = potential_rate(
