@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
+import sympy as sm
 from sympy.physics.mechanics import Particle, Point, RigidBody
 
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
@@ -190,10 +191,10 @@ def _record(adopted: AdoptedModelContent, run: ScriptRun, reference: str) -> Ado
         kind=mechanics_source.describe_mechanics_kind(run.mechanics.get(adopted.label, adopted.mechanics)),
         others=tuple(others),
         missing=tuple(list_script_symbols_without_value(adopted)),
-        no_start=tuple(str(each.symbol) for each in adopted.quantities if each.is_assumed and each.kind != "input"),
-        inputs=tuple(str(each.symbol) for each in adopted.quantities if each.kind == "input"),
+        no_start=tuple(_name(each) for each in adopted.quantities if each.is_assumed and each.kind != "input"),
+        inputs=tuple(_name(each) for each in adopted.quantities if each.kind == "input"),
         no_signal=tuple(
-            f"{each.symbol}, {each.value:g} assumed"
+            f"{_name(each)} ({each.value:g} assumed)"
             for each in adopted.quantities
             if each.is_assumed and each.kind == "input"
         ),
@@ -207,6 +208,12 @@ def _record(adopted: AdoptedModelContent, run: ScriptRun, reference: str) -> Ado
             for kind in ("parameter", "input", "coordinate", "speed")
         },
     )
+
+
+def _name(quantity: AdoptedQuantity) -> str:
+    """Return the name of a quantity for people: ``theta``, ``theta'``."""
+    symbol = quantity.symbol
+    return f"{symbol.expr.func}'" if isinstance(symbol, sm.Derivative) else str(symbol).replace("(t)", "")
 
 
 @dataclass(frozen=True, slots=True)

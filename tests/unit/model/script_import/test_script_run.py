@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import io
 from pathlib import Path
@@ -33,6 +34,29 @@ def test_forming_is_put_off_and_the_object_is_as_before(tmp_path: Path) -> None:
     kane.kanes_equations()
     q, u, (g, l) = kane.q[0], kane.u[0], sm.symbols("g l")
     assert sm.simplify(kane.rhs() - sm.Matrix([u, -g / l * sm.sin(q)])) == sm.zeros(2, 1)
+
+
+def test_derivatives_of_velocity_constraints_are_taken_when_they_are_needed(tmp_path: Path) -> None:
+    text = MECHANICS + (
+        "y, v = me.dynamicsymbols('y v')\nC = O.locatenew('C', y * N.y)\nC.set_vel(N, v * N.y)\n"
+        "def make():\n    return me.KanesMethod(N, [q, y], [u], kd_eqs=[q.diff() - u, y.diff() - v],\n"
+        "        u_dependent=[v], velocity_constraints=[v - l * sm.cos(q) * u])\n"
+        "free, own = kane, make()\nown.kanes_equations([bob, me.Particle('cart', C, m)], loads)\nmake()\n"
+    )
+    run = run_script(written(tmp_path, text))
+    assert list(run.mechanics) == ["KanesMethod[1]", "KanesMethod[2]", "KanesMethod[3]"]  # one count for all of them
+    made = run.mechanics["KanesMethod[2]"]
+    assert "_f_dnh" not in vars(made)
+    space = run.namespaces[-1]
+    q, u, l = space["q"], space["u"], space["l"]
+    assert made._f_dnh == sm.Matrix([l * sm.sin(q) * u**2])
+    assert isinstance(copy.copy(made), me.KanesMethod)
+    formed = run_script(written(tmp_path, text), defer=False).mechanics["KanesMethod[2]"]
+    copied = copy.copy(made)
+    copied.kanes_equations()
+    names = {symbol: sm.Symbol(str(symbol)) for symbol in (*made.u, *made.q, *made._udot)}
+    difference = copied.forcing.xreplace(names) - formed.forcing.xreplace(names)
+    assert sm.simplify(difference) == sm.zeros(2, 1)
 
 
 def test_everything_is_as_before_after_a_run(tmp_path: Path) -> None:
