@@ -116,7 +116,7 @@ def _noting_initializer(noted: CreatedScriptMechanics, original: Callable[..., N
     return initialize
 
 
-class _LateKanesMethod(KanesMethod):
+class _LateKanesMethod(KanesMethod):  # type: ignore[misc]  # SymPy has no types
     """A ``KanesMethod`` that differentiates its velocity constraints when its equations are formed."""
 
     _late_time: sm.Symbol
