@@ -17,7 +17,12 @@ from mb2fmu.cli.command_options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mb2fmu.pipeline.adoption.adopted_script_result import AdoptedModelFile
+
+_MAX_NAMES = 12
+"""Names that are listed in one line."""
 
 
 @click.command(short_help="Write a model file for a SymPy script, which stays as it is.")
@@ -84,12 +89,18 @@ def _describe(record: AdoptedModelFile, script: Path) -> list[str]:
     if record.missing:
         lines.append(f"  no value found: {', '.join(record.missing)}")
     if record.no_signal:
-        lines.append(f"  no value found: {'; '.join(record.no_signal)}")
+        lines.append(f"  no signal found: {_join_some(record.no_signal)}")
     if record.no_start:
-        lines.append(f"  no start value found, one is assumed: {', '.join(record.no_start)}")
+        lines.append(f"  no start value found, one is assumed: {_join_some(record.no_start)}")
     lines += [f"  units do not fit: {each}" for each in record.contradictions[:5]]
     if record.error:
         lines.append(f"  the script ended by an error, after its mechanics were made: {record.error}")
     lines += [f"  note: {each}" for each in record.notes]
     lines += [f"  to mend: {each}" for each in record.faults]
     return lines
+
+
+def _join_some(names: Sequence[str]) -> str:
+    """Return names in one line that can be read: the first of many, and how many more there are."""
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more

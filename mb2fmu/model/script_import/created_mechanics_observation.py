@@ -16,6 +16,7 @@ from typing import Any
 
 import sympy as sm
 from sympy.physics.mechanics import JointsMethod, KanesMethod, LagrangesMethod, System
+from sympy.physics.mechanics.functions import msubs
 from sympy.physics.vector import Vector, dynamicsymbols
 
 MECHANICS_CLASSES = (KanesMethod, LagrangesMethod, JointsMethod, System)
@@ -53,7 +54,7 @@ class CreatedScriptMechanics:
 
 def make_unnamed_mechanics_label(noted: CreatedScriptMechanics, made: Any) -> str:
     """Return a label for an object without a variable: ``KanesMethod[2]`` for the second one."""
-    same = [each for each in noted.objects if type(each) is type(made)]
+    same = [each for each in noted.objects if type(each).__name__ == type(made).__name__]
     return f"{type(made).__name__}[{next(i for i, each in enumerate(same, 1) if each is made)}]"
 
 
@@ -79,6 +80,11 @@ def record_created_mechanics(noted: CreatedScriptMechanics, *, defer: bool) -> I
     for holder, attribute in ((System, "_eom_method"), (JointsMethod, "_method")):
         replace(holder, "form_eoms", _joined_equations(noted, holder.form_eoms, attribute, defer=defer))
     if defer:
+        replace(
+            KanesMethod,
+            "_initialize_constraint_matrices",
+            _velocity_constraints_alone(KanesMethod._initialize_constraint_matrices),
+        )
         for owner, names in _STAND_IN_RESULTS.items():
             for name, make in names.items():
                 original = vars(owner)[name]
@@ -110,6 +116,38 @@ def _noting_initializer(noted: CreatedScriptMechanics, original: Callable[..., N
     return initialize
 
 
+class _LateKanesMethod(KanesMethod):  # type: ignore[misc]  # SymPy has no types
+    """A ``KanesMethod`` that differentiates its velocity constraints when its equations are formed."""
+
+    _late_time: sm.Symbol
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_f_dnh":
+            raise AttributeError(f"'KanesMethod' object has no attribute '{name}'")
+        rates = self._k_nh.diff(self._late_time) * self.u + self._f_nh.diff(self._late_time)
+        self._f_dnh = rates if self._qdot_u_map is None else msubs(rates, self._qdot_u_map)
+        return self._f_dnh
+
+
+_LateKanesMethod.__name__ = KanesMethod.__name__
+
+
+def _velocity_constraints_alone(original: Callable[..., None]) -> Callable[..., None]:
+    """Return a reader of constraints that leaves their derivatives for later: of long ones they take minutes."""
+
+    @wraps(original)
+    def initialize(self: KanesMethod, config: Any, vel: Any, acc: Any, *further: Any, **keywords: Any) -> None:
+        if acc or not vel or type(self) is not KanesMethod:
+            original(self, config, vel, acc, *further, **keywords)
+            return
+        original(self, config, vel, [sm.S.Zero] * len(vel), *further, **keywords)
+        self._k_dnh, self._late_time = self._k_nh, _time()
+        del self._f_dnh
+        self.__class__ = _LateKanesMethod
+
+    return initialize
+
+
 def _kanes_equations(noted: CreatedScriptMechanics, original: Callable[..., Any], *, defer: bool) -> Callable[..., Any]:
     """Return ``kanes_equations`` that notes bodies and loads; in old scripts the loads come first."""
 
@@ -123,6 +161,7 @@ def _kanes_equations(noted: CreatedScriptMechanics, original: Callable[..., Any]
         else:
             self._bodylist = self._bodylist if bodies is None else list(bodies)
             self._forcelist = self._forcelist if loads is None else list(loads)
+            _refuse_wrong_loads(noted, self)
             formed = _kane_sums(self)
         noted.mark_complete(self)
         return formed
@@ -135,6 +174,14 @@ def _as_load(load: Any) -> Any:
     if isinstance(load, tuple | list) and len(load) == 2 and load[1] == 0:
         return (load[0], Vector(0))
     return tuple(load) if isinstance(load, list) else load
+
+
+def _refuse_wrong_loads(noted: CreatedScriptMechanics, method: KanesMethod) -> None:
+    """Raise at the script's line what SymPy's forming would raise, were it not put off; forget the object."""
+    for number, load in enumerate(method._forcelist or (), 1):
+        if isinstance(load, tuple) and len(load) != 2:
+            noted.objects.remove(method)
+            raise ValueError(f"load {number} has {len(load)} parts: a load is (point or frame, vector)")
 
 
 def _are_loads(items: Any) -> bool:

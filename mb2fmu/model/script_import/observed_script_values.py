@@ -79,10 +79,13 @@ class ScriptSymbolValues:
             self.found.append(ScriptSymbolValue(symbol, number, origin))
 
     def note_mapping(self, mapping: Any, origin: Origin) -> None:
-        """Note a dictionary, or pairs, from symbols to numbers."""
+        """Note a dictionary, or pairs, from symbols or their names to numbers."""
         if isinstance(mapping, Mapping):
             for symbol, value in list(mapping.items()):
-                self.note_structure(symbol, value, origin)
+                if isinstance(symbol, str):  # {"m": 2.0}: as a variable of that name, a number for want of a better one
+                    self.note(sm.Symbol(symbol), value, "same name")
+                else:
+                    self.note_structure(symbol, value, origin)
         elif isinstance(mapping, list | tuple):
             for pair in mapping:
                 if isinstance(pair, tuple | list) and len(pair) == 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -204,17 +205,18 @@ def _script_fault(path: Path, error: BaseException) -> Fault:
         return Fault("the time limit ended it here", where, f"give it more by --time, or shorten it: {line}")
     if isinstance(error, ModuleNotFoundError):
         return Fault(str(error), where, f"install it: the script needs it to make its mechanics ({line})")
-    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    said = str(error).strip()  # SymPy's messages may begin with an empty line
+    message = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return Fault(message.splitlines()[0][:300], where, remedy)
 
 
 def _line_text(path: Path, name: str, line: int) -> str:
-    """Return a line of the script."""
+    """Return a line of the script, or of a module beside it."""
     for part in read_script_parts(path) if name.startswith(str(path)) else ():
         lines = part.text.splitlines()
         if part.name == name and 0 < line <= len(lines):
             return lines[line - 1].strip()
-    return ""
+    return linecache.getline(name, line).strip()
 
 
 def _label_mechanics(noted: CreatedScriptMechanics, namespaces: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -224,8 +226,8 @@ def _label_mechanics(noted: CreatedScriptMechanics, namespaces: Iterable[dict[st
     for made in noted.objects:
         bound = [name for space in spaces for name, value in space.items() if value is made and name != "self"]
         names.append(next((name for name in bound if name not in names), None))
-    rebound = {type(made) for made, name in zip(noted.objects, names, strict=True) if name is None}
+    rebound = {type(made).__name__ for made, name in zip(noted.objects, names, strict=True) if name is None}
     return {
-        make_unnamed_mechanics_label(noted, made) if name is None or type(made) in rebound else name: made
+        make_unnamed_mechanics_label(noted, made) if name is None or type(made).__name__ in rebound else name: made
         for made, name in zip(noted.objects, names, strict=True)
     }

@@ -17,16 +17,24 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Self
 
+import numpy as np
+
 DRAWING_PACKAGES = frozenset(
     [
         "IPython",
         "line_profiler",
         "memory_profiler",
         "PIL",
+        "PyQt5",
+        "PyQt6",
+        "PySide2",
+        "PySide6",
         "altair",
         "assimulo",
         "autograd",
         "bokeh",
+        "bpy",
+        "bqplot",
         "cairo",
         "casadi",
         "celluloid",
@@ -37,13 +45,19 @@ DRAWING_PACKAGES = frozenset(
         "cyipopt",
         "dash",
         "diffrax",
+        "dill",
+        "do_mpc",
         "gekko",
         "graphviz",
         "gym",
         "gymnasium",
         "h5py",
+        "holoviews",
+        "hvplot",
         "imageio",
         "ipopt",
+        "ipycanvas",
+        "ipydex",
         "ipympl",
         "ipywidgets",
         "jax",
@@ -61,10 +75,13 @@ DRAWING_PACKAGES = frozenset(
         "mujoco",
         "nbagg",
         "networkx",
+        "nlopt",
         "numba",
         "numbalsoda",
         "numexpr",
+        "open3d",
         "openpyxl",
+        "optuna",
         "osqp",
         "pandas",
         "panel",
@@ -77,9 +94,14 @@ DRAWING_PACKAGES = frozenset(
         "pyglet",
         "pyodeint",
         "pyodesys",
+        "pyomo",
+        "pyqtgraph",
+        "pyswarms",
         "pythreejs",
         "pyvista",
         "pyvistaqt",
+        "qpsolvers",
+        "quadprog",
         "qutip",
         "rerun",
         "rich",
@@ -92,8 +114,10 @@ DRAWING_PACKAGES = frozenset(
         "sounddevice",
         "stable_baselines3",
         "statsmodels",
+        "streamlit",
         "sundials",
         "symjit",
+        "symmeplot",
         "tabulate",
         "termcolor",
         "theano",
@@ -102,6 +126,7 @@ DRAWING_PACKAGES = frozenset(
         "torch",
         "torchdiffeq",
         "tqdm",
+        "trimesh",
         "turtle",
         "vedo",
         "visual",
@@ -116,6 +141,20 @@ DRAWING_PACKAGES = frozenset(
 OBSERVED_PACKAGES = frozenset({"opty", "pydy", "pydy_code_gen"})
 """Packages whose classes are watched; ``integrator_observation.make_package_stand_ins`` fills their stand-ins."""
 
+REPLACED_PACKAGES = OBSERVED_PACKAGES | {"IPython", "matplotlib", "mpl_toolkits", "pylab", "seaborn"}
+"""Packages that are stood in for even where they are installed: watched ones, and those that show pictures, which may
+lack, or draw in a style that the installed version has no longer."""
+
+_PYPLOT_NAMES = (
+    "annotate", "arrow", "axes", "axhline", "axis", "axvline", "bar", "cla", "clf", "close", "colorbar", "contour",
+    "contourf", "draw", "errorbar", "figtext", "figure", "fill", "fill_between", "gca", "gcf", "grid", "hist",
+    "hlines", "imshow", "ioff", "ion", "legend", "loglog", "pause", "plot", "quiver", "rc", "rcParams", "savefig",
+    "scatter", "semilogx", "semilogy", "setp", "show", "step", "stem", "style", "subplot", "subplots",
+    "subplots_adjust", "suptitle", "text", "tick_params", "tight_layout", "title", "twinx", "vlines", "xlabel",
+    "xlim", "xscale", "xticks", "ylabel", "ylim", "yscale", "yticks",
+)  # fmt: skip
+"""What scripts use of ``from matplotlib.pyplot import *``."""
+
 
 class PackageStandIn:
     """An object that takes part in everything and does nothing."""
@@ -125,7 +164,7 @@ class PackageStandIn:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        return PackageStandIn()
+        return _make_named_stand_in(name)
 
     def __call__(self, *arguments: Any, **_: Any) -> Any:
         """Return the decorated function where it stands in for a decorator, else a stand-in."""
@@ -163,6 +202,17 @@ class PackageStandIn:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = _combine
     __neg__ = __matmul__ = __or__ = __and__ = _combine
 
+    def _compare(self, _: object) -> bool:
+        """Return what NaN answers."""
+        return False
+
+    __lt__ = __le__ = __gt__ = __ge__ = _compare
+
+
+def _make_named_stand_in(name: str) -> Any:
+    """Return a class for a name that is written as one, else an object."""
+    return type(name, (PackageStandIn,), {}) if name[:1].isupper() else PackageStandIn()
+
 
 def _count_unpacked_names(frame: Any) -> int:
     """Return to how many names the running line of a frame unpacks; 0 if it unpacks nothing."""
@@ -180,9 +230,11 @@ class _StandInModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return []
+        if name == "__version__":
+            return "999.0"  # SymPy's own plots ask for a least version
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (PackageStandIn,), {}) if name[:1].isupper() else PackageStandIn()
+        return _make_named_stand_in(name)
 
 
 class _StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -196,7 +248,7 @@ class _StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         """Return a spec for a module of a known package."""
         top = fullname.partition(".")[0]
-        if top not in DRAWING_PACKAGES | OBSERVED_PACKAGES:
+        if top not in DRAWING_PACKAGES | REPLACED_PACKAGES:
             return None
         return importlib.util.spec_from_loader(fullname, self, is_package=True)
 
@@ -204,6 +256,9 @@ class _StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Return an empty module, filled with what is watched in it."""
         module = _StandInModule(spec.name)
         vars(module).update(self.contents.get(spec.name, {}))
+        if spec.name in {"matplotlib.pyplot", "matplotlib.pylab", "pylab"}:
+            numeric = {name: vars(np)[name] for name in np.__all__} if spec.name.endswith("pylab") else {}
+            vars(module).update(numeric, np=np, __all__=["np", *numeric, *_PYPLOT_NAMES])
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -215,12 +270,11 @@ def install_package_stand_ins(contents: dict[str, dict[str, Any]]) -> Iterator[N
     """Let imports of absent drawing packages succeed; forget the stand-ins afterwards.
 
     Args:
-        contents: Module → its names that are watched: of ``OBSERVED_PACKAGES``, which are stood in for even where they
-            are installed.
+        contents: Module → its names that are watched, of ``OBSERVED_PACKAGES``.
     """
     finder = _StandInFinder(contents)
     renamed = _load_renamed_modules()
-    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in OBSERVED_PACKAGES}
+    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in REPLACED_PACKAGES}
     observed = _PriorityStandInFinder(contents)
     sys.meta_path.insert(0, observed)
     sys.meta_path.append(finder)
@@ -249,12 +303,12 @@ def _load_renamed_modules() -> list[str]:
 
 
 class _PriorityStandInFinder(_StandInFinder):
-    """Stands in for watched packages before installed ones are found."""
+    """Stands in for packages before installed ones are found."""
 
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return a spec for a module of a watched package alone."""
-        if fullname.partition(".")[0] not in OBSERVED_PACKAGES:
+        """Return a spec for a module of a replaced package alone."""
+        if fullname.partition(".")[0] not in REPLACED_PACKAGES:
             return None
         return super().find_spec(fullname, _path, _target)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+MODEL_FILE = "<model file>"
+"""Stands for the name of the model file in what is said of its lines, until that name is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class AdoptedModelFile:

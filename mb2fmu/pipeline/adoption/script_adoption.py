@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 from mb2fmu.model.script_import.script_instrumentation import format_script_line
-from mb2fmu.pipeline.adoption.adopted_script_result import AdoptedModelFile
+from mb2fmu.pipeline.adoption.adopted_script_result import MODEL_FILE, AdoptedModelFile
 from mb2fmu.temporary_files import make_temporary_folder
 
 _ANALYSIS_ALLOWANCE_S = 240.0
@@ -69,6 +70,7 @@ def adopt(
     output = script.with_name(f"{script.stem}_model.py") if output is None else Path(output)
     _refuse_to_destroy(script, output, overwrite=overwrite)
     record = _run_worker(script, output, label, time_limit, inline=inline)
+    record = replace(record, faults=tuple(fault.replace(MODEL_FILE, output.name) for fault in record.faults))
     write_file_atomically(output, record.text.encode())
     return output, record
 

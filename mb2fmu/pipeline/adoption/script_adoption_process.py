@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
+import sympy as sm
 from sympy.physics.mechanics import Particle, Point, RigidBody
 
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
@@ -32,7 +33,7 @@ from mb2fmu.model.script_import.script_mechanics import ScriptMechanics, read_sc
 from mb2fmu.model.script_import.script_mechanics_makers import list_script_mechanics_makers
 from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.adoption.adopted_script_result import AdoptedModelFile
+from mb2fmu.pipeline.adoption.adopted_script_result import MODEL_FILE, AdoptedModelFile
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file
 from mb2fmu.pipeline.adoption.script_slice import inline_model_file, slice_script_for_mechanics
 from mb2fmu.pipeline.adoption.symbol_classification import (
@@ -190,10 +191,10 @@ def _record(adopted: AdoptedModelContent, run: ScriptRun, reference: str) -> Ado
         kind=mechanics_source.describe_mechanics_kind(run.mechanics.get(adopted.label, adopted.mechanics)),
         others=tuple(others),
         missing=tuple(list_script_symbols_without_value(adopted)),
-        no_start=tuple(str(each.symbol) for each in adopted.quantities if each.is_assumed and each.kind != "input"),
-        inputs=tuple(str(each.symbol) for each in adopted.quantities if each.kind == "input"),
+        no_start=tuple(_name(each) for each in adopted.quantities if each.is_assumed and each.kind != "input"),
+        inputs=tuple(_name(each) for each in adopted.quantities if each.kind == "input"),
         no_signal=tuple(
-            f"{each.symbol}, {each.value:g} assumed"
+            f"{_name(each)} ({each.value:g} assumed)"
             for each in adopted.quantities
             if each.is_assumed and each.kind == "input"
         ),
@@ -207,6 +208,12 @@ def _record(adopted: AdoptedModelContent, run: ScriptRun, reference: str) -> Ado
             for kind in ("parameter", "input", "coordinate", "speed")
         },
     )
+
+
+def _name(quantity: AdoptedQuantity) -> str:
+    """Return the name of a quantity for people: ``theta``, ``theta'``."""
+    symbol = quantity.symbol
+    return f"{symbol.expr.func}'" if isinstance(symbol, sm.Derivative) else str(symbol).replace("(t)", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +295,8 @@ def _check_import(adopted: AdoptedModelContent, script: ScriptMechanics, referen
     except Mb2FmuError as error:
         return _ImportCheck(faults=tuple(str(fault) for fault in error.faults))
     except Exception as error:  # noqa: BLE001 - a fault of the check must not keep the file from being written
-        return _ImportCheck(faults=(f"{type(error).__name__}: {error}",))
+        # Where values are missing it may come of the numbers that were put in their places.
+        return _ImportCheck(faults=() if adopted.missing else (f"{type(error).__name__}: {error}",))
     try:
         known = potential_energy(NamedKinematics(mechanism)) is not None
     except Mb2FmuError:
@@ -309,7 +317,7 @@ def _make_model(adopted: AdoptedModelContent, script: ScriptMechanics, reference
     """Run the text of the model file on the script's mechanics."""
     text = print_model_file(adopted, reference, energy=None, placed=())
     variables: dict[str, Any] = {"read_script": lambda *_: script, "Model": Model}
-    exec(text.replace(IMPORT_LINE, ""), variables)  # noqa: S102 - our own text
+    exec(compile(text.replace(IMPORT_LINE, ""), MODEL_FILE, "exec"), variables)  # noqa: S102 - our own text
     function = next(value for value in variables.values() if getattr(value, "__annotations__", {}).get("return"))
     made: Model = function()
     return made

@@ -30,6 +30,7 @@ _VALUE_ORIGINS = tuple(origin for origin in ORIGINS if origin != "bounds")
 _LASTING_ORIGINS = tuple(origin for origin in _VALUE_ORIGINS if origin not in {"integration", "function call"})
 """Origins of values that hold at all times; integrands are evaluated at the start."""
 _BOUNDS_COMMENT = "the middle of its bounds in the script"
+_NO_EFFECT_COMMENT = "no value in the script: it does not enter the equations of motion"
 _FORCE_NAME = re.compile(r"(F|f|T|tau|Tau|u|U|V|M|P|torque|force|thrust)(_?[A-Za-z]{0,8})?_?\d*")
 
 
@@ -92,7 +93,7 @@ class AdoptedModelContent:
 
 def classify_mechanics_symbols(run: ScriptRun, label: str, mechanics: Any, name: str) -> AdoptedModelContent:
     """Return the declarations for one object of a script's mechanics."""
-    decider = _SymbolClassifier(run, mechanics)
+    decider = _SymbolClassifier(run, mechanics, run.mechanics[label])
     quantities = tuple(decider.iterate_adopted_quantities())
     stop, step = _experiment_times(run.integration)
     return AdoptedModelContent(name, label, mechanics, quantities, decider.signals, stop, step, decider.units)
@@ -101,8 +102,9 @@ def classify_mechanics_symbols(run: ScriptRun, label: str, mechanics: Any, name:
 class _SymbolClassifier:
     """Decides about the symbols of one mechanism."""
 
-    def __init__(self, run: ScriptRun, mechanics: Any) -> None:
+    def __init__(self, run: ScriptRun, mechanics: Any, made: Any) -> None:
         self.mechanics = mechanics
+        self.formed = None if run.values.is_deferred else _symbols_of_formed_equations(made)
         self.values = ScriptSymbolNumbers.of(run.values.found)
         self.uses = collect_mechanics_expressions(mechanics)
         self.speeds = mechanics_source.speeds(mechanics)
@@ -166,6 +168,8 @@ class _SymbolClassifier:
             )  # fmt: skip
         if value is None and (value := self.values.number(symbol, ("bounds",))) is not None:
             return AdoptedQuantity(kind="parameter", symbol=symbol, value=value, unit=unit, comment=_BOUNDS_COMMENT)
+        if value is None and self.formed is not None and symbol not in self.formed:
+            return AdoptedQuantity(kind="parameter", symbol=symbol, value=1.0, unit=unit, comment=_NO_EFFECT_COMMENT)
         comment = "" if symbol not in self.units.free else "unit: nothing in the mechanics says it"
         if only_in_loads and _FORCE_NAME.fullmatch(symbol.name) and isinstance(value, float):
             comment = "stands in loads only: model.input in place of model.parameter makes it an input"
@@ -221,6 +225,15 @@ class _SymbolClassifier:
     def _roles(self, symbol: sm.Expr) -> set[str]:
         """Return the roles of the expressions in which a symbol stands."""
         return {use.role for use in self.uses if _contains(use, symbol)}
+
+
+def _symbols_of_formed_equations(made: Any) -> set[sm.Basic] | None:
+    """Return the symbols of M u' = f as SymPy formed it; None where the script did not have it formed."""
+    try:
+        matrices = [made.mass_matrix, made.forcing]
+    except Exception:  # noqa: BLE001 - SymPy raises errors of many kinds where nothing is formed
+        return None
+    return {symbol for matrix in matrices for symbol in matrix.free_symbols}
 
 
 def _forces_at_auxiliary_speeds(mechanics: Any) -> set[sm.Expr]:

@@ -85,6 +85,7 @@ class UnitEquations:
         ] = {}  # pivot → its unit as a form in free unknowns, place
         self.contradictions: list[_UnitContradiction] = []
         self._opaque = 0
+        self._fractions: list[ExpressionUnitForm] = []
         self._contradicted: set[Hashable] = set()
 
     def require_equal(
@@ -145,10 +146,20 @@ class UnitEquations:
             return ExpressionUnitForm(ZERO, {expression: Fraction(1)})
         return self._composite(expression, place)
 
+    def wish_pure_fractions(self) -> None:
+        """Let 0.5 and the like be pure numbers where nothing else says their unit: Python's 1/2 is one of them."""
+        for form in self._fractions:
+            self.require_equal(form, ExpressionUnitForm())
+
     def _number(self, number: sm.Number) -> ExpressionUnitForm:
         """Small fractions are pure numbers; the others may carry any unit."""
         small = number.is_Rational and abs(number.p) <= STRUCTURAL_LIMIT and number.q <= STRUCTURAL_LIMIT
-        return ExpressionUnitForm() if small and number != 0 else self._any_unit()
+        if small and number != 0:
+            return ExpressionUnitForm()
+        form = self._any_unit()
+        if number.is_Float and abs(24 * number - round(24 * number)) < 1e-12:
+            self._fractions.append(form)
+        return form
 
     def _any_unit(self) -> ExpressionUnitForm:
         """Return a unit that nothing else has."""

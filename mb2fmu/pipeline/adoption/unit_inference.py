@@ -57,18 +57,20 @@ _UNIT_NAMES: Mapping[Exponents, str] = {
     exponents(m=-1): "1/m",
 }
 
-_NAME_WISHES: tuple[tuple[str, Exponents], ...] = (
+_WISHES_OF_BODIES: tuple[tuple[str, Exponents], ...] = (
     (r"g", ACCELERATION),
     (r"m[_a-z0-9]*|M[_a-z0-9]*", MASS),
     (r"[lLrRdhabx][_a-z0-9]*", LENGTH),
     (r"I[_a-z0-9]*|J[_a-z0-9]*", INERTIA),
+)
+_WISHES_OF_LOADS: tuple[tuple[str, Exponents], ...] = (
     (r"k[_a-z0-9]*", exponents(1, 0, -2)),
     (r"c[_a-z0-9]*", exponents(1, 0, -1)),
     (r"F[_a-z0-9]*", FORCE),
     (r"(theta|phi|psi|alpha|beta|gamma)[_a-z0-9]*", ZERO),
     (r"(T|tau)[_a-z0-9]*", TORQUE),
 )
-"""Names of symbols → units that break ties."""
+"""Names of symbols → units that break ties; between them come the factors 0.5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,10 @@ def infer_units(mechanics: Any, symbols: Iterable[sm.Expr]) -> InferredUnits:
             equations.require_unit(use.expression, unit, use.place)
     symbols = list(symbols)
     for symbol in symbols:
-        _wish_by_name(equations, symbol)
+        _wish_by_name(equations, symbol, _WISHES_OF_BODIES)
+    equations.wish_pure_fractions()
+    for symbol in symbols:
+        _wish_by_name(equations, symbol, _WISHES_OF_LOADS)
     angles = _find_angular_symbols(mechanics, uses, equations, symbols)
     names, free = {}, set()
     for symbol in symbols:
@@ -177,18 +182,18 @@ def _unit_of_place(use: MechanicsExpression, torques: set[str], torque_actuators
     return TORQUE if place in torque_actuators else None
 
 
-def _order(use: MechanicsExpression) -> int:
-    """Geometry and masses come before loads: where they contradict, the load is reported."""
+def _order(use: MechanicsExpression) -> tuple[bool, int]:
+    """Geometry and masses come before loads and constraints: where they contradict, these are reported."""
     ranks = ("inertia", "position", "velocity", "energy", "lagrangian", "load")
-    return ranks.index(use.role)
+    return use.place.startswith(("holonomic", "velocity constraint")), ranks.index(use.role)
 
 
-def _wish_by_name(equations: UnitEquations, symbol: sm.Expr) -> None:
+def _wish_by_name(equations: UnitEquations, symbol: sm.Expr, wishes: Iterable[tuple[str, Exponents]]) -> None:
     """Let a symbol's name say its unit where nothing else does."""
     if equations.unit_of(symbol) is not None or not isinstance(symbol, sm.Symbol | AppliedUndef):
         return
     word = format_symbol_as_word(symbol)
-    for pattern, unit in _NAME_WISHES:
+    for pattern, unit in wishes:
         if re.fullmatch(pattern, word):
             equations.require_equal(ExpressionUnitForm(ZERO, {symbol: Fraction(1)}), ExpressionUnitForm(unit))
             return

@@ -20,7 +20,8 @@ Less is what round-off leaves of larger numbers that cancel, or of nothing.
 **Size** of a variable v, of which every bound is a part that is at most 5 %:
 
     size_v = range_v                             if v moves
-    size_v = S_v(0), what the scales above change it by, if that is above 1e-6 · typical_v and v has no nominal
+    size_v = S_v, what the scales above change it by, if that is above 1e-6 · typical_v and v has no nominal;
+             at the start, of outputs also later: energy is stationary at an equilibrium
     size_v = max(typical_v, 1e-6 · the largest value among variables of the same unit)      otherwise
 
 (``motion_comparison`` says what stands still besides: what moves by round-off of a file's constants.) Magnitudes and

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
 import io
 from pathlib import Path
 
 import pytest
 import scipy.integrate
 import sympy as sm
-from pendulum_script import FORMED
+from pendulum_script import FORMED, MECHANICS
 from sympy.physics import mechanics as me
 
 from mb2fmu.errors import ModelError
@@ -32,6 +34,29 @@ def test_forming_is_put_off_and_the_object_is_as_before(tmp_path: Path) -> None:
     kane.kanes_equations()
     q, u, (g, l) = kane.q[0], kane.u[0], sm.symbols("g l")
     assert sm.simplify(kane.rhs() - sm.Matrix([u, -g / l * sm.sin(q)])) == sm.zeros(2, 1)
+
+
+def test_derivatives_of_velocity_constraints_are_taken_when_they_are_needed(tmp_path: Path) -> None:
+    text = MECHANICS + (
+        "y, v = me.dynamicsymbols('y v')\nC = O.locatenew('C', y * N.y)\nC.set_vel(N, v * N.y)\n"
+        "def make():\n    return me.KanesMethod(N, [q, y], [u], kd_eqs=[q.diff() - u, y.diff() - v],\n"
+        "        u_dependent=[v], velocity_constraints=[v - l * sm.cos(q) * u])\n"
+        "free, own = kane, make()\nown.kanes_equations([bob, me.Particle('cart', C, m)], loads)\nmake()\n"
+    )
+    run = run_script(written(tmp_path, text))
+    assert list(run.mechanics) == ["KanesMethod[1]", "KanesMethod[2]", "KanesMethod[3]"]  # one count for all of them
+    made = run.mechanics["KanesMethod[2]"]
+    assert "_f_dnh" not in vars(made)
+    space = run.namespaces[-1]
+    q, u, l = space["q"], space["u"], space["l"]
+    assert made._f_dnh == sm.Matrix([l * sm.sin(q) * u**2])
+    assert isinstance(copy.copy(made), me.KanesMethod)
+    formed = run_script(written(tmp_path, text), defer=False).mechanics["KanesMethod[2]"]
+    copied = copy.copy(made)
+    copied.kanes_equations()
+    names = {symbol: sm.Symbol(str(symbol)) for symbol in (*made.u, *made.q, *made._udot)}
+    difference = copied.forcing.xreplace(names) - formed.forcing.xreplace(names)
+    assert sm.simplify(difference) == sm.zeros(2, 1)
 
 
 def test_everything_is_as_before_after_a_run(tmp_path: Path) -> None:
@@ -72,8 +97,21 @@ def test_absent_packages_that_draw_are_stood_in_for(tmp_path: Path) -> None:
         "with plotter as inside:\n    inside.add(2 * p.box + 1)\n"
     )
     assert run_script(written(tmp_path, text + FORMED)).error is None
-    with pytest.raises(ModelError, match="absent_mechanics_package"):
-        run_script(written(tmp_path, "import absent_mechanics_package\n" + FORMED))
+    written(tmp_path, "\nimport absent_mechanics_package\n", "beside.py")
+    said = r"beside.py:2: No module named .*\n.*\(import absent_mechanics_package\)"
+    with pytest.raises(ModelError, match=said):
+        run_script(written(tmp_path, "import beside\n" + FORMED))
+
+
+def test_installed_packages_that_draw_are_stood_in_for_whatever_their_version(tmp_path: Path) -> None:
+    text = (
+        "from matplotlib.pyplot import *\nfrom pylab import *\nimport seaborn.objects\n"
+        "style.use('a style that is gone')\nfigure(), plot(linspace(0, 1), ones(50)), show()\n"
+        "from IPython.display import SVG, display\ndisplay(SVG(filename='a picture that is elsewhere.svg'))\n"
+        "import sympy.plotting\nsympy.plotting.plot(sympy.Symbol('x'), show=False).show()\n"
+    )
+    assert run_script(written(tmp_path, text + FORMED)).error is None
+    assert importlib.import_module("matplotlib").__file__  # the installed one is there again
 
 
 def test_files_are_read_beside_the_script_and_written_elsewhere(tmp_path: Path) -> None:
@@ -94,9 +132,10 @@ def test_files_are_read_beside_the_script_and_written_elsewhere(tmp_path: Path) 
     ("text", "said"),
     [
         ("x = input('mass? ')\n", r"pendulum.py:1: KeyboardInputRequested: it asks for input: mass\?"),
-        ("import sympy\n\nraise ValueError('no')\n", "pendulum.py:3: ValueError: no"),
+        ("import sympy\n\nraise ValueError('\\n  no')\n", "pendulum.py:3: ValueError: no"),
         ("print 'old'\n", "pendulum.py:1: .*\n.*Python 2"),
         ("def f():\n    return 1 / 0\nf()\n", "pendulum.py:2: ZeroDivisionError"),
+        (MECHANICS + "kane.kanes_equations([bob], [*loads, (P, 0 * N.x, 'drag')])\n", "load 2 has 3 parts"),
     ],
 )
 def test_a_script_that_ends_early_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:

@@ -43,6 +43,10 @@ WAYS = {
         "f = sm.lambdify([q, u] + symbols, kane.rhs())\nx = np.array([0.3, -0.2])\n"
         "for _ in range(30):\n    x = x + 0.01 * f(*x, *symbols_vals).ravel()\n"
     ),
+    "a dictionary by name": FUNCTION + (
+        "def slope(t, x, p):\n    return f(x, [p['m'], p['g'], p['l'], p['forgotten']]).ravel()\n"
+        "solve_ivp(slope, [0, 3], [0.3, -0.2], args=({'m': 2.0, 'g': 9.81, 'l': 0.5},))\n"
+    ),
     "dummies": FORMED + (
         "d = {q: sm.Dummy(), u: sm.Dummy()}\nf = sm.lambdify([d[q], d[u], l, g, m], kane.rhs().subs(d))\n"
         "solve_ivp(lambda t, x: f(x[0], x[1], 0.5, 9.81, 2.0).ravel(), [0, 3], [0.3, -0.2])\n"
@@ -156,7 +160,7 @@ def test_expressions_of_each_other_stay_expressions(tmp_path: Path) -> None:
 
 def test_what_the_script_does_not_say_is_a_line_to_fill_in(tmp_path: Path) -> None:
     path, record = adopt(written(tmp_path, FORMED + "c = {m: 2.0, l: 0.5}\n"))
-    assert (record.missing, record.no_start) == (("g",), ("q(t)", "u(t)"))
+    assert (record.missing, record.no_start) == (("g",), ("q", "u"))
     assert 'model.parameter(script["g"], ..., "m/s2")  # TODO: no value found in pendulum.py' in path.read_text()
     with pytest.raises(ModelError, match=r"g has no value\n.*write a number in m/s2 in place of"):
         check_model(load(path))
@@ -169,6 +173,26 @@ EQUILIBRIUM = MECHANICS + (
     "q0 = brentq(torque, 0.0, 1.0) if torque(0.0) else 0.1\n"
     "f = sm.lambdify([q, u], kane.rhs().subs(c))\nsolve_ivp(lambda t, x: f(*x).ravel(), [0, 3], [q0, 0.0])\n"
 )
+
+
+def test_a_mass_that_no_equation_holds_needs_no_value(tmp_path: Path) -> None:
+    hub = "M = sm.Symbol('M')\nhub = me.Particle('hub', O, M)\nkane.kanes_equations([bob, hub], loads)\n"
+    found, text = adopted_model(tmp_path, MECHANICS + hub + "kane.rhs().subs({m: 2.0, g: 9.81, l: 0.5})\n")
+    assert found["M"] == (1.0, "kg")
+    assert "does not enter the equations of motion" in text
+    missing = MECHANICS + hub + "kane.rhs().subs({g: 9.81, l: 0.5})\n"
+    assert adopt_script(written(tmp_path, missing), "pendulum.py", "Pendulum", None, 30.0).missing == ("m",)
+
+
+def test_what_is_to_be_mended_names_the_line_of_the_model_file(tmp_path: Path) -> None:
+    wrong = MECHANICS + (
+        "x, v = me.dynamicsymbols('x v')\nC = O.locatenew('C', x * N.y)\nC.set_vel(N, v * N.y)\n"
+        "kane = me.KanesMethod(N, [q, x], [v, u], kd_eqs=[q.diff() - v, x.diff() - v])\n"
+        "kane.kanes_equations([bob, me.Particle('cart', C, m)], loads)\n"
+    )
+    _, record = adopt(written(tmp_path, wrong), tmp_path / "other.py")
+    assert record.faults
+    assert "other.py:" in record.faults[0]
 
 
 def test_a_start_that_follows_from_the_equations_is_the_script_s(tmp_path: Path) -> None:
@@ -199,7 +223,7 @@ def test_what_an_absent_package_reads_is_no_value(tmp_path: Path) -> None:
         "solve_ivp(lambda t, x: f(*x).ravel(), [0, 3], [swing, -0.2])\n"
     )
     path, record = adopt(written(tmp_path, text))
-    assert (record.missing, record.no_start) == (("m",), ("q(t)",))
+    assert (record.missing, record.no_start) == (("m",), ("q",))
     assert 'model.speed(script["u"], -0.2, "rad/s")' in path.read_text()
 
 
@@ -214,8 +238,8 @@ def test_inputs_are_functions_that_nothing_determines_and_forces_without_value(t
 
 
 @pytest.mark.parametrize(("force", "told"), [
-    ("s, F = me.dynamicsymbols('s'), sm.Symbol('F')\n", "F, 0 assumed; s(t), 0 assumed"),
-    ("s, F = me.dynamicsymbols('s F')\n", "s(t), 0 assumed; F(t), 0.5 assumed"),
+    ("s, F = me.dynamicsymbols('s'), sm.Symbol('F')\n", "F (0 assumed), s (0 assumed)"),
+    ("s, F = me.dynamicsymbols('s F')\n", "s (0 assumed), F (0.5 assumed)"),
 ])  # fmt: skip
 def test_a_force_that_is_made_in_the_integrand_is_told(tmp_path: Path, force: str, told: str) -> None:
     inside = "s" if "Symbol" in force else "s, F"
@@ -226,7 +250,19 @@ def test_a_force_that_is_made_in_the_integrand_is_told(tmp_path: Path, force: st
         f"solve_ivp(lambda t, x: f(*x, {values}).ravel(), [0, 3], [0.3, -0.2])\n"
     ))  # fmt: skip
     done = CliRunner().invoke(commands, ["adopt", str(script)])
-    assert set(told.split("; ")) == set(done.output.split("no value found: ")[1].splitlines()[0].split("; "))
+    assert set(told.split(", ")) == set(done.output.split("no signal found: ")[1].splitlines()[0].split(", "))
+
+
+def test_of_many_starts_the_first_are_named(tmp_path: Path) -> None:
+    chain = (
+        "x = me.dynamicsymbols('x:20')\nfor i in x:\n"
+        "    C = O.locatenew('C', i * N.y)\n    C.set_vel(N, i.diff() * N.y)\n"
+        "    bodies.append(me.Particle(str(i), C, m))\n"
+        "L = me.LagrangesMethod(me.Lagrangian(N, *bodies), x)\nL.form_lagranges_equations()\nm_value = {m: 1.0}\n"
+    )
+    done = CliRunner().invoke(commands, ["adopt", str(written(tmp_path, MECHANICS + "bodies = []\n" + chain))])
+    (line,) = (line for line in done.output.splitlines() if "no start value found" in line)
+    assert line.endswith("x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11 and 28 more")
 
 
 def test_what_the_script_integrates_beside_its_speeds_is_told(tmp_path: Path) -> None:

@@ -106,6 +106,30 @@ def test_a_contradiction_names_both_places() -> None:
     assert rod.mass == m
 
 
+def test_a_constraint_that_contradicts_the_geometry_is_told_alone() -> None:
+    mechanics = cart_with_spring_pendulum()
+    x, q = mechanics.q
+    a, b = sm.symbols("a b")
+    mechanics._f_h = sm.Matrix([x - a * sm.sin(b * q) - sm.cos(b * q)])  # a bare cosine beside a length
+    found = infer_units(mechanics, [*list_mechanics_symbols(mechanics), a, b])
+    assert [said.partition(":")[0] for said in found.contradictions] == ["holonomic constraint 1"]
+    assert found.names[x] == "m"
+
+
+@pytest.mark.parametrize(("half", "unit"), [(1 / 2, "N/m"), (1 / 12, "N/m"), (0.45, "N.s/m")])
+def test_half_as_a_float_is_a_pure_number(half: float, unit: str) -> None:
+    x, (c, m) = me.dynamicsymbols("x"), sm.symbols("c m")
+    method = me.LagrangesMethod(sm.Rational(1, 2) * m * x.diff() ** 2 - half * c * x**2, [x])
+    assert infer_units(method, [x, c, m]).names[c] == unit  # a number that may carry a unit: the name c decides
+
+
+def test_half_as_a_float_has_the_unit_that_its_place_needs() -> None:
+    x, m = me.dynamicsymbols("x"), sm.Symbol("m")
+    method = me.LagrangesMethod(0.5 * m * x.diff() ** 2 - 0.5 * x**2, [x])
+    found = infer_units(method, [x, m])
+    assert (found.names[x], found.names[m], found.contradictions) == ("m", "kg", ())
+
+
 def test_a_wish_yields_to_an_equation_and_breaks_a_tie() -> None:
     g, k = sm.symbols("g k")
     equations = UnitEquations()

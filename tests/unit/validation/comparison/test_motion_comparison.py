@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -275,6 +276,20 @@ def test_a_mechanism_at_rest_passes_and_one_that_leaves_it_fails(cases):
         wrong = values.copy()
         wrong[-1, names.index(name)] += error
         assert verdicts(p, wrong)[name] == "failed"
+
+
+def test_the_energy_of_a_fall_from_rest_at_the_top_is_judged_by_what_falls(cases):
+    """Energy is stationary at the top: what it changes by for other starts says nothing of the fall."""
+    case = cases["double_pendulum"]((math.pi - 1e-4, math.pi + 1e-4), stop=4.0, step=0.04)
+    equations = case.equations
+    g, (q1, q2) = equations.p[0], equations.q
+    total = equations.energy.kinetic - 2 * g * sm.cos(q1) - g * sm.cos(q2)
+    energy = replace(cases["pendulum"]().equations.outputs[0], name="energy", expression=total, unit="J")
+    p = prepare(replace(case, equations=replace(equations, outputs=(energy,))))
+    assert verdicts(p, integrated(p.reference, p.reference.experiment.tolerance))["energy"] == "passed"
+    wrong = p.reference.trajectory.values.copy()
+    wrong[60:, p.reference.trajectory.names.index("energy")] *= 1.001
+    assert verdicts(p, wrong)["energy"] == "failed"
 
 
 def test_energy_exchanged_within_a_step_counts():

@@ -119,3 +119,30 @@ def test_the_whole_proof_finds_a_wrong_closed_form(tmp_path, monkeypatch):
     assert [check.name for check in result.independent_check_set.all_checks if check.verdict == "failed"] == [
         "the potential energy against the loads"
     ]
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "passed"), (1.001, "failed")])
+def test_a_velocity_that_is_the_position_s_by_a_constraint_only_fits(factor, verdict):
+    """A bucket on a winch: its velocity is written by the drum's speed, its height is a coordinate of its own."""
+    q, y, u, v = me.dynamicsymbols("q y u v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    drum = N.orientnew("D", "Axis", (q, N.z))
+    drum.set_ang_vel(N, u * N.z)
+    P = O.locatenew("P", y * N.y)
+    P.set_vel(N, l * u * N.y)
+    kane = me.KanesMethod(
+        N, [q, y], [u], kd_eqs=[q.diff() - u, y.diff() - v], u_dependent=[v], velocity_constraints=[v - l * u]
+    )
+    body = me.RigidBody("drum", O, drum, m, (me.inertia(drum, 0, 0, m * l**2), O))
+    kane.kanes_equations([body, me.Particle("bucket", P, m)], [(P, -m * g * N.y)])
+    made = Model("Winch", kane)
+    for symbol, value, unit in ((m, 2.0, "kg"), (l, 0.3, "m"), (g, 9.81, "m/s2")):
+        made.parameter(symbol, value, unit)
+    made.coordinate(q, 0.0, "rad")
+    made.coordinate(y, 0.0, "m")
+    made.speed(u, 0.0, "rad/s")
+    made.speed(v, 0.0, "m/s", kind="guess")
+    made.output_total_energy()
+    (check,) = _rungs(made, factor)
+    assert check.verdict == verdict, check
