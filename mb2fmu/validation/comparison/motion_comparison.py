@@ -10,8 +10,9 @@ with the tolerance of the experiment, v's own size and round-off (``variable_sca
 measured sensitivity S_v (``start_error_growth``; of outputs to states at the start and later), the round-off ρ of
 states as a part of their scales (1e-14, but where an angle of 1e9 rad moves by one), and the reference's own
 uncertainty. FACTOR = 50: an integrator keeps the error of each of its steps at about the tolerance and makes many of
-them; Dormand and Prince's method of order 5, tried on double pendulums over 10 s, stays below 12 tolerance · S_v. N(t) says how often the motion has gone through its
-range by then (``state_range_traversals``): what oscillates a thousand times adds up more errors, at every tolerance.
+them; Dormand and Prince's method of order 5, tried on double pendulums over 10 s, stays below 12 tolerance · S_v. N(t)
+says how often the motion has gone through its range by then (``state_range_traversals``): what oscillates a thousand
+times adds up more errors, at every tolerance.
 
 A variable that moves by less than 1e-6 of its typical magnitude, and that could not be judged by what it moves by, is
 judged as if it stood still, by its typical magnitude: constants of a file have some eight digits (an angle of 1.5707963
