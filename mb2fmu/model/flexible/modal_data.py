@@ -7,6 +7,15 @@ Displacement of node p in the body's own frame, of modal coordinates η (m), and
 Kinetic energy, of the masses m_pq of one component of translation and of the second moments Σ_p of sections:
 
     T = ½ Σ_pq m_pq v_p · v_q + ½ Σ_p Σ_ij Σ_p,ij (d/dt a_pi) · (d/dt a_pj)          a_pi = e_i + Σ_k (ψ_kp × e_i) η_k
+
+Where there are second-order displacements, arms are of second order, too, as they are of a section that turns:
+
+    a_pi = e_i + Σ_k (ψ_kp × e_i) η_k + ½ Σ_kl A_klp e_i η_k η_l          A_kl = ½ (ψ_k ψ_lᵀ + ψ_l ψ_kᵀ) - (ψ_k · ψ_l) 1
+
+Of first order alone, a section grows as it turns: a shaft has no gyroscopic stiffening, and torsion becomes softer with
+the spin. Pairs of modes that turn all sections about axes at right angles (bending in two planes; bending and torsion)
+are left out: their A is half of a shear and half of an order of rotations, and counts, by the square of radius of
+gyration over length, beside other terms of S.
 """
 
 from __future__ import annotations
@@ -36,6 +45,9 @@ MassMatrix: TypeAlias = Any
 
 SYMMETRY_TOLERANCE = 1e-9
 """Largest difference of a matrix and its transpose, of the largest entry."""
+
+RIGHT_ANGLE_TOLERANCE = 1e-12
+"""Product of two modes' rotations, of the largest of each, that is zero."""
 
 RIGID_MOTION_TOLERANCE = 1e-8
 """A mode whose kinetic energy is less than this share beside that of a rigid motion, deforms nothing."""
@@ -110,7 +122,19 @@ class ModalData:
             slopes[:, i, 1:4] = axis
             turned = np.cross(self.rotations, axis)  # (m, n, 3)
             slopes[:, i, 4 : 4 + 3 * m] = turned.transpose(1, 0, 2).reshape(n, 3 * m)
+        if self.second_order is not None:
+            arms = self._second_order_arms(self.rotations)
+            slopes[:, :, 4 + 3 * m :] = np.concatenate([arms[k, l] for k in range(m) for l in range(k, m)], axis=-1)
         return F, slopes
+
+    def _second_order_arms(self, rotations: Array) -> Array:
+        """Return A of each pair of modes and node, shape (m, m, n, 3, 3), 1/m²."""
+        outer = np.einsum("kni,lnj->klnij", rotations, rotations)
+        products = np.einsum("klnii->kln", outer)
+        size = np.max(np.linalg.norm(rotations, axis=-1), axis=-1)
+        counted = np.max(np.abs(products), axis=-1) > RIGHT_ANGLE_TOLERANCE * np.outer(size, size)
+        arms = (outer + outer.swapaxes(-1, -2)) / 2.0 - products[..., None, None] * np.eye(3)
+        return np.asarray(np.where(counted[:, :, None, None, None], arms, 0.0))
 
     def _integrate(self, F: Array, slopes: Array | None) -> Array:
         """Return the Gram matrix of fields of the nodes and slopes of their sections."""
@@ -287,7 +311,7 @@ def _shape_faults(given: dict[str, Any], mass: Any) -> Iterator[tuple[str, str]]
         yield f"it has {n} nodes and {m} modes", "give at least one of each; without modes a RigidBody will do"
         return
     for name, shapes in allowed.items():
-        if given[name] is not None and given[name].shape not in shapes:
+        if given[name] is not None and given[name].dtype != object and given[name].shape not in shapes:
             expected = " or ".join(map(str, shapes))
             yield f"{name} has the shape {given[name].shape}", f"with {n} nodes and {m} modes it is {expected}"
     if mass.shape not in {(n,), (n, n), (3 * n, 3 * n)}:
