@@ -13,9 +13,7 @@ Where there are second-order displacements, arms are of second order, too, as th
     a_pi = e_i + Σ_k (ψ_kp × e_i) η_k + ½ Σ_kl A_klp e_i η_k η_l          A_kl = ½ (ψ_k ψ_lᵀ + ψ_l ψ_kᵀ) - (ψ_k · ψ_l) 1
 
 Of first order alone, a section grows as it turns: a shaft has no gyroscopic stiffening, and torsion becomes softer with
-the spin. Pairs of modes that turn all sections about axes at right angles (bending in two planes; bending and torsion)
-are left out: their A is half of a shear and half of an order of rotations, and counts, by the square of radius of
-gyration over length, beside other terms of S.
+the spin. Some pairs of modes are left out, see :meth:`ModalData.second_order_pairs`.
 """
 
 from __future__ import annotations
@@ -48,6 +46,9 @@ SYMMETRY_TOLERANCE = 1e-9
 
 RIGHT_ANGLE_TOLERANCE = 1e-12
 """Product of two modes' rotations, of the largest of each, that is zero."""
+
+SMALL_ROTARY_SHARE = 1e-3
+"""Of rotation of sections in the kinetic energy of modes: less than the shear that Euler's beams leave out."""
 
 RIGID_MOTION_TOLERANCE = 1e-8
 """A mode whose kinetic energy is less than this share beside that of a rigid motion, deforms nothing."""
@@ -127,14 +128,32 @@ class ModalData:
             slopes[:, :, 4 + 3 * m :] = np.concatenate([arms[k, l] for k in range(m) for l in range(k, m)], axis=-1)
         return F, slopes
 
+    def second_order_pairs(self) -> npt.NDArray[np.bool_]:
+        """Return the pairs of modes whose sections turn to second order, shape (m, m).
+
+        A mode k counts by the share β_k of its kinetic energy that is rotation of sections: without the pair (k, k) the
+        critical speed of a shaft is ½ β_k too low. Pairs with √(β_k β_l) below :data:`SMALL_ROTARY_SHARE` are left out;
+        and those that turn all sections about axes at right angles (bending in two planes; bending and torsion), whose
+        terms are a shear of the section and the order of its rotations.
+        """
+        m, psi, J = self.mode_count, self.rotations, self.rotational_inertia
+        if self.second_order is None or psi is None or J is None:
+            return np.zeros((m, m), dtype=bool)
+        turning = np.einsum("kni,nij,knj->k", psi, J, psi)
+        flat = self.modes.transpose(1, 0, 2).reshape(len(self.nodes), -1)
+        moving = np.sum(flat * (self.mass @ flat), axis=0).reshape(m, 3).sum(axis=1)
+        shares = np.sqrt(turning / np.maximum(turning + moving, 1e-300))
+        size = np.max(np.linalg.norm(psi, axis=-1), axis=-1)
+        oblique = np.max(np.abs(np.einsum("kni,lni->kln", psi, psi)), axis=-1) > RIGHT_ANGLE_TOLERANCE * np.outer(
+            size, size
+        )
+        return np.asarray(oblique & (np.outer(shares, shares) > SMALL_ROTARY_SHARE))
+
     def _second_order_arms(self, rotations: Array) -> Array:
         """Return A of each pair of modes and node, shape (m, m, n, 3, 3), 1/m²."""
         outer = np.einsum("kni,lnj->klnij", rotations, rotations)
-        products = np.einsum("klnii->kln", outer)
-        size = np.max(np.linalg.norm(rotations, axis=-1), axis=-1)
-        counted = np.max(np.abs(products), axis=-1) > RIGHT_ANGLE_TOLERANCE * np.outer(size, size)
-        arms = (outer + outer.swapaxes(-1, -2)) / 2.0 - products[..., None, None] * np.eye(3)
-        return np.asarray(np.where(counted[:, :, None, None, None], arms, 0.0))
+        arms = (outer + outer.swapaxes(-1, -2)) / 2.0 - np.einsum("klnii->kln", outer)[..., None, None] * np.eye(3)
+        return np.asarray(np.where(self.second_order_pairs()[:, :, None, None, None], arms, 0.0))
 
     def _integrate(self, F: Array, slopes: Array | None) -> Array:
         """Return the Gram matrix of fields of the nodes and slopes of their sections."""

@@ -5,7 +5,7 @@ modal coordinates η,
 
     r_p = X_p + Σ_k φ_kp η_k + ½ Σ_kl S_klp η_k η_l        arms of its section: a_pi = e_i + Σ_k (ψ_kp × e_i) η_k
 
-with S arms have ½ Σ_kl ψ_kp × (ψ_lp × e_i) η_k η_l, too, without pairs k, l whose ψ are at right angles everywhere. And
+with S arms have ½ Σ_kl ψ_kp × (ψ_lp × e_i) η_k η_l, too, of the pairs k, l that ``second_order_pairs`` says. And
 with Jacobians J_p and A_pi of both, accelerations b at u' = 0 and the second moments Σ_p of sections,
 
     M = Σ_pq m_pq J_pᵀ J_q + Σ_p Σ_ij Σ_p,ij A_piᵀ A_pj,    f = −Σ_pq m_pq J_pᵀ (b_q − g) − Σ_p Σ_ij Σ_p,ij A_piᵀ b_pj
@@ -37,7 +37,8 @@ class NodalLink:
     """A link that bends, as its arrays say.
 
     Attributes:
-        arrays: ``nodes``, ``mass``, ``modes``, ``rotations``, ``rotational_inertia``, ``second_order`` in full shapes.
+        arrays: ``nodes``, ``mass``, ``modes``, ``rotations``, ``rotational_inertia``, ``second_order`` in full shapes;
+            ``second_order_pairs``, shape (m, m).
         pose: The body's frame in the link's frame.
         nodes: Joint that the link carries → number of its node.
     """
@@ -129,12 +130,11 @@ class NodalLink:
         arm, bias = axis + np.einsum("knj,k->nj", fields, modal.eta), np.zeros(psi.shape[1:])
         if self.arrays["second_order"] is None:
             return arm, fields, bias
-        # ψ_k (ψ_l · e) - e (ψ_k · ψ_l), of pairs that are not at right angles everywhere
+        # ψ_k (ψ_l · e) - e (ψ_k · ψ_l), of the pairs that count
         dots = np.einsum("knj,lnj->kln", psi, psi)
         pairs = 0.5 * (np.einsum("knj,ln->klnj", psi, psi @ axis) + np.einsum("lnj,kn->klnj", psi, psi @ axis))
         pairs -= np.multiply.outer(dots, axis)
-        reach = np.sqrt(np.max(np.einsum("kkn->kn", dots), axis=1))
-        pairs[np.max(np.abs(dots), axis=2) <= 1e-12 * np.outer(reach, reach)] = 0.0
+        pairs[~self.arrays["second_order_pairs"]] = 0.0
         arm = arm + np.einsum("klnj,k,l->nj", pairs, modal.eta, modal.eta) / 2.0
         fields = fields + np.einsum("klnj,l->knj", pairs, modal.eta)
         return arm, fields, np.einsum("klnj,k,l->nj", pairs, modal.rate, modal.rate)

@@ -110,7 +110,11 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
         read_tree = read_urdf_tree if robot.kind == URDF else read_sdf_tree
         links = {each.name: each for each in robot.flexible}
         bending = {
-            name: NodalLink(each.body.data.arrays(), (each.pose.rotation, each.pose.position), each.nodes)
+            name: NodalLink(
+                each.body.data.arrays() | {"second_order_pairs": each.body.data.second_order_pairs()},
+                (each.pose.rotation, each.pose.position),
+                each.nodes,
+            )
             for name, each in links.items()
         }
         free = s.mimic == "free"

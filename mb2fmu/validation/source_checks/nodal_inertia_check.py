@@ -117,7 +117,7 @@ class _FlexibleBodyIndices:
     def _arm(self, axis: Floats, R: Floats, spin: Floats, eta: Floats) -> Floats:
         """Return the partial velocities of an arm e + Σ (ψ_k × e) η_k of each section, shape (n, 3, n_u).
 
-        With second-order displacements the arm has ½ Σ ψ_k × (ψ_l × e) η_k η_l, too, of modes not at right angles.
+        With second-order displacements the arm has ½ Σ ψ_k × (ψ_l × e) η_k η_l, too, of the pairs that count.
         """
         psi = self.data.rotations
         assert psi is not None
@@ -125,7 +125,7 @@ class _FlexibleBodyIndices:
         arms = axis + np.einsum("knj,k->nj", fields, eta)
         if self.data.second_order is not None:
             twice = np.cross(psi[:, None], np.cross(psi, axis)[None])
-            twice = (twice + twice.swapaxes(0, 1)) / 2.0 * _are_oblique(psi)[:, :, None, None]
+            twice = (twice + twice.swapaxes(0, 1)) / 2.0 * self.data.second_order_pairs()[:, :, None, None]
             arms = arms + np.einsum("klnj,k,l->nj", twice, eta, eta) / 2.0
             fields = fields + np.einsum("klnj,l->knj", twice, eta)
         J = _turned(spin, arms @ R.T)
@@ -158,13 +158,6 @@ class _FlexibleBodyIndices:
 def _turned(spin: Floats, arms: Floats) -> Floats:
     """Return the partial velocities Ω_j × r of arms, shape (n, 3, n_u)."""
     return np.asarray(np.cross(spin.T[None, :, :], arms[:, None, :]).transpose(0, 2, 1))
-
-
-def _are_oblique(rotations: Floats) -> Floats:
-    """Return 0 for pairs of modes that turn each section about axes at right angles, else 1; shape (m, m)."""
-    length = np.linalg.norm(rotations, axis=2).max(axis=1)
-    cosines = np.abs(np.sum(rotations[:, None] * rotations[None], axis=3)).max(axis=2)
-    return np.where(cosines > 1e-12 * length[:, None] * length[None, :], 1.0, 0.0)
 
 
 def _set_state(numeric: NumericMechanism, sample: RandomStateSample, parameters: Floats) -> None:

@@ -117,14 +117,14 @@ def test_the_page_s_command_names_the_critical_speed_and_draws_the_diagram(tmp_p
         "linearize",
         str(tmp_path / "shaft.py"),
         "--sweep",
-        "rotor.speed=0:600:25",
+        "rotor.speed=0:3000:125",
         "--plot",
         str(tmp_path / "c.svg"),
     ]
     done = CliRunner().invoke(commands, words)
     assert done.exit_code == 0, done.output
     named = re.search(r"rotor.speed = (\S+) rad/s: a motion without oscillation becomes unstable", done.output)
-    expected = frequencies(ROUND, 1)[0] / np.sqrt(1.0 - gyration(ROUND, 1)[0])
+    expected = frequencies(THICK, 1)[0] / np.sqrt(1.0 - gyration(THICK, 1)[0])
     assert float(named[1]) == pytest.approx(expected, rel=1e-9)
     assert f"{expected:.6g} rad/s" in PAGE.read_text()
     assert "<svg" in (tmp_path / "c.svg").read_text()

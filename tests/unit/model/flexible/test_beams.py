@@ -210,6 +210,19 @@ def test_torsion_of_a_spinning_beam_has_the_closed_form_s_frequency(axis):
     assert rhs(model)(0.0, [small, 0.0])[1] / small == pytest.approx(-expected, rel=1e-9)
 
 
+def test_sections_turn_to_second_order_where_it_counts():
+    """Thick beams and torsion: modes that turn sections about the same axis, with a share of the energy that counts."""
+    modes, same = {"bending_y": 1, "bending_z": 1, "torsion": 1}, np.eye(3, dtype=bool)
+    for radius, counted in ((0.002, np.diag([False, False, True])), (0.2, same)):
+        section = BeamSection.circle(radius)
+        beam = FlexibleBody.beam("b", length=LENGTH, E=70e9, G=26e9, rho=2700.0, section=section, modes=modes)
+        assert np.array_equal(beam.data.second_order_pairs(), counted)
+    beam = FlexibleBody.beam(
+        "b", length=LENGTH, E=70e9, G=26e9, rho=2700.0, section=section, modes=modes, foreshortening=False
+    )
+    assert not np.any(beam.data.second_order_pairs())
+
+
 def spin_up(count: int, *, foreshortening: bool = True) -> tuple[FlexibleBody, Model]:
     """The cantilever of Simo and Vu-Quoc (1986): 10 m, turned up to 6 rad/s within 15 s."""
     section = BeamSection(area=1e-2, I_y=1e-6, I_z=1e-6)
