@@ -129,11 +129,7 @@ def make_beam_data(
         raise ModelError("the beam cannot be used:", [Fault(what, where, remedy) for what, remedy in faults])
     axis = "xyz".index(properties.axis)
     kinds = list_mode_families(axis)
-    counts = _count_modes(properties, modes, up_to, kinds)
-    if not any(counts.values()):
-        remedy = "give a higher limit, or numbers of modes such as {'bending_y': 2}"
-        fault = Fault(f"up_to is {up_to!r}, and no mode of {', '.join(counts)} is below", where, remedy)
-        raise ModelError("the beam cannot be used:", [fault])
+    counts = _count_modes(properties, modes, up_to, kinds, where)
     nodes = 2 * (2 * max(counts.values()) + SERIES_MARGIN) + 6
     quadrature, weights = lobatto_stations(nodes, properties.length)
     places, mass = _merge_stations(quadrature, weights, stations)
@@ -227,8 +223,13 @@ def _count_modes(
     modes: Mapping[str, int] | Sequence[str],
     up_to: float | str | None,
     kinds: Mapping[str, tuple[str, int]],
+    where: str,
 ) -> dict[str, int]:
-    """Return family → number of modes; those below the frequency limit where there is one."""
+    """Return family → number of modes; those below the frequency limit where there is one.
+
+    Raises:
+        ModelError: If none is below it.
+    """
     limit = math.inf if up_to is None else 2.0 * math.pi * read_frequency_limit_in_hertz(up_to)
     counts = {}
     for family in modes:
@@ -238,6 +239,10 @@ def _count_modes(
             frequencies = properties.modes(kind, direction, wanted, np.array([0.0, properties.length])).frequencies
             wanted = int(np.sum(frequencies <= limit))
         counts[family] = wanted
+    if not any(counts.values()):
+        remedy = "give a higher limit, or numbers of modes such as {'bending_y': 2}"
+        fault = Fault(f"up_to is {up_to!r}, and no mode of {', '.join(counts)} is below", where, remedy)
+        raise ModelError("the beam cannot be used:", [fault])
     return counts
 
 
