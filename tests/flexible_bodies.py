@@ -101,8 +101,15 @@ def nodal_accelerations(body: FlexibleBody, state: np.ndarray, gravity: float = 
         seconds = seconds - data.rotational_inertia
         turned = np.stack([np.cross(data.rotations, e) for e in np.eye(3)], axis=2)  # (m, n, 3 arms, 3)
         arms = np.eye(3) + np.einsum("knij,k->nij", turned, eta)
+        own = np.zeros_like(arms)
+        if data.second_order is not None:  # ½ θ × (θ × e), with θ = Σ ψ η
+            theta, spin = (np.einsum("knj,k->nj", data.rotations, x)[:, None] for x in (eta, rate))
+            arms = arms + np.cross(theta, np.cross(theta, np.eye(3))) / 2
+            own = np.cross(spin, np.cross(spin, np.eye(3)))
+            psi = data.rotations[:, :, None]
+            turned = turned + (np.cross(psi, np.cross(theta, np.eye(3))) + np.cross(theta, turned)) / 2
         arm_rate = np.einsum("knij,k->nij", turned, rate)
-        arm_bias = np.cross(axis, np.cross(axis, arms)) * omega**2 + 2 * omega * np.cross(axis, arm_rate)
+        arm_bias = np.cross(axis, np.cross(axis, arms)) * omega**2 + 2 * omega * np.cross(axis, arm_rate) + own
         K = np.concatenate([np.cross(axis, arms)[None], turned])
         M += np.einsum("anij,nik,bnkj->ab", K, seconds, K)
         f -= np.einsum("anij,nik,nkj->a", K, seconds, arm_bias)

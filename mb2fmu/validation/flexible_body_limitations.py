@@ -75,9 +75,9 @@ def _spin_notes(bodies: tuple[FlexibleBody, ...], mechanism: Mechanism, referenc
         spin, lowest = find_largest_spin(mechanism, body, reference), float(body.data.frequencies()[0])
         if spin > SPIN_SHARE * lowest:
             yield (
-                f"{body.name} turns at up to {spin:.3g} rad/s, its lowest eigenfrequency is {lowest:.3g} rad/s, and it "
-                "has no second-order displacements: it is too soft, and diverges at speeds near that frequency; give "
-                "second_order=…, or foreshortening=True of a beam"
+                f"{body.name} is too soft, and diverges near its lowest eigenfrequency of {lowest:.3g} rad/s: it turns "
+                f"at up to {spin:.3g} rad/s without second-order displacements; give second_order=…, or "
+                "foreshortening=True of a beam"
             )
 
 

@@ -129,7 +129,7 @@ def make_beam_data(
         raise ModelError("the beam cannot be used:", [Fault(what, where, remedy) for what, remedy in faults])
     axis = "xyz".index(properties.axis)
     kinds = list_mode_families(axis)
-    counts = _count_modes(properties, modes, up_to, kinds)
+    counts = _count_modes(properties, modes, up_to, kinds, where)
     nodes = 2 * (2 * max(counts.values()) + SERIES_MARGIN) + 6
     quadrature, weights = lobatto_stations(nodes, properties.length)
     places, mass = _merge_stations(quadrature, weights, stations)
@@ -147,6 +147,8 @@ def make_beam_data(
             fields.add_foreshortening(part, _shortening(slopes, quadrature, weights, properties, places))
         first += count
     fields.zero_end_round_off()
+    turned = properties.rotary_inertia and np.any(fields.rotations)
+    of_second_order = foreshortening and (turned or np.any(fields.second_order))
     section, rho = properties.section, properties.rho
     moments = rho * np.array([section.polar_moment, section.I_y, section.I_z])
     local = np.zeros((len(places), 3))
@@ -159,7 +161,7 @@ def make_beam_data(
         damping=damping,
         rotations=np.roll(fields.rotations, axis, axis=-1),
         rotational_inertia=np.roll(mass[:, None] * moments, axis, axis=-1) if properties.rotary_inertia else None,
-        second_order=np.roll(fields.second_order, axis, axis=-1) if np.any(fields.second_order) else None,
+        second_order=np.roll(fields.second_order, axis, axis=-1) if of_second_order else None,
         where=where,
     )
 
@@ -221,8 +223,13 @@ def _count_modes(
     modes: Mapping[str, int] | Sequence[str],
     up_to: float | str | None,
     kinds: Mapping[str, tuple[str, int]],
+    where: str,
 ) -> dict[str, int]:
-    """Return family → number of modes; those below the frequency limit where there is one."""
+    """Return family → number of modes; those below the frequency limit where there is one.
+
+    Raises:
+        ModelError: If none is below it.
+    """
     limit = math.inf if up_to is None else 2.0 * math.pi * read_frequency_limit_in_hertz(up_to)
     counts = {}
     for family in modes:
@@ -232,21 +239,25 @@ def _count_modes(
             frequencies = properties.modes(kind, direction, wanted, np.array([0.0, properties.length])).frequencies
             wanted = int(np.sum(frequencies <= limit))
         counts[family] = wanted
+    if not any(counts.values()):
+        remedy = "give a higher limit, or numbers of modes such as {'bending_y': 2}"
+        fault = Fault(f"up_to is {up_to!r}, and no mode of {', '.join(counts)} is below", where, remedy)
+        raise ModelError("the beam cannot be used:", [fault])
     return counts
 
 
 def _property_faults(properties: BeamProperties) -> Iterator[tuple[str, str]]:
     """Yield numbers and words that no beam has."""
     section = properties.section
-    if not isinstance(section, BeamSection):
+    numbers: dict[str, Any] = {"length": properties.length, "E": properties.E, "rho": properties.rho}
+    if isinstance(section, BeamSection):
+        numbers |= {f"section.{name}": getattr(section, name) for name in ("area", "I_y", "I_z", "shear_coefficient")}
+        if section.torsion_constant is not None:
+            numbers["section.torsion_constant"] = section.torsion_constant
+    else:
         yield f"section is {section!r}", "give a BeamSection, such as BeamSection.circle(0.01)"
-        return
-    numbers = {
-        "length": properties.length, "E": properties.E, "rho": properties.rho, "section.area": section.area,
-        "section.I_y": section.I_y, "section.I_z": section.I_z,
-        "section.torsion_constant": section.torsional_stiffness_constant,
-        "section.shear_coefficient": section.shear_coefficient, "G": 1.0 if properties.G is None else properties.G,
-    }  # fmt: skip
+    if properties.G is not None:
+        numbers["G"] = properties.G
     for name, value in numbers.items():
         if not (isinstance(value, int | float | np.number) and 0.0 < value < math.inf):
             yield f"{name} is {value!r}", f"give a number > 0 as {name}, in SI units"

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
+
+import numpy as np
+
+from mb2fmu.errors import Fault, ModelError
+from mb2fmu.model.source_location import find_user_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,14 @@ class BeamSection:
         Args:
             radius: Outer radius, m.
             inner_radius: Of the hole, m.
+
+        Raises:
+            ModelError: Unless 0 ≤ inner_radius < radius.
         """
+        hollow = _is_length(radius) and (inner_radius == 0.0 or (_is_length(inner_radius) and inner_radius < radius))
+        if not hollow:
+            what = f"a circle has the radius {radius!r} and the inner radius {inner_radius!r}"
+            raise _section_error(what, "give radius > inner_radius >= 0, in m")
         second = math.pi / 4.0 * (radius**4 - inner_radius**4)
         ratio, nu = inner_radius / radius, 0.3
         square = (1.0 + ratio**2) ** 2
@@ -46,7 +58,12 @@ class BeamSection:
         Args:
             width: Along y, m.
             height: Along z, m.
+
+        Raises:
+            ModelError: Unless both are > 0.
         """
+        if not (_is_length(width) and _is_length(height)):
+            raise _section_error(f"a rectangle has the edges {width!r} and {height!r}", "give two lengths > 0, in m")
         a, b = max(width, height), min(width, height)
         series = sum(math.tanh(n * math.pi * a / (2.0 * b)) / n**5 for n in range(1, 40, 2))
         torsion = a * b**3 * (1.0 / 3.0 - 64.0 * b / (math.pi**5 * a) * series)
@@ -61,3 +78,13 @@ class BeamSection:
     def torsional_stiffness_constant(self) -> float:
         """J, m⁴."""
         return self.polar_moment if self.torsion_constant is None else self.torsion_constant
+
+
+def _is_length(value: Any) -> bool:
+    """Return whether a value is a finite number > 0."""
+    return isinstance(value, int | float | np.number) and 0.0 < float(value) < math.inf
+
+
+def _section_error(what: str, remedy: str) -> ModelError:
+    """Return the error of a section that does not exist."""
+    return ModelError("the section of a beam cannot be used:", [Fault(what, find_user_line(), remedy)])

@@ -7,6 +7,13 @@ Displacement of node p in the body's own frame, of modal coordinates η (m), and
 Kinetic energy, of the masses m_pq of one component of translation and of the second moments Σ_p of sections:
 
     T = ½ Σ_pq m_pq v_p · v_q + ½ Σ_p Σ_ij Σ_p,ij (d/dt a_pi) · (d/dt a_pj)          a_pi = e_i + Σ_k (ψ_kp × e_i) η_k
+
+Where there are second-order displacements, arms are of second order, too, as they are of a section that turns:
+
+    a_pi = e_i + Σ_k (ψ_kp × e_i) η_k + ½ Σ_kl A_klp e_i η_k η_l          A_kl = ½ (ψ_k ψ_lᵀ + ψ_l ψ_kᵀ) - (ψ_k · ψ_l) 1
+
+Of first order alone, a section grows as it turns: a shaft has no gyroscopic stiffening, and torsion becomes softer with
+the spin. Some pairs of modes are left out, see :meth:`ModalData.second_order_pairs`.
 """
 
 from __future__ import annotations
@@ -36,6 +43,12 @@ MassMatrix: TypeAlias = Any
 
 SYMMETRY_TOLERANCE = 1e-9
 """Largest difference of a matrix and its transpose, of the largest entry."""
+
+RIGHT_ANGLE_TOLERANCE = 1e-12
+"""Product of two modes' rotations, of the largest of each, that is zero."""
+
+SMALL_ROTARY_SHARE = 1e-3
+"""Of rotation of sections in the kinetic energy of modes: less than the shear that Euler's beams leave out."""
 
 RIGID_MOTION_TOLERANCE = 1e-8
 """A mode whose kinetic energy is less than this share beside that of a rigid motion, deforms nothing."""
@@ -110,7 +123,37 @@ class ModalData:
             slopes[:, i, 1:4] = axis
             turned = np.cross(self.rotations, axis)  # (m, n, 3)
             slopes[:, i, 4 : 4 + 3 * m] = turned.transpose(1, 0, 2).reshape(n, 3 * m)
+        if self.second_order is not None:
+            arms = self._second_order_arms(self.rotations)
+            slopes[:, :, 4 + 3 * m :] = np.concatenate([arms[k, l] for k in range(m) for l in range(k, m)], axis=-1)
         return F, slopes
+
+    def second_order_pairs(self) -> npt.NDArray[np.bool_]:
+        """Return the pairs of modes whose sections turn to second order, shape (m, m).
+
+        A mode k counts by the share β_k of its kinetic energy that is rotation of sections: without the pair (k, k) the
+        critical speed of a shaft is ½ β_k too low. Pairs with √(β_k β_l) below :data:`SMALL_ROTARY_SHARE` are left out;
+        and those that turn all sections about axes at right angles (bending in two planes; bending and torsion), whose
+        terms are a shear of the section and the order of its rotations.
+        """
+        m, psi, J = self.mode_count, self.rotations, self.rotational_inertia
+        if self.second_order is None or psi is None or J is None:
+            return np.zeros((m, m), dtype=bool)
+        turning = np.einsum("kni,nij,knj->k", psi, J, psi)
+        flat = self.modes.transpose(1, 0, 2).reshape(len(self.nodes), -1)
+        moving = np.sum(flat * (self.mass @ flat), axis=0).reshape(m, 3).sum(axis=1)
+        shares = np.sqrt(turning / np.maximum(turning + moving, 1e-300))
+        size = np.max(np.linalg.norm(psi, axis=-1), axis=-1)
+        oblique = np.max(np.abs(np.einsum("kni,lni->kln", psi, psi)), axis=-1) > RIGHT_ANGLE_TOLERANCE * np.outer(
+            size, size
+        )
+        return np.asarray(oblique & (np.outer(shares, shares) > SMALL_ROTARY_SHARE))
+
+    def _second_order_arms(self, rotations: Array) -> Array:
+        """Return A of each pair of modes and node, shape (m, m, n, 3, 3), 1/m²."""
+        outer = np.einsum("kni,lnj->klnij", rotations, rotations)
+        arms = (outer + outer.swapaxes(-1, -2)) / 2.0 - np.einsum("klnii->kln", outer)[..., None, None] * np.eye(3)
+        return np.asarray(np.where(self.second_order_pairs()[:, :, None, None, None], arms, 0.0))
 
     def _integrate(self, F: Array, slopes: Array | None) -> Array:
         """Return the Gram matrix of fields of the nodes and slopes of their sections."""
@@ -287,7 +330,7 @@ def _shape_faults(given: dict[str, Any], mass: Any) -> Iterator[tuple[str, str]]
         yield f"it has {n} nodes and {m} modes", "give at least one of each; without modes a RigidBody will do"
         return
     for name, shapes in allowed.items():
-        if given[name] is not None and given[name].shape not in shapes:
+        if given[name] is not None and given[name].dtype != object and given[name].shape not in shapes:
             expected = " or ".join(map(str, shapes))
             yield f"{name} has the shape {given[name].shape}", f"with {n} nodes and {m} modes it is {expected}"
     if mass.shape not in {(n,), (n, n), (3 * n, 3 * n)}:

@@ -127,7 +127,7 @@ def validate_fmu(
         )  # fmt: skip
         told = (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()
         flexible = validation.list_flexible_body_limitations(checked, read, result.reference)
-        notes = (*read.import_notes, *result.notes, *flexible, *told)
+        notes = (*flexible, *read.import_notes, *result.notes, *told)  # the first one is shown
         result = replace(result, independent_check_set=found, notes=notes, default_only=default_only)
     return ValidationOutcome(definition, read, reference.equations, result, stage.timings)
 

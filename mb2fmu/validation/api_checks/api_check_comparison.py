@@ -38,7 +38,11 @@ from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.experiment_values import evaluate_calculated_parameters
 from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, compute_variable_time_derivatives
-from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
+from mb2fmu.validation.reference.variable_scales import (
+    ERROR_BOUND_FACTOR,
+    MAX_INFORMATIVE_FRACTION,
+    enlarge_sizes_of_zeros,
+)
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, FmuSimulationResult
 from mb2fmu.validation.validation_result import ApiCheckResult
 
@@ -493,7 +497,10 @@ class _ApiCheckComparison:
         reference, names = self.scenario.reference, self.plan.real_variables
         values = [each if isinstance(each, str) else dict(zip(names, each, strict=True)) for each in recorded["points"]]
         outputs = [k for k, v in enumerate(reference.variables) if v.kind == "output"]
-        sizes = np.concatenate([self._rates, self._magnitudes()[outputs]])
+        largest = np.max(np.abs(reference.trajectory.values), axis=0)[outputs]
+        units = [reference.variables[k].unit for k in outputs]
+        sizes = enlarge_sizes_of_zeros(self._magnitudes()[outputs], largest, units, reference.work_scale)
+        sizes = np.concatenate([self._rates, sizes])
         rates = dict(zip(self.plan.states, self.plan.rates, strict=True))
         compare_extreme_points(self.scenario.extreme_points, values, reference, rates, sizes, error_table)
 

@@ -5,7 +5,8 @@ modal coordinates η,
 
     r_p = X_p + Σ_k φ_kp η_k + ½ Σ_kl S_klp η_k η_l        arms of its section: a_pi = e_i + Σ_k (ψ_kp × e_i) η_k
 
-and with Jacobians J_p and A_pi of both, accelerations b at u' = 0 and the second moments Σ_p of sections,
+with S arms have ½ Σ_kl ψ_kp × (ψ_lp × e_i) η_k η_l, too, of the pairs k, l that ``second_order_pairs`` says. And
+with Jacobians J_p and A_pi of both, accelerations b at u' = 0 and the second moments Σ_p of sections,
 
     M = Σ_pq m_pq J_pᵀ J_q + Σ_p Σ_ij Σ_p,ij A_piᵀ A_pj,    f = −Σ_pq m_pq J_pᵀ (b_q − g) − Σ_p Σ_ij Σ_p,ij A_piᵀ b_pj
 
@@ -36,7 +37,8 @@ class NodalLink:
     """A link that bends, as its arrays say.
 
     Attributes:
-        arrays: ``nodes``, ``mass``, ``modes``, ``rotations``, ``rotational_inertia``, ``second_order`` in full shapes.
+        arrays: ``nodes``, ``mass``, ``modes``, ``rotations``, ``rotational_inertia``, ``second_order`` in full shapes;
+            ``second_order_pairs``, shape (m, m).
         pose: The body's frame in the link's frame.
         nodes: Joint that the link carries → number of its node.
     """
@@ -105,11 +107,7 @@ class NodalLink:
         if moments is None:
             return
         seconds = np.trace(moments, axis1=1, axis2=2)[:, None, None] * np.eye(3) / 2.0 - moments
-        arms = []
-        for axis in np.eye(3):
-            turning = np.cross(self.arrays["rotations"], axis)
-            at = axis + np.einsum("knj,k->nj", turning, modal.eta)
-            arms.append(self._spread(m, at, turning, np.zeros_like(at), modal, columns))
+        arms = [self._spread(m, *self._arm_fields(axis, modal), modal, columns) for axis in np.eye(3)]
         for i, j in np.ndindex(3, 3):
             weighted = seconds[:, i, j, None, None] * arms[i][0]
             M += np.einsum("nia,nib->ab", weighted, arms[j][0], optimize=True)
@@ -124,6 +122,22 @@ class NodalLink:
             fields = fields + np.einsum("klnj,l->knj", S, modal.eta)
             bias = np.einsum("klnj,k,l->nj", S, modal.rate, modal.rate)
         return place, fields, bias
+
+    def _arm_fields(self, axis: Array, modal: ModalState) -> tuple[Array, Array, Array]:
+        """Return arms of sections (n, 3), what modes do to them (m, n, 3), and accelerations at η'' = 0, (n, 3)."""
+        psi = self.arrays["rotations"]
+        fields = np.cross(psi, axis)
+        arm, bias = axis + np.einsum("knj,k->nj", fields, modal.eta), np.zeros(psi.shape[1:])
+        if self.arrays["second_order"] is None:
+            return arm, fields, bias
+        # ψ_k (ψ_l · e) - e (ψ_k · ψ_l), of the pairs that count
+        dots = np.einsum("knj,lnj->kln", psi, psi)
+        pairs = 0.5 * (np.einsum("knj,ln->klnj", psi, psi @ axis) + np.einsum("lnj,kn->klnj", psi, psi @ axis))
+        pairs -= np.multiply.outer(dots, axis)
+        pairs[~self.arrays["second_order_pairs"]] = 0.0
+        arm = arm + np.einsum("klnj,k,l->nj", pairs, modal.eta, modal.eta) / 2.0
+        fields = fields + np.einsum("klnj,l->knj", pairs, modal.eta)
+        return arm, fields, np.einsum("klnj,k,l->nj", pairs, modal.rate, modal.rate)
 
     def _spread(
         self, m: LinkMotion, place: Array, fields: Array, bias: Array, modal: ModalState, columns: slice

@@ -108,10 +108,13 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
             return _no_samples(reason)
     else:
         read_tree = read_urdf_tree if robot.kind == URDF else read_sdf_tree
-        links = {each.name: each for each in robot.flexible}
         bending = {
-            name: NodalLink(each.body.data.arrays(), (each.pose.rotation, each.pose.position), each.nodes)
-            for name, each in links.items()
+            each.name: NodalLink(
+                each.body.data.arrays() | {"second_order_pairs": each.body.data.second_order_pairs()},
+                (each.pose.rotation, each.pose.position),
+                each.nodes,
+            )
+            for each in robot.flexible
         }
         free = s.mimic == "free"
         independent_import = IndependentImport(content, read_tree, s.base, s.locked, free, prescribed, bending)

@@ -55,6 +55,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.units import parse_unit
+
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
@@ -70,6 +72,7 @@ STANDSTILL_FRACTION = 1e-12
 """Part of the typical magnitude below which nothing moves."""
 NEGLIGIBLE_FRACTION = 1e-6
 """Part of what is there for comparison, below which a sensitivity or a typical magnitude says nothing."""
+_ZERO_FRACTION = 1e-9  # of others of the same unit, or of energies: less is round-off of terms that cancel
 _SIZE_IN_RANGES = 10.0  # of a state that is far from zero and hardly moves
 _ROW_SCALE_POINTS = 6  # points of a motion at which constraint rows are moved aside
 _ROW_EVALUATIONS = 2400  # of constraint rows, about, for their scales; never fewer than two points
@@ -143,6 +146,26 @@ def find_largest_value_per_unit(units: Sequence[str], values: Floats, is_moving:
             for i, unit in enumerate(units)
         ]
     )
+
+
+def enlarge_sizes_of_zeros(sizes: Floats, largest: Floats, units: Sequence[str], energy: float) -> Floats:
+    """Return sizes for round-off, in which a quantity that is zero has the size of what cancels in it.
+
+    The torque of a hinge about its own axis is zero, of terms as large as the energies of the motion, whatever a
+    typical torque is.
+
+    Args:
+        sizes: Of each quantity, > 0, shape (n,).
+        largest: Largest magnitude of each quantity along the motion, shape (n,).
+        units: Their units.
+        energy: Scale of energies, J: of torques, too.
+    """
+    joule = parse_unit("J").exponents
+    terms = find_largest_value_per_unit(units, largest[None, :], np.ones(len(sizes), dtype=bool), sizes)
+    for i, parsed in enumerate(map(parse_unit, units)):
+        if parsed.exponents == joule:
+            terms[i] = max(terms[i], energy / parsed.factor)
+    return np.where(largest < _ZERO_FRACTION * terms, np.maximum(sizes, terms), sizes)
 
 
 def estimate_start_scales(start: Floats, typical: Floats) -> Floats:

@@ -7,8 +7,8 @@ states the generalized inertia of a flexible body, from its nodes and from its p
     Σ_pq m_pq J_pᵀ J_q + Σ_p Σ_ij Σ_p,ij A_piᵀ A_pj     against     Σ_parts (m Jᵀ J + Ωᵀ I Ω)
 
 has to be the same in each entry, and so has its first moment of mass; with J the partial velocities of node p, A
-those of the arms of its section. The generalized forces of its loads have to be -(K η + C η') along the modal speeds,
-and zero along all others.
+those of the arms of its section, of the order of S. The generalized forces of its loads have to be -(K η + C η') along
+the modal speeds, and zero along all others.
 """
 
 from __future__ import annotations
@@ -108,16 +108,26 @@ class _FlexibleBodyIndices:
         if data.rotational_inertia is not None and data.rotations is not None:
             seconds = np.trace(data.rotational_inertia, axis1=1, axis2=2)[:, None, None] * np.eye(3) / 2.0
             seconds = seconds - data.rotational_inertia
+            arms = [self._arm(axis, R, spin, eta) for axis in np.eye(3)]
             for i, j in np.ndindex(3, 3):
-                A, B = (self._arm(np.eye(3)[k], R, spin, eta) for k in (i, j))
+                A, B = arms[i], arms[j]
                 inertia += np.einsum("n,nia,nib->ab", seconds[:, i, j], A, B, optimize=True)
         return inertia, moment
 
     def _arm(self, axis: Floats, R: Floats, spin: Floats, eta: Floats) -> Floats:
-        """Return the partial velocities of an arm e + Σ (ψ_k × e) η_k of each section, shape (n, 3, n_u)."""
-        assert self.data.rotations is not None
-        fields = np.cross(self.data.rotations, axis)
+        """Return the partial velocities of an arm e + Σ (ψ_k × e) η_k of each section, shape (n, 3, n_u).
+
+        With second-order displacements the arm has ½ Σ ψ_k × (ψ_l × e) η_k η_l, too, of the pairs that count.
+        """
+        psi = self.data.rotations
+        assert psi is not None
+        fields = np.cross(psi, axis)
         arms = axis + np.einsum("knj,k->nj", fields, eta)
+        if self.data.second_order is not None:
+            twice = np.cross(psi[:, None], np.cross(psi, axis)[None])
+            twice = (twice + twice.swapaxes(0, 1)) / 2.0 * self.data.second_order_pairs()[:, :, None, None]
+            arms = arms + np.einsum("klnj,k,l->nj", twice, eta, eta) / 2.0
+            fields = fields + np.einsum("klnj,l->knj", twice, eta)
         J = _turned(spin, arms @ R.T)
         J[:, :, self.rates] += np.einsum("ij,knj->nik", R, fields)
         return J

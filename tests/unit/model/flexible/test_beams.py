@@ -187,6 +187,42 @@ def test_axial_force_and_torque_stretch_and_twist_as_the_closed_form_of_these_mo
     assert y["tip.x"] - LENGTH == pytest.approx(share * 5.0 * LENGTH / (BENDING / 1e-8 * 1e-4), rel=1e-6)
 
 
+@pytest.mark.parametrize("axis", ["x", "z"])
+def test_torsion_of_a_spinning_beam_has_the_closed_form_s_frequency(axis):
+    """About its own axis the spin changes nothing; about z the frequency's square grows by Ω² (I_z - I_y) / I_p."""
+    section, spin = BeamSection.rectangle(0.02, 0.05), 300.0
+    beam = FlexibleBody.beam("beam", length=LENGTH, E=70e9, G=26e9, rho=2700.0, section=section, modes={"torsion": 1})
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    beam.frame().orient_axis(N, getattr(N, axis), spin * t)
+    beam.point().set_pos(O, 0)
+    model = Model(
+        "Spinning",
+        Parts(
+            frame=N, origin=O, q=beam.q, u=beam.u, kinematic_equations=beam.kinematic_equations, bodies=beam.bodies,
+            loads=beam.loads,
+        ),
+    )  # fmt: skip
+    model.add(beam)
+    small = 1e-5 / float(np.max(beam.data.rotations))
+    moments = {"x": 0.0, "z": (section.I_z - section.I_y) / section.polar_moment}[axis]
+    expected = beam.data.frequencies()[0] ** 2 + spin**2 * moments
+    assert rhs(model)(0.0, [small, 0.0])[1] / small == pytest.approx(-expected, rel=1e-9)
+
+
+def test_sections_turn_to_second_order_where_it_counts():
+    """Thick beams and torsion: modes that turn sections about the same axis, with a share of the energy that counts."""
+    modes, same = {"bending_y": 1, "bending_z": 1, "torsion": 1}, np.eye(3, dtype=bool)
+    for radius, counted in ((0.002, np.diag([False, False, True])), (0.2, same)):
+        section = BeamSection.circle(radius)
+        beam = FlexibleBody.beam("b", length=LENGTH, E=70e9, G=26e9, rho=2700.0, section=section, modes=modes)
+        assert np.array_equal(beam.data.second_order_pairs(), counted)
+    beam = FlexibleBody.beam(
+        "b", length=LENGTH, E=70e9, G=26e9, rho=2700.0, section=section, modes=modes, foreshortening=False
+    )
+    assert not np.any(beam.data.second_order_pairs())
+
+
 def spin_up(count: int, *, foreshortening: bool = True) -> tuple[FlexibleBody, Model]:
     """The cantilever of Simo and Vu-Quoc (1986): 10 m, turned up to 6 rad/s within 15 s."""
     section = BeamSection(area=1e-2, I_y=1e-6, I_z=1e-6)
@@ -274,6 +310,24 @@ def test_a_beam_tells_all_its_faults_at_once():
     for part in ("length is -1.0", "rho is 0.0", "no modes 'bending_q'", "torsion has 99", "glued", "'reddy'", "3 kg"):
         assert part in text
     assert "G=" in text
+    with pytest.raises(ModelError) as caught:
+        FlexibleBody.beam("b", length=-1.0, E=70e9, rho=2.7, section="round", modes=["bending_y"], up_to="9 Hz")
+    assert "length is -1.0" in str(caught.value)
+    assert "section is 'round'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "sizes"),
+    [(BeamSection.circle, (-0.1,)), (BeamSection.circle, (0.1, 0.1)), (BeamSection.rectangle, (0.0, 0.1))],
+)
+def test_a_section_that_does_not_exist_is_told(make, sizes):
+    with pytest.raises(ModelError, match="in m"):
+        make(*sizes)
+
+
+def test_a_limit_below_all_modes_of_a_beam_is_told():
+    with pytest.raises(ModelError, match="no mode of bending_y is below"):
+        slender(["bending_y"], up_to="0.1 Hz")
 
 
 FLAPPING = {0.0: 3.5160, 3.0: 4.7973, 6.0: 7.3604, 12.0: 13.1702}

@@ -168,6 +168,8 @@ def _faults() -> dict[str, tuple[dict, str]]:
     supported[0, 0] += 1e9
     return {
         "nodes in another order": ({"nodes": nodes[::-1] * np.array([1.0, 2.0, 3.0])}, "does not fit the nodes"),
+        "nodes in mm": ({"nodes": 1e3 * nodes}, "faster than in any material"),
+        "no mass": ({"M": 0.0 * M}, "M has no mass"),
         "a row less": ({"M": M[:-3]}, "M has the shape"),
         "supported": ({"K": supported}, "resists rigid motions"),
         "half of K": ({"K": scipy.sparse.triu(K).tocsr()}, "K is not symmetric"),

@@ -35,6 +35,7 @@ from mb2fmu.validation.reference.variable_scales import (
     compute_motion_scales,
     compute_row_scales,
     compute_variable_sizes_of_motion,
+    enlarge_sizes_of_zeros,
     find_moving_variables,
 )
 
@@ -252,3 +253,10 @@ def test_scales_follow_their_own_variable_alone(factor, offset, noise):
         values * other, find_moving_variables(values * other, uncertainty * other, typical * other), typical * other
     )
     assert again == pytest.approx(scales * other, rel=1e-12)
+
+
+def test_zeros_have_the_size_of_what_cancels_in_them():
+    """A hinge's torque about its own axis beside energies, a force beside forces; what is small has its own size."""
+    units, largest = ["N.m", "N.m", "N", "N", "m"], np.array([1e-12, 1e-3, 3e-11, 50.0, 0.0])
+    sizes = enlarge_sizes_of_zeros(np.array([2e-4, 1e-3, 2e-4, 50.0, 0.7]), largest, units, energy=20.0)
+    assert sizes.tolist() == [20.0, 1e-3, 50.0, 50.0, 0.7]
