@@ -31,8 +31,13 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
     run_co_simulation,
 )
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, OK, WARNING, RefusedCallError, Value
-from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, OK, WARNING, RefusedCallError, Value, status_name
+from mb2fmu.audit.behaviour.instance.fmu_instance import (
+    LAST_SUCCESSFUL_TIME_KIND,
+    STEP_STATUS_KIND,
+    TERMINATED_STATUS_KIND,
+    FmuInstance,
+)
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
@@ -318,7 +323,7 @@ def try_impossible_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 yield RuleViolation("log.silent", message, fixture.interface)
                 break
     with fixture.open_instance() as instance:
-        _enter_step_mode(fixture, instance, fixture.start + 2 * fixture.step)
+        enter_step_mode(fixture, instance, fixture.start + 2 * fixture.step)
         run_co_simulation(fixture, instance, (), steps=2, include_start=False)
         if instance.do_step(fixture.start + 2 * fixture.step, fixture.step).status in {OK, WARNING}:
             yield RuleViolation("steps.stop", "a step beyond the given stop time returns OK", fixture.interface)
@@ -334,7 +339,7 @@ def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
     step_count = min(fixture.affordable_step_count, MAX_STEPS_TO_STOP)
     stop_time = fixture.start + step_count * fixture.step
     with fixture.open_instance() as instance:
-        _enter_step_mode(fixture, instance, stop_time)
+        enter_step_mode(fixture, instance, stop_time)
         time = fixture.start
         for _ in range(step_count):
             if instance.do_step(time, fixture.step).status not in {OK, WARNING}:
@@ -348,7 +353,7 @@ def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
             time += fixture.step
         instance.reset()
         try:
-            _enter_step_mode(fixture, instance, None)
+            enter_step_mode(fixture, instance, None)
             for step_index in range(step_count + 1):
                 do_communication_step(fixture, instance, fixture.start + step_index * fixture.step, fixture.step)
         except RefusedCallError as error:
@@ -356,8 +361,8 @@ def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
             yield RuleViolation("life.reset", message, fixture.interface)
 
 
-def _enter_step_mode(fixture: TrialFixture, instance: FmuInstance, stop_time: float | None) -> None:
-    """Enter Step Mode, with or without a stop time."""
+def enter_step_mode(fixture: TrialFixture, instance: FmuInstance, stop_time: float | None) -> None:
+    """Enter Step Mode, with or without a stop time, in s."""
     instance.enter_initialization(fixture.start, stop_time, fixture.tolerance)
     instance.exit_initialization()
     if instance.mode == "Event Mode":
@@ -367,8 +372,9 @@ def _enter_step_mode(fixture: TrialFixture, instance: FmuInstance, stop_time: fl
 
 @register_trial("what steps say of themselves", "steps.last", "steps.early", interfaces=CO_SIMULATION)
 def try_early_return(fixture: TrialFixture) -> Iterator[RuleViolation]:
-    """Check FMI 3's early return: only where allowed, and the last successful time is the end of the step."""
-    if fixture.description.version != 3:
+    """Check what is reported of steps: the time reached, the status, and early return only where it is allowed."""
+    if fixture.description.version == 2:
+        yield from _check_reported_status(fixture)
         return
     with fixture.open_instance(allow_early_return=False) as instance:
         fixture.initialize(instance)
@@ -386,6 +392,33 @@ def try_early_return(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     f"lastSuccessfulTime is {result.last_successful_time!r} after a step to {end_time!r}",
                     fixture.interface,
                 )
+                return
+
+
+def _check_reported_status(fixture: TrialFixture) -> Iterator[RuleViolation]:
+    """Check FMI 2's functions that report the last step; what an FMU cannot report it discards, which is no fault."""
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance)
+        for step_index in range(3):
+            result = do_communication_step(fixture, instance, fixture.start + step_index * fixture.step, fixture.step)
+            end_time = fixture.start + (step_index + 1) * fixture.step
+            status, last_time = instance.get_step_report("Real", LAST_SUCCESSFUL_TIME_KIND)
+            if status == OK and not math.isclose(last_time, end_time, rel_tol=1e-9, abs_tol=1e-9 * fixture.step):
+                message = f"fmi2LastSuccessfulTime is {last_time!r} after a step to {end_time!r}"
+                yield RuleViolation("steps.last", message, fixture.interface)
+                return
+            status, step_status = instance.get_step_report("", STEP_STATUS_KIND)
+            if status == OK and step_status != result.status:
+                message = (
+                    f"fmi2DoStepStatus is {status_name(int(step_status))} after a step that returned "
+                    f"{status_name(result.status)}"
+                )
+                yield RuleViolation("steps.last", message, fixture.interface)
+                return
+            status, wants_to_end = instance.get_step_report("Boolean", TERMINATED_STATUS_KIND)
+            if status == OK and wants_to_end and result.status == OK:
+                message = "fmi2Terminated is true after a step that returned OK"
+                yield RuleViolation("steps.last", message, fixture.interface)
                 return
 
 
