@@ -62,7 +62,8 @@ def read_sdf_joint_values(content: bytes) -> dict[str, tuple[float, float, float
                 float(_read_text(axis, "dynamics/damping") or 0.0),
                 lower if lower > -_NO_BOUND else -np.inf,
                 upper if upper < _NO_BOUND else np.inf,
-                *(value if value >= 0.0 else np.inf for value in (effort, velocity)),
+                effort if effort >= 0.0 else np.inf,
+                velocity if velocity >= 0.0 else np.inf,
             )
     return found
 

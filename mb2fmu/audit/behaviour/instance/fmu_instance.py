@@ -396,8 +396,9 @@ class FmuInstance:
             type_name: "Real", "Boolean" or, for a status, "".
             kind: One of fmi2StatusKind.
         """
-        initial = {"Real": c.c_double(float("nan")), "Boolean": c.c_int(0), "": c.c_int(-1)}
-        value = initial[type_name]
+        value: c.c_double | c.c_int = c.c_double(float("nan"))
+        if type_name != "Real":
+            value = c.c_int(0 if type_name == "Boolean" else -1)
         return self.call(f"Get{type_name}Status", c.c_int(kind), c.byref(value)), value.value
 
     def must_step(self, begin_time: float, step_size: float) -> StepResult:
