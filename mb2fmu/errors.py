@@ -111,3 +111,17 @@ def describe_process_end(code: int) -> str:
         return f"exit code {code}"
     names = {member.value: member.name for member in signal.Signals}
     return f"killed by {names.get(-code, f'signal {-code}')}"
+
+
+def describe_tool_failure(tool: str, code: int, output: str, remedy: str) -> Fault:
+    """Return the fault of a program that failed: how it ended, its own last line, and what to do.
+
+    Args:
+        tool: Its name.
+        code: Its exit code, or minus the number of the signal that killed it.
+        output: What it wrote.
+        remedy: What the user can do.
+    """
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    last = f"its last line is: {lines[-1][:500]}" if lines else "it wrote nothing"
+    return Fault(f"{tool} failed ({describe_process_end(code)}); {last}", remedy=remedy)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from mb2fmu.deferred_imports import require_packages
-from mb2fmu.errors import Fault, ToolError, describe_process_end
+from mb2fmu.errors import Fault, ToolError, describe_tool_failure
 
 DEFAULT_TIME_LIMIT = 120.0
 Severity = Literal["error", "warning", "note"]
@@ -112,11 +112,14 @@ def _run_checker(checker: str, command: list[str], time_limit: float) -> subproc
 
 
 def _form_verdict_error(checker: str, process: subprocess.CompletedProcess[str]) -> ToolError:
-    """Return the error of a checker without a verdict, with its last lines."""
-    last_lines = [line for line in (process.stdout + process.stderr).splitlines() if line.strip()][-10:]
-    return ToolError(
-        f"{checker} gave no verdict ({describe_process_end(process.returncode)}):", [Fault(line) for line in last_lines]
-    )
+    """Return the error of a checker without a verdict."""
+    package = "fmpy" if checker.startswith("fmpy") else "fmu-manipulation-toolbox"
+    fault = describe_tool_failure(
+        checker, process.returncode, process.stdout + process.stderr,
+        f"install {package} anew (pip install --force-reinstall {package}); if that does not help, report it to its "
+        "makers, with the FMU",
+    )  # fmt: skip
+    return ToolError(f"{checker} gave no verdict:", [fault])
 
 
 def _remove_folder(message: str, fmu: Path) -> str:

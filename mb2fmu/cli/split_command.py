@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,7 +101,7 @@ def split(
             model, places, folder, way=way, arguments=arguments, settings=settings, step=step, observer=progress
         )
     if not write_json_result(_form_split_facts(done, places), json_file):
-        _print_split(done, places, settings)
+        _print_split(done, places, settings, step)
 
 
 def _form_split_facts(done: SplitResult, places: tuple[str, ...]) -> dict[str, Any]:
@@ -141,8 +142,8 @@ def _list_missing_outputs(done: SplitResult) -> list[str]:
     return sorted(set.intersection(*(set(part.omitted_outputs) for part in done.parts)))
 
 
-def _print_split(done: SplitResult, places: tuple[str, ...], settings: SplittingSettings) -> None:
-    """Say what was cut and written."""
+def _print_split(done: SplitResult, places: tuple[str, ...], settings: SplittingSettings, step: float) -> None:
+    """Say what was cut and written; ``step``: the communication step, s."""
     print_unless_quiet(f"Cut at {', '.join(places)} by {done.cut.method}")
     for part, fmu in zip(done.parts, done.fmus, strict=True):
         print_unless_quiet(
@@ -157,7 +158,10 @@ def _print_split(done: SplitResult, places: tuple[str, ...], settings: Splitting
             f"Each bushing: stiffness {k:.3g} N/m (compliance {1.0 / k:.3g} m/N), damping {damping:.3g} N.s/m"
         )
         if not settings.stiffness:
-            print_unless_quiet("If it gives way too much: half the --step makes it 4 times as stiff")
+            print_unless_quiet(
+                "If the system is off by too much: the error falls with the square of --step (half of it: 4 times as "
+                f"stiff); a tenth of the error takes --step {step / math.sqrt(10.0):.2g}"
+            )
     if done.cut.method == "line":
         k, late = done.settings.stiffness, settings.delay
         print_unless_quiet(

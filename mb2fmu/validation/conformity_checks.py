@@ -41,7 +41,7 @@ from mb2fmu.validation.runs.recompiled_sources import compare_recompiled_sources
 
 VALIDATION_RULES = (
     *("partials.*", "derivative.*", "value.*", "state.*", "steps.*", "life.*", "exchange.*"),
-    *("units.*", "types.*", "variables.*", "structure.*"),
+    *("units.*", "types.*", "variables.*", "structure.*", "flags.*"),
 )
 """Rules of the auditor that are part of the validation; others are about hosts, archives and taste."""
 
@@ -182,6 +182,7 @@ def _compare_declarations(
     faults += [
         *_compare_bounds_and_nominals(declared, definition, equations),
         *_compare_default_experiment(declared, definition),
+        *_compare_descriptions(declared, definition, equations, elements),
     ]
     outputs = [output.name for output in equations.outputs]
     causalities = {name: variable.causality for name, variable in _variables_by_name(declared).items()}
@@ -379,6 +380,26 @@ def _compare_default_experiment(declared: DescribedModel, definition: Declaratio
         declared_value = declared.experiment.get(name)
         if declared_value is not None and not _is_same_number(parse_number(declared_value), float(model_value)):
             yield f"the default experiment is declared with {name} = {declared_value}; the model has {model_value:g}"
+
+
+def _compare_descriptions(
+    declared: DescribedModel,
+    definition: Declarations,
+    equations: EquationsOfMotion,
+    elements: Mapping[str, Sequence[str]],
+) -> Iterator[str]:
+    """Yield variables with the text that the model has for another one; other texts than the model's are no fault."""
+    model_texts = {item.name: item.description for item in definition.quantities}
+    model_texts |= {output.name: output.description for output in equations.outputs}
+    name_by_text = {text: name for name, text in model_texts.items() if text}
+    fmu_variables = _variables_by_name(declared)
+    for name, variable in fmu_variables.items():
+        text = variable.written.get("description", "")
+        is_array = variable.dimensions or any(
+            _array_describes_element(fmu_variables, array, name) for array in elements if name in elements[array]
+        )
+        if text in name_by_text and text != model_texts.get(name) and not is_array:
+            yield f'{name} is described as "{text}", which is what the model says of {name_by_text[text]}'
 
 
 def _variables_by_name(declared: DescribedModel) -> dict[str, DescribedVariable]:

@@ -63,6 +63,7 @@ from mb2fmu.validation.runs.fmu_description import (
     CONVERGED_TOLERANCE,
     FmuDescription,
     InterfaceType,
+    describe_denied_capabilities,
     read_fmu_description,
 )
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, require_experiment_variables, run_fmu_process
@@ -542,10 +543,11 @@ class _RunPlan:
         return add_tried_ranges(perturbed.exercised_quantities, definition, references, self.call_scenario, fmu_results)
 
     def describe_untried(self, fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
-        """Return what the calls of the FMU's other functions did not try; none without the perturbed experiment."""
+        """Return what no call of the FMU's functions tried; other values only with the perturbed experiment."""
+        denied = describe_denied_capabilities(self.description)
         if not self.reference_data.perturbed:
-            return ()
-        return describe_unvalidated_conditions(self.call_scenario, self.call_plans, fmu_results)
+            return denied
+        return (*denied, *describe_unvalidated_conditions(self.call_scenario, self.call_plans, fmu_results))
 
     def list_unwatched_event_notes(self) -> Iterator[str]:
         """Yield remarks on events that are not judged one by one, in each experiment."""

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mb2fmu.errors import Fault, ToolError
+from mb2fmu.errors import Fault, ToolError, describe_tool_failure
 from mb2fmu.temporary_files import make_temporary_folder, report_disk_failure
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _ACTION = "make the film"
 _ENCODER_TIME_LIMIT_S = 600.0
+_WITHOUT_FFMPEG = "write a .gif, which needs no ffmpeg"
 _ENCODER_OPTIONS = {
     ".webm": ("-c:v", "libvpx-vp9", "-b:v", "2M"),
     ".mp4": ("-c:v", "libx264", "-movflags", "faststart"),
@@ -52,7 +53,7 @@ def encode_video(pictures: Sequence[bytes], suffix: str, rate: int) -> bytes:
         rate: Frames per second.
 
     Raises:
-        ToolError: If ffmpeg fails, with what it said; or there is no such film.
+        ToolError: If ffmpeg fails or does not finish; or there is no such film.
     """
     if suffix not in _ENCODER_OPTIONS:
         raise ToolError("the film cannot be made:", [Fault(f"there is no film {suffix}", "", "take .gif, .webm, .mp4")])
@@ -61,12 +62,19 @@ def encode_video(pictures: Sequence[bytes], suffix: str, rate: int) -> bytes:
             (folder / f"{k:05}.png").write_bytes(picture)
         words = ["ffmpeg", "-v", "error", "-framerate", str(rate), "-i", "%05d.png", *_ENCODER_OPTIONS[suffix]]
         target = folder / f"film{suffix}"
-        done = subprocess.run(  # noqa: S603  ffmpeg on our own pictures
-            [*words, "-pix_fmt", "yuv420p", target.name],
-            cwd=folder, capture_output=True, text=True, timeout=_ENCODER_TIME_LIMIT_S, check=False,
-        )  # fmt: skip
+        try:
+            done = subprocess.run(  # noqa: S603  ffmpeg on our own pictures
+                [*words, "-pix_fmt", "yuv420p", target.name], cwd=folder, capture_output=True,
+                text=True, errors="replace", timeout=_ENCODER_TIME_LIMIT_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            fault = Fault(f"ffmpeg did not finish within {_ENCODER_TIME_LIMIT_S:g} s", remedy=_WITHOUT_FFMPEG)
+            raise ToolError("the film cannot be made:", [fault]) from error
         if done.returncode != 0:
-            raise ToolError("the film cannot be made:", [Fault(done.stderr.strip()[-2000:], "ffmpeg")])
+            encoder = _ENCODER_OPTIONS[suffix][1]
+            missing = f"install an ffmpeg with the encoder {encoder}, or " if "encoder" in done.stderr.lower() else ""
+            fault = describe_tool_failure("ffmpeg", done.returncode, done.stderr, missing + _WITHOUT_FFMPEG)
+            raise ToolError("the film cannot be made:", [fault])
         return target.read_bytes()
 
 

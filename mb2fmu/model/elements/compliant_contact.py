@@ -15,6 +15,7 @@ from mb2fmu.model.elements.contact_surfaces import MIN_SQUARED_LENGTH, Parameter
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.robot_link_contact import (
     express_surface_in_ground,
+    find_surface_carrier,
     form_relative_contact_motion,
     link_contact_faults,
     list_contact_points,
@@ -229,7 +230,8 @@ class Contact(NamedElement):
         """Return geometry and velocities by SymPy, of a robot by what expressions name of the motion."""
         if isinstance(model.mechanics, RecordBasedMechanics):
             motion = form_relative_contact_motion(model.mechanics, point, self.surface)
-            return self._touched(express_surface_in_ground(self.surface), *motion, Vector(0), radius, named)
+            surface = express_surface_in_ground(model.mechanics, self.surface)
+            return self._touched(surface, *motion, radius, named)
         frame, origin = mechanics_source.inertial_frame(model.mechanics), mechanics_source.origin(model.mechanics)
         assert isinstance(frame, ReferenceFrame)
         surface = self.surface
@@ -348,6 +350,8 @@ class Contact(NamedElement):
         whole = force * touch.normal + along
         if isinstance(model.mechanics, RecordBasedMechanics):
             loads = [(point, whole), *([(self.body, touch.arm.cross(along))] if along != 0 else [])]
+            if link := find_surface_carrier(model.mechanics, self.surface):
+                loads += [(self.surface.point, -whole), (link, -touch.lever.cross(whole))]
             model.add_loads(*(make_link_load(model.mechanics, at, vector) for at, vector in loads))
             return
         loads = [(point, whole), (_body_frame(self.body), touch.arm.cross(along))]

@@ -1,7 +1,8 @@
-"""Links of robots against surfaces of the ground: geometry by what expressions name of the motion, and loads."""
+"""Links of robots against surfaces of the ground or of other links: geometry by what expressions name of the motion."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -38,12 +39,28 @@ def link_contact_faults(body: Any, at: Any, surface: Any, mechanics: RecordBased
     if not isinstance(surface, Surface):
         yield f"its surface is {surface!r}", "give a PlaneSurface, SphereSurface, CylinderSurface or HeightSurface"
         return
-    if not (isinstance(surface.point, NamedFramePoint) and mechanics.is_fixed_in_ground(surface.point.frame)):
-        remedy = f"give one of the ground: .point({mechanics.ground!r}, (0, 0, 0))"
-        yield f"its surface is at {surface.point!r}, which is no point of the ground", remedy
     if surface.body is not None:
-        yield "its surface is carried by a body", "leave body out: links touch surfaces of the ground only"
-    yield from express_surface_in_ground(surface).faults()
+        yield "its surface is carried by a body", "leave body out: the link of the surface's point carries it"
+    if not isinstance(surface.point, NamedFramePoint) or surface.point.frame not in {
+        mechanics.ground,
+        *mechanics.frames,
+    }:
+        remedy = f"give one of the ground or of a link: .point({mechanics.ground!r}, (0, 0, 0))"
+        yield f"its surface is at {surface.point!r}, which is no point of the ground or of a link", remedy
+        return
+    carrier = find_surface_carrier(mechanics, surface)
+    if carrier == body:
+        yield f"its surface is carried by {body} itself", "give a point of another link, or of the ground"
+    if carrier and isinstance(surface, HeightSurface):
+        yield f"heights are carried by the link {carrier}", "give a PlaneSurface, SphereSurface or CylinderSurface"
+        return
+    yield from express_surface_in_ground(mechanics, replace(surface, body=None)).faults()
+
+
+def find_surface_carrier(mechanics: RecordBasedMechanics, surface: Surface) -> str:
+    """Return the link that carries a surface, by its point; empty: it stands in the ground."""
+    frame: str = surface.point.frame
+    return "" if mechanics.is_fixed_in_ground(frame) else frame
 
 
 def _readable_points(body: str, at: Any) -> list[NamedFramePoint]:
@@ -60,24 +77,38 @@ def rigid_element_link_position_faults(mechanics: RecordBasedMechanics, *written
         yield "it names the position or velocity of a link, and is rigid", remedy
 
 
-def express_surface_in_ground(surface: Surface) -> Surface:
-    """Return a surface whose directions, given as three numbers along the ground's axes, are vectors."""
+def express_surface_in_ground(mechanics: RecordBasedMechanics, surface: Surface) -> Surface:
+    """Return a surface whose directions, given as three numbers along the axes of what carries it, are vectors."""
+    carrier = find_surface_carrier(mechanics, surface)
+
+    def express_direction(direction: Any) -> Any:
+        """Return three numbers as a vector in the ground; anything else unchanged."""
+        try:
+            components = [sm.sympify(c) for c in direction]
+            return _express_link_direction(mechanics, carrier, components) if carrier else _vector_in_ground(components)
+        except (TypeError, ValueError):
+            return direction
+
     surface = replace(surface, point=_ORIGIN)
     if isinstance(surface, PlaneSurface):
-        return replace(surface, normal=_express_direction(surface.normal))
+        return replace(surface, normal=express_direction(surface.normal))
     if isinstance(surface, CylinderSurface):
-        return replace(surface, axis=_express_direction(surface.axis))
+        return replace(surface, axis=express_direction(surface.axis))
     if isinstance(surface, HeightSurface) and isinstance(surface.frame, NamedFrame):
         return replace(surface, frame=_GROUND)
     return surface
 
 
-def _express_direction(direction: Any) -> Any:
-    """Return three numbers as a vector in the ground; anything else unchanged."""
-    try:
-        return _vector_in_ground([sm.sympify(c) for c in direction])
-    except (TypeError, ValueError):
-        return direction
+def _express_link_direction(mechanics: RecordBasedMechanics, link: str, components: Sequence[sm.Expr]) -> Vector:
+    """Return the unit vector of a direction fixed in a link: from the link's origin to the point one metre along it.
+
+    Raises:
+        TypeError: If the components are no numbers.
+    """
+    x, y, z = (float(c) for c in components)
+    length = math.hypot(x, y, z) or 1.0
+    tip, start = mechanics.position_of(link, (x / length, y / length, z / length)), mechanics.position_of(link)
+    return _vector_in_ground([a - b for a, b in zip(tip, start, strict=True)]) if (x, y, z) != (0, 0, 0) else Vector(0)
 
 
 def _vector_in_ground(components: Sequence[sm.Expr]) -> Vector:
@@ -88,8 +119,8 @@ def _vector_in_ground(components: Sequence[sm.Expr]) -> Vector:
 
 def form_relative_contact_motion(
     mechanics: RecordBasedMechanics, point: NamedFramePoint, surface: Surface
-) -> tuple[Vector, Vector, Vector]:
-    """Return position and velocity of a point against the surface's, and the angular velocity of its link.
+) -> tuple[Vector, Vector, Vector, Vector]:
+    """Return position and velocity of a point against the surface's, and the angular velocities of both links.
 
     Args:
         mechanics: Of the robot.
@@ -102,7 +133,11 @@ def form_relative_contact_motion(
         start = tuple(map(sm.sympify, surface.point.offset))
     position = _vector_in_ground([a - b for a, b in zip(place, start, strict=True)])
     velocity = _vector_in_ground(mechanics.velocity_of(point.frame, point.offset))
-    return position, velocity, _vector_in_ground(mechanics.angular_velocity_of(point.frame))
+    turning, carried = _vector_in_ground(mechanics.angular_velocity_of(point.frame)), Vector(0)
+    if carrier := find_surface_carrier(mechanics, surface):
+        velocity -= _vector_in_ground(mechanics.velocity_of(carrier, surface.point.offset))
+        carried = _vector_in_ground(mechanics.angular_velocity_of(carrier))
+    return position, velocity, turning, carried
 
 
 def make_link_load(mechanics: RecordBasedMechanics, at: NamedFramePoint | str, vector: Vector) -> RecordedLoad:

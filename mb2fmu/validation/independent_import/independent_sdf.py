@@ -24,16 +24,48 @@ from mb2fmu.validation.independent_import.independent_urdf import (
 
 _IDENTITY_POSE = (np.eye(3), np.zeros(3))
 _WORLD_NAME = "world"
+_NO_BOUND = 1e16
+"""Of the standard: bounds as large as this are none, and so are negative efforts and speeds."""
 _CLOSING_JOINT_KINDS = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed": "weld"}
 
 
 def read_sdf_tree(content: bytes) -> RobotTree:
     """Return the links and joints of an SDF file with one model that moves."""
     root = parse_xml_with_undeclared_prefixes(content)
-    models = [*root.findall("model"), *root.findall("world/model")]
-    model = next((each for each in models if _read_text(each, "static").lower() not in {"true", "1"}), models[0])
+    model = _find_moving_model(root)
     old = tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5)
     return _SdfTreeReader(model, old).form_tree(_read_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
+
+
+def _find_moving_model(root: ET.Element) -> ET.Element:
+    """Return the first model that is not static."""
+    models = [*root.findall("model"), *root.findall("world/model")]
+    return next((each for each in models if _read_text(each, "static").lower() not in {"true", "1"}), models[0])
+
+
+def read_sdf_joint_values(content: bytes) -> dict[str, tuple[float, float, float, float, float]]:
+    """Return joint → damping, bounds of the position, largest effort and speed (SI units) of an SDF file.
+
+    What the file does not bound is infinite there; the two axes of a universal joint are joints of their own, and of a
+    ball the damping counts alone.
+    """
+    found = {}
+    for joint in _find_moving_model(parse_xml_with_undeclared_prefixes(content)).findall("joint"):
+        name, kind = joint.get("name", ""), joint.get("type", "")
+        for axis in [each for tag in ("axis", "axis2") for each in joint.findall(tag)]:
+            key = f"{name}_{axis.tag}" if kind == "universal" else name
+            texts = [_read_text(axis, f"limit/{word}") for word in ("lower", "upper", "effort", "velocity")]
+            lower, upper, effort, velocity = (
+                float(text or default) for text, default in zip(texts, ("-inf", "inf", "-1", "-1"), strict=True)
+            )
+            found[key] = (
+                float(_read_text(axis, "dynamics/damping") or 0.0),
+                lower if lower > -_NO_BOUND else -np.inf,
+                upper if upper < _NO_BOUND else np.inf,
+                effort if effort >= 0.0 else np.inf,
+                velocity if velocity >= 0.0 else np.inf,
+            )
+    return found
 
 
 @dataclass(slots=True)

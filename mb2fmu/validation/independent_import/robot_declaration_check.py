@@ -1,8 +1,8 @@
 """Declared values of a robot, against its file and side file read again.
 
 x' of the independent import is computed with the declared values of dampers and with the declared start: a damper that
-was not read, a bound or a start of the side file that is another one show here only. Of URDF and MJCF (where MuJoCo is
-installed); values that an argument or ``--at`` gave are the user's own.
+was not read, a bound or a start of the side file that is another one show here only. Of MJCF where MuJoCo is installed;
+values that an argument or ``--at`` gave are the user's own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from xml.etree import ElementTree as ET
 import sympy as sm
 
 from mb2fmu.robots import MJCF, URDF
+from mb2fmu.validation.independent_import.independent_sdf import read_sdf_joint_values
 from mb2fmu.validation.independent_import.mujoco_equations import is_mujoco_installed, read_mujoco_joint_values
 
 if TYPE_CHECKING:
@@ -53,16 +54,7 @@ class _JointFileValues:
 def compare_robot_declarations(definition: ModelDefinition) -> Iterator[tuple[str, bool]]:
     """Yield each comparison of what is declared of a robot's joints with its files, and whether both agree."""
     robot = cast("RobotMechanics", definition.mechanics)
-    source = robot.description.source
-    if source is None or not source.is_file():
-        return
-    if robot.kind == URDF:
-        joints = _read_urdf_joint_values(source)
-    elif robot.kind == MJCF and is_mujoco_installed():
-        found = read_mujoco_joint_values(source, [j.name for j in robot.description.joints if j.kind != "fixed"])
-        joints = {name: _JointFileValues(*values) for name, values in found.items()}
-    else:
-        return
+    joints = _read_joint_values(robot)
     starts, start_speeds = (_read_start_table(robot, key) for key in ("start", "speeds"))
     given = {item.symbol for item in definition.parameters if item.name in definition.given}
     given |= {item.symbol for item in definition.coordinates if item.name in definition.given}
@@ -70,12 +62,13 @@ def compare_robot_declarations(definition: ModelDefinition) -> Iterator[tuple[st
     values = {p.symbol: float(p.value) for p in definition.parameters if not p.calculated}
     for i, part in enumerate(robot.tree.parts[1:], 1):
         name, own = part.moving_joint.name, robot.variables.get(i)
-        if part.coordinate is None or name not in joints or (own is not None and own.prescribed is not None):
+        leader = own if part.coordinate is None else robot.variables.get(part.coordinate[0])
+        if name not in joints or (leader is not None and leader.prescribed is not None):
             continue
         damping = values[robot.damping[i]] if i in robot.damping else 0.0
         if i not in robot.damping or robot.damping[i] not in given:
             yield _compare(name, "damping", joints[name].damping, damping)
-        if own is not None:
+        if own is not None and part.coordinate is not None:
             yield from _compare_joint(definition, robot, own, joints[name], name)
             if name in starts and own.q[0] not in given:
                 item = _find_quantity(definition, own.q[0])
@@ -84,6 +77,19 @@ def compare_robot_declarations(definition: ModelDefinition) -> Iterator[tuple[st
                 rate = _find_speed(definition, own.u[0])
                 wanted = start_speeds[name]
                 yield _compare(name, "start speed", wanted, rate.start if rate.kind == "fixed" else wanted)
+
+
+def _read_joint_values(robot: RobotMechanics) -> dict[str, _JointFileValues]:
+    """Return joint → its values in the robot's file; empty without a file, and of MJCF without MuJoCo."""
+    source = robot.description.source
+    if source is None or not source.is_file() or (robot.kind == MJCF and not is_mujoco_installed()):
+        return {}
+    if robot.kind == URDF:
+        return _read_urdf_joint_values(source)
+    if robot.kind == MJCF:
+        found = read_mujoco_joint_values(source, [j.name for j in robot.description.joints if j.kind != "fixed"])
+        return {name: _JointFileValues(*values) for name, values in found.items()}
+    return {name: _JointFileValues(*values) for name, values in read_sdf_joint_values(source.read_bytes()).items()}
 
 
 def _compare_joint(
@@ -130,6 +136,8 @@ def _read_urdf_joint_values(source: Path) -> dict[str, _JointFileValues]:
     """Return joint → its values in a URDF file."""
     found = {}
     for joint in ET.parse(source).getroot().findall("joint"):  # noqa: S314 - the file was read before, strictly
+        if joint.get("type") not in {"revolute", "continuous", "prismatic"}:
+            continue
         limit, dynamics = joint.find("limit"), joint.find("dynamics")
         given = {key: float(limit.get(key, "0")) for key in _LIMIT_ATTRIBUTES} if limit is not None else {}
         damping = float(dynamics.get("damping", "0")) if dynamics is not None else 0.0

@@ -297,6 +297,40 @@ def _read_capabilities(model: DescribedModel, kind: InterfaceType) -> InterfaceC
     )
 
 
+_CAPABILITY_FLAGS = {
+    2: ("canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"),
+    3: (
+        *("canGetAndSetFMUState", "canSerializeFMUState", "providesDirectionalDerivatives"),
+        "providesAdjointDerivatives",
+    ),
+}
+_CO_SIMULATION_FLAGS = {
+    2: ("canHandleVariableCommunicationStepSize", "canInterpolateInputs"),
+    3: ("canHandleVariableCommunicationStepSize", "providesIntermediateUpdate"),
+}
+
+
+def describe_denied_capabilities(description: FmuDescription) -> tuple[str, ...]:
+    """Return, in words, what the description denies that FMUs can do: nothing of that is called, so nothing is judged.
+
+    ``()`` where it denies nothing.
+    """
+    model, denied = description.model, dict[str, list[str]]()
+    for kind in description.identifiers:
+        names = _CAPABILITY_FLAGS[model.version]
+        names += _CO_SIMULATION_FLAGS[model.version] if kind == "CoSimulation" else ()
+        for name in names:
+            if not model.flag(kind, name):
+                denied.setdefault(name, []).append(kind)
+        if kind == "CoSimulation" and not description.capabilities[kind].output_derivatives:
+            denied.setdefault("maxOutputDerivativeOrder", []).append(kind)
+        if model.flag(kind, "canBeInstantiatedOnlyOncePerProcess"):
+            denied.setdefault("a second instance (canBeInstantiatedOnlyOncePerProcess)", []).append(kind)
+    places = description.identifiers
+    listed = [f"{name} of {kinds[0]}" if len(kinds) < len(places) else name for name, kinds in denied.items()]
+    return (f"what the FMU cannot do by its description: {', '.join(listed)}",) if listed else ()
+
+
 def find_platform_folder(version: int) -> tuple[str, str]:
     """Return the folder below ``binaries/`` and file name extension for this machine, as fmpy expects them."""
     machine = platform.machine().lower()

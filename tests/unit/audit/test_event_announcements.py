@@ -44,3 +44,37 @@ def test_time_events_told_too_late_are_named_though_an_indicator_finds_them(fmi,
     late = named(changed_unit(build[fmi], tmp_path / "late.fmu", {"events.c": NEXT}))
     assert len(late) == 1
     assert "announced for t = 0.043, and comes at t = 0.013" in late[0]
+
+
+def samples_at_points() -> Model:
+    """A mass that a sampled controller drives to a goal, an input: it samples at each communication point."""
+    held, goal = me.dynamicsymbols("held goal")
+    model, _, _, _ = lines.masses("Driven", [(1.0, 0.0)], lambda _: [held])
+    model.input(goal, 1.0, "m", name="goal")
+    model.discrete(held, 0.0)
+    x, v = me.dynamicsymbols("x1 v1")
+    model.every(0.05, {held: 4 * (goal - x) - 3 * v}, name="sample")
+    model.experiment(stop=2.0, step=0.05, tolerance=1e-8)
+    return model
+
+
+SAMPLE_RULES = ["steps.exchange", "steps.early", "exchange.unannounced"]
+RATES = "    const int number = model_rhs(t, x, work->r, problem->p, problem->w, dx);\n"
+OFF = f"{RATES}    dx[1] *= 1.001;\n"
+SILENT = ("        instance->at_event = 1;\n    }\n#endif\n", "        instance->at_event = 0;\n    }\n#endif\n")
+
+
+def test_samples_at_communication_points_take_the_inputs_of_then(tmp_path):
+    """A right FMU was warned of: the auditor's Model Exchange sampled before inputs changed at that instant."""
+    derivation = derive(samples_at_points())
+    builds = {fmi: pipeline.build(derivation, fmi=fmi) for fmi in ("2", "3")}
+    for fmi, edits, expected in (
+        ("2", {}, set()),
+        ("3", {}, set()),
+        ("2", {"cosimulation.c": (RATES, OFF)}, {"steps.exchange"}),
+        ("3", {"communication.c": SILENT}, {"exchange.unannounced"}),
+    ):
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.fmu"
+        fmu = changed_unit(builds[fmi], path, edits) if edits else packed(builds[fmi], path)
+        found = audit(fmu, only=SAMPLE_RULES, run_checkers=False, jobs=1).findings
+        assert {each.rule for each in found} == expected, found

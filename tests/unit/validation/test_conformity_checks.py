@@ -25,7 +25,7 @@ from mb2fmu.validation.conformity_checks import (
     _compare_terminals,
     check_conformity,
 )
-from mb2fmu.validation.runs.fmu_description import read_fmu_description
+from mb2fmu.validation.runs.fmu_description import describe_denied_capabilities, read_fmu_description
 
 MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
 
@@ -125,6 +125,39 @@ def test_limits_and_experiment_are_the_models(name, fmi):
         found = told_by_the_model(etree.tostring(root), derivation)
         assert len(found) == 1, (path, attribute, found)
         assert attribute in found[0]
+
+
+@pytest.mark.parametrize(("second", "wrong"), [("force", ["force", "m"]), ("der(theta)", ["der(theta)"]), (None, [])])
+def test_the_description_of_another_variable_is_told(built, second, wrong):
+    """The texts of m and another variable exchanged; a text that the model has nowhere is another maker's wording."""
+    derivation, core = built
+    root = etree.fromstring(core.files[DESCRIPTION])
+    variables = {each.get("name"): each for each in root.find("ModelVariables")}
+    text = variables["m"].get("description")
+    assert text == "mass of the pole"
+    variables["m"].set("description", variables[second].get("description") if second else "mass")
+    if second:
+        variables[second].set("description", text)
+    found = told_by_the_model(etree.tostring(root), derivation)
+    assert sorted(each.partition(" is described as ")[0] for each in found) == wrong
+
+
+@pytest.mark.parametrize(
+    ("fmi", "flags", "told"),
+    [
+        ("2.0", {}, ()),
+        ("3.0", {}, ()),
+        ("2.0", {"canSerializeFMUstate": "false", "canInterpolateInputs": "false"},
+         "canInterpolateInputs of CoSimulation, canSerializeFMUstate of CoSimulation"),
+        ("3.0", {"providesAdjointDerivatives": "0", "maxOutputDerivativeOrder": "0"},
+         "providesAdjointDerivatives of CoSimulation, maxOutputDerivativeOrder of CoSimulation"),
+    ],
+)  # fmt: skip
+def test_capabilities_that_the_description_denies_are_told_as_not_tried(built, fmi, flags, told):
+    core = pipeline.build(built[0], fmi=fmi).core
+    tree = edited(put("CoSimulation", **flags))(FileTree(core.files))
+    found = describe_denied_capabilities(read_fmu_description(tree))
+    assert [set(each.partition(": ")[2].split(", ")) for each in found] == ([set(told.split(", "))] if told else [])
 
 
 def told_by_the_model(description: bytes, derivation) -> list[str]:

@@ -39,7 +39,7 @@ from mb2fmu.audit.behaviour.instance.grouped_variable_reads import (
 from mb2fmu.audit.behaviour.instance.logged_messages import LoggedMessages, make_printf_logger
 from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
 
-TERMINATED_STATUS_KIND = 3
+STEP_STATUS_KIND, LAST_SUCCESSFUL_TIME_KIND, TERMINATED_STATUS_KIND = 0, 2, 3
 """fmi2Terminated of fmi2StatusKind."""
 
 MAX_SERIALIZED_BYTES = 1 << 30
@@ -386,9 +386,20 @@ class FmuInstance:
 
     def _wants_to_terminate(self) -> bool:
         """Return whether an FMI 2 step was discarded because the FMU wants to end."""
-        terminated = c.c_int(0)
-        status = self.call("GetBooleanStatus", c.c_int(TERMINATED_STATUS_KIND), c.byref(terminated))
-        return status in {OK, WARNING} and bool(terminated.value)
+        status, terminated = self.get_step_report("Boolean", TERMINATED_STATUS_KIND)
+        return status in {OK, WARNING} and bool(terminated)
+
+    def get_step_report(self, type_name: str, kind: int) -> tuple[int, float]:
+        """Return status and value of what an FMU of FMI 2 reports of its last step; never raise.
+
+        Args:
+            type_name: "Real", "Boolean" or, for a status, "".
+            kind: One of fmi2StatusKind.
+        """
+        value: c.c_double | c.c_int = c.c_double(float("nan"))
+        if type_name != "Real":
+            value = c.c_int(0 if type_name == "Boolean" else -1)
+        return self.call(f"Get{type_name}Status", c.c_int(kind), c.byref(value)), value.value
 
     def must_step(self, begin_time: float, step_size: float) -> StepResult:
         """Do one communication step of an ordinary run.

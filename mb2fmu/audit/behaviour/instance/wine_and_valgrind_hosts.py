@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
-from mb2fmu.errors import Fault, ToolError, describe_process_end
+from mb2fmu.errors import Fault, ToolError, describe_tool_failure
 
 if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
@@ -27,6 +27,7 @@ AUDITOR_FOLDER = "auditor"
 """Folder of a trial that is the auditor's, not the FMU's."""
 
 _WINE_COMMANDS = ("wine64", "/usr/lib/wine/wine64", "wine")
+_WINE_REMEDY = "run 'wine64 cmd /c exit' by hand to see why, install wine anew, or audit the FMU on Windows"
 _SETUP_TIME_LIMIT = 300.0
 _VALGRIND_REPORT = "seen.xml"
 MAX_STACK_FRAMES = 16
@@ -133,6 +134,7 @@ def _build_host_program(target: str) -> Path:
                 [*command, *(() if "windows" in target else ("-ldl",))],
                 {"ZIG_GLOBAL_CACHE_DIR": str(_make_cache_folder("zig"))},
                 "the host of the FMU is not compiled",
+                "install the compiler anew (pip install --force-reinstall ziglang)",
             )
             built.replace(program)
     return program
@@ -151,11 +153,14 @@ def _make_wine_prefix(launcher: str, version: str) -> Path:
         with make_temporary_folder("set wine up", template.parent) as folder:
             prefix = folder / "prefix"
             _run_setup_command(
-                [launcher, "cmd", "/c", "exit"], _wine_environment(prefix, folder), "wine does not set itself up"
-            )
+                [launcher, "cmd", "/c", "exit"], _wine_environment(prefix, folder), "wine does not set itself up",
+                _WINE_REMEDY,
+            )  # fmt: skip
             server = Path(launcher).with_name("wineserver64")
             if server.exists():
-                _run_setup_command([str(server), "-w"], _wine_environment(prefix, folder), "wine does not end")
+                _run_setup_command(
+                    [str(server), "-w"], _wine_environment(prefix, folder), "wine does not end", _WINE_REMEDY
+                )
             if not template.exists():
                 prefix.rename(template)
     return template
@@ -167,20 +172,21 @@ def _wine_environment(prefix: Path, temporary: Path) -> dict[str, str]:
             "TMPDIR": str(temporary)}  # fmt: skip
 
 
-def _run_setup_command(command: Sequence[str], variables: dict[str, str], failure: str) -> None:
-    """Run a command of the set-up; raise with its last output if it fails or takes too long."""
+def _run_setup_command(command: Sequence[str], variables: dict[str, str], failure: str, remedy: str) -> None:
+    """Run a command of the set-up; raise with its last line and what to do if it fails or takes too long."""
     try:
         process = subprocess.run(  # noqa: S603  our own commands
             command, env={**os.environ, **variables}, capture_output=True, text=True, errors="replace",
             stdin=subprocess.DEVNULL, timeout=_SETUP_TIME_LIMIT, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        remedy = "run it again when the machine is less busy"
-        fault = Fault(f"it did not finish within {_SETUP_TIME_LIMIT:g} s", command[0], remedy)
+        wait = "run it again when the machine is less busy"
+        fault = Fault(f"it did not finish within {_SETUP_TIME_LIMIT:g} s", command[0], wait)
         raise ToolError(f"{failure}:", [fault]) from error
     if process.returncode:
-        what = process.stderr.strip()[-1000:] or describe_process_end(process.returncode)
-        raise ToolError(f"{failure}:", [Fault(what, command[0])])
+        tool = "the compiler zig" if "ziglang" in command else Path(command[0]).name
+        fault = describe_tool_failure(tool, process.returncode, process.stderr, remedy)
+        raise ToolError(f"{failure}:", [fault])
 
 
 # --- in the process that tries the FMU

@@ -31,8 +31,13 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
     run_co_simulation,
 )
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, OK, WARNING, RefusedCallError, Value
-from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, OK, WARNING, RefusedCallError, Value, status_name
+from mb2fmu.audit.behaviour.instance.fmu_instance import (
+    LAST_SUCCESSFUL_TIME_KIND,
+    STEP_STATUS_KIND,
+    TERMINATED_STATUS_KIND,
+    FmuInstance,
+)
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import RuleViolation
@@ -199,9 +204,12 @@ def try_against_model_exchange(fixture: TrialFixture) -> Iterator[RuleViolation]
 def _compare_parameter_set(
     fixture: TrialFixture, model_exchange: TrialFixture, variables: Sequence[DescribedVariable], set_number: int
 ) -> Iterator[RuleViolation]:
-    """Compare both with one set of parameters, and with Model Exchange from slightly different starts."""
-    discrete_variables = _list_discrete_variables(fixture)
-    recorded_variables = [*variables, *discrete_variables]
+    """Compare both with one set of parameters, and with Model Exchange from slightly different starts.
+
+    Co-Simulation may handle a time event at a communication point at the end of the step, or as the next one begins,
+    with the inputs that were set in between (a controller that samples there): it has to agree with one of the two.
+    """
+    recorded_variables = [*variables, *_list_discrete_variables(fixture)]
     with fixture.open_instance() as instance:
         try:
             own_run = run_with_excitation(fixture, instance, recorded_variables, number=set_number)
@@ -209,31 +217,62 @@ def _compare_parameter_set(
             raise
         except (RefusedCallError, SkippedTrialError):
             return  # inputs and parameters that do not go together
-    with model_exchange.open_instance() as instance:
-        try:
-            reference_run = run_with_excitation(
-                model_exchange, instance, recorded_variables, number=set_number, tolerance=1e-9
-            )
-            term_magnitudes = _term_magnitudes(model_exchange, instance, variables)
-            disturbed_run = _run_from_disturbed_start(model_exchange, recorded_variables, set_number)
-        except TrialBudgetError:
-            raise
-        except (RefusedCallError, SkippedTrialError) as error:
-            fixture.mark_inapplicable("steps.exchange", f"as Model Exchange it does not come to the end: {error}")
+    violations: list[RuleViolation] = []
+    for defer_events in (False, True):
+        with model_exchange.open_instance() as instance:
+            try:
+                reference_run = run_with_excitation(
+                    model_exchange, instance, recorded_variables,
+                    number=set_number, tolerance=1e-9, defer_events=defer_events,
+                )  # fmt: skip
+                term_magnitudes = _term_magnitudes(model_exchange, instance, variables)
+                disturbed_run = _run_from_disturbed_start(
+                    model_exchange, recorded_variables, set_number, defer_events=defer_events
+                )
+            except TrialBudgetError:
+                raise
+            except (RefusedCallError, SkippedTrialError) as error:
+                fixture.mark_inapplicable("steps.exchange", f"as Model Exchange it does not come to the end: {error}")
+                return
+        runs = (own_run, reference_run, disturbed_run)
+        found = list(_find_differences(fixture, runs, variables, term_magnitudes))
+        if not found:
             return
-    runs = (own_run, reference_run, disturbed_run)
+        violations = violations or found
+        if not _has_time_event_at_point(fixture, reference_run):
+            break
+    yield from violations
+
+
+def _has_time_event_at_point(fixture: TrialFixture, run: TrialRun) -> bool:
+    """Return whether a time event of a Model Exchange run fell on a communication point."""
+    steps = [(event.time - fixture.start) / fixture.step for event in run.recorded_events if event.cause == "time"]
+    return any(abs(step - round(step)) < 1e-6 for step in steps)
+
+
+def _find_differences(
+    fixture: TrialFixture,
+    runs: tuple[TrialRun, TrialRun, TrialRun | None],
+    variables: Sequence[DescribedVariable],
+    term_magnitudes: Sequence[float],
+) -> Iterator[RuleViolation]:
+    """Yield where Co-Simulation leaves Model Exchange: a continuous variable, or else a discrete one."""
     deviation = find_deviation(fixture, runs, variables, term_magnitudes)
     if deviation:
         variable, point, gap = deviation
-        message = f"at t = {own_run.times[point]:.6g} it differs by {gap:.2g} of its size from the same FMU as "
+        message = f"at t = {runs[0].times[point]:.6g} it differs by {gap:.2g} of its size from the same FMU as "
         message += f"Model Exchange; the tolerance is {fixture.tolerance or 1e-4:g}"
         yield RuleViolation("steps.exchange", message, fixture.format_finding_location(variable))
         return
-    yield from _find_discrete_difference(fixture, runs, len(variables), discrete_variables)
+    yield from _find_discrete_difference(fixture, runs, len(variables), _list_discrete_variables(fixture))
 
 
 def _run_from_disturbed_start(
-    model_exchange: TrialFixture, recorded_variables: Sequence[DescribedVariable], set_number: int
+    model_exchange: TrialFixture,
+    recorded_variables: Sequence[DescribedVariable],
+    set_number: int,
+    *,
+    defer_events: bool,
 ) -> TrialRun | None:
     """Return the run from start values of states that are a little different; None if they cannot be set."""
     initial_values: dict[DescribedVariable, Value] = {}
@@ -254,6 +293,7 @@ def _run_from_disturbed_start(
                 number=set_number,
                 tolerance=1e-9,
                 initial_values=initial_values,
+                defer_events=defer_events,
             )
         except TrialBudgetError:
             raise
@@ -318,7 +358,7 @@ def try_impossible_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 yield RuleViolation("log.silent", message, fixture.interface)
                 break
     with fixture.open_instance() as instance:
-        _enter_step_mode(fixture, instance, fixture.start + 2 * fixture.step)
+        enter_step_mode(fixture, instance, fixture.start + 2 * fixture.step)
         run_co_simulation(fixture, instance, (), steps=2, include_start=False)
         if instance.do_step(fixture.start + 2 * fixture.step, fixture.step).status in {OK, WARNING}:
             yield RuleViolation("steps.stop", "a step beyond the given stop time returns OK", fixture.interface)
@@ -334,7 +374,7 @@ def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
     step_count = min(fixture.affordable_step_count, MAX_STEPS_TO_STOP)
     stop_time = fixture.start + step_count * fixture.step
     with fixture.open_instance() as instance:
-        _enter_step_mode(fixture, instance, stop_time)
+        enter_step_mode(fixture, instance, stop_time)
         time = fixture.start
         for _ in range(step_count):
             if instance.do_step(time, fixture.step).status not in {OK, WARNING}:
@@ -348,7 +388,7 @@ def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
             time += fixture.step
         instance.reset()
         try:
-            _enter_step_mode(fixture, instance, None)
+            enter_step_mode(fixture, instance, None)
             for step_index in range(step_count + 1):
                 do_communication_step(fixture, instance, fixture.start + step_index * fixture.step, fixture.step)
         except RefusedCallError as error:
@@ -356,8 +396,8 @@ def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
             yield RuleViolation("life.reset", message, fixture.interface)
 
 
-def _enter_step_mode(fixture: TrialFixture, instance: FmuInstance, stop_time: float | None) -> None:
-    """Enter Step Mode, with or without a stop time."""
+def enter_step_mode(fixture: TrialFixture, instance: FmuInstance, stop_time: float | None) -> None:
+    """Enter Step Mode, with or without a stop time, in s."""
     instance.enter_initialization(fixture.start, stop_time, fixture.tolerance)
     instance.exit_initialization()
     if instance.mode == "Event Mode":
@@ -367,8 +407,9 @@ def _enter_step_mode(fixture: TrialFixture, instance: FmuInstance, stop_time: fl
 
 @register_trial("what steps say of themselves", "steps.last", "steps.early", interfaces=CO_SIMULATION)
 def try_early_return(fixture: TrialFixture) -> Iterator[RuleViolation]:
-    """Check FMI 3's early return: only where allowed, and the last successful time is the end of the step."""
-    if fixture.description.version != 3:
+    """Check what is reported of steps: the time reached, the status, and early return only where it is allowed."""
+    if fixture.description.version == 2:
+        yield from _check_reported_status(fixture)
         return
     with fixture.open_instance(allow_early_return=False) as instance:
         fixture.initialize(instance)
@@ -386,6 +427,33 @@ def try_early_return(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     f"lastSuccessfulTime is {result.last_successful_time!r} after a step to {end_time!r}",
                     fixture.interface,
                 )
+                return
+
+
+def _check_reported_status(fixture: TrialFixture) -> Iterator[RuleViolation]:
+    """Check FMI 2's functions that report the last step; what an FMU cannot report it discards, which is no fault."""
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance)
+        for step_index in range(3):
+            result = do_communication_step(fixture, instance, fixture.start + step_index * fixture.step, fixture.step)
+            end_time = fixture.start + (step_index + 1) * fixture.step
+            status, last_time = instance.get_step_report("Real", LAST_SUCCESSFUL_TIME_KIND)
+            if status == OK and not math.isclose(last_time, end_time, rel_tol=1e-9, abs_tol=1e-9 * fixture.step):
+                message = f"fmi2LastSuccessfulTime is {last_time!r} after a step to {end_time!r}"
+                yield RuleViolation("steps.last", message, fixture.interface)
+                return
+            status, step_status = instance.get_step_report("", STEP_STATUS_KIND)
+            if status == OK and step_status != result.status:
+                message = (
+                    f"fmi2DoStepStatus is {status_name(int(step_status))} after a step that returned "
+                    f"{status_name(result.status)}"
+                )
+                yield RuleViolation("steps.last", message, fixture.interface)
+                return
+            status, wants_to_end = instance.get_step_report("Boolean", TERMINATED_STATUS_KIND)
+            if status == OK and wants_to_end and result.status == OK:
+                message = "fmi2Terminated is true after a step that returned OK"
+                yield RuleViolation("steps.last", message, fixture.interface)
                 return
 
 
@@ -460,8 +528,9 @@ def try_early_return_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]
     """
     if fixture.description.version != 3 or not fixture.flag("hasEventMode"):
         return
-    has_time, time = fixture.make_time_remaining_check(), fixture.start
-    run, first_event_step = TrialRun(), 0
+    has_time, time, states = fixture.make_time_remaining_check(), fixture.start, fixture.description.states
+    values_before_events: list[list[Value]] = []
+    first_event_step, runs = 0, (TrialRun(), TrialRun())  # at a point, before and behind an event that falls on it
     with (
         suppress(RefusedCallError, SkippedTrialError, NoInstanceError),
         fixture.open_instance(event_mode=True, allow_early_return=True) as instance,
@@ -470,7 +539,10 @@ def try_early_return_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]
         for step_index in range(fixture.affordable_step_count):
             end_time = fixture.start + (step_index + 1) * fixture.step
             for _ in range(MAX_SIMULTANEOUS_EVENTS):
-                result = do_communication_step(fixture, instance, time, end_time - time)
+                result = do_communication_step(
+                    fixture, instance, time, end_time - time,
+                    lambda: values_before_events.append(instance.get(states)),
+                )  # fmt: skip
                 if not result.returned_early and time <= result.last_successful_time < end_time - 1e-9 * fixture.step:
                     message = (
                         f"a step to {end_time:.9g} ends at {result.last_successful_time:.9g}, and earlyReturn is false"
@@ -482,20 +554,29 @@ def try_early_return_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]
                 time = result.last_successful_time if result.returned_early else end_time
                 if not result.returned_early or time >= end_time - 1e-9 * fixture.step:
                     break
-            run.values.append(instance.get(fixture.description.states))
+            runs[0].values.append(values_before_events[-1])
+            runs[1].values.append(instance.get(states))
             if not has_time():
                 return
-    if first_event_step and len(run.values) > first_event_step:
-        yield from _compare_with_run_without_event_mode(fixture, run, first_event_step + STEPS_BEHIND_EVENT)
+    if first_event_step and len(runs[0].values) > first_event_step:
+        yield from _compare_with_run_without_event_mode(fixture, runs, first_event_step + STEPS_BEHIND_EVENT)
 
 
-def _compare_with_run_without_event_mode(fixture: TrialFixture, run: TrialRun, steps: int) -> Iterator[RuleViolation]:
-    """Compare states some steps behind an event with those of a run in which the FMU handles the event itself."""
-    states, values = fixture.description.states, run.values[:steps]
+def _compare_with_run_without_event_mode(
+    fixture: TrialFixture, runs: Sequence[TrialRun], steps: int
+) -> Iterator[RuleViolation]:
+    """Compare states some steps behind an event with those of a run in which the FMU handles the event itself.
+
+    An event at a communication point it may handle as the step ends, or as the next one begins.
+    """
+    states, step_count = fixture.description.states, len(runs[0].values[:steps])
     with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance() as instance:
         fixture.initialize(instance)
-        plain_run = run_co_simulation(fixture, instance, states, steps=len(values), include_start=False)
-        worst = find_largest_difference(fixture, TrialRun([], values), plain_run, states)
+        plain_run = run_co_simulation(fixture, instance, states, steps=step_count, include_start=False)
+        differences = [
+            find_largest_difference(fixture, TrialRun([], run.values[:steps]), plain_run, states) for run in runs
+        ]
+        worst = min((each for each in differences if each), key=lambda each: each[0], default=None)
         if worst and worst[0] > relative_tolerance(fixture):
             message = f"with Event Mode and early return it is {worst[0]:.2g} of its size elsewhere behind an event"
             yield RuleViolation("steps.early", message, fixture.format_finding_location(worst[1]))

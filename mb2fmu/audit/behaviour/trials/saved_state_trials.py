@@ -20,9 +20,10 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     find_first_run_difference,
     run_co_simulation,
 )
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION, enter_step_mode
 from mb2fmu.audit.findings import RuleViolation
 
 MAX_STEPS_PER_RUN = 120
@@ -197,26 +198,100 @@ def _compute_everything(fixture: TrialFixture, instance: FmuInstance) -> None:
         instance.get(fixture.variables_to_try)
 
 
-@register_trial("a state of Initialization Mode", "state.roundtrip")
+@register_trial("a state of Initialization Mode", "state.roundtrip", "state.serialize")
 def try_state_of_initialization(fixture: TrialFixture) -> Iterator[RuleViolation]:
-    """Check that a state saved before the initialization ends has what was set by then, and nothing set later."""
+    """Check that a state saved before the initialization ends has what was set by then, and nothing set later.
+
+    Neither may it have the start values of the description, wherever it is restored.
+    """
     variables = fixture.variables_to_try
     values, other_values = (choose_excited_run_values(fixture, number) for number in (1, 2))
-    if not _state_capabilities(fixture)[0] or not values:
+    can_save, can_serialize = _state_capabilities(fixture)
+    if not can_save or not values:
         return
+    restored_values, data = {}, b""
     with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance() as instance:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
         instance.set(values)
         state = instance.get_state()
-        expected = instance.get(variables)
+        mode, expected = instance.mode, instance.get(variables)
+        data = instance.serialize_state(state) if can_serialize else b""
         instance.set(other_values)
         instance.set_state(state)
-        restored = instance.get(variables)
+        restored_values["a state of Initialization Mode was set there"] = instance.get(variables)
+        instance.reset()
+        instance.enter_initialization(fixture.start, None, fixture.tolerance)
+        instance.set_state(state)
+        instance.mode = mode
+        restored_values["a state of Initialization Mode was set in a reset instance"] = instance.get(variables)
         instance.free_state(state)
+    if data and not fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
+        with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance(name=b"heir") as heir:
+            heir.enter_initialization(fixture.start, None, fixture.tolerance)
+            state = heir.deserialize_state(data)
+            heir.set_state(state)
+            restored_values["bytes of Initialization Mode were set in a new instance"] = heir.get(variables)
+            heir.free_state(state)
+    for situation, restored in restored_values.items():
         difference = find_first_run_difference(variables, TrialRun([0.0], [expected]), TrialRun([0.0], [restored]))
         if difference:
-            message = f'"{difference[0].name}" differs after a state of Initialization Mode was set there'
-            yield RuleViolation("state.roundtrip", message, fixture.interface)
+            rule = "state.serialize" if situation.startswith("bytes") else "state.roundtrip"
+            yield RuleViolation(rule, f'"{difference[0].name}" differs after {situation}', fixture.interface)
+            return
+
+
+STEPS_TO_STOP = 2
+"""Communication steps up to the stop time that a saved state has."""
+
+
+@register_trial("the stop time of a state", "state.roundtrip", "state.serialize", interfaces=CO_SIMULATION)
+def try_stop_time_of_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
+    """Check that a restored state makes, or refuses, a step beyond the stop time as the saved one does."""
+    can_save, can_serialize = _state_capabilities(fixture)
+    if not can_save:
+        return
+    stop_time = fixture.start + STEPS_TO_STOP * fixture.step
+    for saved_stop, other_stop in ((stop_time, None), (None, stop_time)):
+        is_step_made: dict[str, bool] = {}
+        with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance() as instance:
+            _step_to_stop_time(fixture, instance, saved_stop)
+            state, mode = instance.get_state(), instance.mode
+            data = instance.serialize_state(state) if can_serialize else b""
+            is_step_made["before"] = _makes_step(fixture, instance, stop_time)
+            instance.reset()
+            _step_to_stop_time(fixture, instance, other_stop)
+            instance.set_state(state)
+            instance.mode = mode
+            instance.free_state(state)
+            is_step_made["state.roundtrip"] = _makes_step(fixture, instance, stop_time)
+            if data and not fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
+                with fixture.open_instance(name=b"heir") as heir:
+                    _step_to_stop_time(fixture, heir, other_stop)
+                    state = heir.deserialize_state(data)
+                    heir.set_state(state)
+                    heir.free_state(state)
+                    is_step_made["state.serialize"] = _makes_step(fixture, heir, stop_time)
+        for rule, is_made in is_step_made.items():
+            if is_made != is_step_made["before"]:
+                told = "with a stop time there" if saved_stop is not None else "without a stop time"
+                outcomes = ("is refused", "returns OK")
+                message = (
+                    f"a step beyond {stop_time:.6g} s {outcomes[is_step_made['before']]} in a run {told}, and "
+                    f"{outcomes[is_made]} from the state saved in it: the state does not keep the stop time"
+                )
+                yield RuleViolation(rule, message, fixture.interface)
+                return
+
+
+def _step_to_stop_time(fixture: TrialFixture, instance: FmuInstance, stop_time: float | None) -> None:
+    """Initialize, with or without a stop time, and step to where it is."""
+    enter_step_mode(fixture, instance, stop_time)
+    run_co_simulation(fixture, instance, (), steps=STEPS_TO_STOP, include_start=False)
+
+
+def _makes_step(fixture: TrialFixture, instance: FmuInstance, time: float) -> bool:
+    """Return whether a step from a time on succeeds."""
+    return instance.do_step(time, fixture.step).status in {OK, WARNING}
 
 
 def _move_to_other_point(fixture: TrialFixture, instance: FmuInstance, step_number: int) -> None:

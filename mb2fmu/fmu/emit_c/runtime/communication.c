@@ -222,5 +222,12 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
 #endif
     *early = problem.reached < instance->before.clock.time + size;
     mb2fmu_arrive(instance, &problem, size, *early);
+#if MB2FMU_N_TIMED > 0
+    /* An instant at the very end waits for the inputs that are set there: the importer is told to handle it. */
+    if (instance->event_mode && !*early &&
+        mb2fmu_next_event(instance) - now->clock.time <= 2.0 * MB2FMU_APART * (fabs(now->clock.time) + size)) {
+        instance->at_event = 1;
+    }
+#endif
     return MB2FMU_OK;
 }

@@ -114,11 +114,70 @@ def test_a_link_is_pushed_as_the_law_says(file: Path, shape: Callable[[Array], t
     assert 3 < pressed < 27
 
 
+CARRIED = (0.1, 0.3, 0.0)
+ACROSS = np.array([0.6, 0.8, 0.0])
+
+
+@pytest.mark.parametrize("shape", ["plane", "sphere"])
+def test_two_links_push_each_other_as_the_law_says(file: Path, shape: str) -> None:
+    """A surface that another link carries, against the law in NumPy: both links are pushed, at one place."""
+    model = model_of(file)
+    arm = model.mechanics
+    place = arm.point("l1", CARRIED)
+    surface = PlaneSurface(place, tuple(3 * ACROSS)) if shape == "plane" else SphereSurface(place, 0.5)
+    law = {"stiffness": 3e3, "dissipation": 0.4, "radius": RADIUS, "kinetic": 0.5, "slip_speed": 0.02}
+    model.add(Contact("pair", "tool", surface, at=arm.point("tool", FOOT), **law))
+    derivation = pipeline.derive(model)
+    f = pipeline.right_hand_side(derivation)
+    tip = tuple((np.array(CARRIED) + ACROSS).tolist())
+    asked: dict[str, Any] = {
+        "inputs": "none",
+        "friction": "ignore",
+        "loads": [
+            {"frame": "tool", "of": ["force", "torque"], "offset": FOOT},
+            {"frame": "l1", "of": ["force", "torque"], "offset": CARRIED},
+        ],
+        "outputs": [
+            {"frame": "tool", "of": ["position", "velocity", "angular_velocity"], "offset": FOOT},
+            {"frame": "l1", "of": ["position", "velocity", "angular_velocity"], "offset": CARRIED},
+            {"frame": "l1", "of": "position", "offset": tip, "name": "tip"},
+        ],
+    }
+    g = pipeline.right_hand_side(pipeline.derive(file, arguments=asked))
+    random, pressed = np.random.default_rng(2), 0
+    for _ in range(30):
+        x = random.uniform(-1, 1, 6)
+        seen = dict(zip(g.output_names, g.outputs(0.0, x), strict=True))
+        (p, v, w), (p0, v0, w0), (p1,) = (
+            [np.array([seen[f"{frame}.{name}.{i}"] for i in "xyz"]) for name in names]
+            for frame, *names in (
+                ("tool", "position", "velocity", "angular_velocity"),
+                ("l1", "position", "velocity", "angular_velocity"),
+                ("tip", "position"),
+            )
+        )
+        p, v = p - p0, v - v0
+        out = p1 - p0 if shape == "plane" else p / np.linalg.norm(p)
+        distance = float(p @ out) - (0.0 if shape == "plane" else 0.5)
+        arm_ = -distance * out
+        depth, approach = RADIUS - distance, -float((v - np.cross(w0, p)) @ out)
+        force = 3e3 * max(depth, 0.0) ** 1.5 * max(0.0, 1 + 0.4 * approach)
+        slip = v + np.cross(w, arm_) - np.cross(w0, p + arm_)
+        slip -= (slip @ out) * out
+        rub = -0.5 * force * slip / np.sqrt(slip @ slip + 0.02**2)
+        whole = force * out + rub
+        wanted = g(0.0, x, [*whole, *np.cross(arm_, rub), *-whole, *-np.cross(p + arm_, whole)])
+        assert f(0.0, x) == pytest.approx(wanted, abs=1e-10 * np.abs(wanted).max())
+        pressed += force > 0
+    assert 3 < pressed < 27
+    assert worst_of(derivation) < 1
+
+
 def test_the_second_reading_has_the_contact(file: Path) -> None:
     model = model_of(file)
     arm = model.mechanics
     points = (arm.point("tool", FOOT), arm.point("tool"))
-    floor = PlaneSurface(arm.point("ground", (0, 0, 1.0)), (0, 0, 1))
+    floor = PlaneSurface(arm.point("base", (0, 0, 1.0)), (0, 0, 1))  # a link that stands in the ground
     model.add(Contact("floor", "tool", floor, at=points, stiffness=3e3, kinetic=0.5, slip_speed=0.02))
     model.add(SpringDamper("rope", (arm.point("ground", (1, 0, 0)), points[0]), stiffness=90.0, damping=2.0, rest=0.3))
     derivation = pipeline.derive(model)
@@ -158,7 +217,10 @@ def test_what_cannot_touch_is_told_at_once(file: Path) -> None:
     arm, z = model.mechanics, (0, 0, 1)
     floor = PlaneSurface(arm.point("ground"), z)
     model.add(Contact("a", "tol", floor, stiffness=1e4))
-    model.add(Contact("b", "tool", PlaneSurface(arm.point("l1"), z), stiffness=1e4))
+    model.add(Contact("b", "tool", PlaneSurface(arm.point("tool", (0, 0, 1)), z), stiffness=1e4))
+    heights = HeightSurface(arm.point("l1"), arm.frame("ground"), lambda x, _: x)
+    model.add(Contact("bb", "tool", heights, stiffness=1e4))
+    model.add(Contact("bc", "tool", PlaneSurface(arm.point("l1"), (0, 0, 0)), stiffness=1e4))
     model.add(Contact("c", "tool", PlaneSurface(arm.point("ground"), 3), stiffness=-1.0))
     model.add(Contact("d", "tool", floor, at=arm.point("l1"), stiffness=1e4))
     model.add(Contact("e", "tool", floor, stiffness=1e4, kinetic=0.3, plane=z))
@@ -172,7 +234,9 @@ def test_what_cannot_touch_is_told_at_once(file: Path) -> None:
     for part in (
         "Contact a: what touches is 'tol'",
         "give the name of a link that moves: l1, l2, l3, tool, l4",
-        "Contact b: its surface is at",
+        "Contact b: its surface is carried by tool itself",
+        "Contact bb: heights are carried by the link l1",
+        "Contact bc: the normal of its surface",
         "Contact c: the normal of its surface is 3",
         "Contact c: stiffness is -1",
         "Contact d: it touches with l1, a point of another link",

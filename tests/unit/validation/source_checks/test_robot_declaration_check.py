@@ -26,10 +26,24 @@ HINGE = """<mujoco model="hinge"><option gravity="0.5 0 -9.81"/><worldbody><body
 <inertial pos="0.1 0 0" mass="1" diaginertia="0.01 0.02 0.02"/></body></worldbody></mujoco>"""
 
 
-@pytest.fixture(params=["urdf", "xml"])
+SDF_MASS = "<inertial><pose>0.1 0 0 0 0 0</pose><mass>1</mass></inertial>"
+SDF_ARM = f"""<sdf version="1.9"><model name="arm"><link name="base">{SDF_MASS}</link>
+<joint name="hold" type="fixed"><parent>world</parent><child>base</child></joint>
+<link name="a">{SDF_MASS}</link><link name="b">{SDF_MASS}</link><link name="c">{SDF_MASS}</link>
+<joint name="j1" type="revolute"><parent>base</parent><child>a</child><axis><xyz>0 0 1</xyz>
+<limit><lower>-3</lower><upper>1e16</upper><effort>50</effort><velocity>5</velocity></limit>
+<dynamics><damping>0.3</damping><spring_stiffness>2</spring_stiffness></dynamics></axis></joint>
+<joint name="cross" type="universal"><parent>a</parent><child>b</child>
+<axis><xyz>1 0 0</xyz><limit><lower>-1</lower><upper>2</upper><effort>-1</effort></limit></axis>
+<axis2><xyz>0 1 0</xyz><dynamics><damping>0.7</damping></dynamics></axis2></joint>
+<joint name="ball" type="ball"><parent>b</parent><child>c</child>
+<axis><xyz>0 0 1</xyz><dynamics><damping>0.2</damping></dynamics></axis></joint></model></sdf>"""
+
+
+@pytest.fixture(params=["urdf", "xml", "sdf"])
 def read(request, tmp_path: Path) -> ModelDefinition:
     path = tmp_path / f"arm.{request.param}"
-    path.write_text(ARM if request.param == "urdf" else HINGE, encoding="utf-8")
+    path.write_text({"urdf": ARM, "xml": HINGE, "sdf": SDF_ARM}[request.param], encoding="utf-8")
     path.with_suffix(".toml").write_text("start = { j1 = 0.4 }\nspeeds = { j1 = 0.1 }\n", encoding="utf-8")
     return pipeline.derive(path).checked
 
@@ -58,8 +72,22 @@ def test_each_other_value_is_told(read):
 def test_a_damper_that_was_not_read_is_told(read):
     assert isinstance(read.mechanics, RobotMechanics)
     lost = replace(read, mechanics=replace(read.mechanics, damping={}))
-    assert len(told(lost)) == 1
+    assert len(told(lost)) == len(read.mechanics.damping)
     assert "joint j1: damping is" in told(lost)[0]
+
+
+def test_dampings_of_balls_that_a_user_sets_are_no_fault_of_reading(tmp_path: Path):
+    path = tmp_path / "arm.sdf"
+    path.write_text(SDF_ARM, encoding="utf-8")
+    assert told(pipeline.derive(mb2fmu.load(path).at({"j1.damping": 0.9, "ball.damping": 0.5})).checked) == []
+
+
+def test_a_follower_of_a_prescribed_joint_needs_no_damping(tmp_path: Path):
+    """No effort moves it, so that its damper is left out: a right robot failed."""
+    path = tmp_path / "arm.urdf"
+    mimic = '<mimic joint="j1" multiplier="0.5"/><dynamics damping="0.2"/></joint></robot>'
+    path.write_text(ARM.replace("</joint></robot>", mimic), encoding="utf-8")
+    assert told(pipeline.derive(mb2fmu.load(path, {"prescribed": ["j1"]})).checked) == []
 
 
 def test_gravity_is_that_of_the_file(tmp_path: Path):
