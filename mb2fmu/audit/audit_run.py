@@ -269,18 +269,17 @@ def _default_memory_limit() -> int:
 
 def _select_rules(only: Sequence[str], skip: Sequence[str]) -> list[str]:
     """Return the ids of the requested rules."""
-    unmatched = [
-        requested_pattern for requested_pattern in (*only, *skip) if not fnmatch.filter(rules(), requested_pattern)
-    ]
+    unmatched = [requested_pattern for requested_pattern in (*only, *skip) if not _match_rules(requested_pattern)]
     if unmatched:
         faults = [Fault(requested_pattern, "", "see mb2fmu audit --list-rules") for requested_pattern in unmatched]
         raise Mb2FmuError("no such rule", faults)
-    return [
-        rule_id
-        for rule_id in rules()
-        if any(fnmatch.fnmatch(rule_id, pattern) for pattern in only)
-        and not any(fnmatch.fnmatch(rule_id, pattern) for pattern in skip)
-    ]
+    selected = set().union(*map(_match_rules, only)).difference(*map(_match_rules, skip))
+    return [rule_id for rule_id in rules() if rule_id in selected]
+
+
+def _match_rules(pattern: str) -> Sequence[str]:
+    """Return the ids of rules that match a pattern; an id stands for itself."""
+    return (pattern,) if pattern in rules() else fnmatch.filter(rules(), pattern)
 
 
 def _check_static_rules(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -53,26 +55,46 @@ class CheckerFinding:
         return f"{self.checker}: {self.severity}: {self.message}"
 
 
-def run_external_checkers(fmu: Path, *, time_limit: float = DEFAULT_TIME_LIMIT) -> tuple[CheckerFinding, ...]:
+ScriptRunner = Callable[[str, Sequence[str], float], subprocess.CompletedProcess[str]]
+"""Script, its arguments, time limit in s → the process that ran it, or a ``subprocess.TimeoutExpired``."""
+
+
+def _run_script(script: str, arguments: Sequence[str], time_limit: float) -> subprocess.CompletedProcess[str]:
+    """Run a script by a new interpreter."""
+    return _run_interpreter(["-c", script, *arguments], time_limit)
+
+
+def run_external_checkers(
+    fmu: Path,
+    *,
+    time_limit: float = DEFAULT_TIME_LIMIT,
+    run_script: ScriptRunner = _run_script,
+) -> tuple[CheckerFinding, ...]:
     """Return the findings of fmpy and fmutool; a checker without objections gives one note.
 
     Args:
         fmu: The archive.
         time_limit: For each checker, in s.
+        run_script: For fmpy, which some callers need not import anew.
 
     Raises:
         ToolError: If a checker does not run to its end, or is not installed (extra ``audit``).
     """
     require_packages("the validation", "fmu_manipulation_toolbox")
+    fmu = fmu.absolute()
     with ThreadPoolExecutor(2) as pool:
-        checker_runs = [pool.submit(checker, fmu, time_limit) for checker in (_check_with_fmpy, _check_with_fmutool)]
+        checker_runs = [
+            pool.submit(_check_with_fmpy, fmu, time_limit, run_script),
+            pool.submit(_check_with_fmutool, fmu, time_limit),
+        ]
         return tuple(finding for run in checker_runs for finding in run.result())
 
 
-def _check_with_fmpy(fmu: Path, time_limit: float) -> list[CheckerFinding]:
+def _check_with_fmpy(fmu: Path, time_limit: float, run_script: ScriptRunner) -> list[CheckerFinding]:
     """Return what fmpy's validation finds, or a note that it finds nothing."""
     checker = f"fmpy {version('fmpy')}"
-    process = _run_checker(checker, [sys.executable, "-P", "-c", _FMPY_SCRIPT, str(fmu)], time_limit)
+    with _explain_timeout(checker, time_limit):
+        process = run_script(_FMPY_SCRIPT, [str(fmu)], time_limit)
     try:
         problems = json.loads(process.stdout.splitlines()[-1])
     except (IndexError, ValueError) as error:
@@ -85,8 +107,9 @@ def _check_with_fmpy(fmu: Path, time_limit: float) -> list[CheckerFinding]:
 def _check_with_fmutool(fmu: Path, time_limit: float) -> list[CheckerFinding]:
     """Return what the FMU manipulation toolbox finds, or its approval as a note; raise if it gave neither."""
     checker = f"fmutool {version('fmu-manipulation-toolbox')}"
-    command = [sys.executable, "-P", "-m", "fmu_manipulation_toolbox", "-input", str(fmu), "-check", "-summary"]
-    process = _run_checker(checker, command, time_limit)
+    with _explain_timeout(checker, time_limit):
+        arguments = ["-m", "fmu_manipulation_toolbox", "-input", str(fmu), "-check", "-summary"]
+        process = _run_interpreter(arguments, time_limit)
     lines = (process.stdout + process.stderr).splitlines()
     findings: list[CheckerFinding] = []
     for line in lines:
@@ -100,15 +123,22 @@ def _check_with_fmutool(fmu: Path, time_limit: float) -> list[CheckerFinding]:
     return findings or [CheckerFinding(checker, "note", "compliant, no semantic error")]
 
 
-def _run_checker(checker: str, command: list[str], time_limit: float) -> subprocess.CompletedProcess[str]:
-    """Run a checker; raise if it takes longer than the limit, in s."""
+@contextmanager
+def _explain_timeout(checker: str, time_limit: float) -> Iterator[None]:
+    """Say of a checker that took longer than the limit, in s, that it gave no verdict."""
     try:
-        return subprocess.run(  # noqa: S603  our own interpreter and installed packages
-            command, capture_output=True, timeout=time_limit, check=False, text=True, errors="replace"
-        )
+        yield
     except subprocess.TimeoutExpired as error:
         fault = Fault(f"it did not finish within {time_limit:g} s", remedy="run it again when the machine is less busy")
         raise ToolError(f"{checker} gave no verdict:", [fault]) from error
+
+
+def _run_interpreter(arguments: Sequence[str], time_limit: float) -> subprocess.CompletedProcess[str]:
+    """Run a new interpreter, at most for so long, in s."""
+    return subprocess.run(  # noqa: S603  our own interpreter and installed packages
+        [sys.executable, "-P", *arguments],
+        capture_output=True, timeout=time_limit, check=False, text=True, errors="replace",
+    )  # fmt: skip
 
 
 def _form_verdict_error(checker: str, process: subprocess.CompletedProcess[str]) -> ToolError:

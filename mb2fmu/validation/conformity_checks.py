@@ -36,6 +36,7 @@ from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.units import display_conversion, parse_unit
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import list_compared_variables
+from mb2fmu.validation.runs.driver_process import run_script_process
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.recompiled_sources import compare_recompiled_sources
 
@@ -96,7 +97,7 @@ def check_conformity(
     description = read_fmu_description(tree)
     declared, elements = description.model, description.elements
     return (
-        *run_external_checkers(fmu),
+        *run_external_checkers(fmu, run_script=run_script_process),
         *_run_auditor(fmu, definition, redundant=redundant, runtime=runtime),
         *_compare_declarations(_add_array_elements(declared, elements), definition, equations, elements),
         *_compare_terminals(read_terminals(tree[TERMINALS]) if TERMINALS in tree else {}, definition),

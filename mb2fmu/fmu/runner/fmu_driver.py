@@ -3,6 +3,8 @@
 The request (written by ``validation.runs.fmu_run``) names everything. Written into its ``folder``: ``log.jsonl`` (one
 [status, category, message] a line, as they come), ``values-i.npy`` (n + 1, n_variables) of experiment i, and
 ``outcome.json``.
+
+A request with a ``script`` runs that instead, with its ``arguments``, as ``python -c`` does: fmpy is imported already.
 """
 
 from __future__ import annotations
@@ -60,8 +62,12 @@ def run_experiment(request: dict[str, Any], experiment: dict[str, Any], log: Fmu
 
 
 def run_driver_request(request_file: Path) -> None:
-    """Read a request, run its experiments until one fails, then its sessions; write the outcome."""
+    """Read a request; run its script, or its experiments until one fails, then its sessions, and write the outcome."""
     request = json.loads(request_file.read_text(encoding="utf-8"))
+    if "script" in request:
+        sys.argv[1:] = request["arguments"]
+        exec(request["script"], {"__name__": "__main__"})  # noqa: S102  our own scripts
+        return
     folder = Path(request["folder"])
     outcome: dict[str, Any] = {"experiments": [], "sessions": {}}
     with (folder / "log.jsonl").open("w", encoding="utf-8") as stream:

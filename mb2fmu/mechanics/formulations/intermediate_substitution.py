@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 
 import sympy as sm
 from sympy.simplify.fu import TR8, TR10i
@@ -18,6 +20,8 @@ from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace
 
 MAX_INLINE_OPERATIONS = 12
 """Operations up to which an intermediate is written where it is used."""
+MAX_INLINE_NODES = 8 * MAX_INLINE_OPERATIONS
+"""Nodes beyond which an expression has more operations: an operation has at most 5 (x - y is x + (-1) y)."""
 MAX_CONTRACTED_OPERATIONS = 24
 """Operations up to which sin a cos b + cos a sin b becomes sin (a + b)."""
 MAX_WRITTEN_OUT_OPERATIONS = 250
@@ -57,17 +61,16 @@ def substitute_short_intermediates(
         in_full = shorter(replace_symbols(item.expression, whole)) if contracted else expression
         if contracted and _count_operations(in_full) <= MAX_WRITTEN_OUT_OPERATIONS:
             whole[item.symbol] = in_full
-        if _count_operations(expression) <= MAX_INLINE_OPERATIONS:
+        if _is_short(expression):
             short[item.symbol] = expression
         else:
             kept.append(Assignment(item.symbol, expression))
-    long = {item.symbol: _count_operations(item.expression) for item in kept if isinstance(item, Assignment)}
-
-    def placed(q: FormulationQuantity) -> FormulationQuantity:
-        """Return an expression with short names written out."""
-        return _substitute_in_quantity(q, short, whole, long) if contracted else _write_out(q, short)
-
-    shown = tuple(replace(s, quantities=tuple(placed(q) for q in s.quantities)) for s in sections)
+    if contracted:
+        long = {item.symbol: _count_operations(item.expression) for item in kept if isinstance(item, Assignment)}
+        place = partial(_substitute_in_quantity, short=short, whole=whole, long=long)
+    else:
+        place = partial(_write_out, short=short)
+    shown = tuple(replace(s, quantities=tuple(map(place, s.quantities))) for s in sections)
     needed: set[sm.Basic] = {
         symbol for s in shown for q in s.quantities for e in q.entries for symbol in e.free_symbols
     }
@@ -130,6 +133,12 @@ def expand_trigonometric_products(expression: sm.Expr) -> sm.Expr:
 def _count_operations(expression: sm.Expr) -> int:
     """Count the operations of an expression."""
     return int(expression.count_ops(visual=False))
+
+
+def _is_short(expression: sm.Expr) -> bool:
+    """Return whether an expression is written where it is used; a long one is told by its nodes, without counting."""
+    nodes = islice(sm.preorder_traversal(expression), MAX_INLINE_NODES + 1)
+    return sum(1 for _ in nodes) <= MAX_INLINE_NODES and _count_operations(expression) <= MAX_INLINE_OPERATIONS
 
 
 def _contract_angles(expression: sm.Expr) -> sm.Expr:

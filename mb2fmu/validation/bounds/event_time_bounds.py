@@ -86,8 +86,10 @@ def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[
     if not isinstance(reference.numeric, HybridEquations) or not reference.events:
         return ()
     events, round_off_switches = drop_round_off_events(reference.events), find_round_off_switches(reference.events)
-    single_bounds = [_bound_single_event(reference, bounds, event, round_off_switches) for event in events]
     step = float(np.min(np.diff(reference.trajectory.time)))
+    state_errors = bounds[:, list(reference.state_columns)]
+    state_errors = state_errors + ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
+    single_bounds = [_bound_single_event(reference, state_errors, event, step, round_off_switches) for event in events]
     gaps, previous_width = [], 0.0
     for bound in single_bounds:
         width = 0.0 if bound.grazing else bound.largest_allowed_difference
@@ -113,18 +115,29 @@ def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[
 
 
 def _bound_single_event(
-    reference: ReferenceRun, bounds: Floats, event: LocatedEvent, round_off_switches: frozenset[int]
+    reference: ReferenceRun,
+    state_errors: Floats,
+    event: LocatedEvent,
+    step: float,
+    round_off_switches: frozenset[int],
 ) -> EventTimeBound:
-    """Return one event by itself, as an occasion; ``round_off_switches``: switches that round-off changes."""
+    """Return one event by itself, as an occasion.
+
+    Args:
+        reference: Its motion has the event.
+        state_errors: How far each state may be off at each communication point, shape (n_t, n_x).
+        event: The event.
+        step: Shortest communication step, s.
+        round_off_switches: Switches that round-off changes.
+    """
     event_group, time = SimultaneousEvents(event, event, 1), reference.trajectory.time
-    step = float(np.min(np.diff(time)))
     smallest_difference = 2 * reference.event_uncertainty + ROUND_OFF_ALLOWANCE * max(event.time, step)
     if event.from_input_jump:
         return EventTimeBound(
             event_group, MappingProxyType(dict.fromkeys(MARGIN_OFFSETS, smallest_difference)), grazing=False
         )
     row = max(int(np.searchsorted(time, event.time)) - 1, 0)
-    margin_near_zero = _measure_margin_near_zero(reference, event, bounds[row, list(reference.state_columns)], step)
+    margin_near_zero = _measure_margin_near_zero(reference, event, state_errors[row], step)
     allowed_differences: dict[InterfaceType, float] = {}
     grazing = False
     for kind, offset in MARGIN_OFFSETS.items():
@@ -161,8 +174,10 @@ def _depends_on_round_off_switch(
     """Return whether conditions at an event are what they are by a switch that only round-off changes."""
     numeric, run = reference.numeric, reference.experiment
     assert isinstance(numeric, HybridEquations)
-    inputs, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
     (before, after), other_switches = event.sides, round_off_switches - {event.switch}
+    if not other_switches:
+        return False
+    inputs, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
     modes_of_others = before.copy()
     modes_of_others.values[event.switch] = after.values[event.switch]
     for x, modes in zip(event.states[:, :-1], (modes_of_others, after), strict=True):
@@ -205,9 +220,12 @@ class _MarginNearZero:
 
 
 def _measure_margin_near_zero(
-    reference: ReferenceRun, event: LocatedEvent, bounds: Floats, step: float
+    reference: ReferenceRun, event: LocatedEvent, state_errors: Floats, step: float
 ) -> _MarginNearZero:
-    """Return how a switch's margin falls at an event: its uncertainty b, its rate −m' and |m''|, from differences."""
+    """Return how a switch's margin falls at an event: its uncertainty b, its rate −m' and |m''|, from differences.
+
+    ``state_errors``: how far each state may be off, shape (n_x,).
+    """
     numeric, run = reference.numeric, reference.experiment
     assert isinstance(numeric, HybridEquations)
     prepared, inputs, modes = numeric.prepare(run.parameters), run.inputs[event.step].tolist(), event.sides[0]
@@ -218,7 +236,6 @@ def _measure_margin_near_zero(
     y, t = event.states[0], event.time
     looks_at_time_alone = event.switch in numeric.frozen.clock_switches
     uncertainty = 0.0
-    largest = np.max(np.abs(reference.states), axis=0)
     modes_in_x = find_switch_mode_state_indices(numeric)
     for j, scale in enumerate(() if looks_at_time_alone else reference.state_scales.tolist()):
         if j in modes_in_x:  # it is right or wrong, never a little off
@@ -226,7 +243,7 @@ def _measure_margin_near_zero(
         displacement = np.zeros(len(y) - 1)
         displacement[j] = PROBE_FRACTION * scale
         slope = abs(margin(t, y[:-1] + displacement) - margin(t, y[:-1] - displacement)) / (2 * displacement[j])
-        uncertainty += slope * (float(bounds[j]) + ROUND_OFF_ALLOWANCE * float(largest[j]))
+        uncertainty += slope * float(state_errors[j])
     time_step = _STEP_BACK_FRACTION * step
     values = []
     for earlier in (t, t - time_step, t - 2.0 * time_step):
@@ -265,13 +282,7 @@ def find_values_near_events(reference: ReferenceRun, events: Sequence[EventTimeB
         return {}
     prepared = numeric.prepare(run.parameters)
     for event in events:
-        time_differences = np.abs(run.time - event.simultaneous_events.time)
-        near_points = (
-            []
-            if event.simultaneous_events.from_input_jump
-            else np.flatnonzero(time_differences <= event.largest_allowed_difference).tolist()
-        )
-        for k in filter(None, near_points):
+        for k in filter(None, _find_points_near(run.time, event)):
             t, inputs = float(run.time[k]), run.inputs_at(k).tolist()
             rows, modes = [], []
             for y, modes_of_side in evaluate_both_event_sides(numeric, event.simultaneous_events, t, inputs, prepared):
@@ -297,6 +308,15 @@ def find_values_near_events(reference: ReferenceRun, events: Sequence[EventTimeB
                     [other_modes],
                 )
     return values_by_point
+
+
+def _find_points_near(time: Floats, event: EventTimeBound) -> list[int]:
+    """Return the communication points within an event's allowed difference; none of inputs, which jump at points."""
+    if event.simultaneous_events.from_input_jump:
+        return []
+    instant, difference = event.simultaneous_events.time, event.largest_allowed_difference
+    first, last = np.searchsorted(time, (instant - 2.0 * difference, instant + 2.0 * difference))
+    return [k for k in range(int(first), int(last)) if abs(time[k] - instant) <= difference]
 
 
 def _add_possible_values(

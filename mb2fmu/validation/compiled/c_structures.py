@@ -1,4 +1,4 @@
-"""The structures of ``equations.h``, ``bodies.h`` and ``dop853.h``, field by field, for ctypes."""
+"""The structures of ``equations.h``, ``bodies.h``, ``dop853.h`` and ``radau.h``, field by field, for ctypes."""
 
 from __future__ import annotations
 
@@ -105,6 +105,18 @@ class TrajectoryIntegrationStruct(ctypes.Structure):
         *_list_c_integer_fields("spent"),
         ("stuck", ctypes.c_double),
         *_list_c_pointer_fields("modes settling"),
+    ]
+
+
+class CollocationStruct(ctypes.Structure):
+    """``struct collocation``; ``numbers`` are the arrays that it points to."""
+
+    numbers: Sequence[npt.NDArray[Any]]
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *_list_c_integer_fields("stages"),
+        *_list_c_pointer_fields("nodes coefficients halves"),
+        *_list_c_integer_fields("count"),
+        *_list_c_pointer_fields("eigenvalues projections"),
     ]
 
 

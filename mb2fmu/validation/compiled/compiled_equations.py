@@ -40,6 +40,7 @@ _C_MODULES = (
     "settling",
     "mass_matrix",
     "modes",
+    "radau",
 )
 _RUNTIME_FILES = (
     *(f"{name}.{kind}" for name in _C_MODULES for kind in "ch"),
@@ -123,11 +124,10 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library = compile_library({name: (folder / name).read_bytes() for name in _RUNTIME_FILES}, "reference", often=True)
     pointer, double = ctypes.c_void_p, ctypes.c_double
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
-    integer = ctypes.c_int64
-    library.reference_slopes.argtypes = [pointer, integer, *[pointer] * 6]
     library.reference_residual.argtypes = [pointer, double, *[pointer] * 6]
     library.reference_project.argtypes = [pointer, double, pointer, pointer, pointer]
     library.reference_integrate.argtypes = [pointer, pointer, pointer]
+    library.reference_integrate_stiff.argtypes = [pointer, pointer, pointer, pointer]
     library.reference_integrate_in_modes.argtypes = [pointer, pointer, pointer]
     library.reference_margins.argtypes = [pointer, pointer, double, *[pointer] * 4]
     library.reference_hold.argtypes = [pointer, pointer, double, *[pointer] * 3]
@@ -171,23 +171,6 @@ class _InstantResults:
     motion: c_structures.InstantMotionStruct
     address: int
     places: tuple[tuple[str, slice], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _StateDerivativeSeries:
-    """Memory for x' at several instants: inputs and results, with their addresses in this order."""
-
-    times: Floats
-    y: Floats
-    r: Floats
-    found: Floats
-    addresses: tuple[int, ...]
-
-    @classmethod
-    def allocate(cls, k: int, width: int, n_r: int) -> _StateDerivativeSeries:
-        """Allocate it for k instants."""
-        arrays = (np.empty(k), np.empty((k, width)), np.empty(n_r), np.empty((k, width)))
-        return cls(*arrays, tuple(map(array_address, arrays)))
 
 
 class CompiledFunctionError(Exception):
@@ -261,10 +244,7 @@ class CompiledEquations:
         self._address = ctypes.addressof(e)
         self._state_and_inputs = np.empty(self.n_x + sizes.n_r)
         self._state_and_inputs_address = array_address(self._state_and_inputs)
-        self._completed_count = ctypes.c_int64()
-        self._completed_count_address = ctypes.addressof(self._completed_count)
         self._results: dict[str, _InstantResults] = {}
-        self._series: dict[int, _StateDerivativeSeries] = {}
         self._prepared: Sequence[float] | None = None
         if self._library.reference_begin(self._address) != c_structures.STATUS_OK:
             raise MemoryError("no memory for the reference")
@@ -310,41 +290,6 @@ class CompiledEquations:
             self._prepared, self._prepared_at = prepared, array_address(self._prepared_numbers)
         return self._prepared_at
 
-    def slopes(self, times: Floats, y: Floats, r: Sequence[float], prepared: Sequence[float]) -> Floats:
-        """Return x' and the power of all loads at several instants, by one call.
-
-        Args:
-            times: Instants in s, shape (k,).
-            y: (x, W) at each, shape (k, n_x + 1); W is not read.
-            r: Inputs, the same at all.
-            prepared: Free and calculated parameters.
-
-        Returns:
-            (x', W'), shape (k, n_x + 1).
-
-        Raises:
-            CompiledFunctionError: If a matrix is singular; at the first such instant.
-        """
-        k = len(times)
-        if k not in self._series:
-            self._series[k] = _StateDerivativeSeries.allocate(k, self.n_x + 1, self._sizes.n_r)
-        series = self._series[k]
-        series.times[:], series.y[:], series.r[:] = times, y, r
-        addresses = series.addresses
-        status = self._library.reference_slopes(
-            self._address,
-            k,
-            addresses[0],
-            addresses[1],
-            addresses[2],
-            self._parameters(prepared),
-            addresses[3],
-            self._completed_count_address,
-        )
-        if status != c_structures.STATUS_OK:
-            self._check(status, float(times[self._completed_count.value]))
-        return series.found.copy()
-
     def residual(
         self, t: float, q: Floats, u: Floats, z: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
     ) -> Floats:
@@ -386,8 +331,11 @@ class CompiledEquations:
         *,
         parts: int = 1,
         projected: bool = False,
+        collocation: c_structures.CollocationStruct | None = None,
     ) -> Floats:
         """Return (x, W) at all points, from ``start`` at the first one; shape (n_t, n_x + 1).
+
+        ``collocation``: the implicit method that integrates; ``budget`` counts its steps.
 
         Raises:
             CompiledFunctionError: If it ends on the way.
@@ -411,8 +359,13 @@ class CompiledEquations:
             points_of_call = points[rows]
             integration.time, integration.points = array_address(points_of_call), len(points_of_call)
             integration.inputs = array_address(input_rows[k:])
-            status = self._library.reference_integrate(
-                self._address, ctypes.addressof(integration), array_address(y[k:])
+            arguments = self._address, ctypes.addressof(integration)
+            status = (
+                self._library.reference_integrate(*arguments, array_address(y[k:]))
+                if collocation is None
+                else self._library.reference_integrate_stiff(
+                    *arguments, ctypes.addressof(collocation), array_address(y[k:])
+                )
             )
             try:
                 self._check(status, integration.stuck)

@@ -85,6 +85,8 @@ def find_round_off_switches(events: Sequence[LocatedEvent]) -> frozenset[int]:
 
 def _drop_idle_modes(modes: Sequence[float], round_off_switches: frozenset[int]) -> tuple[float, ...]:
     """Return the modes of the other switches."""
+    if not round_off_switches:
+        return tuple(modes)
     return tuple(mode for i, mode in enumerate(modes) if i not in round_off_switches)
 
 
@@ -111,15 +113,17 @@ def find_points_between_matching_events(
     round_off_switches = find_round_off_switches((*first, *second))
     for first_group, second_group in zip(first_groups, second_groups, strict=False):
         gap = abs(first_group.time - second_group.time)
-        sides = ((each.first.before, each.last.after) for each in (first_group, second_group))
-        has_same_modes = (
-            len({tuple(_drop_idle_modes(side, round_off_switches) for side in pair) for pair in sides}) == 1
+        first_sides, second_sides = (
+            [_drop_idle_modes(side, round_off_switches) for side in (each.first.before, each.last.after)]
+            for each in (first_group, second_group)
         )
+        has_same_modes = first_sides == second_sides
         if gap > SAME_EVENT_FRACTION * step or not has_same_modes:
             break
         largest_difference = max(largest_difference, gap)
         begin, end = min(first_group.time, second_group.time), max(first_group.last.time, second_group.last.time)
-        is_between |= (time >= begin) & (time <= end) & (end > begin)
+        if end > begin:
+            is_between[np.searchsorted(time, begin) : np.searchsorted(time, end, side="right")] = True
     return is_between, largest_difference
 
 

@@ -7,12 +7,14 @@ kept, and their difference steers the step size.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import legendre
 
+from mb2fmu.validation.compiled.c_structures import CollocationStruct, array_address
 from mb2fmu.validation.reference.smooth_integration import (
     BatchSlopeFunction,
     HeldBatchSlopeFunction,
@@ -86,15 +88,15 @@ def _step_twice(
     f: BatchSlopeFunction, t: float, y: Floats, h: float, tolerance: float, scales: Floats
 ) -> tuple[Floats, float]:
     """Return the state after two steps of h/2, and its scaled difference from one of h; infinite if Newton fails."""
-    jacobian = _compute_jacobian(f, t, y, scales)
+    y_dot, jacobian = _compute_slope_and_jacobian(f, t, y, scales)
     whole_step = _take_collocation_step(
-        f, t, y, _form_newton_matrix(f, t, y, h, jacobian), scales, np.zeros((RADAU_STAGES, len(y)))
+        f, t, y, _form_newton_matrix(y, y_dot, h, jacobian), scales, np.zeros((RADAU_STAGES, len(y)))
     )
     if whole_step is None:
         return y, np.inf
     # Where the halves begin: the polynomial of the whole step.
     guess = _HALF_STEP_INTERPOLATION @ whole_step.stages
-    newton = _form_newton_matrix(f, t, y, h / 2, jacobian)
+    newton = _form_newton_matrix(y, y_dot, h / 2, jacobian)
     first_half = _take_collocation_step(f, t, y, newton, scales, guess[:RADAU_STAGES])
     if first_half is None:
         return y, np.inf
@@ -102,8 +104,8 @@ def _step_twice(
     further_guess = guess[RADAU_STAGES:] - first_half.stages[-1]
     second_half = _take_collocation_step(f, t + h / 2, middle, newton, scales, further_guess)
     if second_half is None:  # the slopes have turned since
-        jacobian = _compute_jacobian(f, t + h / 2, middle, scales)
-        newton = _form_newton_matrix(f, t + h / 2, middle, h / 2, jacobian)
+        y_dot, jacobian = _compute_slope_and_jacobian(f, t + h / 2, middle, scales)
+        newton = _form_newton_matrix(middle, y_dot, h / 2, jacobian)
         second_half = _take_collocation_step(f, t + h / 2, middle, newton, scales, further_guess)
     if second_half is None:
         return y, np.inf
@@ -114,11 +116,11 @@ def _step_twice(
     return end, float(np.max(np.abs(end - (y + whole_step.stages[-1])) / allowed))
 
 
-def _compute_jacobian(f: BatchSlopeFunction, t: float, y: Floats, scales: Floats) -> Floats:
-    """Return derivatives of f by forward differences, shape (n, n); they affect only Newton's speed."""
+def _compute_slope_and_jacobian(f: BatchSlopeFunction, t: float, y: Floats, scales: Floats) -> tuple[Floats, Floats]:
+    """Return f, shape (n,), and its derivatives by forward differences, (n, n); these affect only Newton's speed."""
     displaced = np.vstack([y, y + 1e-7 * np.diag(np.maximum(scales, np.abs(y)))])
     slopes = f(np.full(len(displaced), t), displaced)
-    return np.asarray((slopes[1:] - slopes[0]) / (np.diag(displaced[1:]) - y)[:, None]).T
+    return slopes[0], np.asarray((slopes[1:] - slopes[0]) / (np.diag(displaced[1:]) - y)[:, None]).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +146,18 @@ class _NewtonMatrix:
     floor: Floats
 
 
-def _form_newton_matrix(f: BatchSlopeFunction, t: float, y: Floats, h: float, jacobian: Floats) -> _NewtonMatrix:
-    """Return I - h A ⊗ J, inverted.
+def _form_newton_matrix(y: Floats, y_dot: Floats, h: float, jacobian: Floats) -> _NewtonMatrix:
+    """Return I - h A ⊗ J, inverted: with A = Σ λ_k P_k it is Σ P_k ⊗ (I - h λ_k J)^-1 (Hairer and Wanner, IV.8).
 
     Of a stiff equation f is a small difference of large forces: a spring of 1e6 N/m whose length is known to 1e-16 m
     gives its force to 1e-10 N, and no iteration makes the residual smaller. What the stages can be known to follows
     from |J| |y| units of round-off in f through the inverse of Newton's matrix.
     """
     n = len(y)
-    matrix = (-h * _COEFFICIENTS[:, None, :, None] * jacobian[None, :, None, :]).reshape(
-        RADAU_STAGES * n, RADAU_STAGES * n
-    )
-    matrix.flat[:: RADAU_STAGES * n + 1] += 1.0
-    inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-    noise = _EPSILON * (np.abs(jacobian) @ np.abs(y) + np.abs(f(np.array([t]), y[None])[0]))
+    inverses = np.linalg.inv(np.eye(n) - (h * _EIGENVALUES)[:, None, None] * jacobian)
+    products = (_EIGENPROJECTIONS @ inverses.reshape(len(inverses), n * n)).real
+    inverse = products.reshape(RADAU_STAGES, RADAU_STAGES, n, n).transpose(0, 2, 1, 3).reshape(2 * (RADAU_STAGES * n,))
+    noise = _EPSILON * (np.abs(jacobian) @ np.abs(y) + np.abs(y_dot))
     worst = np.outer(h * np.abs(_COEFFICIENTS).sum(axis=1), noise).ravel()
     return _NewtonMatrix(h, inverse, (np.abs(inverse) @ worst).reshape(RADAU_STAGES, n))
 
@@ -196,5 +196,28 @@ def _compute_half_step_interpolation() -> Floats:
     return weights
 
 
+def _decompose_coefficients() -> tuple[npt.NDArray[np.complex128], npt.NDArray[np.complex128]]:
+    """Return λ_k, shape (k,), and P_k as columns, (s², k), of A = Re Σ λ_k P_k: one of each pair, taken twice."""
+    values, vectors = np.linalg.eig(_COEFFICIENTS)
+    one_of_each = np.flatnonzero(values.imag >= 0.0)
+    rows = np.linalg.inv(vectors)[one_of_each] * np.where(values.imag[one_of_each] > 0.0, 2.0, 1.0)[:, None]
+    projections = np.einsum("ik,kj->ijk", vectors[:, one_of_each], rows)
+    return values[one_of_each], projections.reshape(RADAU_STAGES**2, len(one_of_each))
+
+
 _NODES, _COEFFICIENTS = compute_radau_coefficients(RADAU_STAGES)
 _HALF_STEP_INTERPOLATION = _compute_half_step_interpolation()
+_EIGENVALUES, _EIGENPROJECTIONS = _decompose_coefficients()
+
+
+@functools.cache
+def get_collocation_struct() -> CollocationStruct:
+    """Return the method's numbers for C."""
+    numbers = [
+        np.ascontiguousarray(a)
+        for a in (_NODES, _COEFFICIENTS, _HALF_STEP_INTERPOLATION, _EIGENVALUES, _EIGENPROJECTIONS)
+    ]
+    addresses = [*map(array_address, numbers)]
+    struct = CollocationStruct(RADAU_STAGES, *addresses[:3], len(_EIGENVALUES), *addresses[3:])
+    struct.numbers = numbers
+    return struct

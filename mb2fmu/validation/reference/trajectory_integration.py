@@ -12,7 +12,7 @@ from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.compiled_equations import CompiledEquations, CompiledFunctionError
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
-from mb2fmu.validation.reference.radau_collocation import integrate_stiff
+from mb2fmu.validation.reference.radau_collocation import get_collocation_struct, integrate_stiff
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
     BatchSlopeFunction,
@@ -88,11 +88,9 @@ class IntegrationProblem:
                 self.numeric, self.time, self.inputs, self.prepared, start, tolerance, scales,
                 parts=parts, projected=projected, budget=self.budget, event_log=event_log,
             )  # fmt: skip
-        if self.stiff:
-            return integrate_stiff(
-                self.slopes, self.time, start, tolerance, scales, min(self.budget, STIFF_STEP_BUDGET)
-            )
         compiled = self.numeric.compiled_equations
+        if self.stiff and compiled is None:
+            return integrate_stiff(self._slopes, self.time, start, tolerance, scales, self._budget)
         if compiled:
             return self._integrate_compiled(compiled, start, tolerance, scales, parts, projected=projected)
         project = self._project if projected else None
@@ -109,21 +107,14 @@ class IntegrationProblem:
 
         return held
 
-    def slopes(self, k: int) -> BatchSlopeFunction:
+    def _slopes(self, k: int) -> BatchSlopeFunction:
         """Return the slopes of (x, W) at several instants while the inputs of step k hold."""
-        compiled, prepared = self.numeric.compiled_equations, self.prepared
-        if compiled is None:
-            return make_slope_at_instants(self.slope(k))
-        r: Sequence[float] = self.inputs[k].tolist()
+        return make_slope_at_instants(self.slope(k))
 
-        def held(times: Floats, values: Floats) -> Floats:
-            """Return slopes with inputs and parameters held."""
-            try:
-                return compiled.slopes(times, values, r, prepared)
-            except CompiledFunctionError as error:
-                raise translate_compiled_failures(error) from error
-
-        return held
+    @property
+    def _budget(self) -> int:
+        """Evaluations that may be spent; steps of an implicit method."""
+        return min(self.budget, STIFF_STEP_BUDGET) if self.stiff else self.budget
 
     def _project(self, k: int) -> Callable[[float, Floats], Floats]:
         """Return the projection of (x, W) onto the constraints while the inputs of step k hold."""
@@ -142,13 +133,15 @@ class IntegrationProblem:
     ) -> Floats:
         """Integrate by compiled functions, which give the same errors as the others."""
         relative = max(tolerance, TIGHTEST_SOLVER_TOLERANCE)
-        arguments = (self.time, self.inputs, self.prepared, start, tolerance, relative, scales, self.budget)
+        collocation = get_collocation_struct() if self.stiff else None
+        arguments = (self.time, self.inputs, self.prepared, start, tolerance, relative, scales, self._budget)
         try:
-            return compiled.integrate(*arguments, parts=parts, projected=projected)
+            return compiled.integrate(*arguments, parts=parts, projected=projected, collocation=collocation)
         except CompiledFunctionError as error:
+            unit = "steps" if self.stiff else "evaluations"
             reasons = {
                 c_structures.STATUS_VANISHING_STEP: _VANISHING_STEP_MESSAGE,
-                c_structures.STATUS_BUDGET_SPENT: f"{self.budget} evaluations are spent",
+                c_structures.STATUS_BUDGET_SPENT: f"{self._budget} {unit} are spent",
             }
             if error.status in reasons:
                 raise make_integration_standstill_error(error.time, reasons[error.status], error.reached) from error

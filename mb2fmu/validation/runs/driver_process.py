@@ -13,12 +13,14 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from mb2fmu.fmu import runner
+from mb2fmu.temporary_files import make_temporary_folder
 
 CAN_FORK = sys.platform == "linux"
 """Elsewhere libraries do not promise to work in a forked process."""
@@ -165,6 +167,27 @@ def run_driver_process(folder: Path, time_limit: float) -> CompletedFmuProcess:
     except subprocess.TimeoutExpired as error:
         raise TimeoutError from error
     return CompletedFmuProcess(done.returncode, done.stdout, done.stderr)
+
+
+def run_script_process(script: str, arguments: Sequence[str], time_limit: float) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own, as ``python -c`` does, but sooner if it imports fmpy.
+
+    Args:
+        script: What it does.
+        arguments: Of the script; paths are absolute, as it works in a folder of its own.
+        time_limit: In s.
+
+    Raises:
+        subprocess.TimeoutExpired: If it takes longer.
+    """
+    with make_temporary_folder("run a script") as folder:
+        request = {"script": script, "arguments": list(arguments)}
+        (folder / REQUEST_FILE).write_text(json.dumps(request), encoding="utf-8")
+        try:
+            end = run_driver_process(folder, time_limit)
+        except TimeoutError as error:
+            raise subprocess.TimeoutExpired("the script", time_limit) from error
+    return subprocess.CompletedProcess((), end.code, end.stdout, end.stderr)
 
 
 def _script(name: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from mb2fmu.audit.behaviour.instance.grouped_variable_reads import GroupedReadPlan
 from mb2fmu.audit.behaviour.process.trial_time_budget import TrialBudget
 from mb2fmu.audit.description.description_records import DescribedModel
 
@@ -185,6 +186,7 @@ class FmuLibrary:
         trial_budget: Checked and informed at every call.
         path: Of the binary.
         process_state: State shared by all users of the library in this process.
+        read_plans: Identities of a description and of variables → the plan to read these.
     """
 
     handle: Any
@@ -195,6 +197,7 @@ class FmuLibrary:
     trial_budget: TrialBudget = field(default_factory=TrialBudget, compare=False)
     path: Path = Path()
     process_state: ProcessInstantiationState = field(default_factory=ProcessInstantiationState, compare=False)
+    read_plans: dict[tuple[int, ...], GroupedReadPlan] = field(default_factory=dict, compare=False, repr=False)
     _status_functions: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -31,13 +31,13 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     Value,
 )
 from mb2fmu.audit.behaviour.instance.grouped_variable_reads import (
-    MIN_PLANNED_VARIABLES,
+    MAX_READ_PLANS,
     GroupedReadPlan,
     VariableGroup,
     value_reference_array,
 )
 from mb2fmu.audit.behaviour.instance.logged_messages import LoggedMessages, make_printf_logger
-from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
+from mb2fmu.audit.description.description_records import DescribedVariable
 
 STEP_STATUS_KIND, LAST_SUCCESSFUL_TIME_KIND, TERMINATED_STATUS_KIND = 0, 2, 3
 """fmi2Terminated of fmi2StatusKind."""
@@ -108,7 +108,6 @@ class FmuInstance:
         self.traps_lost, self.no_set_state_before = False, 1  # noSetFMUStatePriorToCurrentPoint of steps
         self.event_mode = event_mode
         self._visible = visible
-        self._read_plans: dict[int, tuple[DescribedModel, GroupedReadPlan]] = {}
         self.types = C_TYPES_FMI2 if self.version == 2 else C_TYPES_FMI3
         token_bytes = (self.description.token if token is None else token).encode()
         library.trial_budget.check()
@@ -443,13 +442,13 @@ class FmuInstance:
         return values
 
     def _read_plan(self, variables: Sequence[DescribedVariable]) -> GroupedReadPlan:
-        """Return a plan to read variables; plans of long lists are reused."""
-        if len(variables) < MIN_PLANNED_VARIABLES:
-            return GroupedReadPlan(self.description, variables)
-        cached = self._read_plans.get(id(variables))
-        if cached is None or cached[0] is not self.description or not cached[1].fits(variables):
-            cached = self._read_plans[id(variables)] = self.description, GroupedReadPlan(self.description, variables)
-        return cached[1]
+        """Return a plan to read variables; instances share those of the same variables and sizes of arrays."""
+        plans, key = self.library.read_plans, (id(self.description), *map(id, variables))
+        if key not in plans:
+            if len(plans) >= MAX_READ_PLANS:
+                plans.clear()
+            plans[key] = GroupedReadPlan(self.description, variables)
+        return plans[key]
 
     def get_in_order(self, variables: Sequence[DescribedVariable]) -> list[Value]:
         """Return values of variables of one type by one call, in this order."""

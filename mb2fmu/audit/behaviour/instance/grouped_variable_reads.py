@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ctypes as c
-import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
 
-MIN_PLANNED_VARIABLES = 16
-"""Smallest number of variables whose plan is kept."""
+MAX_READ_PLANS = 200
+"""Plans of a library that are kept for further reads of the same variables."""
 
 
 def value_reference_array(variables: Sequence[DescribedVariable]) -> Any:
@@ -79,7 +78,7 @@ class GroupedReadPlan:
     """
 
     def __init__(self, description: DescribedModel, variables: Sequence[DescribedVariable]) -> None:
-        self._variables = tuple(variables)
+        self._kept_alive = description, tuple(variables)  # while plans are found by their identities
         order = sorted(
             range(len(variables)), key=lambda position: (variables[position].type, variables[position].index)
         )
@@ -90,7 +89,3 @@ class GroupedReadPlan:
             VariableGroup.of(description, [variables[position] for position in positions], positions)
             for positions in positions_by_type.values()
         ]
-
-    def fits(self, variables: Sequence[DescribedVariable]) -> bool:
-        """Return whether it was made for these very variables."""
-        return len(variables) == len(self._variables) and all(map(operator.is_, variables, self._variables))

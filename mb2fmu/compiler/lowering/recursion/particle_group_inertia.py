@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
 
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import (
@@ -114,6 +113,8 @@ class ParticleGroupInertia:
         values = [[self._b.value(node) for node in row] for row in (self._masses, *powers.values())]
         if len(powers) < 2 or any(value is None for row in values for value in row):
             return alone
+        import scipy.linalg  # takes long to import, and models without flexible bodies do without
+
         masses, *rows = np.array(values, dtype=float)
         columns = (rows * np.sqrt(masses)).T
         sizes = np.linalg.norm(columns, axis=0)

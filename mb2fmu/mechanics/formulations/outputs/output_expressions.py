@@ -23,7 +23,7 @@ y, z), unit length, w >= 0; Euler angles of a body-fixed sequence ijk: ``A_C_B``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import sympy as sm
 
@@ -62,6 +62,7 @@ _DIAGNOSTIC_KINDS = {
 }
 
 
+@lru_cache(64)  # ordering the conditions takes 0.1 s, and several formulations ask for the same matrix
 def quaternion_from_matrix(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.Expr, sm.Expr]:
     """Return unit quaternion of a direction cosine matrix.
 

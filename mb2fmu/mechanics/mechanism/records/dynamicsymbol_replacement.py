@@ -148,16 +148,15 @@ def differentiate_along_rates(expression: sm.Expr, rates: Mapping[sm.Symbol, sm.
         node = stack[-1]
         if node in derivatives:
             stack.pop()
-        elif isinstance(node, sm.Symbol) or not node.free_symbols & rates.keys():
-            derivatives[stack.pop()] = rates.get(node, sm.S.Zero) if isinstance(node, sm.Symbol) else sm.S.Zero
-        elif (
-            missing := [argument for argument in node.args if argument not in derivatives]
-            if _is_elementary(node)
-            else []
-        ):
-            stack += missing
-        else:
+        elif isinstance(node, sm.Symbol):
+            derivatives[stack.pop()] = rates.get(node, sm.S.Zero)
+        elif not _is_elementary(node):
             derivatives[stack.pop()] = _chain_rule(node, derivatives, rates)
+        elif missing := [argument for argument in node.args if argument not in derivatives]:
+            stack += missing
+        else:  # SymPy's free_symbols would visit every occurrence of what is below
+            moves = any(derivatives[argument] is not sm.S.Zero for argument in node.args)
+            derivatives[stack.pop()] = _chain_rule(node, derivatives, rates) if moves else sm.S.Zero
     return derivatives[expression]
 
 

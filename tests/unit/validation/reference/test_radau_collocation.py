@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.validation import make_reference
 from mb2fmu.validation.reference.radau_collocation import compute_radau_coefficients, integrate_stiff
 from mb2fmu.validation.reference.smooth_integration import integrate_smooth, make_slope_at_instants
+from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 
 ONE = np.array([1.0])
 
@@ -90,19 +92,65 @@ def test_a_singularity_is_told():
         )
 
 
-def test_a_stiff_model_has_a_reference_that_knows_itself(cases):
-    """A pendulum in honey: rate 1e5 1/s, which an explicit method would resolve for nothing."""
-    case = cases["pendulum"](start=1.0, stop=0.5, step=0.05)
+def reference_in_honey(case, honey_speed=0):
+    """The reference of a pendulum in honey: rate 1e5 1/s, which an explicit method would resolve for nothing."""
     u = case.equations.u[0]
-    forcing = case.equations.dynamics.forcing - sm.ImmutableMatrix([[1e5 * u]])
-    energy = replace(case.equations.energy, powers=(*case.equations.energy.powers, ("honey", -1e5 * u**2)))
+    drag = 1e5 * (u - honey_speed)
+    forcing = case.equations.dynamics.forcing - sm.ImmutableMatrix([[drag]])
+    energy = replace(case.equations.energy, powers=(*case.equations.energy.powers, ("honey", -drag * u)))
     equations = replace(
         case.equations, dynamics=replace(case.equations.dynamics, forcing=forcing), energy=energy, outputs=()
     )
     definition = replace(case.definition, experiment=replace(case.definition.experiment, stiff=True))
-    reference = make_reference(definition, equations)
+    return make_reference(definition, equations)
+
+
+@pytest.fixture(scope="module")
+def honey(cases):
+    return reference_in_honey(cases["pendulum"](start=1.0, stop=0.5, step=0.05))
+
+
+@pytest.fixture(scope="module")
+def stirred_honey(cases):
+    """The honey turns to and fro, so slopes depend on time."""
+    case = cases["pendulum"](start=1.0, stop=0.5, step=0.05)
+    return reference_in_honey(case, sm.cos(20 * case.equations.t))
+
+
+def test_a_stiff_model_has_a_reference_that_knows_itself(honey):
     # u = -g sin(q)/1e5 but for terms of order 1e-10 of it: q follows tan(q/2) = tan(1/2) exp(-g t/1e5).
-    slow = 2 * np.arctan(np.tan(0.5) * np.exp(-9.81e-5 * reference.trajectory.time))
-    assert np.max(np.abs(reference.trajectory["q"] - slow)) < 1e-8
-    assert np.max(reference.trajectory.uncertainty[:, 0]) < 1e-11
-    assert reference.trajectory.provenance["integrator"].startswith("Radau IIA")
+    slow = 2 * np.arctan(np.tan(0.5) * np.exp(-9.81e-5 * honey.trajectory.time))
+    assert np.max(np.abs(honey.trajectory["q"] - slow)) < 1e-8
+    assert np.max(honey.trajectory.uncertainty[:, 0]) < 1e-11
+    assert honey.trajectory.provenance["integrator"].startswith("Radau IIA")
+
+
+def stiff_problem(reference, **changes):
+    run, numeric = reference.experiment, reference.numeric
+    prepared = numeric.prepare(run.parameters)
+    return IntegrationProblem(numeric, run.time, run.inputs, prepared, stiff=True, **changes)
+
+
+@pytest.mark.parametrize("speed", [1.0, 3.0])
+def test_c_comes_to_the_digits_of_its_twin(stirred_honey, speed):
+    """A speed of 3 rad/s comes to that of the honey within 0.1 ms: steps are refused, slopes turn between halves."""
+    problem, scales = stiff_problem(stirred_honey), stirred_honey.error_scales(1e-13)
+    assert stirred_honey.numeric.compiled_equations is not None
+    start = np.array([1.0, speed, 0.0])
+    compiled = problem.integrate_trajectory(start, 2.3e-14, scales)
+    twin = integrate_stiff(problem._slopes, problem.time, start, 2.3e-14, scales, 10**4)
+    assert np.max(np.abs(compiled - twin) / (scales + np.abs(twin))) < 1e-12  # ten steps to 1e-13 each
+
+
+@pytest.mark.parametrize("budget", [3, 6, 9, 12])
+def test_c_takes_the_steps_of_its_twin(stirred_honey, budget):
+    start, scales = np.array([1.0, 3.0, 0.0]), stirred_honey.error_scales(1e-13)
+    problem, ends = stiff_problem(stirred_honey), []
+    for integrate in (
+        lambda: replace(problem, budget=budget).integrate_trajectory(start, 2.3e-14, scales),
+        lambda: integrate_stiff(problem._slopes, problem.time, start, 2.3e-14, scales, budget),
+    ):
+        with pytest.raises(ValidationError, match=f"{budget} steps are spent") as error:
+            integrate()
+        ends.append(float(re.search(r"at t = (\S+) s", str(error.value))[1]))
+    assert ends[0] == pytest.approx(ends[1], rel=0.05)  # errors near round-off choose the sizes of steps

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mb2fmu.audit.external_checkers import run_external_checkers
 from mb2fmu.validation.runs import driver_process
 from mb2fmu.validation.runs.fmu_run import simulate_fmu
 
-from .test_fmu_run import OUTPUTS, experiment
+from .test_fmu_run import OUTPUTS, changed, experiment
 
 pytestmark = pytest.mark.skipif(not driver_process.CAN_FORK, reason="no process is forked on this system")
 
@@ -166,3 +167,26 @@ def test_a_fork_of_the_client_has_a_server_of_its_own() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120.0, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_script_is_run_as_by_an_interpreter_of_its_own(pendulum_fmu, monkeypatch) -> None:
+    simulate_fmu(pendulum_fmu, experiment(), OUTPUTS)
+    script = "import sys; print(*sys.argv[1:], __name__); sys.exit('no' if sys.argv[1:] else 0)"
+    both = []
+    for can_fork in (True, False):
+        monkeypatch.setattr(driver_process, "CAN_FORK", can_fork)
+        end = driver_process.run_script_process(script, ["a b", "ü"], 30.0)
+        both.append((end.returncode, end.stdout, end.stderr))
+    assert both == [(1, "a b ü __main__\n", "no\n")] * 2
+
+
+def test_fmpys_objections_are_the_same_from_a_fork(pendulum_fmu, tmp_path) -> None:
+    wrong = changed(pendulum_fmu, tmp_path, one=('causality="output"', 'causality="exit"'))
+    found = run_external_checkers(wrong, run_script=driver_process.run_script_process)
+    assert found == run_external_checkers(wrong)
+    assert any("exit" in f.message for f in found if f.checker.startswith("fmpy"))
+
+
+def test_a_script_that_hangs_is_ended() -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        driver_process.run_script_process("import time; time.sleep(60)", [], 0.5)
