@@ -532,8 +532,7 @@ def _list_start_perturbations(
 
 def _form_perturbation(record: Quantity, role: str, default: float, perturbed: float, reason: str) -> Perturbation:
     """Return a record of the report."""
-    return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=perturbed, reason=reason)
-    # type: ignore[arg-type]
+    return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=perturbed, reason=reason)  # type: ignore[arg-type]
 
 
 def make_missing_perturbed_experiment_record(candidate: PerturbedExperiment, obstacle: str) -> PerturbedExperiment:
