@@ -271,7 +271,9 @@ def _user_code_fault(path: Path, error: BaseException) -> Fault:
     where = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else path.name
     line = own[-1].line if own else ""
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return Fault(message, where, f"raised by  {line}" if line else "")
+    near = difflib.get_close_matches(error.name or "", dir(error.obj), n=1) if isinstance(error, AttributeError) else []
+    asked = f"; did you mean {near[0]}?" if near else ""
+    return Fault(message, where, f"raised by  {line}{asked}" if line else "")
 
 
 def _find_annotated_function(path: Path, module: ModuleType, promised: type) -> Callable[..., Any]:

@@ -156,7 +156,7 @@ class _SymbolFaultCollector:
                 f"{name} is not a supported function",
                 name,
                 occurrence,
-                "see docs/reference/models.md for those that are",
+                "see docs/reference/functions.md for those that are",
             )
         if not inside.defined:
             self._add("a number is not finite", str(occurrence.expression), occurrence, "remove NaN and infinity")

@@ -50,8 +50,12 @@ def read_scene_of_fmu(unit: FileTree, where: str) -> Scene:
 
     Raises:
         PackageError: If it carries none.
+        ValidationError: If its description cannot be read.
     """
     if visualization.SCENE_FILE not in unit.files:
+        from mb2fmu.validation.runs.fmu_description import read_fmu_description
+
+        read_fmu_description(unit)  # what cannot be read is the cause
         remedy = "animate it by its model: mb2fmu animate NAME.fmu --model MODEL.py; FMUs of mb2fmu carry their scene"
         raise PackageError(
             f"{where} cannot be animated:", [Fault("the FMU does not say what it looks like", "", remedy)]

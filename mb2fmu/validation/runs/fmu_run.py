@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,9 @@ Operations = Sequence[Sequence[Any]]
 """Of a session: names of operations and their arguments, see ``mb2fmu.fmu.runner.api_call_sessions``."""
 
 TIME_LIMIT = 300.0
+_TRACEBACK_FRAME = re.compile(r"Traceback \(|  ")
+_EARLIER_EXCEPTION = re.compile(r"^(?:During handling of|The above exception was)[^\n]*:\n", re.MULTILINE)
+_LIBRARY_REFUSAL = re.compile(r"Exception: Failed to load shared library (.+?)\. (.*)")
 _SHOWN_LOG_LINES = 20
 
 
@@ -285,5 +289,20 @@ def _collect_messages(folder: Path, out: str, err: str) -> list[Fault]:
         Fault(f"{status} {category}: {text}".strip(), "log") for status, category, text in map(json.loads, lines)
     ]
     for stream, text in (("stdout", out), ("stderr", err)):
-        messages += [Fault(line, stream) for line in text.splitlines()[-_SHOWN_LOG_LINES:] if line.strip()]
+        lines = [
+            line
+            for line in _EARLIER_EXCEPTION.split(text)[-1].splitlines()
+            if line.strip() and not _TRACEBACK_FRAME.match(line)
+        ]
+        messages += [_describe_console_line(line, stream) for line in dict.fromkeys(lines[-_SHOWN_LOG_LINES:])]
     return messages[-2 * _SHOWN_LOG_LINES :]
+
+
+def _describe_console_line(line: str, stream: str) -> Fault:
+    """Return a line of a console; of a library that is refused, which it is and why."""
+    refused = _LIBRARY_REFUSAL.fullmatch(line)
+    if refused is None:
+        return Fault(line, stream)
+    path, reason = refused.groups()
+    remedy = "export the FMU again, for this platform"
+    return Fault(f"its library cannot be loaded: {reason.removeprefix(f'{path}: ')}", Path(path).name, remedy)

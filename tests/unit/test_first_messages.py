@@ -1,0 +1,52 @@
+"""What somebody meets on the first day: one message with what, where and what to do, and no traceback."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mb2fmu import export
+from mb2fmu.cli import commands
+from mb2fmu.model.model_template import write_model_template
+
+ROOT = Path(__file__).parents[2]
+
+
+def told(*words: str) -> str:
+    done = CliRunner().invoke(commands, [*words])
+    assert done.exit_code in {1, 2, 3}, done.output
+    assert "Traceback" not in done.output
+    return done.output
+
+
+def test_a_misspelled_method_has_its_neighbour(tmp_path: Path) -> None:
+    path = write_model_template("crane", tmp_path)
+    path.write_text(path.read_text().replace("model.parameter(", "model.paramater(", 1))
+    assert "did you mean parameter?" in told("simulate", str(path))
+
+
+@pytest.mark.parametrize("text", ["<fmiModelDescription", "<foo/>"])
+def test_the_cause_is_the_description_that_cannot_be_read(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.fmu"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", text)
+    for command in ("simulate", "animate"):
+        said = told(command, str(path))
+        assert "modelDescription.xml" in said
+        assert "looks like" not in said
+
+
+def test_a_library_that_is_refused_is_named_with_the_reason(tmp_path: Path) -> None:
+    whole = export(ROOT / "models" / "simple_pendulum.py", tmp_path).path
+    broken = tmp_path / "broken.fmu"
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(broken, "w") as target:
+        for name in source.namelist():
+            is_library = name.startswith("binaries/") and name.endswith((".so", ".dll", ".dylib"))
+            target.writestr(name, b"no library" if is_library else source.read(name))
+    said = told("simulate", str(broken), "--stop", "0.1")
+    assert "its library cannot be loaded" in said
+    assert "export the FMU again" in said
+    assert len(said.splitlines()) <= 5
