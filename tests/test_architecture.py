@@ -59,7 +59,7 @@ WORLDLY = (
     "systems/exports/foreign_masters.py",
     "systems/exports/ecos_master.py",
     "systems/exports/fmpy_master.py",
-    "systems/exports/libcosim_master.py",
+    "systems/exports/libcosim_run_script.py",
     "systems/master/master_process.py",
     "robots/flexible_links/flexible_link_files.py",
     "robots/robot_loading.py",

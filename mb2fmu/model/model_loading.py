@@ -118,13 +118,18 @@ def shipped_models_folder() -> Path:
     return installed if installed.is_dir() else package.parent / "models"
 
 
-def locate_model_file(path: Path | str) -> Path:
-    """Return the file that a user means: a path, a name here without ``.py``, or a model that comes with mb2fmu."""
-    path = Path(path)
-    if path.is_file() or path.suffix or path.name != str(path):
-        return path
-    candidates = (Path(f"{path}.py"), shipped_models_folder() / f"{path}.py")
-    return next((candidate for candidate in candidates if candidate.is_file()), path)
+def locate_model_file(path: Path | str, folder: Path = Path()) -> Path:
+    """Return the file that a user means: a path, a name there without ``.py``, or a model that comes with mb2fmu.
+
+    Args:
+        path: What the user wrote.
+        folder: That paths and names begin in.
+    """
+    given = folder / path
+    if given.is_file() or given.suffix or Path(path).name != str(path):
+        return given
+    candidates = (folder / f"{path}.py", shipped_models_folder() / f"{path}.py")
+    return next((candidate for candidate in candidates if candidate.is_file()), given)
 
 
 def list_models(folder: Path | str) -> list[ListedModel]:

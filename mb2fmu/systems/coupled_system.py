@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from mb2fmu.model.experiment_defaults import DEFAULT_COMPONENT_TOLERANCE, DEFAULT_STEP_S, DEFAULT_STOP_S
-from mb2fmu.model.model_loading import locate_model_file
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.systems.system_port_links import SteppingMethod, SteppingSettings
 
@@ -270,9 +269,8 @@ class CoupledSystem:
 
 
 def resolve_system_file_path(source: Any, system_file: Path | None) -> Any:
-    """Return a path relative to the folder of the system's file, or a shipped model's; models stay unchanged."""
+    """Return a path relative to the folder of the system's file; models stay unchanged."""
     if not isinstance(source, str | Path):
         return source
-    path = Path(source) if system_file is None else system_file.parent / source
-    beside = path if path.suffix else path.with_suffix(".py")
-    return beside if beside.is_file() else next(filter(Path.is_file, [locate_model_file(source)]), path)
+    path = Path(source)
+    return path if path.is_absolute() or system_file is None else system_file.parent / path

@@ -33,7 +33,7 @@ from mb2fmu.validation.source_checks import (
     potential_check,
     value_import_check,
 )
-from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun
+from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun
 from mb2fmu.validation.source_checks.mass_matrix_solve_accuracy import (
     LeastAccurateDerivative,
     find_least_accurate_derivative,
@@ -188,7 +188,7 @@ def run_independent_checks(
     )
     kinds = [*(q.kind for q in definition.coordinates), *(u.kind for u in definition.speeds)]
     solves_start_values = interface_type == "CoSimulation" and "guess" in kinds
-    checks = compare_fmu_with_samples(
+    checks = compare_fmu_derivatives_with_source(
         samples,
         description,
         fmu_result.recorded_values,
@@ -347,17 +347,17 @@ SOLVED_START_FACTOR = 16.0
 as it is. Newton's method ends with steps of 1e-13, 450 units of round-off of 1 rad and more of less."""
 
 
-def compare_fmu_with_samples(
+def compare_fmu_derivatives_with_source(
     accelerations: SourceAccelerations,
     description: FmuDescription,
-    recorded_values: Mapping[str, Sequence[Any]],
+    fmu_values: Mapping[str, Sequence[Any]],
     *,
     bound_factor: float = 1.0,
 ) -> IndependentChecks:
     """Judge what :func:`_plan_sampled_derivative_sessions` has recorded; ``bound_factor``: factor on the bounds."""
     names, output_errors = (
         _list_judged_states(description),
-        _compute_output_errors(accelerations, description, recorded_values, bound_factor),
+        _compute_output_errors(accelerations, description, fmu_values, bound_factor),
     )
     checks = []
     for method in accelerations.methods:
@@ -366,7 +366,7 @@ def compare_fmu_with_samples(
             continue
         errors, refusals = [], []
         for number, sample in enumerate(accelerations.samples):
-            recorded = recorded_values[_session_name(number)][0]
+            recorded = fmu_values[_session_name(number)][0]
             if isinstance(recorded, dict):
                 refusals.append(f"at t = {sample.point.time:.4g} s the FMU gave no derivatives: {recorded['failed']}")
                 continue
@@ -408,13 +408,13 @@ def _check_import(accelerations: SourceAccelerations) -> Sequence[IndependentChe
 def _compute_output_errors(
     accelerations: SourceAccelerations,
     description: FmuDescription,
-    recorded_values: Mapping[str, Sequence[Any]],
+    fmu_values: Mapping[str, Sequence[Any]],
     bound_factor: float,
 ) -> list[tuple[float, str]]:
-    """Return error over bound and place of the outputs at these points; see :func:`compare_fmu_with_samples`."""
+    """Return error over bound and place of the outputs there; see :func:`compare_fmu_derivatives_with_source`."""
     names, errors = _list_common_outputs(accelerations, description), []
     for number, sample in enumerate(accelerations.samples):
-        recorded = recorded_values[_session_name(number)][0]
+        recorded = fmu_values[_session_name(number)][0]
         if isinstance(recorded, dict):
             continue  # reported with the derivatives
         for name, value in zip(names, recorded[1], strict=True):

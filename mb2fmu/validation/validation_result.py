@@ -20,7 +20,7 @@ from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits
 from mb2fmu.validation.reference.reference_run import ComparedVariableKind, ReferenceRun
 from mb2fmu.validation.runs.fmu_description import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
-from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun
+from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun
 from mb2fmu.validation.source_checks.mass_matrix_solve_accuracy import LeastAccurateDerivative
 
 Floats = npt.NDArray[np.float64]

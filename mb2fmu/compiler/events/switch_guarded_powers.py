@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from mb2fmu.compiler.events.linear_forms import LinearFormFinder
+from mb2fmu.compiler.events.node_linear_combinations import NodeLinearCombinations
 from mb2fmu.compiler.program.scalar_program import Op, Program
 
 _POWERS = frozenset(map(int, (Op.SQRT, Op.POW, Op.LOG, Op.ASIN, Op.ACOS, Op.ACOSH, Op.ATANH)))
@@ -38,7 +38,7 @@ class SwitchGuardedPowerFinder:
     def __init__(self, program: Program, operands: list[tuple[int, ...]], switches: Collection[int]) -> None:
         self._program, self._operands, self._switches = program, operands, frozenset(switches)
         self._op: list[int] = program.op.tolist()
-        self._forms = LinearFormFinder(program)
+        self._forms = NodeLinearCombinations(program)
         self._copies: dict[int, int] = {}
         self._has_power: list[bool] = []
         for node, op in enumerate(self._op):

@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mb2fmu.compiler.events.domain_guarded_branches import GuardedBranchCopy
-from mb2fmu.compiler.events.linear_forms import LinearFormFinder
 from mb2fmu.compiler.events.next_time_event import (
     NEXT_TIME_EVENT_ENTRY,
     LinearTimeFunction,
     TimeLinearityAnalysis,
     form_next_event_time,
 )
+from mb2fmu.compiler.events.node_linear_combinations import NodeLinearCombinations
 from mb2fmu.compiler.events.sliding_modes import SlidingModeSystem, form_sliding_mode_system
 from mb2fmu.compiler.events.switch_guarded_powers import SwitchGuardedPowerFinder
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
@@ -181,7 +181,7 @@ def _find_switch_surfaces(program: Program, marked: Sequence[int]) -> dict[int, 
     found, first, forms = (
         {},
         dict[tuple[bool, frozenset[tuple[int, float]]], _SwitchSurface](),
-        LinearFormFinder(program),
+        NodeLinearCombinations(program),
     )
     for node in marked:
         op, a, b = Op(program.op[node]), int(program.a[node]), int(program.b[node])

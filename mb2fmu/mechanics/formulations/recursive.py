@@ -34,7 +34,7 @@ from mb2fmu.mechanics.formulations.formulation_applicability import (
     projection_applicability,
 )
 from mb2fmu.mechanics.formulations.particle_groups import find_particle_groups
-from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinematics
+from mb2fmu.mechanics.formulations.requested_recursion_quantities import RequestedRecursionQuantities
 from mb2fmu.mechanics.formulations.rigid_links import LinkTree, LocalTimeDerivatives, build_mechanism_link_tree
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
@@ -116,9 +116,9 @@ def formulate_composite(mechanism: Mechanism) -> EquationsOfMotion:
     return assemble_equations("recursive-composite", kinematics, dynamics, recursion=recursion)
 
 
-def _build_kinematics(mechanism: Mechanism) -> tuple[RecursiveKinematics, LinkRecursion]:
+def _build_kinematics(mechanism: Mechanism) -> tuple[RequestedRecursionQuantities, LinkRecursion]:
     """Grow the tree of links; pathways are named before, since the tree needs their rates."""
-    kinematics = RecursiveKinematics(mechanism)
+    kinematics = RequestedRecursionQuantities(mechanism)
     for load in mechanism.loads:
         if isinstance(load, PathwayLoad):
             kinematics.assign_pathway(load)

@@ -21,7 +21,7 @@ from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.model.model_loading import load_object_by_annotation
+from mb2fmu.model.model_loading import load_object_by_annotation, locate_model_file
 from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
@@ -29,7 +29,7 @@ from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.model_simulation import map_variable_units, simulate_derivation
 from mb2fmu.pipeline.simulation.simulation_trajectories import check_parquet, format_parquet
-from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolve_system_file_path
+from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent
 from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMasterResult, run_foreign_masters
 from mb2fmu.systems.exports.osp_files import form_osp_files
@@ -199,11 +199,18 @@ def _load_component(
     from mb2fmu.pipeline import export
 
     name = declared.name
-    source = resolve_system_file_path(declared.source, system.source)
+    source = _locate_source(declared.source, system)
     if isinstance(source, Path) and source.suffix == ".fmu":
         return read_component(name, source)
     exported = export(source, folder, arguments=declared.arguments, observer=observer, fmi=declared.fmi)
     return read_component(name, exported.path)
+
+
+def _locate_source(source: Any, system: CoupledSystem) -> Any:
+    """Return the file that a system means: beside its own, or a model that comes along; a model stays one."""
+    if not isinstance(source, str | Path):
+        return source
+    return locate_model_file(source, system.source.parent if system.source else Path())
 
 
 def _check_request(masters: Sequence[str], *, parquet: bool) -> None:
@@ -343,7 +350,7 @@ def _compare_with_monolithic_model(
     """
     declared = joined.system.reference_model
     assert declared is not None
-    source = resolve_system_file_path(declared.source, joined.system.source)
+    source = _locate_source(declared.source, joined.system)
     derivation = derive(source, arguments=declared.arguments, observer=observer)
     stepping = joined.system.run_settings.stepping
     if needs_event_handling(derivation) and stepping.accuracy is None:

@@ -14,9 +14,9 @@ from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
 from mb2fmu.report.pages.report_page_records import EventRow, EventTable, Figure, RoundedDisplayNumber, VerdictColour
 from mb2fmu.validation.bounds.untested_switches import describe_mode
+from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.modes.event_names import list_switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.reference.event_sides import drop_round_off_events
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES, EventResult, ValidationResult

@@ -41,7 +41,7 @@ class _ForeignMaster:
 FOREIGN_MASTERS: Mapping[str, _ForeignMaster] = MappingProxyType(
     {
         "fmpy": _ForeignMaster("FMPy's SSP simulation", "fmpy", "fmpy_master.py", "ssp", applies_transformations=False),
-        "libcosim": _ForeignMaster("libcosim", "libcosimpy", "libcosim_master.py", "osp"),
+        "libcosim": _ForeignMaster("libcosim", "libcosimpy", "libcosim_run_script.py", "osp"),
         "ecos": _ForeignMaster("ecos", "ecospy", "ecos_master.py", "ssp"),
     }
 )

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import sympy as sm
 
+from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.modes.event_names import list_switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, ReferenceSwitch
 
 if TYPE_CHECKING:
     from mb2fmu.validation.reference.reference_run import ReferenceRun

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents
+from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
 
 Floats = npt.NDArray[np.float64]
 

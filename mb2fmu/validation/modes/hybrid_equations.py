@@ -22,12 +22,12 @@ from mb2fmu.validation.evaluation_plans.event_iteration_errors import (
 )
 from mb2fmu.validation.modes.contact_friction_modes import solve_frictional_contact_events
 from mb2fmu.validation.modes.coupled_holding_forces import compute_friction_effects, solve_coupled_holding_forces
+from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, compute_counter_margin
 from mb2fmu.validation.modes.event_names import format_event_name, list_switch_names
 from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
 from mb2fmu.validation.modes.latch_closure import eliminate_held_rows, solve_closing_impulses
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
 from mb2fmu.validation.modes.motion_in_modes import MotionInModes
-from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, compute_counter_margin
 from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion
 
 Floats = npt.NDArray[np.float64]

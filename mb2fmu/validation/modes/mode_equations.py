@@ -17,9 +17,9 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, EventSettings, HeldSurface, SwitchKind
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
 from mb2fmu.validation.modes.coupled_holding_forces import find_held_friction_rows, solve_coupled_holding_forces
+from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
 from mb2fmu.validation.modes.latch_closure import find_contacts_blocked_by_latches
 from mb2fmu.validation.modes.motion_in_modes import DerivativesAndOutputs, ModeMotionOutputLayout, MotionInModes
-from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 Floats = npt.NDArray[np.float64]

@@ -18,9 +18,9 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units, typical_motion_magnitudes
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
+from mb2fmu.validation.modes.equations_between_events import form_equations_between_events
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.modes.reference_switches import form_equations_between_events
 from mb2fmu.validation.reference.event_sides import find_points_between_matching_events
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values

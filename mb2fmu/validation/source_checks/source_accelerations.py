@@ -20,7 +20,7 @@ from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
-from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun, LawError, LawsOfMotionCheck
+from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun, LawError, LawsOfMotionCheck
 from mb2fmu.validation.source_checks.numeric_kane_equations import (
     SCALE_BLEND_FRACTION,
     NumericKaneEquations,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import Mb2FmuError
+from mb2fmu.model.model_loading import locate_model_file
 from mb2fmu.systems import CoupledSystem, CouplingError, FmuComponent, read_component, wire_system
-from mb2fmu.systems.coupled_system import resolve_system_file_path
 from mb2fmu.systems.fmu_component import FmuUnitDefinition, compute_unit_conversion
 
 Units = dict[str, dict[str, Path]]
@@ -205,8 +205,7 @@ def test_a_fmu_without_a_binary_for_this_machine_is_named(mass_units: Units, tmp
 
 
 def test_sources_are_files_beside_the_system_or_models_that_come_along(tmp_path: Path) -> None:
-    system = tmp_path / "system.py"
-    assert resolve_system_file_path("whole.py", system) == tmp_path / "whole.py"
-    assert resolve_system_file_path("double_pendulum", system).read_text().count("-> Model")
+    assert locate_model_file("whole.py", tmp_path) == tmp_path / "whole.py"
+    assert locate_model_file("double_pendulum", tmp_path).read_text().count("-> Model")
     (tmp_path / "double_pendulum.py").write_text("")
-    assert resolve_system_file_path("double_pendulum", system) == tmp_path / "double_pendulum.py"
+    assert locate_model_file("double_pendulum", tmp_path) == tmp_path / "double_pendulum.py"

@@ -135,7 +135,7 @@ def test_fmpy_opens_the_archive(written: Path) -> None:
 
 def test_libcosim_runs_the_configuration(written: Path) -> None:
     """1.06181193: feedthrough outputs of old inputs."""
-    assert foreign("libcosim_master.py", written / "TwoMasses") == pytest.approx(1.06181193, abs=2e-8)
+    assert foreign("libcosim_run_script.py", written / "TwoMasses") == pytest.approx(1.06181193, abs=2e-8)
 
 
 def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: Units, tmp_path: Path) -> None:

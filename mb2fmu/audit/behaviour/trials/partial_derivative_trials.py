@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.typical_magnitudes import (
     compute_mixed_magnitude_weight,
-    scale_largest_to_magnitudes,
+    find_largest_of_similar_magnitude,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
@@ -59,7 +59,7 @@ def _difference_column(
     # The unknowns of one linear solve share their round-off.
     noise_levels = [
         1e-13 * magnitude / change
-        for magnitude in scale_largest_to_magnitudes(
+        for magnitude in find_largest_of_similar_magnitude(
             [max(_iterate_finite_magnitudes(end), default=0.0) for end in end_values], unit_magnitudes
         )
     ]
@@ -140,7 +140,9 @@ def _find_differing_entry(
     )
     # Derivatives by knowns of small magnitudes are large.
     columns = [[abs(entry[0]) if entry else 0.0 for entry in column] for column in zip(*matrix, strict=True)]
-    column_magnitudes = [scale_largest_to_magnitudes(column, [1.0 / scale for scale in scales]) for column in columns]
+    column_magnitudes = [
+        find_largest_of_similar_magnitude(column, [1.0 / scale for scale in scales]) for column in columns
+    ]
     for name, rows in answers:
         for known_index, known in enumerate(knowns):
             for unknown_index, unknown in enumerate(unknowns):
@@ -232,7 +234,7 @@ def _find_deviations(
     magnitudes = [sum(map(abs, variable_terms)) for variable_terms in full_terms]
     noise_levels = [
         1e-11 * item
-        for item in scale_largest_to_magnitudes(
+        for item in find_largest_of_similar_magnitude(
             [size if math.isfinite(size) else 0.0 for size in magnitudes], answer_scales
         )
     ]

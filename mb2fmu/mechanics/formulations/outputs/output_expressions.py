@@ -37,7 +37,7 @@ from mb2fmu.mechanics.formulations.generalized_force_projection import (
     list_applied_loads,
 )
 from mb2fmu.mechanics.formulations.outputs.reaction_wrenches import ReactionWrenches
-from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinematics
+from mb2fmu.mechanics.formulations.requested_recursion_quantities import RequestedRecursionQuantities
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import invert_blocks
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput, UnavailableOutput
@@ -231,7 +231,7 @@ class _JointSpaceQuantities:
     def _form_mass_matrix(self) -> sm.MatrixBase:
         """Form M, in speeds: the sum over bodies of partial velocities times momenta."""
         k, n = self._k, len(self._m.u)
-        if isinstance(k, RecursiveKinematics):
+        if isinstance(k, RequestedRecursionQuantities):
             return k.mass_matrix()
         M = sm.zeros(n, n)
         for body in self._m.bodies:
@@ -270,7 +270,7 @@ class _JointSpaceQuantities:
     def _form_gravity_efforts(self) -> tuple[sm.Expr, ...]:
         """Form the generalized efforts of gravity, speed by speed."""
         k, m = self._k, self._m
-        if isinstance(k, RecursiveKinematics):
+        if isinstance(k, RequestedRecursionQuantities):
             return k.gravity_efforts()
         efforts = [sm.S.Zero] * len(m.u)
         for number in find_gravity(m).weight_loads:
@@ -284,7 +284,7 @@ class _JointSpaceQuantities:
     def _form_inverse_efforts(self) -> tuple[sm.Expr, ...]:
         """Form the efforts that given accelerations need: inertia, less passive forces and loads."""
         k, m = self._k, self._m
-        if isinstance(k, RecursiveKinematics):
+        if isinstance(k, RequestedRecursionQuantities):
             return k.inverse_efforts()
         asked = m.inverse_dynamics
         assert asked is not None, "the reader gives it"

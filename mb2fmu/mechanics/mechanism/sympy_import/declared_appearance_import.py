@@ -36,7 +36,7 @@ from mb2fmu.model.sources import mechanics_source
 AppearanceKind = TypeVar("AppearanceKind", VisualShape, PointTrace, LoadArrow, FlexibleMeshShape)
 
 
-class AppearanceImportState(Protocol):
+class AppearanceImportContext(Protocol):
     """State of the import that appearances need."""
 
     plain: DynamicsymbolMap
@@ -64,7 +64,7 @@ def list_appearance_points(definition: ModelDefinition) -> Iterator[Point]:
 
 
 def read_declared_appearance(
-    definition: ModelDefinition, reader: AppearanceImportState, load_of: Any, q_dynamic: Sequence[sm.Symbol]
+    definition: ModelDefinition, reader: AppearanceImportContext, load_of: Any, q_dynamic: Sequence[sm.Symbol]
 ) -> AppearanceRecords:
     """Read the model's declarations of its appearance.
 
@@ -112,7 +112,7 @@ def _appearance_error(problem: str, remedy: str) -> MechanismError:
     return MechanismError("", [Fault(problem, remedy=remedy)])
 
 
-def _point_number(point: Point, reader: AppearanceImportState) -> int:
+def _point_number(point: Point, reader: AppearanceImportContext) -> int:
     """Return a point's number; refuse one that is not connected to the mechanism."""
     if point not in reader.point_of:
         raise _appearance_error(
@@ -121,7 +121,7 @@ def _point_number(point: Point, reader: AppearanceImportState) -> int:
     return reader.point_of[point]
 
 
-def _read_shape(shape: VisualShape, reader: AppearanceImportState, moving: set[sm.Symbol]) -> DrawnShape:
+def _read_shape(shape: VisualShape, reader: AppearanceImportContext, moving: set[sm.Symbol]) -> DrawnShape:
     """Read a shape: its frame and point, sizes, fixed offset, and the direction of its axis (y by default)."""
     frame = shape.body if isinstance(shape.body, ReferenceFrame) else getattr(shape.body, "frame", None)
     if frame is not None and frame not in reader.frame_of:
@@ -145,7 +145,9 @@ def _read_shape(shape: VisualShape, reader: AppearanceImportState, moving: set[s
     )
 
 
-def _fixed_components(vector: Vector, frame: int, reader: AppearanceImportState, moving: set[sm.Symbol]) -> Components:
+def _fixed_components(
+    vector: Vector, frame: int, reader: AppearanceImportContext, moving: set[sm.Symbol]
+) -> Components:
     """Return the components of a vector that is fixed in one frame."""
     terms = reader.read_vector(vector)
     if not terms:
@@ -157,7 +159,7 @@ def _fixed_components(vector: Vector, frame: int, reader: AppearanceImportState,
     return terms[0][1]
 
 
-def _read_bending(shape: FlexibleMeshShape, reader: AppearanceImportState) -> DrawnBending:
+def _read_bending(shape: FlexibleMeshShape, reader: AppearanceImportContext) -> DrawnBending:
     """Read a surface that bends."""
     return DrawnBending(
         body=str(shape.body.name),
@@ -173,12 +175,12 @@ def _read_bending(shape: FlexibleMeshShape, reader: AppearanceImportState) -> Dr
     )
 
 
-def _read_trace(trace: PointTrace, reader: AppearanceImportState) -> TracedPoint:
+def _read_trace(trace: PointTrace, reader: AppearanceImportContext) -> TracedPoint:
     """Read a point whose path is drawn."""
     return TracedPoint(trace.point.name, _point_number(trace.point, reader), trace.color)
 
 
-def _read_arrow(arrow: LoadArrow, reader: AppearanceImportState, load_of: Any) -> DrawnLoad:
+def _read_arrow(arrow: LoadArrow, reader: AppearanceImportContext, load_of: Any) -> DrawnLoad:
     """Read an arrow: either a load of the mechanics by its number, or a point and a vector of the user's."""
     if id(arrow.load) in load_of:
         load_number = load_of[id(arrow.load)]
@@ -191,7 +193,7 @@ def _read_arrow(arrow: LoadArrow, reader: AppearanceImportState, load_of: Any) -
     )
 
 
-def _read_joints(definition: ModelDefinition, reader: AppearanceImportState) -> Iterator[DrawnJoint]:
+def _read_joints(definition: ModelDefinition, reader: AppearanceImportContext) -> Iterator[DrawnJoint]:
     """Yield each joint of a SymPy system as drawn: its kind, point and axis; a zero axis where it has none."""
     for joint in mechanics_source.joints(definition.mechanics):
         kind: JointKind = "pin" if isinstance(joint, PinJoint) else "other"

@@ -42,7 +42,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 
 
-class LoadImportState(Protocol):
+class LoadImportContext(Protocol):
     """State of the reading that loads need."""
 
     plain: DynamicsymbolMap
@@ -67,7 +67,7 @@ def list_curved_pathway_loads(actuator: Any) -> Sequence[Any]:
 def read_sympy_loads(
     loads: Sequence[Any],
     actuators: Sequence[Any],
-    reader: LoadImportState,
+    reader: LoadImportContext,
     z_dot: Sequence[sm.Expr],
     taken_names: set[str],
     auxiliary_speeds: Sequence[sm.Expr] = (),
@@ -118,7 +118,7 @@ def read_sympy_loads(
 
 
 def _read_load(
-    point_or_frame: Any, vector: Vector, name: str, reader: LoadImportState, faults: list[Fault]
+    point_or_frame: Any, vector: Vector, name: str, reader: LoadImportContext, faults: list[Fault]
 ) -> Load | None:
     """Read a force at a point or a torque on a frame; add a fault and return None where it is neither."""
     if isinstance(point_or_frame, BodyBase):
@@ -144,7 +144,7 @@ def _read_load(
     return None
 
 
-def _read_torque_actuator(actuator: TorqueActuator, name: str, reader: LoadImportState) -> TorqueActuatorLoad:
+def _read_torque_actuator(actuator: TorqueActuator, name: str, reader: LoadImportContext) -> TorqueActuatorLoad:
     """Read a torque actuator; reaction −1 where it acts against nothing."""
     reaction = actuator.reaction_frame
     return TorqueActuatorLoad(
@@ -157,7 +157,7 @@ def _read_torque_actuator(actuator: TorqueActuator, name: str, reader: LoadImpor
 
 
 def _read_pathway(
-    actuator: ForceActuator, name: str, reader: LoadImportState, z_dot: tuple[sm.Expr, ...], taken_names: set[str]
+    actuator: ForceActuator, name: str, reader: LoadImportContext, z_dot: tuple[sm.Expr, ...], taken_names: set[str]
 ) -> tuple[PathwayLoad, tuple[sm.Expr, ...]]:
     """Read an actuator on a pathway: its force in length and rate, and its potential energy in J if it is known."""
     pathway = actuator.pathway
@@ -186,7 +186,7 @@ def _read_pathway(
 
 
 def _pathway_substitutions(
-    actuator: ForceActuator, reader: LoadImportState, length: sm.Symbol, rate: sm.Symbol, z_dot: Sequence[sm.Expr]
+    actuator: ForceActuator, reader: LoadImportContext, length: sm.Symbol, rate: sm.Symbol, z_dot: Sequence[sm.Expr]
 ) -> dict[sm.Expr, sm.Expr]:
     """Return SymPy's expanded length and rate → their symbols, for forces and activations that contain them.
 

@@ -55,7 +55,7 @@ int reference_hold(struct equations *e, struct modes *m, double t, const double 
     return status;
 }
 
-/* As compute_counter_margin of reference_switches.py. */
+/* As compute_counter_margin of equations_between_events.py. */
 static double counter_margin(double at, double mode, int clock)
 {
     const double ahead = mode + 1.0 - at;

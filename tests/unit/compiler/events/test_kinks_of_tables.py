@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mb2fmu import export, no_event
 from mb2fmu.model.supported_functions import LookupTable, TableKind
-from mb2fmu.validation.modes.reference_switches import _SwitchFinder
+from mb2fmu.validation.modes.equations_between_events import _SwitchFinder
 
 SOFT, STIFF, EDGE, SPEED = 10.0, 1000.0, 0.1, 2.0
 X, Y = [-1.0, -EDGE, EDGE, 1.0], [-901.0, -1.0, 1.0, 901.0]

@@ -21,7 +21,7 @@ _AXES = ("x", "y", "z")
 _MATRIX_ENTRIES = tuple(f"{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
 
 
-class RecursiveKinematics(NamedKinematics):
+class RequestedRecursionQuantities(NamedKinematics):
     """Answers like ``NamedKinematics``, with symbols: nothing is composed here, only requested quantities exist.
 
     What needs u' has symbols in ``accelerated``.

@@ -22,7 +22,7 @@ from mb2fmu.model import Model, ModelDefinition, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
-from mb2fmu.validation.source_checks.laws_of_motion_check import ExperimentRun, LawsOfMotionCheck
+from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun, LawsOfMotionCheck
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations
 from mb2fmu.validation.source_checks.random_admissible_points import RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints

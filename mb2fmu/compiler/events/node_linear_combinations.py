@@ -1,4 +1,4 @@
-"""``LinearFormFinder``: sums of products with numbers, however they are written, so that equal surfaces are found.
+"""``NodeLinearCombinations``: sums of products with numbers, however they are written: equal surfaces are found.
 
 SymPy writes one comparison in several ways: ``g <= 0`` and ``0 <= -g``, ``w < -x`` and ``x < -w``. Each is a
 difference of its sides of its own, with other nodes. As a sum of atoms, each with its factor, they are one.
@@ -19,7 +19,7 @@ _CONSTANT_ATOM = -1
 LinearForm = Mapping[int, float]
 
 
-class LinearFormFinder:
+class NodeLinearCombinations:
     """Sums of a program's nodes.
 
     Args:
