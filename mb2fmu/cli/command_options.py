@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from mb2fmu.mechanics.formulation_table import FORMULATIONS
 
 if TYPE_CHECKING:
-    from mb2fmu.model import Model
+    from mb2fmu.model import Model, ModelDefinition
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -49,6 +49,14 @@ def print_unless_quiet(text: str) -> None:
     """Print a line on stdout, unless ``--quiet`` was given."""
     if not is_quiet_option_given():
         click.echo(text)
+
+
+def print_unit_notes(definition: ModelDefinition) -> None:
+    """Print on stderr which declared units contradict each other."""
+    from mb2fmu.model.checks.unit_contradictions import find_unit_contradictions
+
+    for note in find_unit_contradictions(definition):
+        click.echo(f"note: {note}", err=True)
 
 
 def _parse_start_values(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from mb2fmu.cli.command_options import (
     combine_click_options,
     input_option,
     json_file_option,
+    print_unit_notes,
     print_unless_quiet,
     refuse_model_options,
     set_option,
@@ -70,7 +71,11 @@ def simulate(
       mb2fmu simulate theirs.fmu --input measured.csv --parquet theirs.parquet
     """
     from mb2fmu import pipeline
-    from mb2fmu.pipeline.simulation.simulation_trajectories import SimulationStoppedError, check_parquet
+    from mb2fmu.pipeline.simulation.simulation_trajectories import (
+        ModelSimulation,
+        SimulationStoppedError,
+        check_parquet,
+    )
 
     if parquet is not None:
         check_parquet()
@@ -101,6 +106,8 @@ def simulate(
             result = simulate_model(model, inputs=formulas, tables=tables, stop=stop, step=step, observer=progress)
     shown = tuple(name.strip() for name in show.split(",")) if show else ()
     result.check(shown)
+    if isinstance(result, ModelSimulation):
+        print_unit_notes(result.derivation.checked)
     _write_simulation_files(result, shown, {"csv": csv, "parquet": parquet, "plot": plot}, json_file)
     if stopped is not None:
         raise stopped

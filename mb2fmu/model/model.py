@@ -41,7 +41,7 @@ from mb2fmu.model.quantity_declarations import (
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources.mechanics_parts import Parts, extract_joints_method
 from mb2fmu.model.sources.mechanics_source import Mechanics
-from mb2fmu.model.value_overrides import OverrideValue, override_values
+from mb2fmu.model.value_overrides import OverrideValue, override_values, parse_number
 from mb2fmu.model.variable_naming import strip_latex
 from mb2fmu.units import convert_to_modelica_notation, derive_rate_unit
 
@@ -121,7 +121,7 @@ class Model(
     def parameter(
         self,
         symbol: sm.Symbol,
-        value: Number | EllipsisType,
+        value: Number | str | EllipsisType,
         unit: str = "1",
         *,
         name: str | None = None,
@@ -136,8 +136,8 @@ class Model(
 
         Args:
             symbol: As it stands in the mechanics.
-            value: A number in ``unit``, or an expression of other parameters; ``...`` where it is still to be filled
-                in, which is reported as a fault.
+            value: A number in ``unit``, text with a unit of its own that is converted (``"500 mm"``), or an expression
+                of other parameters; ``...`` where it is still to be filled in, which is reported as a fault.
             unit: Modelica style, e.g. ``"kg.m2"``.
             name: FMU name; the symbol's name if None.
             tunable: False: fixed once the simulation has started.
@@ -147,7 +147,7 @@ class Model(
             display_unit: Unit for people, e.g. ``"deg"``.
             description: One line.
         """
-        expression = sm.sympify(0.0 if value is ... else value)
+        expression = sm.sympify(0.0 if value is ... else _read_number(value, unit) if isinstance(value, str) else value)
         number = expression if expression.free_symbols else float(expression)
         self.declared.append(
             Parameter(
@@ -161,7 +161,7 @@ class Model(
     def input(
         self,
         symbol: sm.Expr,
-        start: float = 0.0,
+        start: float | str = 0.0,
         unit: str = "1",
         *,
         name: str | None = None,
@@ -180,7 +180,7 @@ class Model(
         self.declared.append(
             Input(
                 symbol=symbol,
-                start=float(start),
+                start=_read_number(start, unit),
                 **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
@@ -193,7 +193,7 @@ class Model(
     def coordinate(
         self,
         symbol: sm.Expr,
-        start: float,
+        start: float | str,
         unit: str = "1",
         *,
         kind: StartKind = "fixed",
@@ -204,11 +204,14 @@ class Model(
         display_unit: str | None = None,
         description: str = "",
     ) -> None:
-        """Declare a generalized coordinate with its start value (``fixed``: kept; ``guess``: may be solved for)."""
+        """Declare a generalized coordinate with its start value (``fixed``: kept; ``guess``: may be solved for).
+
+        The start value is a number in ``unit``, or text with a unit of its own: ``"30 deg"``.
+        """
         self.declared.append(
             Coordinate(
                 symbol=symbol,
-                start=float(start),
+                start=_read_number(start, unit),
                 kind=kind,
                 **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
@@ -217,7 +220,7 @@ class Model(
     def speed(
         self,
         symbol: sm.Expr,
-        start: float = 0.0,
+        start: float | str = 0.0,
         unit: str = "1",
         *,
         kind: StartKind = "fixed",
@@ -236,7 +239,7 @@ class Model(
         self.declared.append(
             Speed(
                 symbol=symbol,
-                start=float(start),
+                start=_read_number(start, unit),
                 kind=kind,
                 **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
@@ -246,7 +249,7 @@ class Model(
         self,
         symbol: sm.Expr,
         derivative: sm.Expr,
-        start: float = 0.0,
+        start: float | str = 0.0,
         unit: str = "1",
         *,
         name: str | None = None,
@@ -261,7 +264,7 @@ class Model(
             AuxiliaryState(
                 symbol=symbol,
                 derivative=sm.sympify(derivative),
-                start=float(start),
+                start=_read_number(start, unit),
                 **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
@@ -363,6 +366,11 @@ class Model(
             signals=dict(signals or {}),
             where=find_user_line(),
         )
+
+
+def _read_number(value: float | str, unit: str) -> float:
+    """Return a value as a number in ``unit``; text may have a unit of its own."""
+    return parse_number(value, convert_to_modelica_notation(unit)) if isinstance(value, str) else float(value)
 
 
 def _quantity_arguments(

@@ -8,54 +8,38 @@ point is in N and a torque on a frame in N.m, time is in s. All else follows fro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import sympy as sm
 from sympy.core.function import AppliedUndef
-from sympy.physics.mechanics import LagrangesMethod, ReferenceFrame
-from sympy.physics.mechanics.actuator import TorqueActuator
+from sympy.physics.mechanics import LagrangesMethod
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
-from mb2fmu.model.quantity_declarations import format_symbol_as_word
-from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.adoption.unit_exponent_equations import (
+from mb2fmu.model.checks.mechanics_units import (
+    ACCELERATION,
+    FORCE,
+    INERTIA,
+    LENGTH,
+    MASS,
+    RATE,
+    TORQUE,
+    format_exponents,
+    require_units_of_places,
+)
+from mb2fmu.model.checks.unit_exponent_equations import (
     ZERO,
     Exponents,
     ExpressionUnitForm,
     UnitEquations,
     exponents,
 )
-
-MASS, LENGTH, ENERGY = exponents(kg=1), exponents(m=1), exponents(1, 2, -2)
-FORCE, TORQUE, VELOCITY, RATE = exponents(1, 1, -2), exponents(1, 2, -2), exponents(m=1, s=-1), exponents(s=-1)
-INERTIA, ACCELERATION = exponents(1, 2), exponents(m=1, s=-2)
-
-_UNIT_NAMES: Mapping[Exponents, str] = {
-    ZERO: "1",
-    MASS: "kg",
-    LENGTH: "m",
-    exponents(s=1): "s",
-    RATE: "1/s",
-    exponents(s=-2): "1/s2",
-    VELOCITY: "m/s",
-    ACCELERATION: "m/s2",
-    FORCE: "N",
-    TORQUE: "N.m",
-    INERTIA: "kg.m2",
-    exponents(1, 2, -3): "W",
-    exponents(1, 0, -2): "N/m",
-    exponents(1, 0, -1): "N.s/m",
-    exponents(1, 2, -1): "N.m.s",
-    exponents(1, 1, -1): "N.s",
-    exponents(1, -1): "kg/m",
-    exponents(m=2): "m2",
-    exponents(m=-1): "1/m",
-}
+from mb2fmu.model.quantity_declarations import format_symbol_as_word
+from mb2fmu.model.sources import mechanics_source
 
 _WISHES_OF_BODIES: tuple[tuple[str, Exponents], ...] = (
     (r"g", ACCELERATION),
@@ -97,11 +81,8 @@ def infer_units(mechanics: Any, symbols: Iterable[sm.Expr]) -> InferredUnits:
     """
     uses = collect_mechanics_expressions(mechanics)
     equations = UnitEquations()
-    for use, unit in sorted(_expected_units(mechanics, uses), key=lambda item: _order(item[0])):
-        if unit is None:
-            equations.form_unit(use.expression, use.place)
-        else:
-            equations.require_unit(use.expression, unit, use.place)
+    require_units_of_places(equations, mechanics, uses)
+    equations.wish_pure_integers()
     symbols = list(symbols)
     for symbol in symbols:
         _wish_by_name(equations, symbol, _WISHES_OF_BODIES)
@@ -129,63 +110,7 @@ def format_unit(unit: Exponents, *, angular: bool = False) -> str:
         return {ZERO: "rad", RATE: "rad/s"}.get(unit, "rad/s2")
     if angular and unit in {TORQUE, exponents(1, 2, -1)}:
         return "N.m/rad" if unit == TORQUE else "N.m.s/rad"
-    if unit in _UNIT_NAMES:
-        return _UNIT_NAMES[unit]
-    if any(each.denominator != 1 for each in unit):
-        return "1"
-    powers = [(base, int(each)) for base, each in zip(("kg", "m", "s"), unit, strict=True)]
-    above = ".".join(f"{base}{power if power > 1 else ''}" for base, power in powers if power > 0) or "1"
-    below = [f"{base}{-power if power < -1 else ''}" for base, power in powers if power < 0]
-    if not below:
-        return above
-    return f"{above}/{below[0]}" if len(below) == 1 else f"{above}/({'.'.join(below)})"
-
-
-def _expected_units(
-    mechanics: Any, uses: Iterable[MechanicsExpression]
-) -> Iterator[tuple[MechanicsExpression, Exponents | None]]:
-    """Yield expressions with the unit that their place gives them; None: only their sums tell something."""
-    torques = {f"the load on {load[0].name}" for load in _frame_loads(mechanics)}
-    torque_actuators = {
-        f"actuator {getattr(each, 'name', None) or type(each).__name__}"
-        for each in mechanics_source.actuators(mechanics)
-        if isinstance(each, TorqueActuator)
-    }
-    for use in uses:
-        if isinstance(use.expression, sm.MatrixBase):
-            continue
-        yield use, _unit_of_place(use, torques, torque_actuators)
-
-
-def _frame_loads(mechanics: Any) -> list[Any]:
-    """Return the loads that are torques."""
-    return [load for load in mechanics_source.loads(mechanics) if isinstance(load[0], ReferenceFrame)]
-
-
-def _unit_of_place(use: MechanicsExpression, torques: set[str], torque_actuators: set[str]) -> Exponents | None:
-    """Return the unit of an expression by its place."""
-    place = use.place
-    if use.role == "inertia":
-        return MASS if place.startswith("the mass") else INERTIA
-    if place.startswith("the load on"):
-        return TORQUE if place in torques else FORCE
-    if use.role in {"energy", "lagrangian"}:
-        return ENERGY
-    for beginning, unit in (
-        ("the orientation of", ZERO),
-        ("the angular velocity of", RATE),
-        ("the position of", LENGTH),
-        ("the velocity of", VELOCITY),
-    ):
-        if place.startswith(beginning):
-            return unit
-    return TORQUE if place in torque_actuators else None
-
-
-def _order(use: MechanicsExpression) -> tuple[bool, int]:
-    """Geometry and masses come before loads and constraints: where they contradict, these are reported."""
-    ranks = ("inertia", "position", "velocity", "energy", "lagrangian", "load")
-    return use.place.startswith(("holonomic", "velocity constraint")), ranks.index(use.role)
+    return "1" if any(each.denominator != 1 for each in unit) else format_exponents(unit)
 
 
 def _wish_by_name(equations: UnitEquations, symbol: sm.Expr, wishes: Iterable[tuple[str, Exponents]]) -> None:
@@ -236,7 +161,7 @@ def _per_angle(uses: Iterable[MechanicsExpression], angles: set[sm.Expr]) -> set
             continue
         for term in sm.Add.make_args(use.expression):
             factors = sm.Mul.make_args(term)
-            linear = [factor for factor in factors if not factor.has(sm.sin, sm.cos, sm.tan)]
+            linear = [f for f in factors if all(isinstance(each, AppliedUndef) for each in f.atoms(sm.Function))]
             moving = {a for factor in linear for a in collect_expression_symbols(factor).functions_of_time} & angles
             if moving:
                 found |= {each for each in factors if isinstance(each, sm.Symbol)}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.mechanics import formulations, mechanism
+from mb2fmu.model.checks.unit_contradictions import find_unit_contradictions
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_and_import_model
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, StageObserver, ValidationOutcome
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
@@ -129,6 +130,7 @@ def validate_fmu(
         flexible = validation.list_flexible_body_limitations(checked, read, result.reference)
         notes = (*flexible, *read.import_notes, *result.notes, *told)  # the first one is shown
         result = replace(result, independent_check_set=found, notes=notes, default_only=default_only)
+    result = replace(result, notes=(*find_unit_contradictions(checked), *result.notes))  # the first one is shown
     return ValidationOutcome(definition, read, reference.equations, result, stage.timings)
 
 

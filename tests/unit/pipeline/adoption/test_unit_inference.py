@@ -10,8 +10,8 @@ import sympy as sm
 from sympy.physics import mechanics as me
 
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
+from mb2fmu.model.checks.unit_exponent_equations import ExpressionUnitForm, UnitEquations, exponents
 from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
-from mb2fmu.pipeline.adoption.unit_exponent_equations import ExpressionUnitForm, UnitEquations, exponents
 from mb2fmu.pipeline.adoption.unit_inference import format_unit, infer_units
 from mb2fmu.units import parse_unit
 
@@ -110,7 +110,7 @@ def test_a_constraint_that_contradicts_the_geometry_is_told_alone() -> None:
     mechanics = cart_with_spring_pendulum()
     x, q = mechanics.q
     a, b = sm.symbols("a b")
-    mechanics._f_h = sm.Matrix([x - a * sm.sin(b * q) - sm.cos(b * q)])  # a bare cosine beside a length
+    mechanics._f_h = sm.Matrix([x - a * sm.sin(b * q) - q])  # an angle beside a length
     found = infer_units(mechanics, [*list_mechanics_symbols(mechanics), a, b])
     assert [said.partition(":")[0] for said in found.contradictions] == ["holonomic constraint 1"]
     assert found.names[x] == "m"
@@ -128,6 +128,22 @@ def test_half_as_a_float_has_the_unit_that_its_place_needs() -> None:
     method = me.LagrangesMethod(0.5 * m * x.diff() ** 2 - 0.5 * x**2, [x])
     found = infer_units(method, [x, m])
     assert (found.names[x], found.names[m], found.contradictions) == ("m", "kg", ())
+
+
+def test_the_sign_of_a_speed_leaves_a_torque_its_unit() -> None:
+    mechanics = cart_with_spring_pendulum()
+    (A, _), mu = mechanics.forcelist[-1], sm.Symbol("mu")
+    mechanics._forcelist[-1] = (A, -mu * sm.sign(mechanics.u[1]) * A.z)
+    assert infer_units(mechanics, [mu]).names[mu] == "N.m"
+
+
+def test_bare_numbers_fit_everywhere() -> None:
+    mechanics = cart_with_spring_pendulum()
+    (x, _), (v, _), t = mechanics.q, mechanics.u, me.dynamicsymbols._t
+    C, N = mechanics.forcelist[0][0], mechanics._inertial
+    mechanics._forcelist[0] = (C, (-50 * x - 2 * v + 5 * sm.sin(3 * t)) * N.x)
+    found = infer_units(mechanics, [x, v])
+    assert (found.contradictions, found.names) == ((), {x: "m", v: "m/s"})
 
 
 def test_a_wish_yields_to_an_equation_and_breaks_a_tie() -> None:
@@ -159,4 +175,4 @@ def test_a_wish_yields_to_an_equation_and_breaks_a_tie() -> None:
 def test_every_name_is_a_unit_with_these_exponents(unit: tuple[Fraction, ...], angular: bool, text: str) -> None:
     assert format_unit(unit, angular=angular) == text
     powers = parse_unit(text).powers
-    assert tuple(Fraction(powers.get(base, 0)) for base in ("kg", "m", "s")) == unit
+    assert tuple(powers.get(base, 0) for base in ("kg", "m", "s")) == unit[:3]

@@ -1,13 +1,14 @@
-"""Units of measurement as exponents of kg, m and s: equations that expressions give, and their exact solution.
+"""Units of measurement as exponents of base units: equations that expressions give, and their exact solution.
 
 The exponents of a product are the sum of its factors', those of a sum's terms are equal. So each expression gives
 linear equations between the unknown exponents of its symbols. They are solved by elimination in rational numbers,
 equation by equation: one that contradicts those before it is left out and reported, and what stays free is known to be
-free.
+free. The factor of a unit is one more exponent, of the base 10: mm is m · 10⁻³.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,17 +19,40 @@ from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean
 from sympy.physics.vector import dynamicsymbols
 
-Exponents: TypeAlias = tuple[Fraction, Fraction, Fraction]
-"""Exponents of kg, m and s."""
+from mb2fmu.model.supported_functions import NoEvent, Pre, StickingSign
+from mb2fmu.units import BASE_UNITS, Exponent, UnitOfMeasurement
 
-ZERO: Exponents = (Fraction(0), Fraction(0), Fraction(0))
+Exponents: TypeAlias = tuple[Exponent, ...]
+"""Exponents of the base units without rad, kg, m and s first; then that of 10."""
+
+ZERO: Exponents = (0,) * len(BASE_UNITS)
 STRUCTURAL_LIMIT = 24
-"""Integers and fractions up to this number are factors of formulas (1/2, 3, 12): pure numbers. Others have units."""
+"""Integers and fractions up to this number are factors of formulas (1/2, 3, 12), as far as nothing else is known."""
+_PURE_FUNCTIONS = (
+    sm.sin, sm.cos, sm.tan, sm.asin, sm.acos, sm.atan, sm.sinh, sm.cosh, sm.tanh, sm.asinh, sm.acosh, sm.atanh, sm.exp,
+    sm.log, sm.erf,
+)  # fmt: skip
+_SCALE_ROUNDING = 1e-6  # of logarithms to base 10 that are no fractions
 
 
 def exponents(kg: int = 0, m: int = 0, s: int = 0) -> Exponents:
     """Return exponents from whole numbers."""
-    return Fraction(kg), Fraction(m), Fraction(s)
+    return (kg, m, s, *ZERO[3:])
+
+
+def exponents_of_unit(unit: UnitOfMeasurement) -> Exponents:
+    """Return the exponents of a unit; radians are pure numbers."""
+    scale = Fraction(math.log10(unit.factor)).limit_denominator(10**9)
+    return (*(each for base, each in zip(BASE_UNITS, unit.exponents, strict=True) if base != "rad"), scale)
+
+
+def measures_same(difference: Exponents) -> bool:
+    """Return whether units that differ by this measure the same kind of quantity: mm and m do."""
+    return not any(difference[:-1])
+
+
+def _is_zero(difference: Exponents) -> bool:
+    return measures_same(difference) and abs(float(difference[-1])) < _SCALE_ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +73,16 @@ class ExpressionUnitForm:
         for key, factor in other.unknowns.items():
             unknowns[key] = unknowns.get(key, Fraction(0)) + factor
         known = tuple(a + b for a, b in zip(self.known, other.known, strict=True))
-        return ExpressionUnitForm((known[0], known[1], known[2]), {key: f for key, f in unknowns.items() if f})
+        return ExpressionUnitForm(known, {key: f for key, f in unknowns.items() if f})
 
-    def scale(self, factor: Fraction) -> ExpressionUnitForm:
+    def scale(self, factor: Exponent) -> ExpressionUnitForm:
         """The unit of a power."""
-        a, b, c = (factor * each for each in self.known)
-        return ExpressionUnitForm(
-            (a, b, c), {key: factor * each for key, each in self.unknowns.items()} if factor else {}
-        )
+        known = tuple(factor * each if each else 0 for each in self.known)
+        return ExpressionUnitForm(known, {key: factor * each for key, each in self.unknowns.items()} if factor else {})
 
 
 @dataclass(frozen=True, slots=True)
-class _UnitContradiction:
+class UnitContradiction:
     """Two expressions whose units do not fit together.
 
     Attributes:
@@ -68,12 +90,18 @@ class _UnitContradiction:
         expression: The later one.
         difference: By which unit the two sides differ.
         earlier: Places that say otherwise.
+        sides: The units of the two sides.
+        symbols: In them.
+        of_terms: Whether the sides are terms that are added or compared, not an expression and what its place needs.
     """
 
     place: str
     expression: str
     difference: Exponents
     earlier: str
+    sides: tuple[ExpressionUnitForm, ExpressionUnitForm]
+    symbols: frozenset[Hashable]
+    of_terms: bool
 
 
 class UnitEquations:
@@ -83,28 +111,25 @@ class UnitEquations:
         self.rows: dict[
             Hashable, tuple[ExpressionUnitForm, str]
         ] = {}  # pivot → its unit as a form in free unknowns, place
-        self.contradictions: list[_UnitContradiction] = []
+        self.contradictions: list[UnitContradiction] = []
         self._opaque = 0
         self._fractions: list[ExpressionUnitForm] = []
+        self._integers: list[ExpressionUnitForm] = []
         self._contradicted: set[Hashable] = set()
 
     def require_equal(
-        self, one: ExpressionUnitForm, other: ExpressionUnitForm, place: str = "", text: str = ""
+        self, one: ExpressionUnitForm, other: ExpressionUnitForm, place: str = "", expression: sm.Basic = sm.S.Zero
     ) -> bool:
         """Require equal units; a requirement without a place is a wish that is dropped where it contradicts.
 
         Returns:
             Whether it holds now.
         """
-        rest = self._reduce(one + other.scale(Fraction(-1)))
+        rest = self._reduce(one + other.scale(-1))
         if not rest.unknowns:
-            symbols = {key for key in (*one.unknowns, *other.unknowns) if not _is_opaque(key)}
-            if any(rest.known) and place and not symbols & self._contradicted:
-                self._contradicted |= symbols  # what follows from a contradiction is not reported
-                used = {self.rows[key][1] for key in {*one.unknowns, *other.unknowns} if key in self.rows}
-                earlier = ", ".join(sorted(used - {place, ""})[:2])
-                self.contradictions.append(_UnitContradiction(place, text, rest.known, earlier))
-            return not any(rest.known)
+            if place and not _is_zero(rest.known):
+                self._note_contradiction(one, other, place, expression)
+            return _is_zero(rest.known)
         pivot, factor = min(rest.unknowns.items(), key=lambda item: (not _is_opaque(item[0]), str(item[0])))
         others = ExpressionUnitForm(rest.known, {key: f for key, f in rest.unknowns.items() if key != pivot})
         solved = others.scale(-1 / factor)
@@ -114,6 +139,22 @@ class UnitEquations:
                 self.rows[key] = (without + solved.scale(form.unknowns[pivot]), where)
         self.rows[pivot] = (solved, place)
         return True
+
+    def _note_contradiction(
+        self, one: ExpressionUnitForm, other: ExpressionUnitForm, place: str, expression: sm.Basic
+    ) -> None:
+        """Note that two units differ, unless that follows from a contradiction that is noted already."""
+        symbols = frozenset(key for key in (*one.unknowns, *other.unknowns) if not _is_opaque(key))
+        if symbols & self._contradicted:
+            return
+        self._contradicted |= symbols
+        used = {self.rows[key][1] for key in {*one.unknowns, *other.unknowns} if key in self.rows}
+        earlier = ", ".join(sorted(used - {place, ""})[:2])
+        difference = self._reduce(one + other.scale(-1)).known
+        sides = self._reduce(one), self._reduce(other)
+        of_terms = bool(other.unknowns)
+        found = UnitContradiction(place, _short(expression), difference, earlier, sides, symbols, of_terms)
+        self.contradictions.append(found)
 
     def unit_of(self, symbol: Hashable) -> Exponents | None:
         """Return a symbol's exponents; None where they are free."""
@@ -126,8 +167,10 @@ class UnitEquations:
         return None if form.unknowns else form.known
 
     def require_unit(self, expression: sm.Basic, unit: Exponents, place: str) -> None:
-        """Require that an expression has a unit."""
-        self.require_equal(self.form_unit(expression, place), ExpressionUnitForm(unit), place, _short(expression))
+        """Require that an expression has a unit; a bare number has it."""
+        form = self.form_unit(expression, place)
+        if unit == ZERO or not _is_bare_number(form):
+            self.require_equal(form, ExpressionUnitForm(unit), place, expression)
 
     def form_unit(self, expression: sm.Basic, place: str) -> ExpressionUnitForm:
         """Return the unit of an expression; its sums and functions give equations on the way."""
@@ -140,8 +183,9 @@ class UnitEquations:
             self._conditions(expression, place)
             return ExpressionUnitForm()
         if isinstance(expression, sm.Derivative):
-            orders = Fraction(expression.derivative_count)
-            return self.form_unit(expression.expr, place) + ExpressionUnitForm((Fraction(0), Fraction(0), -orders))
+            return self.form_unit(expression.expr, place) + ExpressionUnitForm(
+                exponents(s=-expression.derivative_count)
+            )
         if isinstance(expression, AppliedUndef):
             return ExpressionUnitForm(ZERO, {expression: Fraction(1)})
         return self._composite(expression, place)
@@ -151,13 +195,20 @@ class UnitEquations:
         for form in self._fractions:
             self.require_equal(form, ExpressionUnitForm())
 
+    def wish_pure_integers(self) -> None:
+        """Let small integers be pure numbers where nothing else says their unit."""
+        for form in self._integers:
+            self.require_equal(form, ExpressionUnitForm())
+
     def _number(self, number: sm.Number) -> ExpressionUnitForm:
-        """Small fractions are pure numbers; the others may carry any unit."""
+        """Small fractions and -1 are pure numbers; the others may carry any unit."""
         small = number.is_Rational and abs(number.p) <= STRUCTURAL_LIMIT and number.q <= STRUCTURAL_LIMIT
-        if small and number != 0:
+        if small and (abs(number) == 1 or not number.is_Integer):
             return ExpressionUnitForm()
         form = self._any_unit()
-        if number.is_Float and abs(24 * number - round(24 * number)) < 1e-12:
+        if small and number != 0:
+            self._integers.append(form)
+        elif number.is_Float and abs(24 * number - round(24 * number)) < 1e-12:
             self._fractions.append(form)
         return form
 
@@ -182,7 +233,7 @@ class UnitEquations:
                 for _, condition in expression.args:
                     self._conditions(condition, place)
                 return self._equal_terms([value for value, _ in expression.args], place, expression)
-            case sm.Abs() | sm.UnevaluatedExpr():
+            case sm.Abs() | sm.UnevaluatedExpr() | Pre() | NoEvent():
                 return self.form_unit(expression.args[0], place)
         return self._function(expression, place)
 
@@ -191,36 +242,40 @@ class UnitEquations:
         if isinstance(expression, sm.atan2):
             self._equal_terms(expression.args, place, expression)
             return ExpressionUnitForm()
-        if not isinstance(expression, sm.Function):
+        if isinstance(expression, sm.sign | sm.Heaviside | StickingSign):
+            self.form_unit(expression.args[0], place)
+            return ExpressionUnitForm()
+        if not isinstance(expression, _PURE_FUNCTIONS):
             return self._any_unit()
-        # Numbers that smooth a step, tanh(20*u), carry units: only trigonometric functions say something for sure.
-        sure = place if isinstance(expression, sm.sin | sm.cos | sm.tan) else ""
         for argument in expression.args:
             form = self.form_unit(argument, place)
-            if not isinstance(argument, sm.Number) and not isinstance(expression, sm.sign | sm.Heaviside):
-                self.require_equal(form, ExpressionUnitForm(), sure, _short(expression))
+            reduced = self._reduce(form)
+            # Numbers that smooth a step, tanh(20*u), carry units: only trigonometric functions say something for sure,
+            # and these only of angles in degrees, or in orientations: sin(x) is the height of a wavy ground.
+            angle = place.startswith("the orientation") or (not reduced.unknowns and measures_same(reduced.known))
+            sure = isinstance(expression, sm.sin | sm.cos | sm.tan) and angle and bool(form.unknowns)
+            if not isinstance(argument, sm.Number):
+                self.require_equal(form, ExpressionUnitForm(), place if sure else "", expression)
         return ExpressionUnitForm()
 
     def _power(self, expression: sm.Pow, place: str) -> ExpressionUnitForm:
-        """Return the unit of a power: a symbol as exponent needs a base without unit."""
+        """Return the unit of a power; with a symbol as exponent it may be any."""
         base, exponent = self.form_unit(expression.base, place), expression.exp
         if exponent.is_Rational:
             return base.scale(Fraction(int(exponent.p), int(exponent.q)))
         if exponent.is_Float:
             return base.scale(Fraction(float(exponent)).limit_denominator(1000))
-        self.require_equal(self.form_unit(exponent, place), ExpressionUnitForm(), place, _short(expression))
-        if not isinstance(expression.base, sm.Number):
-            self.require_equal(base, ExpressionUnitForm(), place, _short(expression))
-        return ExpressionUnitForm()
+        self.require_equal(self.form_unit(exponent, place), ExpressionUnitForm())
+        return ExpressionUnitForm() if expression.base is sm.E else self._any_unit()
 
     def _equal_terms(self, terms: Iterator[sm.Basic] | list[sm.Basic] | tuple[sm.Basic, ...], place: str,
                      whole: sm.Basic) -> ExpressionUnitForm:  # fmt: skip
-        """Return the unit of terms that are added or compared: all of them have it. Numbers among them fit."""
-        forms = [self.form_unit(term, place) for term in terms if not isinstance(term, sm.Number)]
+        """Return the unit of terms that are added or compared: all of them have it. Bare numbers among them fit."""
+        forms = [form for form in (self.form_unit(term, place) for term in terms) if not _is_bare_number(form)]
         if not forms:
             return self._any_unit()
         for other in forms[1:]:
-            self.require_equal(forms[0], other, place, _short(whole))
+            self.require_equal(forms[0], other, place, whole)
         return forms[0]
 
     def _conditions(self, condition: sm.Basic, place: str) -> None:
@@ -242,6 +297,11 @@ class _UnknownNumberUnit:
     """The unknown unit of a number."""
 
     number: int
+
+
+def _is_bare_number(form: ExpressionUnitForm) -> bool:
+    """Return whether a form has no symbol in it: numbers, and functions of what has no unit, stand for quantities."""
+    return form.known == ZERO and all(map(_is_opaque, form.unknowns))
 
 
 def _is_opaque(key: Hashable) -> bool:
