@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,25 +86,24 @@ def simulate(
         check_figure_file(plot)
     formulas, tables = inputs
     stopped: SimulationStoppedError | None = None
+    simulate_source: Callable[..., SimulationTrajectories]
     with StageProgress() as progress:
         if source.suffix == ".fmu":
             from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 
             refuse_model_options("an FMU")
-            result: SimulationTrajectories
-            try:
-                result = simulate_fmu_file(
-                    source, at=at, inputs=formulas, tables=tables, stop=stop, step=step, kind=kind
-                )
-            except SimulationStoppedError as error:
-                result, stopped = error.simulation, error
+            simulate_source = partial(simulate_fmu_file, source, at=at, kind=kind)
         else:
             if kind is not None:
                 raise click.BadParameter("only an FMU is run so; a model is integrated", param_hint="--kind")
             from mb2fmu.pipeline.simulation.model_simulation import simulate_model
 
             model = pipeline.load(source, arguments).at(at)
-            result = simulate_model(model, inputs=formulas, tables=tables, stop=stop, step=step, observer=progress)
+            simulate_source = partial(simulate_model, model, observer=progress)
+        try:
+            result = simulate_source(inputs=formulas, tables=tables, stop=stop, step=step)
+        except SimulationStoppedError as error:
+            result, stopped = error.simulation, error
     shown = tuple(name.strip() for name in show.split(",")) if show else ()
     result.check(shown)
     if isinstance(result, ModelSimulation):
@@ -144,8 +144,8 @@ def _write_simulation_files(
 
 
 def _format_variable_ranges(result: SimulationTrajectories, shown: tuple[str, ...]) -> Iterator[str]:
-    """Yield start, end and range of each variable."""
-    names = shown or result.names
+    """Yield start, end and range of each variable that is named; by default without derivatives and indicators."""
+    names = shown or [name for name in result.names if not name.startswith(("der(", "event_indicator["))]
     yield f"{result.name}: {len(result.time):,} times from {result.time[0]:g} to {result.time[-1]:g} s"
     width = max(map(len, names))
     yield f"{'':{width}}  {'start':>12} {'end':>12} {'smallest':>12} {'largest':>12}"

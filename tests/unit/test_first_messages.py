@@ -50,3 +50,35 @@ def test_a_library_that_is_refused_is_named_with_the_reason(tmp_path: Path) -> N
     assert "its library cannot be loaded" in said
     assert "export the FMU again" in said
     assert len(said.splitlines()) <= 5
+
+
+STOPPING = """
+import sympy as sm
+import sympy.physics.mechanics as me
+from mb2fmu import CoulombFriction, Model
+
+x, v, z = me.dynamicsymbols("x v z")
+N, O = me.ReferenceFrame("N"), me.Point("O")
+O.set_vel(N, 0)
+P = O.locatenew("P", x * N.x)
+P.set_vel(N, v * N.x)
+kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("a", P, sm.Integer(1))], forcelist=[(P, -x * N.x)])
+
+
+def block() -> Model:
+    model = Model("Block", kane)
+    model.coordinate(x, 0.0, "m")
+    model.speed(v, 1.0, "m/s")
+    model.state(z, z**2, 1.0)  # infinite at 1 s
+    model.add(CoulombFriction("floor", (O, P, N.x), kinetic=0.1))
+    return model
+"""
+
+
+def test_a_model_that_stops_on_the_way_keeps_its_trajectories(tmp_path: Path) -> None:
+    path, table = tmp_path / "block.py", tmp_path / "kept.csv"
+    path.write_text(STOPPING)
+    said = told("simulate", str(path), "--stop", "2", "--csv", str(table))
+    assert "the trajectories up to t = 1 s are kept" in said
+    assert len(table.read_text().splitlines()) == 102
+    assert "event_indicator" not in said
