@@ -62,7 +62,8 @@ N, O = me.ReferenceFrame("N"), me.Point("O")
 O.set_vel(N, 0)
 P = O.locatenew("P", x * N.x)
 P.set_vel(N, v * N.x)
-kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("a", P, sm.Integer(1))], forcelist=[(P, -x * N.x)])
+a = me.Particle("a", P, sm.Integer(1))
+kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[a], forcelist=[(P, -x * N.x)])
 
 
 def block() -> Model:

@@ -39,6 +39,10 @@ class MechanismAnimation(NamedTuple):
     drawing: Drawing
     signals: PlotSignals
 
+    def __repr__(self) -> str:
+        time = self.drawing.poses.time
+        return f"<Animation of {self.drawing.name}: {time[0]:g} to {time[-1]:g} s>"
+
     def page(self, *shown: str) -> MotionPage:
         """Return it as a page, with the variables ``shown`` in its plot; the first three if none is named."""
         from mb2fmu import visualization
