@@ -148,6 +148,8 @@ class Model(
             description: One line.
         """
         expression = sm.sympify(0.0 if value is ... else _read_number(value, unit) if isinstance(value, str) else value)
+        if not isinstance(expression, sm.Expr):
+            raise TypeError(f"the value of {symbol} is {value!r}, which is no number and no expression")
         number = expression if expression.free_symbols else float(expression)
         self.declared.append(
             Parameter(

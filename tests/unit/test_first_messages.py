@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import mb2fmu
 from mb2fmu import export
 from mb2fmu.cli import commands
 from mb2fmu.model.model_template import write_model_template
@@ -74,6 +75,25 @@ def block() -> Model:
     model.add(CoulombFriction("floor", (O, P, N.x), kinetic=0.1))
     return model
 """
+
+
+@pytest.mark.parametrize("value", ["None", "[1]", '"l"'])
+def test_a_value_that_is_none_is_told_with_its_line(value: str, tmp_path: Path) -> None:
+    path = write_model_template("crane", tmp_path)
+    path.write_text(path.read_text().replace("model.parameter(m, 1.0,", f"model.parameter(m, {value},"))
+    said = told("simulate", str(path))
+    assert f"raised by  model.parameter(m, {value}," in said
+    assert "is no number" in said
+
+
+def test_a_table_may_have_decimal_commas(tmp_path: Path) -> None:
+    rows = [(0.0, 0.0), (0.5, 0.25), (1.0, -1e-3)]
+    point, comma = tmp_path / "point.csv", tmp_path / "comma.csv"
+    point.write_text("time,pin.torque\n" + "".join(f"{t},{value}\n" for t, value in rows))
+    comma.write_text(point.read_text().replace(",", ";").replace(".", ",").replace("pin,torque", "pin.torque"))
+    model = mb2fmu.load(write_model_template("crane", tmp_path))
+    ends = [mb2fmu.simulate(model, inputs=table, stop=1.0)["pin.angle"][-1] for table in (point, comma)]
+    assert ends[0] == ends[1]
 
 
 def test_a_model_that_stops_on_the_way_keeps_its_trajectories(tmp_path: Path) -> None:

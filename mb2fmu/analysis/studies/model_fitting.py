@@ -36,6 +36,9 @@ HIGH_CORRELATION = 0.95
 NUMERICAL_NOISE_RATIO = 1e-8
 """Of a column's variation: where no more is left over, it is what the integration errs by."""
 
+INTEGRATION_ERROR_RATIO = 1e-5
+"""Of a column's variation: less follows a course, too, where the column was simulated with a usual tolerance."""
+
 NO_NOISE_NOTE = "no noise is left over: intervals are those of the integration's own errors, if these were random"
 
 SYSTEMATIC_ERROR_CORRELATION = 0.5
@@ -129,7 +132,12 @@ def fit_unknowns(
     noise = {name: float(np.sqrt(np.mean(left[names == name] ** 2))) for name in spread}
     clean = all(noise[name] <= NUMERICAL_NOISE_RATIO * spread[name] for name in spread)
     judged = _estimate_uncertainty(search, found, weights, noise, clean=clean)
-    return judged if clean else replace(judged, words=(*judged.words, *_systematic_error_notes(left, names)))
+    coarse = np.array([noise[name] > INTEGRATION_ERROR_RATIO * spread[name] for name in names])
+    return (
+        judged
+        if clean
+        else replace(judged, words=(*judged.words, *_systematic_error_notes(left[coarse], names[coarse])))
+    )
 
 
 class _LeastSquaresSearch:

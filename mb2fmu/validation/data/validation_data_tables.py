@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 TIME_COLUMN = "time"
 TOLERANCE_ROW = "tolerance"
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+(?:[eE][-+]?\d+)?\s*")
 _COLUMN_HEADING = re.compile(
     r"(?P<name>.*?)(?:\s+\[(?P<unit>[^\[\]]*)\]|\[(?P<close>[^\[\]]*[^\[\]\d,\s][^\[\]]*)\])?\Z", re.DOTALL
 )
@@ -172,13 +173,18 @@ def _read_csv(path: Path, text: str) -> tuple[ValidationDataTable, list[Fault]]:
 
 
 def _split_cells(line: str, delimiter: str, place: str, faults: list[Fault]) -> list[str]:
-    """Return the cells of a line; with a fault, none, where its quotation marks do not close, for example."""
+    """Return the cells of a line; with a fault, none, where its quotation marks do not close, for example.
+
+    Where cells are not separated by commas, a comma in a number is a decimal one.
+    """
     try:
         (cells,) = csv.reader([line], delimiter=delimiter, strict=True)
     except csv.Error as error:
         faults.append(Fault(f"is no line of cells: {error}", place, "every quotation mark needs one that closes it"))
         return []
-    return cells
+    if delimiter == ",":
+        return cells
+    return [cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell for cell in cells]
 
 
 def _read_json(path: Path, text: str) -> tuple[ValidationDataTable, list[Fault]]:
@@ -228,7 +234,7 @@ def _parse_number(cell: object, place: str, name: str, faults: list[Fault]) -> f
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        faults.append(Fault(f"{name}: {cell!r} is no number", place, "write it as 1.5e-3, or leave the cell empty"))
+        faults.append(Fault(f"{name}: {cell!r} is no number", place, "write it as 1.5e-3"))
     return number
 
 
