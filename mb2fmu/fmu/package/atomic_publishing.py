@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mb2fmu.errors import Fault, PackageError
@@ -30,16 +30,22 @@ def make_unpublished_folder(folder: Path, name: str) -> Iterator[Path]:
     """Make a folder for results that must not be seen yet; it is removed at the end in any case.
 
     Args:
-        folder: Where results are to be published; made if it is not there.
+        folder: Where results are to be published; made if it is not there, and removed if nothing is published then.
         name: Of the results, for the folder's name.
 
     Raises:
         PackageError: If it cannot be made.
     """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
     with report_write_failure(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with _make_hidden_folder(folder, name) as private:
-        yield private
+    try:
+        with _make_hidden_folder(folder, name) as private:
+            yield private
+    finally:
+        with suppress(OSError):  # it has results
+            for path in made:
+                path.rmdir()
 
 
 @contextmanager

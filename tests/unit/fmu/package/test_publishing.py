@@ -58,6 +58,20 @@ def test_what_is_not_published_leaves_all_as_it_was(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders cannot be locked")
+def test_folders_that_were_made_go_where_nothing_is_published(tmp_path):
+    folder = tmp_path / "results" / "today"
+    with pytest.raises(KeyboardInterrupt), make_unpublished_folder(folder, "Made"):
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+    folder.parent.mkdir()
+    with make_unpublished_folder(folder, "Made") as private:
+        (private / "Made.fmu").write_bytes(b"")
+        publish_files(private, ["Made.fmu"])
+    with pytest.raises(KeyboardInterrupt), make_unpublished_folder(folder, "Made"):
+        raise KeyboardInterrupt
+    assert [path.name for path in folder.iterdir()] == ["Made.fmu"]
+
+
 def test_private_folders_of_killed_processes_are_removed_and_others_are_not(tmp_path):
     """By the next one that writes results of that name; whoever works in one keeps it."""
     work = (
