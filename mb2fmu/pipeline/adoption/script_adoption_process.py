@@ -156,7 +156,10 @@ def _choose(run: ScriptRun, label: str | None) -> str:
 def _explain_missing_mechanics(run: ScriptRun) -> tuple[str, str]:
     """Return why a script has no mechanics that are complete, and what to do."""
     what = "it makes no KanesMethod, LagrangesMethod, JointsMethod or System"
-    remedy = "mb2fmu reads mechanics, not equations: hand over those from which they were formed (mb2fmu.Parts)"
+    remedy = (
+        "mb2fmu reads mechanics, not equations: give a Lagrangian L written by hand to LagrangesMethod(L, [q]), "
+        "or bodies and loads to KanesMethod or mb2fmu.Parts"
+    )
     if run.mechanics:
         return f"{', '.join(run.mechanics)} has no bodies: kanes_equations was not called", remedy
     makers = [maker.name for maker in list_script_mechanics_makers(read_script_parts(run.path))]
