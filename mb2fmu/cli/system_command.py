@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mb2fmu.pipeline.system_runs.system_run import SystemRunResult
     from mb2fmu.report.verdict_summary import SummaryState, VerdictSummaryLine
     from mb2fmu.systems.ssp.ssp_archive import SspVersion
+    from mb2fmu.systems.system_port_links import SteppingSettings
 
 
 @click.command(short_help="Couple several FMUs: run them together, write SSP and OSP files.")
@@ -131,10 +132,26 @@ def _summarize_run(done: SystemRunResult) -> Iterator[VerdictSummaryLine]:
         yield VerdictSummaryLine("Reference", f"{text}, compared with the monolithic model", state)
         for each in bad[:4]:
             yield VerdictSummaryLine("", f"{each.name}: off by {each.max_error:.3g} {each.unit}", "bad")
+        if bad:
+            yield VerdictSummaryLine("Try", _suggest_finer_stepping(done.joined.system.run_settings.stepping))
     if done.motion.bonds:
         defects = [abs(float(value)) for value in done.motion.energy_defects[-1]]
         k = max(range(len(defects)), key=defects.__getitem__)
         yield VerdictSummaryLine("Energy", f"at worst {defects[k]:.3g} J lost or gained, at {done.motion.bonds[k]}")
+
+
+def _suggest_finer_stepping(stepping: SteppingSettings) -> str:
+    """Return what makes a system more accurate, the cheapest first; what it has already is left out."""
+    cheaper = [
+        text for text, is_used in (("order=2", stepping.order > 1), ("passes=20", stepping.passes > 1)) if not is_used
+    ]
+    step = f"step={stepping.step / 4:g}"
+    first = (
+        f"{', '.join(cheaper)} in system.experiment(...), then {step}"
+        if cheaper
+        else f"{step} in system.experiment(...)"
+    )
+    return f"{first}: those of the FMUs themselves stay"
 
 
 def _summarize_masters(done: SystemRunResult) -> Iterator[VerdictSummaryLine]:
