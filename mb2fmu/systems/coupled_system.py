@@ -260,7 +260,7 @@ class CoupledSystem:
     def component_source(self, name: str) -> Any:
         """Return a component's source, with its path from the folder of the system's file."""
         declared = next(component for component in self.components if component.name == name)
-        return resolve_system_file_path(declared.source, self.source)
+        return _resolve_system_file_path(declared.source, self.source)
 
     @property
     def component_names(self) -> Sequence[str]:
@@ -268,7 +268,7 @@ class CoupledSystem:
         return tuple(component.name for component in self.components)
 
 
-def resolve_system_file_path(source: Any, system_file: Path | None) -> Any:
+def _resolve_system_file_path(source: Any, system_file: Path | None) -> Any:
     """Return a path relative to the folder of the system's file; models stay unchanged."""
     if not isinstance(source, str | Path):
         return source

@@ -71,4 +71,4 @@ def test_functions_that_no_program_computes(pendulum, faults_of):
     assert [fault.what.split()[0] for fault in faults] == ["gamma", "Integral", "map"]
     assert "the load on A" in faults[0].what
     assert "output area" in faults[1].what
-    assert all("docs/reference/models.md" in fault.remedy for fault in faults)
+    assert all("docs/reference/functions.md" in fault.remedy for fault in faults)
