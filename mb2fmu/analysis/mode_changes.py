@@ -75,6 +75,7 @@ class ModeChangeProcessor:
         self._places = [each.memory for each in switches]
         self._margins = len(program.entries["indicators"].results)
         self.memory = np.array(read_initial_discrete_memory(program))
+        self._held_again: set[int] = set()
         self._indicators = make_evaluator(program, "indicators")
         self._surfaces = make_evaluator(program, "surfaces", memory=self._indicators.memory)
         self._event = make_evaluator(program, "event", memory=self._indicators.memory)
@@ -127,6 +128,7 @@ class ModeChangeProcessor:
         for k in own:
             if self._kinds[k] == "ticks":
                 self._put(k, 0.0)  # the first may be now
+        self._held_again.clear()
         self._agree(at, [])
         self.settle_modes_and_events(at)
 
@@ -137,6 +139,7 @@ class ModeChangeProcessor:
             AnalysisError: If modes switch to and fro without end.
         """
         changed: list[str] = []
+        self._held_again.clear()
         self._let_go(at, changed, set_by_event=False)
         fired = True
         while fired:
@@ -191,10 +194,31 @@ class ModeChangeProcessor:
             margins = self.margins(at.t, at.x)
             due = int(np.argmin(margins)) if len(margins) else -1
             if due < 0 or not margins[due] < -0.5 * MARGIN_TOLERANCE:
+                if self._hold_again(at, changed):
+                    continue
                 return
             changed.append(self.names[due])
             self._bounded(at, changed)
             self._change(due, at, 0.0 if len(changed) > 2 * len(self._places) else _STICKING_TOLERANCE)
+
+    def _hold_again(self, at: MotionPointSensitivity, changed: list[str]) -> bool:
+        """Hold a sign again that was let go and is driven back, since others slip, too; each once in an event."""
+        signs = [k for k in range(self._margins) if self._kinds[k] == "sticking"]
+        if len(signs) < 2:
+            return False
+        found = self._surface(at)
+        for k in signs:
+            slips = self._mode(k)
+            if slips == 0.0 or k in self._held_again or abs(found[k]) > _STICKING_TOLERANCE:
+                continue
+            self._put(k, 0.0)
+            found = self._surface(at)
+            if slips * found[self._margins + k] < 1.0 - _STICKING_TOLERANCE:
+                self._held_again.add(k)
+                changed.append(self.names[k])
+                return True
+            self._put(k, slips)
+        return False
 
     def _change(self, k: int, at: MotionPointSensitivity, least: float) -> None:
         """Change the mode of a switch whose margin is negative; a sign that comes to rest is held if it can be.

@@ -168,6 +168,15 @@ static int mb2fmu_settle_before(mb2fmu_instance *instance)
 }
 #endif
 
+#if MB2FMU_N_TIMED > 0
+/* An instant at the very end of a step waits for the inputs that are set there: the importer is told to handle it. */
+static int mb2fmu_is_due(mb2fmu_instance *instance, double size)
+{
+    const double time = instance->now.clock.time;
+    return mb2fmu_next_event(instance) - time <= 2.0 * MB2FMU_APART * (fabs(time) + size);
+}
+#endif
+
 static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, double size, int *early)
 {
     mb2fmu_snapshot *const now = &instance->now;
@@ -223,11 +232,7 @@ static enum mb2fmu_status mb2fmu_step(mb2fmu_instance *instance, double point, d
     *early = problem.reached < instance->before.clock.time + size;
     mb2fmu_arrive(instance, &problem, size, *early);
 #if MB2FMU_N_TIMED > 0
-    /* An instant at the very end waits for the inputs that are set there: the importer is told to handle it. */
-    if (instance->event_mode && !*early &&
-        mb2fmu_next_event(instance) - now->clock.time <= 2.0 * MB2FMU_APART * (fabs(now->clock.time) + size)) {
-        instance->at_event = 1;
-    }
+    instance->at_event |= instance->event_mode && !*early && mb2fmu_is_due(instance, size);
 #endif
     return MB2FMU_OK;
 }

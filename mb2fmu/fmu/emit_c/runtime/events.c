@@ -149,14 +149,22 @@ static int mb2fmu_follow_time(mb2fmu_settling *s, double t, const double x[], co
 }
 #endif
 
-/* What was let go while others were still held, and is driven back since they slip, too, is held again: of two frictions
- * that cannot both hold, often one can. By itself it would come back at once, and everything begin anew. It slips on if
- * more than its sliding friction would be needed to hold it. *held: one is held again; each at most once in an event. */
+/* What was let go while others were still held, and is driven back since they slip, too, is held again: of two
+ * frictions that cannot both hold, often one can. By itself it would come back at once, and everything begin anew. It
+ * slips on if more than its sliding friction would be needed to hold it. *held: one is held again; each at most once in
+ * an event. */
 static int mb2fmu_hold_again(mb2fmu_settling *s, double t, const double x[], const double r[], const double p[],
                              mb2fmu_prepared *w, int *held)
 {
-    int failed = model_surfaces(t, x, r, p, w, s->surface);
+    int signs = 0, failed = 0;
     *held = 0;
+    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {
+        signs += model_switches[k].kind == MB2FMU_SWITCH_STICKING;
+    }
+    if (signs < 2) {
+        return 0;
+    }
+    failed = model_surfaces(t, x, r, p, w, s->surface);
     for (int k = 0; failed == 0 && !*held && k < MB2FMU_N_INDICATORS; k++) {
         double *const mode = mb2fmu_mode(w, k);
         const double slips = *mode;
@@ -168,6 +176,7 @@ static int mb2fmu_hold_again(mb2fmu_settling *s, double t, const double x[], con
         failed = model_surfaces(t, x, r, p, w, s->surface);
         if (failed == 0 && slips * s->surface[MB2FMU_N_INDICATORS + k] < 1.0 - MB2FMU_HELD) {
             s->held_again[k] = *held = 1;
+            mb2fmu_note(s, k);
         } else {
             *mode = slips;
         }
@@ -186,17 +195,11 @@ static int mb2fmu_agree(mb2fmu_settling *s, double t, double x[], const double r
             return -2 - due;
         }
         if (due == -1) {
-            int held = 0;
-            if (*changes > 1) { /* a single one is let go rightly */
-                failed = mb2fmu_hold_again(s, t, x, r, p, w, &held);
-                if (failed != 0) {
-                    return failed;
-                }
+            int held;
+            failed = mb2fmu_hold_again(s, t, x, r, p, w, &held);
+            if (failed != 0 || !held) {
+                return failed;
             }
-            if (!held) {
-                return 0;
-            }
-            s->changed = 1;
             ++*changes;
             continue;
         }

@@ -80,7 +80,7 @@ int reference_margins(struct equations *e, struct modes *m, double t, const doub
         } else if (mode != 0.0) {
             margins[i] = mode * at;
         } else {
-            const double limit = m->outputs[m->first + m->switches + i];
+            const double limit = fmax(m->outputs[m->first + m->switches + i], 1.0); /* no less than when it slips */
             const double rate = fabs(m->outputs[m->first + 2 * m->switches + i] / m->sizes[i]);
             const double value = fabs(m->r[m->inputs + i]);
             margins[i] = value == 0.0 && rate > REST_SLIP_TOLERANCE ? limit - fabs(limit + rate) : limit - value;
