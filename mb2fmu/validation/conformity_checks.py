@@ -389,7 +389,10 @@ def _compare_descriptions(
     equations: EquationsOfMotion,
     elements: Mapping[str, Sequence[str]],
 ) -> Iterator[str]:
-    """Yield variables with the text that the model has for another one; other texts than the model's are no fault."""
+    """Yield variables that have exchanged their texts; texts that the model has nowhere are no fault.
+
+    A text that stands at its own variable, too, is none: another maker may describe two alike.
+    """
     model_texts = {item.name: item.description for item in definition.quantities}
     model_texts |= {output.name: output.description for output in equations.outputs}
     name_by_text = {text: name for name, text in model_texts.items() if text}
@@ -399,7 +402,9 @@ def _compare_descriptions(
         is_array = variable.dimensions or any(
             _array_describes_element(fmu_variables, array, name) for array in elements if name in elements[array]
         )
-        if text in name_by_text and text != model_texts.get(name) and not is_array:
+        owner = fmu_variables.get(name_by_text.get(text, ""))
+        has_moved = owner is not None and owner.written.get("description", "") != text
+        if has_moved and model_texts.get(name) != text and not is_array:
             yield f'{name} is described as "{text}", which is what the model says of {name_by_text[text]}'
 
 

@@ -37,7 +37,7 @@ NUMERICAL_NOISE_RATIO = 1e-8
 """Of a column's variation: where no more is left over, it is what the integration errs by."""
 
 INTEGRATION_ERROR_RATIO = 1e-5
-"""Of a column's variation: less follows a course, too, where the column was simulated with a usual tolerance."""
+"""Of a column's variation: smaller errors are those of an integration at a usual tolerance, and no other model."""
 
 NO_NOISE_NOTE = "no noise is left over: intervals are those of the integration's own errors, if these were random"
 
@@ -132,12 +132,10 @@ def fit_unknowns(
     noise = {name: float(np.sqrt(np.mean(left[names == name] ** 2))) for name in spread}
     clean = all(noise[name] <= NUMERICAL_NOISE_RATIO * spread[name] for name in spread)
     judged = _estimate_uncertainty(search, found, weights, noise, clean=clean)
+    if clean:
+        return judged
     coarse = np.array([noise[name] > INTEGRATION_ERROR_RATIO * spread[name] for name in names])
-    return (
-        judged
-        if clean
-        else replace(judged, words=(*judged.words, *_systematic_error_notes(left[coarse], names[coarse])))
-    )
+    return replace(judged, words=(*judged.words, *_systematic_error_notes(left[coarse], names[coarse])))
 
 
 class _LeastSquaresSearch:

@@ -7,7 +7,7 @@ A variable v is judged against
     F(t) = max(FACTOR, N(t))
 
 with the tolerance of the experiment, v's own size and round-off (``variable_scales``: its range if it moves), the
-measured sensitivity S_v (``start_error_growth``; of outputs to states at the start and later), the round-off ρ of
+measured sensitivity S_v (``start_error_growth``; of outputs that stand still also by later errors), the round-off ρ of
 states as a part of their scales (1e-14, but where an angle of 1e9 rad moves by one), and the reference's own
 uncertainty. FACTOR = 50: an integrator keeps the error of each of its steps at about the tolerance and makes many of
 them; Dormand and Prince's method of order 5, tried on double pendulums over 10 s, stays below 12 tolerance · S_v. N(t)
@@ -126,7 +126,7 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
 
     Args:
         reference: What it is judged by.
-        sensitivity: What errors at the start grow to, shape (n_t, n); S is no less than what later errors do.
+        sensitivity: What errors at the start grow to, shape (n_t, n); later ones are added for outputs at rest.
     """
     sensitivity = _include_later_errors(reference, sensitivity)
     sizes, rounding = _compute_variable_sizes(reference, sensitivity[0])
@@ -145,10 +145,18 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
 
 
 def _include_later_errors(reference: ReferenceRun, sensitivity: Floats) -> Floats:
-    """Return S with what errors of states at any point change the outputs by, as they are relative to the scales."""
-    later = np.zeros(len(reference.variables))
-    later[[variable.kind == "output" for variable in reference.variables]] = measure_output_sensitivity(reference)
-    return np.maximum(sensitivity, later)
+    """Return S; of outputs that stand still with what errors of states at any point change them by.
+
+    What moves has its range for a size, and keeps its bounds.
+    """
+    trajectory = reference.trajectory
+    is_moving = find_moving_variables(trajectory.values, trajectory.uncertainty, reference.typical)
+    is_output = np.array([variable.kind == "output" for variable in reference.variables])
+    if not (is_output & ~is_moving).any():
+        return sensitivity
+    later = np.zeros(len(is_output))
+    later[is_output] = measure_output_sensitivity(reference)
+    return np.maximum(sensitivity, np.where(is_moving, 0.0, later))
 
 
 def _compute_bounds_by_size(

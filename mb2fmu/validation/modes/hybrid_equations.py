@@ -295,7 +295,7 @@ class HybridEquations(ModeEquations):
         modes: SwitchModes,
         candidates: set[int],
     ) -> int | None:
-        """Return a sign that slips from rest against its own rate: what slips with it drives it back; None if none."""
+        """Return a sign that begins to slip against its own rate, since others slip, too; None if there is none."""
         signs = [i for i in self.signs if i in candidates and modes.values[i] != 0.0]
         if not signs:
             return None

@@ -31,6 +31,7 @@ RAPID_CHANGE_POINTS = 20_000
 """Communication points that are looked at for rapid changes, about."""
 DIRECTION_SEED = 20111
 OUTPUT_SENSITIVITY_POINTS = 7
+"""Communication points at which outputs are moved with the states."""
 
 
 def choose_error_directions(n: int) -> Floats:

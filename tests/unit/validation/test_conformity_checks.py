@@ -142,6 +142,14 @@ def test_the_description_of_another_variable_is_told(built, second, wrong):
     assert sorted(each.partition(" is described as ")[0] for each in found) == wrong
 
 
+def test_two_variables_may_be_described_alike(built):
+    derivation, core = built
+    root = etree.fromstring(core.files[DESCRIPTION])
+    for each in root.find("ModelVariables").iterchildren("ScalarVariable"):
+        each.set("description", "mass of the pole")
+    assert told_by_the_model(etree.tostring(root), derivation) == []
+
+
 @pytest.mark.parametrize(
     ("fmi", "flags", "told"),
     [
