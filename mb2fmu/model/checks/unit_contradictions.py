@@ -118,7 +118,9 @@ def _describe(found: UnitContradiction, declared: Mapping[Any, Any]) -> str:
     one, other = (format_exponents(side.known) for side in found.sides)
     if measures_same(found.difference):
         scaled = (item for item in items if _read_unit(item.unit)[-1])
-        remedies = [f"{item.name} in {format_base_units(item.unit)}, its value '2 {item.unit}'" for item in scaled]
+        remedies = [
+            f"{item.name} in {format_base_units(item.unit)}, with its value as '… {item.unit}'" for item in scaled
+        ]
         remedy = f"declare {', '.join(remedies)}" if remedies else "convert it there"
         return f"{what} is taken in {other} as it stands ({said}) → {remedy}"
     if any(side.unknowns for side in found.sides):
