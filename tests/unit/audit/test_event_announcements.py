@@ -61,7 +61,7 @@ def samples_at_points() -> Model:
 SAMPLE_RULES = ["steps.exchange", "steps.early", "exchange.unannounced"]
 RATES = "    const int number = model_rhs(t, x, work->r, problem->p, problem->w, dx);\n"
 OFF = f"{RATES}    dx[1] *= 1.001;\n"
-SILENT = ("        instance->at_event = 1;\n    }\n#endif\n", "        instance->at_event = 0;\n    }\n#endif\n")
+SILENT = ("    instance->at_event |= instance->event_mode && !*early && mb2fmu_is_due(instance, size);\n", "")
 
 
 def test_samples_at_communication_points_take_the_inputs_of_then(tmp_path):
