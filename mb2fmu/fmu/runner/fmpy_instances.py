@@ -66,9 +66,9 @@ class CvodeIntegration:
         self._terminated = False
         self._settle()
         fmu.enterContinuousTimeMode()
-        self._solver = self._made()
+        self._solver = self._make_solver()
 
-    def _made(self) -> _CvodeWithFailures:
+    def _make_solver(self) -> _CvodeWithFailures:
         """Return CVODE at the FMU's states and time."""
         fmu = self._fmu
         return _CvodeWithFailures(
@@ -96,7 +96,7 @@ class CvodeIntegration:
         """Start a new integrator at the FMU's states and ``time`` in s; the next inputs are an event."""
         self._time = time
         self._inputs = None
-        self._solver = self._made()
+        self._solver = self._make_solver()
 
     def jump(self, inputs: list[float], change: Callable[[], None]) -> None:
         """Handle an event if the inputs differ from those before."""
@@ -259,7 +259,7 @@ class Fmi2CoSimulation(FmpyInstance):
 
     def __init__(self, request: dict[str, Any], log: FmuMessageLog) -> None:
         self._request = request
-        self._fmu = self._made(request)
+        self._fmu = self._make_fmpy_fmu(request)
         self._callbacks = fmi2CallbackFunctions()
         self._callbacks.logger = fmi2CallbackLoggerTYPE(
             lambda _environment, instance, status, category, message: log.hear(instance, status, category, message)
@@ -270,7 +270,7 @@ class Fmi2CoSimulation(FmpyInstance):
         self._fmu.instantiate(callbacks=self._callbacks, loggingOn=False)
         _log_failed_calls(self._fmu, request)
 
-    def _made(self, request: dict[str, Any]) -> Any:
+    def _make_fmpy_fmu(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 2 Co-Simulation."""
         return FMU2Slave(**_instance_arguments(request))
 
@@ -328,7 +328,7 @@ class Fmi3CoSimulation(FmpyInstance):
 
     def __init__(self, request: dict[str, Any], log: FmuMessageLog) -> None:
         self._request = request
-        self._fmu = self._made(request)
+        self._fmu = self._make_fmpy_fmu(request)
         self._fmu.instantiate(
             loggingOn=False, logMessage=lambda _environment, status, category, text: log.write(status, category, text)
         )
@@ -339,7 +339,7 @@ class Fmi3CoSimulation(FmpyInstance):
         """Value reference of an array → number of its elements, where the request names arrays."""
         return dict(self._request.get("arrays", ()))
 
-    def _made(self, request: dict[str, Any]) -> Any:
+    def _make_fmpy_fmu(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 3 Co-Simulation."""
         return FMU3Slave(**_instance_arguments(request))
 
@@ -495,7 +495,7 @@ class ModelExchangeInstance(FmpyInstance):
 class Fmi2ModelExchange(ModelExchangeInstance, Fmi2CoSimulation):
     """An FMI 2.0 Model Exchange instance, and its integrator."""
 
-    def _made(self, request: dict[str, Any]) -> Any:
+    def _make_fmpy_fmu(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 2 Model Exchange."""
         return FMU2Model(**_instance_arguments(request))
 
@@ -513,7 +513,7 @@ class Fmi2ModelExchange(ModelExchangeInstance, Fmi2CoSimulation):
 class Fmi3ModelExchange(ModelExchangeInstance, Fmi3CoSimulation):
     """An FMI 3.0 Model Exchange instance, and its integrator."""
 
-    def _made(self, request: dict[str, Any]) -> Any:
+    def _make_fmpy_fmu(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 3 Model Exchange."""
         return FMU3Model(**_instance_arguments(request))
 
