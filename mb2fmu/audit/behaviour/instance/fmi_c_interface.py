@@ -245,10 +245,10 @@ class GuardedArray:
     def values(self) -> list[Any]:
         """Return the values; a floating point number that was not written is NaN."""
         elements = list(self.array)[: self.size]
-        unwritten = self._unwritten_elements()
+        unwritten_elements = self._unwritten_elements()
         return (
-            [float("nan") if index in unwritten else value for index, value in enumerate(elements)]
-            if unwritten
+            [float("nan") if index in unwritten_elements else value for index, value in enumerate(elements)]
+            if unwritten_elements
             else elements
         )
 
@@ -270,10 +270,10 @@ class GuardedArray:
         if self._kind not in _FLOAT_TYPES:
             return set()
         width = self._width
-        content, unwritten = c.string_at(self.array, self.size * width), _UNWRITTEN_BYTES[:width]
-        if unwritten not in content:
+        content, unwritten_bytes = c.string_at(self.array, self.size * width), _UNWRITTEN_BYTES[:width]
+        if unwritten_bytes not in content:
             return set()
-        return {index for index in range(self.size) if content[index * width : (index + 1) * width] == unwritten}
+        return {index for index in range(self.size) if content[index * width : (index + 1) * width] == unwritten_bytes}
 
 
 class BooleanOutputArguments:

@@ -223,12 +223,12 @@ class FmuInstance:
         self, name: str, flags: BooleanOutputArguments, required_names: Sequence[str] | None = None
     ) -> list[bool]:
         """Return Booleans written by a call that returned OK; record unwritten ones."""
-        unwritten = [
+        unwritten_flags = [
             flag_name for flag_name in flags.unwritten_names() if required_names is None or flag_name in required_names
         ]
-        if unwritten:
+        if unwritten_flags:
             self.library.violations[
-                f"fmi{self.version}{name} returns OK, but does not write {', '.join(unwritten)}"
+                f"fmi{self.version}{name} returns OK, but does not write {', '.join(unwritten_flags)}"
             ] = "life.writes"
         return flags.values()
 
@@ -311,8 +311,16 @@ class FmuInstance:
             self.must_call(function, *flags.pointers, c.byref(time))
         is_model_exchange = self.interface == "ModelExchange"  # two of them are for Model Exchange only
         required_names = [name for name in names if is_model_exchange or "ContinuousStates" not in name]
-        needed, terminate, nominals, values, defined = self._read_flags(function, flags, required_names)
-        return DiscreteStateUpdate(needed, terminate, nominals, values, time.value if defined else None)
+        update_needed, terminate_requested, nominals_changed, values_changed, next_time_defined = self._read_flags(
+            function, flags, required_names
+        )
+        return DiscreteStateUpdate(
+            update_needed,
+            terminate_requested,
+            nominals_changed,
+            values_changed,
+            time.value if next_time_defined else None,
+        )
 
     def enter_event_mode(self) -> None:
         """Enter Event Mode."""

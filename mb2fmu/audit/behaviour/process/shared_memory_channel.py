@@ -84,8 +84,8 @@ class SharedMemoryChannel:
 
     def activity_counters(self) -> tuple[int, int, int]:
         """Return three counters, of which at least one changes with any activity."""
-        used, calls, inside = struct.unpack_from("QQQ", self._memory)
-        return used, calls, inside
+        cpu_time, calls, is_inside_call = struct.unpack_from("QQQ", self._memory)
+        return cpu_time, calls, is_inside_call
 
     def last_call(self) -> tuple[str, bool]:
         """Return the function called last, and whether it is still running."""

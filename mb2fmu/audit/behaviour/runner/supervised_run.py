@@ -363,7 +363,7 @@ def _run_supervisor(
     # A cache of small blocks would hand them out as they were given back, whatever new memory is filled with.
     environment["GLIBC_TUNABLES"] = "glibc.malloc.tcache_count=0"
     command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.runner.fmu_process_supervisor", str(request_file)]
-    complete = False
+    is_complete = False
     with error_file.open("ab") as errors:
         process = subprocess.Popen(  # noqa: S603  our own interpreter and module
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True,
@@ -383,7 +383,7 @@ def _run_supervisor(
         try:
             assert process.stdout is not None
             for line in process.stdout:
-                complete = _read_report_line(result, line, ended_interfaces) or complete
+                is_complete = _read_report_line(result, line, ended_interfaces) or is_complete
             exit_code = process.wait()
         finally:
             supervisors.running.discard(process)
@@ -397,10 +397,10 @@ def _run_supervisor(
             for process_id in list_processes_with_token(token):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(process_id, getattr(signal, "SIGKILL", signal.SIGTERM))
-    if timed_out.is_set() and not complete:
+    if timed_out.is_set() and not is_complete:
         result.skipped.append(f"what was being tried: {BUDGET_SPENT}")
         return ""
-    return "" if complete else f"ends with {exit_code}"
+    return "" if is_complete else f"ends with {exit_code}"
 
 
 def _read_report_line(result: SupervisedRunResult, text: str, ended_interfaces: list[str]) -> bool:

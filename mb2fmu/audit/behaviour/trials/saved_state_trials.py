@@ -226,14 +226,16 @@ def try_state_of_initialization(fixture: TrialFixture) -> Iterator[RuleViolation
         restored_values["a state of Initialization Mode was set in a reset instance"] = instance.get(variables)
         instance.free_state(state)
     if data and not fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
-        with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance(name=b"heir") as heir:
-            heir.enter_initialization(fixture.start, None, fixture.tolerance)
-            state = heir.deserialize_state(data)
-            heir.set_state(state)
-            restored_values["bytes of Initialization Mode were set in a new instance"] = heir.get(variables)
-            heir.free_state(state)
-    for situation, restored in restored_values.items():
-        difference = find_first_run_difference(variables, TrialRun([0.0], [expected]), TrialRun([0.0], [restored]))
+        with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance(name=b"heir") as second_instance:
+            second_instance.enter_initialization(fixture.start, None, fixture.tolerance)
+            state = second_instance.deserialize_state(data)
+            second_instance.set_state(state)
+            restored_values["bytes of Initialization Mode were set in a new instance"] = second_instance.get(variables)
+            second_instance.free_state(state)
+    for situation, restored_value in restored_values.items():
+        difference = find_first_run_difference(
+            variables, TrialRun([0.0], [expected]), TrialRun([0.0], [restored_value])
+        )
         if difference:
             rule = "state.serialize" if situation.startswith("bytes") else "state.roundtrip"
             yield RuleViolation(rule, f'"{difference[0].name}" differs after {situation}', fixture.interface)
@@ -265,18 +267,18 @@ def try_stop_time_of_saved_state(fixture: TrialFixture) -> Iterator[RuleViolatio
             instance.free_state(state)
             is_step_made["state.roundtrip"] = _makes_step(fixture, instance, stop_time)
             if data and not fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
-                with fixture.open_instance(name=b"heir") as heir:
-                    _step_to_stop_time(fixture, heir, other_stop)
-                    state = heir.deserialize_state(data)
-                    heir.set_state(state)
-                    heir.free_state(state)
-                    is_step_made["state.serialize"] = _makes_step(fixture, heir, stop_time)
+                with fixture.open_instance(name=b"heir") as second_instance:
+                    _step_to_stop_time(fixture, second_instance, other_stop)
+                    state = second_instance.deserialize_state(data)
+                    second_instance.set_state(state)
+                    second_instance.free_state(state)
+                    is_step_made["state.serialize"] = _makes_step(fixture, second_instance, stop_time)
         for rule, is_made in is_step_made.items():
             if is_made != is_step_made["before"]:
-                told = "with a stop time there" if saved_stop is not None else "without a stop time"
+                stop_text = "with a stop time there" if saved_stop is not None else "without a stop time"
                 outcomes = ("is refused", "returns OK")
                 message = (
-                    f"a step beyond {stop_time:.6g} s {outcomes[is_step_made['before']]} in a run {told}, and "
+                    f"a step beyond {stop_time:.6g} s {outcomes[is_step_made['before']]} in a run {stop_text}, and "
                     f"{outcomes[is_made]} from the state saved in it: the state does not keep the stop time"
                 )
                 yield RuleViolation(rule, message, fixture.interface)
