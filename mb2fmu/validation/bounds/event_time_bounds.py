@@ -252,8 +252,8 @@ def _measure_margin_near_zero(
         )
         values.append(margin(earlier, y_earlier[:-1]))
     rate = (3.0 * values[0] - 4.0 * values[1] + values[2]) / (2.0 * time_step)
-    curve = (values[0] - 2.0 * values[1] + values[2]) / time_step**2
-    return _MarginNearZero(uncertainty, max(-rate, 0.0), abs(curve))
+    second_derivative = (values[0] - 2.0 * values[1] + values[2]) / time_step**2
+    return _MarginNearZero(uncertainty, max(-rate, 0.0), abs(second_derivative))
 
 
 @dataclass(frozen=True, slots=True)

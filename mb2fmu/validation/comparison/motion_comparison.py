@@ -154,9 +154,9 @@ def _include_later_errors(reference: ReferenceRun, sensitivity: Floats) -> Float
     is_output = np.array([variable.kind == "output" for variable in reference.variables])
     if not (is_output & ~is_moving).any():
         return sensitivity
-    later = np.zeros(len(is_output))
-    later[is_output] = measure_output_sensitivity(reference)
-    return np.maximum(sensitivity, np.where(is_moving, 0.0, later))
+    output_sensitivity = np.zeros(len(is_output))
+    output_sensitivity[is_output] = measure_output_sensitivity(reference)
+    return np.maximum(sensitivity, np.where(is_moving, 0.0, output_sensitivity))
 
 
 def _compute_bounds_by_size(
@@ -224,10 +224,10 @@ def _is_well_known(
     """
     trajectory = reference.trajectory
     round_off = ROUND_OFF_ALLOWANCE * np.max(np.abs(trajectory.values), axis=0) + state_round_off
-    counted = np.where(
+    counted_uncertainty = np.where(
         round_off <= _SMALL_ROUND_OFF * sizes, trajectory.uncertainty - round_off, trajectory.uncertainty
     )
-    return np.asarray(counted * REFERENCE_ACCURACY_FACTOR <= allowed)
+    return np.asarray(counted_uncertainty * REFERENCE_ACCURACY_FACTOR <= allowed)
 
 
 def _compute_variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[Floats, Floats]:

@@ -85,10 +85,12 @@ class EvaluationStep:
         """The lambdified function of the values at ``places``, in order; assignments first."""
         local = {a.symbol: self.first + i for i, a in enumerate(self.assignments)}
         # Names of our own: a model's may be keywords, functions or constants of Python's math.
-        safe = {s: sm.Symbol(f"_value{k}", **s.assumptions0) for s, k in (self.places | local).items()}
-        renamed = tuple(Assignment(safe[a.symbol], a.expression.xreplace(safe)) for a in self.assignments)
-        results = [*(a.symbol for a in renamed), *(target.xreplace(safe) for target in self.targets)]
-        return compile_scalar_function([safe[s] for s in self.places], results, _make_ordered_cse(renamed))
+        placeholders = {s: sm.Symbol(f"_value{k}", **s.assumptions0) for s, k in (self.places | local).items()}
+        renamed = tuple(
+            Assignment(placeholders[a.symbol], a.expression.xreplace(placeholders)) for a in self.assignments
+        )
+        results = [*(a.symbol for a in renamed), *(target.xreplace(placeholders) for target in self.targets)]
+        return compile_scalar_function([placeholders[s] for s in self.places], results, _make_ordered_cse(renamed))
 
     def __call__(self, values: list[float]) -> list[float]:
         """Fill slots and return the targets.
@@ -166,35 +168,35 @@ class ExpressionPlanner:
         """
         evaluated_before = set(self.evaluated)
         steps: list[EvaluationStep] = []
-        pending: list[Assignment] = []
-        for index in self._needed(targets):
+        pending_assignments: list[Assignment] = []
+        for index in self._list_needed_steps(targets):
             item = self.intermediates[index]
             self.evaluated.add(index)
             if isinstance(item, Assignment):
-                pending.append(item)
+                pending_assignments.append(item)
             else:
-                steps.append(self._step(pending, [*item.matrix, *item.right_hand_side], item))
-                pending = []
-        steps.append(self._step(pending, targets))
+                steps.append(self._form_step(pending_assignments, [*item.matrix, *item.right_hand_side], item))
+                pending_assignments = []
+        steps.append(self._form_step(pending_assignments, targets))
         if not keep:
             self.evaluated = evaluated_before
         return ExpressionPlan(tuple(steps))
 
-    def _needed(self, targets: Sequence[sm.Expr]) -> list[int]:
+    def _list_needed_steps(self, targets: Sequence[sm.Expr]) -> list[int]:
         """Return numbers of the intermediates that targets need and that are not yet evaluated, in order."""
         needed_symbols: set[sm.Symbol] = set().union(*(t.free_symbols for t in targets)) if targets else set()
-        needed = []
+        needed_steps = []
         for index in range(len(self.intermediates) - 1, -1, -1):
             item = self.intermediates[index]
             defined = {item.symbol} if isinstance(item, Assignment) else set(item.unknowns)
             if index in self.evaluated or not defined & needed_symbols:
                 continue
-            needed.append(index)
+            needed_steps.append(index)
             expressions = (item.expression,) if isinstance(item, Assignment) else (item.matrix, item.right_hand_side)
             needed_symbols |= set().union(*(e.free_symbols for e in expressions))
-        return needed[::-1]
+        return needed_steps[::-1]
 
-    def _step(
+    def _form_step(
         self, pending: Sequence[Assignment], targets: Sequence[sm.Expr], solved: LinearSolve | None = None
     ) -> EvaluationStep:
         """Return one step, with slots reserved for what it gives."""

@@ -123,8 +123,8 @@ def _solve_complementarity(W: Floats, q: Floats) -> Floats:
     root = np.sqrt(values[is_kept])[:, None] * vectors[:, is_kept].T
     right = -(vectors[:, is_kept].T @ q) / np.sqrt(values[is_kept])
     z = np.asarray(nnls(root, right)[0], dtype=np.float64)
-    pressed = z > 0.0
-    if pressed.any():  # once more, without the errors of squares
-        part = W[np.ix_(pressed, pressed)]
-        z[pressed] = np.maximum(np.linalg.lstsq(part, -q[pressed], rcond=None)[0], 0.0)
+    is_pressed = z > 0.0
+    if is_pressed.any():  # once more, without the errors of squares
+        part = W[np.ix_(is_pressed, is_pressed)]
+        z[is_pressed] = np.maximum(np.linalg.lstsq(part, -q[is_pressed], rcond=None)[0], 0.0)
     return z

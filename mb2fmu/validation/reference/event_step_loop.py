@@ -157,7 +157,7 @@ class _EventStepLoop:
         event_log: IntegrationEventLog | None,
     ) -> None:
         self.numeric, self.prepared = numeric, prepared
-        self._relative, self._absolute = relative, absolute
+        self._relative_tolerance, self._absolute_tolerances = relative, absolute
         self._projected, self._budget, self._event_log = projected, budget, event_log
         self._evaluations_spent = self._events = 0
         self._events_at_instant: tuple[float, list[str]] = (-np.inf, [])
@@ -206,7 +206,7 @@ class _EventStepLoop:
         parts = max(1, math.ceil((end - t) / largest_step * (1.0 - 1e-12)))
         steps = compiled.integrate(
             (t, end), y, min(self.step_size, end - t) if np.isfinite(self.step_size) else np.inf,
-            (self._relative, self._absolute), parts=parts, projected=self._projected,
+            (self._relative_tolerance, self._absolute_tolerances), parts=parts, projected=self._projected,
             behind=self._last_event_time == t, budget=self._budget - self._evaluations_spent,
             limits=self._form_event_limits(largest_step),
         )  # fmt: skip
@@ -216,8 +216,8 @@ class _EventStepLoop:
             self._take_settled_events(steps)
         if steps.event_margins is None:
             return steps.time, steps.y, steps.is_stopped
-        before, margins, *earlier = steps.event_margins
-        state = self._process_switch_event(steps.time, steps.y, r, (before, margins), lambda: earlier)
+        margins_before, margins, *earlier_margins = steps.event_margins
+        state = self._process_switch_event(steps.time, steps.y, r, (margins_before, margins), lambda: earlier_margins)
         return steps.time, state, True
 
     def _form_event_limits(self, longest_step: float) -> EventLimits:
@@ -259,7 +259,7 @@ class _EventStepLoop:
         return DOP853(
             self._make_slope(r), t, y, end, first_step=first_step if np.isfinite(self.step_size) else None,
             max_step=largest_step,
-            rtol=self._relative, atol=self._absolute,  # type: ignore[arg-type] # SciPy takes one per component
+            rtol=self._relative_tolerance, atol=self._absolute_tolerances,  # type: ignore[arg-type] # SciPy takes one per component
 
         )  # fmt: skip
 
@@ -343,7 +343,7 @@ class _EventStepLoop:
         y: Floats,
         r: Sequence[float],
         margins: tuple[Floats, Floats],
-        look_back: Callable[[], Sequence[Floats]],
+        find_earlier_margins: Callable[[], Sequence[Floats]],
     ) -> Floats:
         """Return the state after an event of switches.
 
@@ -352,22 +352,24 @@ class _EventStepLoop:
             y: (x, W) there.
             r: Inputs.
             margins: Of all switches at the beginning of the step, and here.
-            look_back: Gives the margins a thousandth and a half of the last step before.
+            find_earlier_margins: Gives the margins a thousandth and a half of the last step before.
         """
-        before, here = margins
-        falling = here < 0.5 * before
-        is_near = np.abs(here) <= 1e-9 * np.maximum(1.0, np.abs(before))
-        due_switches = np.flatnonzero((falling & is_near) | (here < 0.0))
+        margins_before, margins_here = margins
+        is_falling = margins_here < 0.5 * margins_before
+        is_near = np.abs(margins_here) <= 1e-9 * np.maximum(1.0, np.abs(margins_before))
+        due_switches = np.flatnonzero((is_falling & is_near) | (margins_here < 0.0))
         due_switches = (
-            due_switches[np.argsort(here[due_switches])] if len(due_switches) else np.array([int(np.argmin(here))])
+            due_switches[np.argsort(margins_here[due_switches])]
+            if len(due_switches)
+            else np.array([int(np.argmin(margins_here))])
         )
-        return self._process_event(t, y, r, *self._find_event_switch(due_switches, margins, look_back))
+        return self._process_event(t, y, r, *self._find_event_switch(due_switches, margins, find_earlier_margins))
 
     def _find_event_switch(
         self,
         due_switches: npt.NDArray[np.intp],
         margins: tuple[Floats, Floats],
-        look_back: Callable[[], Sequence[Floats]],
+        find_earlier_margins: Callable[[], Sequence[Floats]],
     ) -> tuple[list[int], bool]:
         """Return the switch that an event is of, and whether its margin has been zero all the time, by round-off.
 
@@ -376,16 +378,22 @@ class _EventStepLoop:
         Args:
             due_switches: Switches that may have come to their surfaces, those first that are farthest beyond.
             margins: Of all switches at the beginning of the step, and here.
-            look_back: As for :meth:`_process_switch_event`.
+            find_earlier_margins: As for :meth:`_process_switch_event`.
         """
-        before, margins_here = (each[due_switches] for each in margins)
+        margins_before, margins_here = (each[due_switches] for each in margins)
         if len(due_switches) == 1 and abs(margins_here[0]) > _HELD_AT_ZERO_FRACTION:
             return due_switches.tolist(), False
-        margins_seen = np.array([*(seen[due_switches] for seen in look_back()), before, margins_here])
-        is_round_off = np.all(np.abs(margins_seen) <= _HELD_AT_ZERO_FRACTION, axis=0)
+        known_margins = np.array(
+            [
+                *(earlier_margins[due_switches] for earlier_margins in find_earlier_margins()),
+                margins_before,
+                margins_here,
+            ]
+        )
+        is_round_off = np.all(np.abs(known_margins) <= _HELD_AT_ZERO_FRACTION, axis=0)
         with np.errstate(over="ignore"):  # what has not fallen is infinitely far away
             times_away = (np.abs(margins_here) + _HELD_AT_ZERO_FRACTION) / np.maximum(
-                margins_seen[0] - margins_here, np.finfo(float).tiny
+                known_margins[0] - margins_here, np.finfo(float).tiny
             )
         k = int(np.flatnonzero(times_away <= 100.0 * np.min(times_away))[0])
         return [int(due_switches[k])], bool(is_round_off[k])
@@ -408,8 +416,10 @@ class _EventStepLoop:
         after, name = self.numeric.settle_modes(t, x, r, self.prepared, self.modes, due_switches)
         work = 0.0
         if not np.array_equal(after, x):
-            before, behind = (self.numeric.kinetic_energy_at(t, each, r, self.prepared) for each in (x, after))
-            work = behind - before
+            energy_before, energy_after = (
+                self.numeric.kinetic_energy_at(t, each, r, self.prepared) for each in (x, after)
+            )
+            work = energy_after - energy_before
         state_after = np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))
         if self._event_log is not None:
             self._record_event(
@@ -419,11 +429,11 @@ class _EventStepLoop:
 
     def _check_event_accumulation(self, t: float, due: Sequence[int]) -> None:
         """Raise if events follow each other without end at one instant."""
-        since, names = self._events_at_instant
-        if t - since > _SIMULTANEOUS_FRACTION * self.span:
-            since, names = t, []
+        first_time, names = self._events_at_instant
+        if t - first_time > _SIMULTANEOUS_FRACTION * self.span:
+            first_time, names = t, []
         names.extend(self.numeric.frozen.switches[i].name for i in due)
-        self._events_at_instant = (since, names)
+        self._events_at_instant = (first_time, names)
         if len(names) > _MAX_SIMULTANEOUS_EVENTS:
             raise make_alternating_switches_error(
                 t, f"more than {_MAX_SIMULTANEOUS_EVENTS} events follow each other at once", names
@@ -448,7 +458,9 @@ class _EventStepLoop:
                 is_round_off and not jumped and np.array_equal(sides[0].past_conditions, sides[1].past_conditions)
             )
             round_off &= {
-                i for i, (was, now) in enumerate(zip(old, new, strict=True)) if was != now
+                i
+                for i, (old_condition, new_condition) in enumerate(zip(old, new, strict=True))
+                if old_condition != new_condition
             } <= self._condition_switches
             self._event_log.events.append(
                 LocatedEvent(t, name, old, new, jumped, not due, switch, self.number, sides, states, round_off)

@@ -155,10 +155,10 @@ class JointWrenches:
 
     def _iterate_constraint_forces(self) -> Iterator[_CutForce]:
         """Yield constraint forces: minus the multiplier times the vectors at their places of application."""
-        for symbol, acts in zip(self.mechanism.multipliers, self.mechanism.force_applications, strict=True):
-            for act in acts:
-                vector = -symbol * self.kinematic_quantities.in_inertial_frame(act.vector)
-                yield _CutForce(act.point_or_frame, vector, act.is_torque, act.body)
+        for symbol, applications in zip(self.mechanism.multipliers, self.mechanism.force_applications, strict=True):
+            for application in applications:
+                vector = -symbol * self.kinematic_quantities.in_inertial_frame(application.vector)
+                yield _CutForce(application.point_or_frame, vector, application.is_torque, application.body)
 
     @cached_property
     def _body_finder(self) -> _BodyOfPointFinder:
@@ -189,23 +189,23 @@ class _BodyOfPointFinder:
         partials = [W[frame] for W in self._frames]
         if all(_is_equal_to_round_off(W, 0 * W, W) for W in partials):
             return GROUND_BODY
-        alike = [number for number in among if self._turn_alike(frame, self._bodies[number].frame)]
+        bodies_turning_alike = [number for number in among if self._turn_alike(frame, self._bodies[number].frame)]
         if not self._flexible:
-            return next(iter(alike), GROUND_BODY)
-        heavy = [number for number in alike if self._bodies[number].mass != 0]
+            return next(iter(bodies_turning_alike), GROUND_BODY)
+        heavy = [number for number in bodies_turning_alike if self._bodies[number].mass != 0]
         sections = [
             record.body
             for record in self._flexible
             if record.body in among and any(self._turn_alike(frame, section) for section in record.points.values())
         ]
-        return next(iter((*heavy, *sections, *alike)), GROUND_BODY)
+        return next(iter((*heavy, *sections, *bodies_turning_alike)), GROUND_BODY)
 
     def find_body_of_point(self, point: int, among: Sequence[int]) -> int:
         """Return the body that a point is a particle of, or the ground."""
-        here = [number for number in among if self._bodies[number].masscenter == point]
-        here = [number for number in here if self._bodies[number].mass != 0 or not self._flexible]
-        if here:
-            return here[0]
+        bodies_at_point = [number for number in among if self._bodies[number].masscenter == point]
+        bodies_at_point = [number for number in bodies_at_point if self._bodies[number].mass != 0 or not self._flexible]
+        if bodies_at_point:
+            return bodies_at_point[0]
         for record in self._flexible:
             if record.body in among and self._belongs_to_flexible_body(record, point):
                 return record.body
