@@ -108,15 +108,17 @@ class ContactFriction(UnilateralRow):
         terms = [slope * speed for slope, speed in zip(self.jacobian, u, strict=True)]
         return _SLIP_ROUND_OFF * no_event(sm.Add(*(sm.Abs(term) for term in (*terms, self.offset))))
 
-    def stabilized_acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol], back: sm.Expr) -> sm.Expr:
+    def stabilized_acceleration(
+        self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol], stabilization_rate: sm.Expr
+    ) -> sm.Expr:
         """Return the residual that is zero while it sticks: rate of slip, with a term that removes drift.
 
         Args:
             u: Speeds.
             u_dot: Their rates.
-            back: Rate of stabilization in 1/s.
+            stabilization_rate: Rate of stabilization in 1/s.
         """
-        return self.rate_derivative(u_dot) + back * self.rate(u)
+        return self.rate_derivative(u_dot) + stabilization_rate * self.rate(u)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,15 +83,17 @@ class LocalTimeDerivatives:
 
     def linearize_velocity(self, frame: int, components: Components) -> SpeedLinearVector:
         """Return a velocity, linear in u; auxiliary speeds are zero."""
-        still = (
+        at_zero_speeds = (
             tuple(c.xreplace(self._zero_auxiliary_speeds) for c in components)
             if self._zero_auxiliary_speeds
             else components
         )
-        speed_columns = sorted({self._speed[s] for c in still for s in c.free_symbols if s in self._speed})
-        columns = {j: _as_components(partial_derivative(c, self._m.u[j]) for c in still) for j in speed_columns}
+        speed_columns = sorted({self._speed[s] for c in at_zero_speeds for s in c.free_symbols if s in self._speed})
+        columns = {
+            j: _as_components(partial_derivative(c, self._m.u[j]) for c in at_zero_speeds) for j in speed_columns
+        }
         rest = dict.fromkeys((self._m.u[j] for j in speed_columns), sm.S.Zero)
-        return self._collect_linear_vector(frame, columns, _as_components(c.xreplace(rest) for c in still))
+        return self._collect_linear_vector(frame, columns, _as_components(c.xreplace(rest) for c in at_zero_speeds))
 
     def differentiate_position(self, frame: int, components: Components) -> SpeedLinearVector:
         """Return the rate of a position's components in their frame."""
@@ -283,10 +285,10 @@ class _LinkTreeBuilder:
         one, which then spans space.
         """
         chain = []
-        current = axes
-        while current not in {target_axes, 0}:
-            chain.append(current)
-            current = self.frames[self.frames[current].reference].axes
+        axes_on_path = axes
+        while axes_on_path not in {target_axes, 0}:
+            chain.append(axes_on_path)
+            axes_on_path = self.frames[self.frames[axes_on_path].reference].axes
         speeds = {j for k in chain for vector in self.frames[k].spin for j, _ in vector.columns}
         return [
             k
@@ -340,10 +342,12 @@ class _LinkTreeBuilder:
 
     def _make_massless_link(self, axes: int, of_axes: dict[int, int]) -> int:
         """Return a massless link for a frame that nothing but torques act on."""
-        current = axes
-        while current not in of_axes:
-            current = self.frames[self.frames[current].reference].axes
-        return self._find_link({self.links[of_axes[current]].frame: LinkFixedPoint(of_axes[current])}, axes).link
+        axes_on_path = axes
+        while axes_on_path not in of_axes:
+            axes_on_path = self.frames[self.frames[axes_on_path].reference].axes
+        return self._find_link(
+            {self.links[of_axes[axes_on_path]].frame: LinkFixedPoint(of_axes[axes_on_path])}, axes
+        ).link
 
     def _add_link(
         self,

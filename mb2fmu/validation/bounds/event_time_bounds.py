@@ -246,11 +246,11 @@ def _measure_margin_near_zero(
         uncertainty += slope * float(state_errors[j])
     time_step = _STEP_BACK_FRACTION * step
     values = []
-    for earlier in (t, t - time_step, t - 2.0 * time_step):
+    for sample_time in (t, t - time_step, t - 2.0 * time_step):
         y_earlier = (
-            y if looks_at_time_alone else advance_with_held_modes(numeric, t, y, earlier, inputs, prepared, modes)
+            y if looks_at_time_alone else advance_with_held_modes(numeric, t, y, sample_time, inputs, prepared, modes)
         )
-        values.append(margin(earlier, y_earlier[:-1]))
+        values.append(margin(sample_time, y_earlier[:-1]))
     rate = (3.0 * values[0] - 4.0 * values[1] + values[2]) / (2.0 * time_step)
     second_derivative = (values[0] - 2.0 * values[1] + values[2]) / time_step**2
     return _MarginNearZero(uncertainty, max(-rate, 0.0), abs(second_derivative))

@@ -46,9 +46,9 @@ def _make_ordered_cse(
             """Put the shared subexpressions that ``expression`` reads before it, innermost first."""
             for symbol in sorted(expression.free_symbols & pending.keys(), key=str):
                 if symbol in pending:
-                    inner = pending.pop(symbol)
-                    emit(inner)
-                    ordered.append((symbol, inner))
+                    inner_expression = pending.pop(symbol)
+                    emit(inner_expression)
+                    ordered.append((symbol, inner_expression))
 
         for assignment, expression in zip(assignments, reduced[:split], strict=True):
             emit(expression)

@@ -181,18 +181,22 @@ def _solve_contact_modes(
     open_q = np.append(are_present, are_present[[*law.friction_contacts]])
     size = float(np.abs(law.q[open_q]).sum()) + 1e-300
     candidates: list[tuple[float, _ContactSolution, Floats]] = []
-    for pressed, friction_senses in _iterate_contact_modes(law, are_present):
+    for are_pressed, friction_senses in _iterate_contact_modes(law, are_present):
         sense_values = np.array([sense or 0 for sense in friction_senses], dtype=float)
-        if excluded is not None and np.array_equal(pressed, excluded[0]) and np.array_equal(sense_values, excluded[1]):
+        if (
+            excluded is not None
+            and np.array_equal(are_pressed, excluded[0])
+            and np.array_equal(sense_values, excluded[1])
+        ):
             continue
-        parts, y = law.solve(pressed, friction_senses)
+        parts, y = law.solve(are_pressed, friction_senses)
         restricted = _restrict_problem(law, are_present)
         violation = restricted.compute_violation(
-            *_restrict_modes(are_present, law.friction_contacts, pressed, friction_senses),
+            *_restrict_modes(are_present, law.friction_contacts, are_pressed, friction_senses),
             *_select_contact_rows(are_present, law.friction_contacts, parts, y),
         )
         rates = np.where(open_q, y, 0.0)
-        candidates.append((violation, _ContactSolution(parts, np.array(pressed, dtype=float), sense_values), rates))
+        candidates.append((violation, _ContactSolution(parts, np.array(are_pressed, dtype=float), sense_values), rates))
     best_candidate = min(candidates, key=lambda each: each[0])
     if best_candidate[0] > _LAW_TOLERANCE * size:
         raise _make_paradox_error(t, names, "no motion agrees")
@@ -286,16 +290,16 @@ def solve_frictional_contact_events(
         friction_share = friction_contacts.coefficients[place] * friction_contacts.senses[place]
         W[:, contact] += friction_share * W[:, k + place]
         state_effects[:, contact] += friction_share * state_effects[:, k + place]
-    zero_impulses, rests, senses = np.zeros(len(W)), contact_rows.resting, friction_contacts.sliding
+    zero_impulses, resting, senses = np.zeros(len(W)), contact_rows.resting, friction_contacts.sliding
     impulses, after, slip_senses = (
         _solve_friction_impacts(contacts, W, contact_rows, friction_contacts, t)
         if hit
-        else (zero_impulses, rests, senses)
+        else (zero_impulses, resting, senses)
     )
     resting_after, senses_after, speed_impulses = (
         _change_friction_modes(contacts, W, contact_rows, friction_contacts, t)
         if change
-        else (rests, senses, zero_impulses)
+        else (resting, senses, zero_impulses)
     )
     results = np.concatenate([impulses[:k], after, impulses[k:], slip_senses, resting_after, senses_after])
     return results, state_effects @ impulses, state_effects @ speed_impulses

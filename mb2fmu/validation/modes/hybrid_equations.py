@@ -456,8 +456,8 @@ class HybridEquations(ModeEquations):
             motion_without_forces.friction_contacts, accelerations=accelerations[self._contact_count :]
         )
         if not self._friction_contact_indices:
-            impulses, rests = solve_impact_impulses(contacts, W, contact_rows)
-            return np.concatenate([impulses, rests, self._expand_speed_jumps(state_effects @ impulses)])
+            impulses, resting_after = solve_impact_impulses(contacts, W, contact_rows)
+            return np.concatenate([impulses, resting_after, self._expand_speed_jumps(state_effects @ impulses)])
         counts = [sum(x[place] for place in self._counts), x[self._changes]]
         has_impact, has_mode_change = (
             self._is_event_due(held, modes, *prefix_and_count)

@@ -553,12 +553,12 @@ def drop_diagnostic_outputs(equations: EquationsOfMotion) -> EquationsOfMotion:
 
 
 def _compute_energy_balance(
-    equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural: float
+    equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural_energy: float
 ) -> tuple[BalanceResidual, ...]:
-    """Return T - T(0) - W over the scale of energies; () if energies need not balance. ``natural``: in J."""
+    """Return T - T(0) - W over the scale of energies; () if energies need not balance. ``natural_energy``: in J."""
     if equations.energy.kinetic is None or not equations.energy.balanced:
         return ()
-    scale = compute_energy_scale(kinetic, work, natural)
+    scale = compute_energy_scale(kinetic, work, natural_energy)
     return (BalanceResidual("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"),)
 
 

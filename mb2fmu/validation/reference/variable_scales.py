@@ -185,17 +185,17 @@ def compute_tolerance_scales(largest: Floats, typical: Floats, tolerance: float)
     return np.maximum(largest, EPSILON / tolerance * typical)
 
 
-def compute_energy_scale(kinetic: Floats, work: Floats, natural: float) -> float:
+def compute_energy_scale(kinetic: Floats, work: Floats, natural_energy: float) -> float:
     """Return the scale of energies in J, > 0, by this module's docstring; NaN stands for unknown energies.
 
     Args:
         kinetic: T in J, shape (n,).
         work: Integrated power in J, shape (m,).
-        natural: Natural energy in J.
+        natural_energy: Natural energy in J.
     """
     finite_energies = kinetic[np.isfinite(kinetic)]
     largest = max(float(np.max(np.abs(finite_energies), initial=0.0)), float(np.ptp(work)) if len(work) else 0.0)
-    return largest if largest > STANDSTILL_FRACTION**2 * natural else natural
+    return largest if largest > STANDSTILL_FRACTION**2 * natural_energy else natural_energy
 
 
 def compute_row_scales(

@@ -449,10 +449,10 @@ def _replace_sticking_signs(expression: sm.Expr) -> sm.Expr:
 
 def _differentiate_at_zero(function: Callable[[float], float], step: float) -> tuple[float, float]:
     """Return the derivative at zero by central differences of fourth order, and the difference of two step sizes."""
-    coarse, fine = (
+    coarse_difference, fine_difference = (
         math.fsum(w * function(place * h) for place, w in _DIFFERENCE_STENCIL) / h for h in (step, step / 2.0)
     )
-    return fine, abs(fine - coarse)
+    return fine_difference, abs(fine_difference - coarse_difference)
 
 
 def compute_condition_margin(condition: sm.Basic) -> sm.Expr:

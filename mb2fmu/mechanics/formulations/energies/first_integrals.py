@@ -183,10 +183,12 @@ class FirstIntegralFinder:
         """Return whether the expanded expression is zero."""
         terms = self._terms
         assert terms is not None
-        whole: dict[sm.Basic, sm.Expr] = {}
+        full_expressions: dict[sm.Basic, sm.Expr] = {}
         for item in terms.intermediates:
-            whole[item.symbol] = replace_symbols(item.expression, whole)
-        return bool(expand_trigonometric_products(replace_symbols(sm.Add(*cancelling_sum.terms), whole)) == 0)
+            full_expressions[item.symbol] = replace_symbols(item.expression, full_expressions)
+        return bool(
+            expand_trigonometric_products(replace_symbols(sm.Add(*cancelling_sum.terms), full_expressions)) == 0
+        )
 
 
 def _select_conserved(

@@ -72,9 +72,9 @@ def _find_rational_potential(forces: GeneralizedForces) -> sm.Expr | None:
     return potential if _is_potential(potential, forces) else None
 
 
-def has_more_operations_than(expressions: Iterable[sm.Expr], most: int = MAX_OPERATIONS) -> bool:
+def has_more_operations_than(expressions: Iterable[sm.Expr], max_operations: int = MAX_OPERATIONS) -> bool:
     """Return whether expressions have more operations than that; counts no further."""
-    remaining = most
+    remaining = max_operations
     for expression in expressions:
         for node in sm.preorder_traversal(expression):
             remaining -= len(node.args) > 0

@@ -344,11 +344,11 @@ def _group_rows(rows: Sequence[_LoopRow], unknowns: Sequence[sm.Symbol], size: i
 
     def group(*taken: _LoopRow) -> LoopClosureEquations:
         """Return these rows, and the wanted coordinates that occur in them."""
-        together = set().union(*(row.unknowns for row in taken))
+        unknowns_together = set().union(*(row.unknowns for row in taken))
         return LoopClosureEquations(
             tuple(row.name for row in taken),
             tuple(row.phi for row in taken),
-            tuple(q for q in unknowns if q in together),
+            tuple(q for q in unknowns if q in unknowns_together),
         )
 
     if size == 1:
@@ -385,20 +385,20 @@ def _select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named:
     assert c is not None
     q, z, r = (np.array([x.start for x in items]) for items in (d.coordinates, d.auxiliary_states, d.inputs))
     A, _, K = NumericConstraints(m).evaluate(0.0, q, z, r, free_parameter_values(m))
-    chosen = [i for i in range(len(m.u)) if i not in m.u_independent]
-    if len(chosen) != len(A) or not named:
+    dependent_speeds = [i for i in range(len(m.u)) if i not in m.u_independent]
+    if len(dependent_speeds) != len(A) or not named:
         first = np.flatnonzero(np.any(K[list(q_dependent)] != 0.0, axis=0)) if q_dependent else np.zeros(0, dtype=int)
         # What these columns explain is taken out before the others are looked at.
         Q = scipy.linalg.qr(A[:, first])[0]
         rest = Q[:, len(first) :].T @ A
         others = scipy.linalg.qr(rest, pivoting=True, mode="r")[1][: len(rest)] if len(rest) else first
-        chosen = sorted({*map(int, first), *map(int, others)})
-    dependent_block = A[:, chosen]
-    if len(chosen) != len(A) or np.linalg.cond(dependent_block) > _MAX_CONDITION_NUMBER:
-        speed_names = ", ".join(str(m.u[i]) for i in chosen)
+        dependent_speeds = sorted({*map(int, first), *map(int, others)})
+    dependent_block = A[:, dependent_speeds]
+    if len(dependent_speeds) != len(A) or np.linalg.cond(dependent_block) > _MAX_CONDITION_NUMBER:
+        speed_names = ", ".join(str(m.u[i]) for i in dependent_speeds)
         problem = f"at the start the constraints do not determine the speeds {speed_names}"
         raise FormulationError(NO_CLOSED_FORM_HEADLINE, [Fault(problem, remedy=_REMEDY)])
-    return tuple(chosen)
+    return tuple(dependent_speeds)
 
 
 _MAX_CONDITION_NUMBER = 1e10

@@ -76,12 +76,12 @@ _FLAT_LOOP_MESSAGE = "at the start it lies flat, where its two branches meet: st
 
 
 def _solve_coordinates_from_angle_sums(
-    found: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: LoopStartValues
+    angle_solution: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: LoopStartValues
 ) -> dict[sm.Symbol, sm.Expr]:
     """Return coordinates from angles that are sums of them, with the full turns of the start.
 
     Args:
-        found: Sum of unknowns → its value, up to whole turns.
+        angle_solution: Sum of unknowns → its value, up to whole turns.
         unknowns: As many as there are sums.
         start: Says how many turns.
 
@@ -89,7 +89,7 @@ def _solve_coordinates_from_angle_sums(
         LoopKindMismatchError: If the start is another, or the sums do not tell the unknowns apart.
     """
     equations = []
-    for angle, value in found.items():
+    for angle, value in angle_solution.items():
         turns = (start.evaluate(angle) - start.evaluate(value)) / (2 * math.pi)
         if abs(turns - round(turns)) > _TURN_TOLERANCE:
             start_angle, start_value = start.evaluate(angle), start.evaluate(value)
@@ -207,7 +207,8 @@ class CrankSliderLoop:
         length = sm.sqrt(line.square) if slide.single_length is None else sm.Abs(slide.single_length)
         parts = (-shape.known).components(line.angle) if shape.known.terms else (sm.S.Zero, sm.S.Zero)
         along, across = (
-            start.define(f"{name}_{what}", part) for what, part in zip(("along", "across"), parts, strict=True)
+            start.define(f"{name}_{direction_name}", part)
+            for direction_name, part in zip(("along", "across"), parts, strict=True)
         )
         v_l, v_n, R = along.symbol, across.symbol, arm.square
         discriminant = (w.single_length - v_n) * (w.single_length + v_n) if w.single_length is not None else R - v_n**2

@@ -541,14 +541,14 @@ def _canonical_momentum(request: RequestedOutput, k: NamedKinematics) -> sm.Expr
             "give velocities that follow from positions",
         )
     coordinates_with_offset = [r for r in range(len(m.q)) if m.kinematics.offset[r] != 0]
-    wanted = request.subject if request.kind == "coordinate_momentum" else coordinates_with_offset
-    if wanted and len(m.q) != len(m.u):
+    requested_coordinates = request.subject if request.kind == "coordinate_momentum" else coordinates_with_offset
+    if requested_coordinates and len(m.q) != len(m.u):
         raise _output_error(
             f"{request.name}: {len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u",
             "ask for the momentum of a speed",
         )
     momenta = {j: k.name(_speed_momentum(j, k), f"p_{m.u[j].name}") for j in range(len(m.u))}
-    inverse = invert_blocks(m.kinematics.matrix) if wanted else sm.zeros(0)
+    inverse = invert_blocks(m.kinematics.matrix) if requested_coordinates else sm.zeros(0)
 
     def of_coordinate(r: int) -> sm.Expr:
         """Return ∂T/∂q'_r."""

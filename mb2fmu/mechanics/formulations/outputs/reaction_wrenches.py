@@ -150,13 +150,13 @@ class ReactionWrenches:
     def _find_bodies_without_joint(self) -> dict[int, list[int]]:
         """Return bodies without a joint, by the body with a joint in which their mass centres are fixed."""
         body_lookup = _BodyLookup(self._m, set(self._inward_joints))
-        carried: dict[int, list[int]] = {}
+        bodies_of_carrier: dict[int, list[int]] = {}
         for number, body in enumerate(self._m.bodies):
             if number in self._inward_joints:
                 continue
             carrier = body_lookup.body_of_point(body.masscenter)
             if carrier is not None:
-                carried.setdefault(carrier, []).append(number)
+                bodies_of_carrier.setdefault(carrier, []).append(number)
                 continue
             point = body.masscenter
             while carrier is None and self._m.points[point].parent >= 0:
@@ -167,7 +167,7 @@ class ReactionWrenches:
                     f"{body.name} moves against {self._m.bodies[carrier].name}, and no joint says what holds it",
                     "connect it by a joint, or ask for that of bodies: output_reaction(name, [body, …], at=point)",
                 )
-        return carried
+        return bodies_of_carrier
 
     def _move_wrench(self, wrench: Wrench, old: int, new: int) -> Wrench:
         """Return a wrench about another point."""
@@ -333,9 +333,9 @@ class _BodyLookup:
             neighbours.setdefault(place.parent, []).append((i, frames))
         return neighbours
 
-    def _list_points_on(self, frame: int, beside: Sequence[tuple[int, set[int]]]) -> list[int]:
+    def _list_points_on(self, frame: int, neighbours: Sequence[tuple[int, set[int]]]) -> list[int]:
         """Return the neighbours of a point that are fixed in a frame; none where it is -1, as of a particle."""
-        return [other for other, frames in beside if frames <= {self._rigid[frame]}] if frame >= 0 else []
+        return [other for other, frames in neighbours if frames <= {self._rigid[frame]}] if frame >= 0 else []
 
     def _add_flexible_points(
         self,

@@ -275,11 +275,11 @@ class _GraphBuilder:
 
 def _is_in_cycle(carriers: Mapping[int, int], number: int) -> bool:
     """Return whether a body is carried by itself, through others."""
-    current, visited = carriers[number], set[int]()
-    while current not in visited and current not in {GROUND_NUMBER, number}:
-        visited.add(current)
-        current = carriers[current]
-    return current == number
+    carrier, visited = carriers[number], set[int]()
+    while carrier not in visited and carrier not in {GROUND_NUMBER, number}:
+        visited.add(carrier)
+        carrier = carriers[carrier]
+    return carrier == number
 
 
 def _vector_symbols(terms: VectorTerms | None) -> set[sm.Basic]:

@@ -195,10 +195,10 @@ class KinematicTree:
     ) -> None:
         """Add ``point`` and the points between it and those already there."""
         chain = []
-        current: Point | None = point
-        while current is not None and current not in self.point_of:
-            chain.append(current)
-            current = tree[current]
+        chain_point: Point | None = point
+        while chain_point is not None and chain_point not in self.point_of:
+            chain.append(chain_point)
+            chain_point = tree[chain_point]
         for node in reversed(chain):
             parent = tree[node]
             if parent is None:
