@@ -220,7 +220,7 @@ def _make_perturbed_reference_data(
         try:
             reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
             limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-        except ValidationError as error:
+        except (ValidationError, ArithmeticError, ValueError) as error:
             obstacle = f"with other values the reference cannot be integrated: {read_first_message_line(error)}"
             continue
         is_judged = limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))

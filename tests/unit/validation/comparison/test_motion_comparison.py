@@ -97,6 +97,21 @@ def test_the_reference_itself_and_an_honest_integrator_pass(prepared, name):
     assert not np.array_equal(honest, p.reference.trajectory.values)
 
 
+def test_a_state_from_which_no_motion_goes_on_fails(cases):
+    """Its mass is zero beyond 2.5 rad, where the motion never comes: the FMU fails, and the validation goes on."""
+    case = cases["pendulum"](stop=1.0, step=0.05)
+    mass = sm.Max(sm.Rational(5, 2) - case.equations.q[0], 0)
+    dynamics = replace(
+        case.equations.dynamics, mass_matrix=mass * sm.eye(1), forcing=mass * case.equations.dynamics.forcing
+    )
+    p = prepare(replace(case, equations=replace(case.equations, dynamics=dynamics)))
+    assert set(verdicts(p, p.reference.trajectory.values).values()) == {"passed"}
+    values = p.reference.trajectory.values.copy()
+    values[10, 0] = 2.6
+    found = verdicts(p, values)
+    assert found["one-step error of q"] == found["one-step error of u"] == found["q"] == "failed"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fmu_that_integrates_by_euler_and_says_ok_is_caught(prepared, name):
     reference = prepared[name].reference
