@@ -8,7 +8,7 @@ They were invented from the tables of the standards, built outside of the projec
 
 from __future__ import annotations
 
-from late_mutants import CACHE, SLOPE, LateMutant
+from late_mutants import CACHE, CS, SLOPE, LateMutant, by_tolerance
 
 BALL = [
     LateMutant("a restored state leaves the mode as it is", "life.order", (("    memcpy(&((Ball *)c)->s, state, sizeof(State));", "    { int m = ((Ball *)c)->s.mode;    memcpy(&((Ball *)c)->s, state, sizeof(State)); ((Ball *)c)->s.mode = m; }"),), (2,)),
@@ -45,6 +45,8 @@ BALL = [
     LateMutant("speaks in steps though it is silenced", "log.disabled", (("    if (b->logging && f.logger) f", "    if (f.logger) f"), ('    NEED(b->s.mode == STEPPING, "wrong mode");', '    callbacks_of(b).logger(b->environment, b->name, fmi2OK, "logStatusError", "a step");\n    NEED(b->s.mode == STEPPING, "wrong mode");')), (2,)),
     LateMutant("a restored state has no stop time", "state.roundtrip", (("    memcpy(&((Ball *)c)->s, state, sizeof(State));", "    memcpy(&((Ball *)c)->s, state, sizeof(State));\n    ((Ball *)c)->s.has_stop = 0;"),), (2,)),
     LateMutant("a restored state keeps the stop time that it finds", "state.roundtrip", (("    memcpy(&((Unit *)c)->ball.s, state, sizeof(State));", "    { int k = ((Unit *)c)->ball.s.has_stop; double e = ((Unit *)c)->ball.s.stop; memcpy(&((Unit *)c)->ball.s, state, sizeof(State)); ((Unit *)c)->ball.s.has_stop = k; ((Unit *)c)->ball.s.stop = e; }"),), (3,)),
+    LateMutant("a restored state keeps the tolerance that it finds", "state.roundtrip", (*by_tolerance(2), ("    memcpy(&((Ball *)c)->s, state, sizeof(State));", "    { double k = ((Ball *)c)->s.longest; memcpy(&((Ball *)c)->s, state, sizeof(State)); ((Ball *)c)->s.longest = k; }")), (2,), CS),
+    LateMutant("bytes keep the tolerance that they find", "state.serialize", (*by_tolerance(3), ("    memcpy(*state, data, size);\n", "    memcpy(*state, data, size);\n    ((State *)*state)->longest = ((Unit *)c)->ball.s.longest;\n")), (3,), CS),
     LateMutant("bytes have the start value of a parameter", "state.serialize", (("    memcpy(*state, data, size);\n", "    memcpy(*state, data, size);\n    ((State *)*state)->e = 0.7;\n"),), (2,)),
     LateMutant("a last time that is the start", "steps.last", (('const fmi2StatusKind k, fmi2Real *v) { (void)k, (void)v; return fail((Ball *)c, "not supported"); }', "const fmi2StatusKind k, fmi2Real *v) { (void)c, (void)k; *v = 0.0; return fmi2OK; }"),), (2,)),
     LateMutant("a status that is none of the step", "steps.last", (('const fmi2StatusKind k, fmi2Status *v) { (void)k, (void)v; return fail((Ball *)c, "not supported"); }', "const fmi2StatusKind k, fmi2Status *v) { (void)c, (void)k; *v = fmi2Warning; return fmi2OK; }"),), (2,)),
