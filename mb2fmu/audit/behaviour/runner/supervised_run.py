@@ -37,6 +37,15 @@ _PLATFORM_FOLDERS = {
     ("Windows", "AMD64"): ("win64", "x86_64-windows", ".dll"),
 }
 _WINDOWS = ("Windows", "AMD64")
+UNTRIED_FLAGS = (
+    "needsExecutionTool",
+    "canRunAsynchronuously",
+    "fixedInternalStepSize",
+    "mightReturnEarlyFromDoStep",
+)
+"""Attributes of an interface that claim what no trial can refute; misspelled as in FMI 2. What is recommended only,
+``recommendedIntermediateInputSmoothness``, claims nothing."""
+_NO_CLAIM = ("", "false", "0")
 INSTANTIATION_CRASH_END = "while trying instantiating it"
 """End of the message on a crash in the first trial."""
 
@@ -177,7 +186,7 @@ def run_all_trials(
     """
     members = find_loadable_libraries(description, archive.names, windows=limits.windows)
     result = SupervisedRunResult(runnable=bool(members))
-    for interface in description.interfaces:
+    for interface, attributes in description.interfaces.items():
         if interface not in members:
             reason = (
                 "the auditor does not run it"
@@ -187,6 +196,10 @@ def run_all_trials(
                 else "the archive has no binary for this machine"
             )
             result.skipped.append(f"{interface}: {reason}; only its description was judged")
+            continue
+        untried = [name for name in UNTRIED_FLAGS if attributes.get(name, "").strip() not in _NO_CLAIM]
+        if untried:
+            result.skipped.append(f"{interface}: no trial says whether this is so: {', '.join(untried)}")
     if not members:
         return result
     with make_temporary_folder("run the FMU") as work_folder:

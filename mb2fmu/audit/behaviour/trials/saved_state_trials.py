@@ -333,8 +333,7 @@ def try_tolerance_of_saved_state(fixture: TrialFixture) -> Iterator[RuleViolatio
         run_co_simulation, fixture, variables=variables, steps=_count_steps_after_state(fixture), begin_time=begin_time
     )
     same, other = (
-        _observe_restored(fixture, move_to_state, begin, run_on)
-        for begin in (move_to_state, move_elsewhere)
+        _observe_restored(fixture, move_to_state, begin, run_on) for begin in (move_to_state, move_elsewhere)
     )
     for rule in ("state.roundtrip", "state.serialize"):
         if rule not in same or rule not in other or find_first_run_difference(variables, same["before"], same[rule]):
