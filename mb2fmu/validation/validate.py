@@ -132,6 +132,13 @@ class PerturbedReferenceData:
     exercised_quantities: tuple[ExercisedQuantityResult, ...]
     integrals: FirstIntegralsAlongRun | None = None
 
+    def with_tighter_tolerance(self) -> PerturbedReferenceData:
+        """Return the same with the bounds of the tighter tolerance."""
+        if self.reference is None or self.limits is None:
+            return self
+        reference, limits = _tighten_bounds(self.reference)
+        return replace(self, reference=reference, limits=limits)
+
 
 @dataclass(frozen=True, slots=True)
 class ReferenceData:
@@ -148,6 +155,23 @@ class ReferenceData:
     limits: ErrorBounds
     perturbed: PerturbedReferenceData | None = None
     integrals: FirstIntegralsAlongRun | None = None
+
+    def with_tighter_tolerance(self) -> ReferenceData:
+        """Return the same with the bounds of the tighter tolerance; the motion is integrated to round-off anyway."""
+        reference, limits = _tighten_bounds(self.reference)
+        perturbed = self.perturbed.with_tighter_tolerance() if self.perturbed else None
+        return replace(self, reference=reference, limits=limits, perturbed=perturbed)
+
+
+def _tighten(experiment: ExperimentValues) -> ExperimentValues:
+    """Return the experiment at the tighter tolerance."""
+    return replace(experiment, tolerance=_TIGHTER * experiment.tolerance)
+
+
+def _tighten_bounds(reference: ReferenceRun) -> tuple[ReferenceRun, ErrorBounds]:
+    """Return the reference of the experiment at the tighter tolerance, and its bounds."""
+    tightened = replace(reference, experiment=_tighten(reference.experiment))
+    return tightened, compute_error_bounds(tightened, measure_start_error_growth(tightened))
 
 
 def make_reference_data(
@@ -220,7 +244,7 @@ def _make_perturbed_reference_data(
         try:
             reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
             limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-        except ValidationError as error:
+        except (ValidationError, ArithmeticError, ValueError) as error:
             obstacle = f"with other values the reference cannot be integrated: {read_first_message_line(error)}"
             continue
         is_judged = limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))
@@ -462,9 +486,13 @@ class _RunPlan:
     def find_agreeing_tolerance(
         self, definition: Declarations, fmu: Path, time_limit: float, clock: _ActivityClock
     ) -> float | None:
-        """Return a tighter tolerance at which Co-Simulation agrees; None where it does not, or cannot run."""
-        experiments = tuple(replace(each, tolerance=_TIGHTER * each.tolerance) for each in self.experiments)
-        plan = replace(self, experiments=experiments, call_plans={"CoSimulation": None})
+        """Return a tighter tolerance at which Co-Simulation agrees; None where it does not, or cannot run.
+
+        It is judged by the bounds of that tolerance, as whoever sets it will be.
+        """
+        experiments = tuple(_tighten(each) for each in self.experiments)
+        data = self.reference_data.with_tighter_tolerance()
+        plan = replace(self, reference_data=data, experiments=experiments, call_plans={"CoSimulation": None})
         try:
             fmu_results = plan.run_fmu(fmu, time_limit, clock)
         except ToolError:

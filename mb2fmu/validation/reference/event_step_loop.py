@@ -21,7 +21,12 @@ from mb2fmu.validation.compiled.compiled_mode_steps import EventLimits, ModeStep
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, make_integration_standstill_error
+from mb2fmu.validation.reference.smooth_integration import (
+    TIGHTEST_SOLVER_TOLERANCE,
+    make_integration_standstill_error,
+    require_slope_at_start,
+    return_nan_outside_domain,
+)
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
@@ -241,27 +246,25 @@ class _EventStepLoop:
 
         def slope(t: float, y: Any) -> Any:
             """Return y' at t, s."""
-            try:
-                x_dot, power = self.numeric.slope(t, y[:-1], r, self.prepared, self.modes)
-            except (ArithmeticError, ValueError):
-                return np.full_like(y, np.nan)
             y_dot = np.empty_like(y)
-            y_dot[:-1], y_dot[-1] = x_dot, power
-            return y_dot if np.isfinite(y_dot).all() else np.full_like(y, np.nan)
+            y_dot[:-1], y_dot[-1] = self.numeric.slope(t, y[:-1], r, self.prepared, self.modes)
+            return y_dot
 
-        return slope
+        return return_nan_outside_domain(slope)
 
     def _make_solver(self, t: float, y: Floats, end: float, r: Sequence[float], largest_step: float) -> DOP853:
         """Return an integrator from t to `end` at most, starting with the last step size known."""
         from scipy.integrate import DOP853  # takes long to import, and smooth equations do without
 
         first_step = min(self.step_size, largest_step, end - t)
-        return DOP853(
+        solver = DOP853(
             self._make_slope(r), t, y, end, first_step=first_step if np.isfinite(self.step_size) else None,
             max_step=largest_step,
             rtol=self._relative_tolerance, atol=self._absolute_tolerances,  # type: ignore[arg-type] # SciPy takes one per component
 
         )  # fmt: skip
+        require_slope_at_start(t, solver.f, y[np.newaxis])
+        return solver
 
     def _integrate_to_event(
         self, t: float, end: float, y: Floats, r: Sequence[float], largest_step: float

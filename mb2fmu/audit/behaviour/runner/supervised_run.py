@@ -37,6 +37,15 @@ _PLATFORM_FOLDERS = {
     ("Windows", "AMD64"): ("win64", "x86_64-windows", ".dll"),
 }
 _WINDOWS = ("Windows", "AMD64")
+UNTRIED_FLAGS = (
+    "needsExecutionTool",
+    "canRunAsynchronuously",
+    "fixedInternalStepSize",
+    "mightReturnEarlyFromDoStep",
+)
+"""Attributes of an interface that claim what no trial can refute; misspelled as in FMI 2. What is recommended only,
+``recommendedIntermediateInputSmoothness``, claims nothing."""
+_NO_CLAIM = ("", "false", "0")
 INSTANTIATION_CRASH_END = "while trying instantiating it"
 """End of the message on a crash in the first trial."""
 
@@ -164,6 +173,24 @@ def find_loadable_libraries(
     }
 
 
+def _list_untried(description: DescribedModel, members: Collection[str], *, windows: bool) -> Iterator[str]:
+    """Yield interfaces that are not run, and attributes of the others that no trial is about, with reasons."""
+    for interface, attributes in description.interfaces.items():
+        if interface not in members:
+            reason = (
+                "the auditor does not run it"
+                if interface == "ScheduledExecution"
+                else "the archive has no binary for Windows"
+                if windows
+                else "the archive has no binary for this machine"
+            )
+            yield f"{interface}: {reason}; only its description was judged"
+            continue
+        untried = [name for name in UNTRIED_FLAGS if attributes.get(name, "").strip() not in _NO_CLAIM]
+        if untried:
+            yield f"{interface}: no trial says whether this is so: {', '.join(untried)}"
+
+
 def run_all_trials(
     archive: FmuArchive, description: DescribedModel, rules: Collection[str], limits: SupervisedRunOptions
 ) -> SupervisedRunResult:
@@ -177,16 +204,7 @@ def run_all_trials(
     """
     members = find_loadable_libraries(description, archive.names, windows=limits.windows)
     result = SupervisedRunResult(runnable=bool(members))
-    for interface in description.interfaces:
-        if interface not in members:
-            reason = (
-                "the auditor does not run it"
-                if interface == "ScheduledExecution"
-                else "the archive has no binary for Windows"
-                if limits.windows
-                else "the archive has no binary for this machine"
-            )
-            result.skipped.append(f"{interface}: {reason}; only its description was judged")
+    result.skipped += _list_untried(description, members, windows=limits.windows)
     if not members:
         return result
     with make_temporary_folder("run the FMU") as work_folder:
