@@ -156,9 +156,10 @@ def run(
             built = replace(built, live=build_page_fmu(built))
         with stage("report"):
             command = report_pages.format_run_command(built, arguments or {}, options)
-            documented = report_pages.add_validation_page_to_fmu(built, validated, command)
+            content = report_pages.SharedPageContent(validated, built)
+            documented = report_pages.add_validation_page_to_fmu(built, validated, command, content)
         with stage("pack"):
             archive = make_fmu_archive(documented)
-        page = report_pages.render_report_beside_fmu(built, validated, command, stage.timings, archive)
+        page = report_pages.render_report_beside_fmu(built, validated, command, stage.timings, archive, content)
         results.publish_with_report(archive, page)
     return RunResult(ExportResult(built, results.path, stage.timings), validated, results.page, stage.timings)

@@ -89,7 +89,10 @@ def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[
     step = float(np.min(np.diff(reference.trajectory.time)))
     state_errors = bounds[:, list(reference.state_columns)]
     state_errors = state_errors + ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
-    single_bounds = [_bound_single_event(reference, state_errors, event, step, round_off_switches) for event in events]
+    steady_clocks: dict[int, _MarginNearZero] = {}
+    single_bounds = [
+        _bound_single_event(reference, state_errors, event, step, round_off_switches, steady_clocks) for event in events
+    ]
     gaps, previous_width = [], 0.0
     for bound in single_bounds:
         width = 0.0 if bound.grazing else bound.largest_allowed_difference
@@ -120,6 +123,7 @@ def _bound_single_event(
     event: LocatedEvent,
     step: float,
     round_off_switches: frozenset[int],
+    steady_clocks: dict[int, _MarginNearZero],
 ) -> EventTimeBound:
     """Return one event by itself, as an occasion.
 
@@ -129,6 +133,7 @@ def _bound_single_event(
         event: The event.
         step: Shortest communication step, s.
         round_off_switches: Switches that round-off changes.
+        steady_clocks: Margins of clocks that fall alike before each of their events; those of this one are added.
     """
     event_group, time = SimultaneousEvents(event, event, 1), reference.trajectory.time
     smallest_difference = 2 * reference.event_uncertainty + ROUND_OFF_ALLOWANCE * max(event.time, step)
@@ -137,7 +142,12 @@ def _bound_single_event(
             event_group, MappingProxyType(dict.fromkeys(MARGIN_OFFSETS, smallest_difference)), grazing=False
         )
     row = max(int(np.searchsorted(time, event.time)) - 1, 0)
-    margin_near_zero = _measure_margin_near_zero(reference, event, state_errors[row], step)
+    margin_near_zero = steady_clocks.get(event.switch) or _measure_margin_near_zero(
+        reference, event, state_errors[row], step
+    )
+    assert isinstance(reference.numeric, HybridEquations)
+    if event.switch in reference.numeric.frozen.steady_clock_switches:
+        steady_clocks[event.switch] = margin_near_zero
     allowed_differences: dict[InterfaceType, float] = {}
     grazing = False
     for kind, offset in MARGIN_OFFSETS.items():

@@ -78,23 +78,23 @@ class EventLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class SettledEvent:
-    """An event that C has settled.
+class SettledEvents:
+    """Events that C has settled, in their order.
 
     Attributes:
-        time: In s.
-        switch: Number of the switch that came first.
-        fired: Number of the first event of the model that happened; -1: none.
+        times: In s.
+        switches: Numbers of the switches that came first.
+        fired: Number of the first event of the model that happened at each; -1: none.
         round_off: Whether the switch's margin has been zero all the time.
-        modes: Before and after, shape (2, switches).
-        conditions: Before and after, shape (2, events).
-        y: (x, W) before and after, shape (2, n_x + 1).
+        modes: Before and after, shape (n, 2, switches).
+        conditions: Before and after, shape (n, 2, events).
+        y: (x, W) before and after, shape (n, 2, n_x + 1).
     """
 
-    time: float
-    switch: int
-    fired: int
-    round_off: bool
+    times: list[float]
+    switches: list[int]
+    fired: list[int]
+    round_off: npt.NDArray[np.bool_]
     modes: Floats
     conditions: Floats
     y: Floats
@@ -116,7 +116,7 @@ class ModeStepResult:
         conditions: Of the model's events, as they were last, shape (events,).
         event_count: How many events were settled.
         last_event_time: Of these, s; NaN: there was none.
-        events: Those that were recorded.
+        events: Those that were recorded; None: none.
     """
 
     time: float
@@ -129,7 +129,7 @@ class ModeStepResult:
     conditions: Floats
     event_count: int
     last_event_time: float
-    events: tuple[SettledEvent, ...]
+    events: SettledEvents | None
 
 
 class CompiledModeSteps:
@@ -282,14 +282,15 @@ class CompiledModeSteps:
             integration.stuck, self._y.copy(), integration.step, integration.spent, event_margins,
             status == c_structures.STATUS_OK, self._values.copy(), self._past.copy(), limits.count - settling.left,
             settling.last,
-            tuple(map(self._read_record, self._records[: settling.count].copy())),
+            self._read_records(self._records[: settling.count].copy()) if settling.count else None,
         )  # fmt: skip
 
-    def _read_record(self, record: Floats) -> SettledEvent:
-        """Return an event from what C wrote of it."""
+    def _read_records(self, records: Floats) -> SettledEvents:
+        """Return events from what C wrote of them, shape (n, ...)."""
         n, count = len(self._values), len(self._past)
-        sides = record[4:].reshape(2, -1)
-        return SettledEvent(
-            float(record[0]), int(record[1]), int(record[2]), bool(record[3]), sides[:, :n],
-            sides[:, n : n + count], sides[:, n + count :],
+        sides = records[:, 4:].reshape(len(records), 2, -1)
+        switches, fired = records[:, 1:3].T.astype(np.int64).tolist()
+        return SettledEvents(
+            records[:, 0].tolist(), switches, fired, records[:, 3] != 0.0,
+            sides[..., :n], sides[..., n : n + count], sides[..., n + count :],
         )  # fmt: skip

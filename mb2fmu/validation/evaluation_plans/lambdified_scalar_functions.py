@@ -103,7 +103,7 @@ def compile_scalar_function(
     function: Callable[..., list[float]] = (
         lambdify_with_shared_parts(arguments, list(results), **options)
         if cse is None
-        else sm.lambdify(arguments, list(results), cse=cse, **options)
+        else sm.lambdify(arguments, list(results), cse=cse, docstring_limit=0, **options)
     )
     function.__globals__.update(tables)
     return function

@@ -110,6 +110,12 @@ class EquationsBetweenEvents:
         return frozenset(i for i, s in enumerate(self.switches) if s.surface.free_symbols <= constant)
 
     @functools.cached_property
+    def steady_clock_switches(self) -> frozenset[int]:
+        """Numbers of those that grow as evenly as time does: their margins fall alike before each of their events."""
+        t = self.equations.t
+        return frozenset(i for i in self.clock_switches if not self.switches[i].surface.diff(t).has(t))
+
+    @functools.cached_property
     def condition_switches(self) -> frozenset[int]:
         """Numbers of the switches that only conditions of events depend on."""
         e = self.equations

@@ -222,9 +222,12 @@ class HybridEquations(ModeEquations):
 
         What holds contradicts a state that slips, however much it could hold.
         """
-        surfaces = self.evaluate_in_modes(t, x, r, prepared, modes.values).surfaces
-        rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
-        slips = [abs(surfaces[i]) - rest_limits[i] for i in self.signs if modes.values[i] == 0.0]
+        held = [i for i in self.signs if modes.values[i] == 0.0]
+        slips: list[float] = []
+        if held:
+            surfaces = self.evaluate_in_modes(t, x, r, prepared, modes.values).surfaces
+            rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
+            slips = [abs(surfaces[i]) - rest_limits[i] for i in held]
         return float(max(0.0, *slips, *(-self.margins(t, x, r, prepared, modes)), 0.0))
 
     # --- events ------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.root_finding import find_first_crossing
-from mb2fmu.validation.compiled.compiled_mode_steps import EventLimits, ModeStepResult
+from mb2fmu.validation.compiled.compiled_mode_steps import EventLimits, ModeStepResult, SettledEvents
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -168,7 +168,9 @@ class _EventStepLoop:
         self._events_at_instant: tuple[float, list[str]] = (-np.inf, [])
         self.step_size = np.inf  # of the next internal step
         self._last_event_time = np.nan  # instant of the last event
-        self._condition_switches = numeric.frozen.condition_switches
+        condition_switches = numeric.frozen.condition_switches
+        self._matters = np.array([i not in condition_switches for i in range(len(numeric.frozen.switches))], np.bool_)
+        """Of each switch whether more than conditions depends on it."""
         self.number = 0  # of the communication step
         self.span = 1.0  # its length in s
         self.modes: SwitchModes
@@ -235,11 +237,8 @@ class _EventStepLoop:
         self._events += steps.event_count
         self._last_event_time = steps.last_event_time
         self.modes = SwitchModes(steps.values, steps.conditions)
-        frozen = self.numeric.frozen
-        for event in steps.events:
-            name = frozen.events[event.fired].name if event.fired >= 0 else self.numeric.switch_names[event.switch]
-            sides = [SwitchModes(event.modes[side], event.conditions[side]) for side in (0, 1)]
-            self._record_event(event.time, name, [event.switch], (sides[0], sides[1]), event.y, event.round_off)
+        if steps.events:
+            self._record_events(steps.events)
 
     def _make_slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
         """Return y' (x' and the power of loads) as a function; NaN where it is not defined, which shortens the step."""
@@ -425,9 +424,11 @@ class _EventStepLoop:
             work = energy_after - energy_before
         state_after = np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))
         if self._event_log is not None:
-            self._record_event(
-                t, name, due_switches, (before_modes, self.modes.copy()), np.array([y, state_after]), is_round_off
-            )
+            modes = np.array([[before_modes.values, self.modes.values]])
+            conditions = np.array([[before_modes.past_conditions, self.modes.past_conditions]])
+            first_switch, states = due_switches[0] if due_switches else -1, np.array([[y, state_after]])
+            round_off = np.array([is_round_off], dtype=np.bool_)
+            self._record_events(SettledEvents([t], [first_switch], [-1], round_off, modes, conditions, states), name)
         return state_after
 
     def _check_event_accumulation(self, t: float, due: Sequence[int]) -> None:
@@ -442,29 +443,29 @@ class _EventStepLoop:
                 t, f"more than {_MAX_SIMULTANEOUS_EVENTS} events follow each other at once", names
             )
 
-    def _record_event(
-        self,
-        t: float,
-        name: str,
-        due: Sequence[int],
-        sides: tuple[SwitchModes, SwitchModes],
-        states: Floats,
-        is_round_off: bool,
-    ) -> None:
-        """Keep an event in which anything changed."""
+    def _record_events(self, events: SettledEvents, name: str | None = None) -> None:
+        """Keep the events in which anything changed, all at once; ``name``: of the only one, else they have their own.
+
+        Some models have ten thousand, ten times over.
+        """
         assert self._event_log is not None
-        old, new = (tuple(side.values.tolist()) for side in sides)
-        jumped = not np.array_equal(states[0, :-1], states[1, :-1])
-        if old != new or jumped:
-            switch = due[0] if due else -1
-            round_off = (
-                is_round_off and not jumped and np.array_equal(sides[0].past_conditions, sides[1].past_conditions)
-            )
-            round_off &= {
-                i
-                for i, (old_condition, new_condition) in enumerate(zip(old, new, strict=True))
-                if old_condition != new_condition
-            } <= self._condition_switches
+        changed = events.modes[:, 0] != events.modes[:, 1]
+        jumped = (events.y[:, 0, :-1] != events.y[:, 1, :-1]).any(axis=1)
+        shows = jumped | (events.conditions[:, 0] != events.conditions[:, 1]).any(axis=1)
+        round_off = (events.round_off & ~shows & ~(changed & self._matters).any(axis=1)).tolist()
+        before, after = (list(map(tuple, events.modes[:, side].tolist())) for side in (0, 1))
+        kept, sets_state = changed.any(axis=1) | jumped, jumped.tolist()
+        for k in np.flatnonzero(kept).tolist():
+            switch, modes, conditions = events.switches[k], events.modes[k], events.conditions[k]
+            sides = SwitchModes(modes[0], conditions[0]), SwitchModes(modes[1], conditions[1])
             self._event_log.events.append(
-                LocatedEvent(t, name, old, new, jumped, not due, switch, self.number, sides, states, round_off)
-            )
+                LocatedEvent(
+                    events.times[k], self._name_event(events.fired[k], switch) if name is None else name,
+                    before[k], after[k], sets_state[k], switch < 0, switch, self.number, sides, events.y[k],
+                    round_off[k],
+                )
+            )  # fmt: skip
+
+    def _name_event(self, fired: int, switch: int) -> str:
+        """Return the name of the model's event that happened, if any did, else of the switch."""
+        return self.numeric.frozen.events[fired].name if fired >= 0 else self.numeric.switch_names[switch]

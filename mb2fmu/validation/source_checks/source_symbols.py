@@ -122,7 +122,9 @@ class SourceSymbols:
             raise SourceEvaluationError(
                 f"the kinematics have {', '.join(sorted(nonanalytic_names))} in them, which has no complex derivative"
             )
-        printer = NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+        printer = NumPyPrinter(
+            {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True, "order": "none"}
+        )
         compiled = lambdify_with_shared_parts(
             self._slot_symbols, translated, modules=[dict(SCALAR_FUNCTIONS)], printer=printer
         )
