@@ -1,13 +1,5 @@
 """The pipeline: the only place that composes stages.
 
-    Path → Model → Declarations → Mechanism → EquationsOfMotion → Program    derive      model_derivation
-         → Linearization, Sensitivities                                      linearize   linearization_and_sensitivities
-         → FormulationQuantities, graph                                      quantities  model_graph_and_theory
-         → FmuInterface → FileTree (sources, description, binaries) → core   build       fmu_assembly
-         → .fmu                                                              export      fmu_and_report_publication
-         → ValidationResult                                                  validate    validation_run
-         → report → .fmu with its report                                     run         report_pages
-
 Input: a model, or the file that has its function, and options (``formulation_and_build_options``). Output: frozen
 records (``pipeline_results``).
 
@@ -17,6 +9,16 @@ FMU.
 
 Must not: derive, lower, print, judge or draw by itself; the stages do.
 """
+
+# The way of the data: records, function, module.
+#
+#   Path → Model → Declarations → Mechanism → EquationsOfMotion → Program    derive      model_derivation
+#        → Linearization, Sensitivities                                      linearize   linearization_and_sensitivities
+#        → FormulationQuantities, graph                                      quantities  model_graph_and_theory
+#        → FmuInterface → FileTree (sources, description, binaries) → core   build       fmu_assembly
+#        → .fmu                                                              export      fmu_and_report_publication
+#        → ValidationResult                                                  validate    validation_run
+#        → report → .fmu with its report                                     run         report_pages
 
 from __future__ import annotations
 

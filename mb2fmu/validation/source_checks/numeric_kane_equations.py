@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -72,20 +72,40 @@ class SourceMotion:
 
 
 @dataclass(frozen=True, slots=True)
+class BodyMotion:
+    """A body at one instant; vectors in the inertial frame's components.
+
+    Attributes:
+        mass: kg.
+        position: Of the mass centre, m, and the sum of the magnitudes of what it is made of; None: not joined to the
+            origin.
+        velocity: Of the mass centre, m/s.
+        spin: Angular momentum about the mass centre, kg·m²/s.
+    """
+
+    mass: float
+    position: tuple[Floats, float] | None
+    velocity: Floats
+    spin: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class PointAndFrameMotion:
-    """Points and frames that outputs need; vectors in the inertial frame's components.
+    """Points, frames and bodies that outputs need; vectors in the inertial frame's components.
 
     Attributes:
         positions: Point → from the origin, m, and the sum of the magnitudes of what it is made of.
         velocities: Point → the derivative of its position, m/s.
         omegas: Frame → rad/s.
         rotations: Frame → components in the inertial frame = this @ components in the frame.
+        bodies: ``id`` of each body, the ground too → its motion.
     """
 
     positions: dict[Any, tuple[Floats, float]]
     velocities: dict[Any, Floats]
     omegas: dict[Any, Floats]
     rotations: dict[Any, Floats]
+    bodies: dict[int, BodyMotion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +301,15 @@ class NumericKaneEquations:
             velocities[point] = total.imag / _COMPLEX_STEP
         first = len(self._spinning_frames) - len(self._requested_frames)
         omegas = {f: moving.angular_velocities[first + k, :, 0].real for k, f in enumerate(self._requested_frames)}
+        bodies: dict[int, BodyMotion] = {}
+        for i, body in enumerate(self._parts.bodies):
+            spin = self._inertia(i, values, moving) @ moving.angular_velocities[i, :, 0]  # of a particle zero
+            bodies[id(body)] = BodyMotion(
+                float(values[self._masses[i], 0].real), positions.get(self._points[i]),
+                moving.velocities[i, :, 0].real, spin.real,
+            )  # fmt: skip
         return PointAndFrameMotion(
-            positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()}
+            positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()}, bodies
         )
 
     # ------------------------------------------------------------------ numbers
