@@ -267,7 +267,7 @@ def test_what_rests_on_a_curve_makes_no_events_of_an_importers_errors(sliding_un
 
 
 @pytest.mark.parametrize("pushed", [False, True], ids=["alone", "with_an_input"])
-@pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("tolerance", [1e-2, *(pytest.param(each, marks=pytest.mark.repeats) for each in (1e-3, 1e-4))])
 def test_coarse_steps_strike_nothing_that_rests(tmp_path, tolerance, pushed):
     """The FMU's own integration errs by more than a contact may be struck with; neither that nor an input opens it."""
     force = me.dynamicsymbols("F")
