@@ -337,7 +337,7 @@ def plank() -> Model:
         model.coordinate(symbol, start, unit)
     for symbol, unit in ((v, "m/s"), (omega, "rad/s"), (w, "m/s")):
         model.speed(symbol, 0.0, unit)
-    laws = {"restitution": 0.0, "rest_below": 0.01, "order": "at once"}
+    laws = {"restitution": 0.0, "rest_below": 0.01, "order": "simultaneous"}
     model.add(Impact("left", y - turn, starts_resting=True, **laws))
     model.add(Impact("right", y + turn, starts_resting=True, **laws))
     model.add(Impact("stone", h - y - 2 * turn, **laws))

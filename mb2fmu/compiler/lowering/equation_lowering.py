@@ -538,7 +538,7 @@ class EquationsLowering:
         self.builder.entry(name, list(labels), self.walker.lower(expressions))
 
     def _add_rhs(self) -> None:
-        """Add the entry point ``rhs``: q' = K u + k0 and u', drawn to the constraints, then z'."""
+        """Add the entry point ``rhs``: q' = K u + k0 and u', stabilized on the constraints, then z'."""
         e, b = self.equations, self.builder
         terms: list[list[int]] = [[node] for node in self.walker.lower(e.kinematics.offset)]
         entries = e.kinematics.matrix.todok()

@@ -236,7 +236,7 @@ class Contacts:
 
     Attributes:
         each: Contacts in order of declaration.
-        order: Of impacts at the same instant: one after the other, or all at once.
+        order: Of impacts at the same instant: sequential or simultaneous.
         jumps: Symbols of u+ - u- of an impact at this instant, one per speed.
         mode_change_jumps: With friction, the same of a change of modes: what puts speeds on what is held then, and slip
             on the side on which it begins; round-off.

@@ -47,9 +47,9 @@ _MIN_SINGULAR_VALUE = 1e-6  # smallest singular value of the dependent columns, 
 _PARTITION_HEADLINE = "the coordinates cannot be partitioned:"
 _TREATMENT_HEADLINE = "the constraints cannot be treated so:"
 _TREATMENT_REASONS = {
-    "auto": "attractor, which has no position where it fails: all coordinates and speeds are states, drawn to the "
-    "constraints",
-    "attractor": "attractor, as asked: all coordinates and speeds are states, drawn to the constraints",
+    "auto": "attractor, which has no position where it fails: all coordinates and speeds are states, stabilized on "
+    "the constraints",
+    "attractor": "attractor, as asked: all coordinates and speeds are states, stabilized on the constraints",
     "multipliers": "multipliers, as asked: all coordinates and speeds are states; their distance from the constraints "
     "grows with the errors of the integration",
     "partition": "partition, as asked: the states are independent, the others by Newton's method from the last ones",

@@ -321,7 +321,7 @@ def _solve_friction_impacts(
     reimpact_speed = float(REIMPACT_SPEED_RATIO) * contact_rows.rest_below
     v = np.append(contact_rows.approach_rates, friction_contacts.slip_speeds)
     impulses, resting, senses = np.zeros(len(v)), contact_rows.resting.copy(), friction_contacts.senses
-    groups = [[each] for each in range(k)] if contacts.order == "in turn" else [[*range(k)]]
+    groups = [[each] for each in range(k)] if contacts.order == "sequential" else [[*range(k)]]
     for group in groups:
         in_group = np.isin(np.arange(k), group) & (contact_rows.closed > 0.5)
         if not np.any(in_group & (v[:k] < -reimpact_speed * contact_rows.resting)):

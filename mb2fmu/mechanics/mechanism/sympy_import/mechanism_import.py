@@ -240,7 +240,7 @@ class _MechanismReader:
         return (self.t, *self.q, *self.u, *self.z, *self.r)
 
     def _read_frames(self, trees: KinematicTree) -> tuple[Frame, ...]:
-        """Return all frames; quaternions among the coordinates are drawn to unit length from here on."""
+        """Return all frames; quaternions among the coordinates are stabilized at unit length from here on."""
         needed_frames = list_needed_frames(self.definition)
         frames = trees.read_frames(needed_frames)
         groups = self.quaternions = find_quaternions((frame.rotation for frame in frames), self.q)
