@@ -68,6 +68,7 @@ def displaced(body: FlexibleBody, node: int, eta: np.ndarray) -> np.ndarray:
     return body.data.nodes[node] + (body.data.modes[:, node].T @ eta).T
 
 
+@pytest.mark.repeats
 def test_a_pendulum_that_bends():
     body, eta = rod(), np.array([0.01, -0.02, 0.002])
 
@@ -185,6 +186,7 @@ def slider_crank_in_exudyn(body: FlexibleBody) -> ExudynSystem:
     return system
 
 
+@pytest.mark.repeats
 def test_a_slider_crank_whose_rod_bends():
     body = rod()
     times, theirs, doubt = simulate_node(lambda: slider_crank_in_exudyn(body), TIP, STOP, SAMPLES)
