@@ -65,9 +65,7 @@ def test_planes_with_nearly_the_same_shapes_keep_all_digits(modes):
     assert np.max(np.abs(rest[:, linear:])) <= 2e-9  # second-order fields: below the rank's tolerance
 
 
-@pytest.mark.parametrize(
-    "modes", [PLANES[0], *(pytest.param(each, marks=pytest.mark.repeats) for each in PLANES[1:])]
-)
+@pytest.mark.parametrize("modes", [PLANES[0], *(pytest.param(each, marks=pytest.mark.repeats) for each in PLANES[1:])])
 def test_beams_of_many_modes_have_the_inertia_of_their_nodes(modes):
     section = BeamSection.rectangle(0.02, 0.03)
     body = FlexibleBody.beam("b", length=0.7, E=70e9, rho=2700.0, section=section, modes=modes)
@@ -106,6 +104,7 @@ def test_all_formulations_move_as_the_full_nodal_mass_matrix_does(kind, m):
             assert f(0.0, state)[1 + m :] == pytest.approx(accelerations, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.repeats  # by day: what is planted in links of a robot, ``robots/flexible_links``
 def test_one_mode_off_is_seen_in_the_nodal_mass_matrix():
     """The check above has teeth: 1 % of one shape, or one sign of the second-order field, is far beyond 1e-9."""
     arrays = random_arrays(n=3, m=1)
