@@ -76,6 +76,7 @@ def test_a_pendulum_that_bends():
     assert np.max(np.abs(ours - theirs)) <= CLOSE
 
 
+@pytest.mark.repeats
 def test_a_plate_that_tumbles():
     plate = FiniteElements(*box_model((0.6, 0.4, 0.02), (6, 4, 1), E=1e6, rho=1000.0))
     body = FlexibleBody.from_finite_elements("plate", K=plate.K, M=plate.M, nodes=plate.nodes, interfaces={}, modes=4)

@@ -108,6 +108,7 @@ MJCF = """<mujoco model="arm"><compiler angle="radian"/><worldbody>
 <actuator><motor joint="shoulder"/><motor joint="elbow"/><motor joint="wrist"/></actuator></mujoco>"""
 
 
+@pytest.mark.repeats  # by day: in SDF
 def test_another_format_gives_the_same_arm(arm: Path) -> None:
     arm.write_text(ARM.replace('rpy="0.3 0 0.2"', 'rpy="0.3 0 0"'))
     other = arm.with_suffix(".xml")
@@ -200,7 +201,7 @@ def test_a_loop_with_a_link_that_bends_moves_as_its_nodes_do(tmp_path: Path) -> 
     assert worst_of(derivation) > 1e3
 
 
-@pytest.mark.parametrize("method", ["tmt", "recursive-composite", "recursive-articulated"])
+@pytest.mark.parametrize("method", [*by_night("tmt"), "recursive-composite", "recursive-articulated"])
 def test_quantities_have_rows_for_modes(arm: Path, method: str) -> None:
     """Efforts that take the arm's own accelerations are those that act; at rest they hold the weight; columns are M."""
     words = ["mass-matrix", "gravity-torques", "inverse-dynamics"]
@@ -326,6 +327,7 @@ def motion(path: Path, arguments: dict[str, object]) -> np.ndarray:
     ]
 
 
+@pytest.mark.repeats  # by day: a beam that is stiff, in ``model/flexible/test_beams``
 def test_a_stiff_link_moves_as_a_rigid_one(arm: Path) -> None:
     """Angles differ by what weight and inertia bend: with the inverse of the stiffness."""
     damped = BEAM | {"modes": {"bending_y": 1, "bending_z": 1}, "damping": 1.0}
