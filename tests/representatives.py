@@ -77,6 +77,11 @@ OF_A_KIND_THAT_IS_PROVEN = {
 """Models whose FMU is validated each night only, with what holds their law in the suite."""
 
 
+def by_night(*cases: Any) -> list[Any]:
+    """Parameters of a test marked ``repeats``; a tuple is one case of several arguments."""
+    return [pytest.param(*(each if isinstance(each, tuple) else (each,)), marks=pytest.mark.repeats) for each in cases]
+
+
 def marked(
     models: Iterable[Any], *, slow: frozenset[str] | None = None, repeating: Iterable[str] | None = None
 ) -> list[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from representatives import by_night
 
 import mb2fmu
 from mb2fmu import Model, Parts, analysis, pipeline
@@ -83,7 +84,7 @@ def test_an_oscillator_has_its_closed_form():
 @pytest.mark.parametrize(
     ("model", "of", "to", "stop"),
     [
-        ("double_pendulum", ("shoulder.angle", "elbow.speed"), ("m1", "elbow.angle"), 1.0),
+        *by_night(("double_pendulum", ("shoulder.angle", "elbow.speed"), ("m1", "elbow.angle"), 1.0)),
         ("chaplygin_sleigh", ("theta", "blade_force"), ("a", "v"), 2.0),  # velocity constraints
         ("muscle_arm", ("elbow.angle", "activation", "biceps_power"), ("F_max",), 0.3),  # auxiliary states
     ],

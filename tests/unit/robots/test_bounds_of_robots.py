@@ -9,7 +9,9 @@ import pytest
 from unit.robots.test_robot_loops import PARALLEL
 
 from mb2fmu import pipeline
+from mb2fmu.model import check_model
 from mb2fmu.robots import RobotMechanics
+from mb2fmu.validation.independent_import import robot_accelerations
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_accelerations import (
     INDEPENDENT_IMPORT,
@@ -36,11 +38,12 @@ def longer(text: str, factor: float) -> str:
     return re.sub(r'\b(pos|size|fromto|anchor)="([^"]*)"', moved, text)
 
 
-def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path) -> None:
+def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hinges, slides, balls and a free body in loops: bounds of slides go with the lengths, those of turns stay."""
+    monkeypatch.setattr(robot_accelerations, "RANDOM_POINT_COUNT", POINTS)
     path = tmp_path / "parallel.xml"
     path.write_text(PARALLEL)
-    definition = pipeline.derive(path).checked
+    definition = check_model(pipeline.load(path))
     robot = definition.mechanics
     assert isinstance(robot, RobotMechanics)
     moving = [robot.tree.parts[i].moving_joint.name for i in robot.variables]

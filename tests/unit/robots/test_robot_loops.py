@@ -9,6 +9,7 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
+from representatives import by_night
 from scipy.integrate import solve_ivp
 from unit.robots.test_robot_equations import worst_of
 
@@ -107,7 +108,7 @@ def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> 
     reading = MujocoEquations(path, joints, ["m1", "m2"])
     place = {str(s): k for k, s in enumerate(f.program.layout.states)}
     control = [30.0, -20.0]
-    run = solve_ivp(lambda t, x: f(t, x, control), (0, 0.3), f.x0, rtol=1e-10, atol=1e-10, t_eval=[0.0, 0.1, 0.2, 0.3])
+    run = solve_ivp(lambda t, x: f(t, x, control), (0, 0.1), f.x0, rtol=1e-10, atol=1e-10, t_eval=[0, 0.03, 0.06, 0.1])
     damping = {"a1": 0.1, "a2": 0.1, "s1": 2.0, "s2": 2.0}
     assert run.y.shape[1] == 4
     for x in run.y.T:
@@ -129,7 +130,7 @@ def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> 
         assert rates == pytest.approx(expected, abs=1e-6 * np.max(np.abs(expected)))
 
 
-def test_a_loop_of_a_side_file_stays_closed_for_100_s(tmp_path: Path) -> None:
+def test_a_loop_of_a_side_file_stays_closed_for_30_s(tmp_path: Path) -> None:
     path = tmp_path / "four.urdf"
     path.write_text(FOUR_BAR)
     path.with_name("robot.toml").write_text(SIDE_FILE)
@@ -138,8 +139,8 @@ def test_a_loop_of_a_side_file_stays_closed_for_100_s(tmp_path: Path) -> None:
     f = pipeline.right_hand_side(derivation)
     fast = f.compile()
     assert f.x0[0] == -1.2
-    times = np.linspace(0, 100, 101)
-    run = solve_ivp(lambda t, x: fast(t, x, [0.0]), (0, 100), f.x0, rtol=1e-9, atol=1e-9, t_eval=times)
+    times = np.linspace(0, 30, 31)
+    run = solve_ivp(lambda t, x: fast(t, x, [0.0]), (0, 30), f.x0, rtol=1e-9, atol=1e-9, t_eval=times)
     names = list(f.output_names)
     ends = [[names.index(f"{link}.position.{axis}") for axis in "xyz"] for link in "bc"]
     worst = 0.0
@@ -237,19 +238,20 @@ def test_what_is_misread_of_a_loop_is_found(tmp_path: Path, monkeypatch: pytest.
     assert worst < 1 or worst > 1e6
 
 
-@pytest.mark.parametrize("turn", ["1 0.1 -0.2 0.3", "0 0 0 0"])
+@pytest.mark.parametrize("turn", ["1 0.1 -0.2 0.3", *by_night("0 0 0 0")])
 def test_a_weld_holds_the_pose_that_it_is_given(tmp_path: Path, turn: str) -> None:
     """A quaternion of zeros is MuJoCo's word for the pose that the file draws; else it is that of the anchor."""
     path = tmp_path / "welded.xml"
     path.write_text(WELDED.replace("/></equality>", f' relpose="0.1 0.2 0.3 {turn}" anchor="0.1 0 0.2"/></equality>'))
-    assert worst_of(pipeline.derive(path)) < 1.0
+    derivation = pipeline.derive(path)
+    assert worst_of(derivation) < 1.0
     drawn = mujoco.MjModel.from_xml_path(str(path)).eq_data[0]
-    loop = pipeline.derive(path).checked.mechanics.description.loops[0]
+    loop = derivation.checked.mechanics.description.loops[0]
     assert loop.at.position == pytest.approx(drawn[3:6], abs=1e-12)
 
 
 def carried_platform() -> tuple[str, str]:
-    """A floating plate carried by three cranks with two rods each: URDF and side file. Nothing of the start fits."""
+    """A floating plate carried by two cranks with two rods each: URDF and side file. Nothing of the start fits."""
     inertia = '<mass value="{0}"/><inertia ixx="{1}" ixy="0" ixz="0" iyy="{1}" iyz="0" izz="{1}"/></inertial></link>'
     link = '<link name="{0}"><inertial><origin xyz="{1}"/>' + inertia.replace("{0}", "{2}").replace("{1}", "{3}")
     joint = '<joint name="{0}" type="{1}"><parent link="{2}"/><child link="{3}"/><origin xyz="{4}" rpy="0 0 {5}"/>'
@@ -257,7 +259,7 @@ def carried_platform() -> tuple[str, str]:
     parts = ['<link name="base"/>', link.format("plate", "0 0 0", 0.5, 0.002)]
     parts.append(joint.format("float", "floating", "base", "plate", "0 0 -0.5", 0, "0 0 1"))
     loops = []
-    for k in range(3):
+    for k in range(2):
         turn = 2 * np.pi * k / 3
         c, s = np.cos(turn), np.sin(turn)
         parts += [link.format(f"crank{k}", "0.1 0 0", 0.6, 0.004)]
@@ -270,11 +272,11 @@ def carried_platform() -> tuple[str, str]:
             parts += [joint.format(f"tilt{name}", "continuous", f"fork{name}", f"rod{name}", "0 0 0", 0, "1 0 0")]
             loops.append(f'[[loops]]\nframes = ["rod{name}", "plate"]\noffset = [0, 0, -0.4]\n')
             loops[-1] += f"other_offset = [{0.08 * c - y * s}, {0.08 * s + y * c}, 0]\n"
-    drives = 'inputs = ["drive0", "drive1", "drive2"]\nstart = { drive0 = 0.3, drive1 = 0.3, drive2 = 0.3 }\n'
+    drives = 'inputs = ["drive0", "drive1"]\nstart = { drive0 = 0.3, drive1 = 0.3 }\n'
     return f'<robot name="carried">{"".join(parts)}</robot>', drives + "".join(loops)
 
 
-@pytest.mark.parametrize("fault", ["none", pytest.param("a mass", marks=pytest.mark.repeats), "a length"])
+@pytest.mark.parametrize("fault", ["none", *by_night("a mass", "a length")])
 def test_a_robot_of_several_loops_has_a_second_reading_far_from_its_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 from compiled_reference import largest_difference
+from representatives import by_night
 from unit.robots.robot_texts import ARM, link
 from unit.robots.test_robot_equations import worst_of
 
@@ -46,13 +47,7 @@ def held(file: Path, **settings: Any) -> pipeline.Model:
 
 
 @pytest.mark.parametrize(
-    "method",
-    [
-        "recursive-articulated",
-        "recursive-composite",
-        "tmt",
-        *(pytest.param(word, marks=pytest.mark.repeats) for word in ("kane", "lagrange")),
-    ],
+    "method", ["recursive-articulated", "recursive-composite", "tmt", *by_night("kane", "lagrange")]
 )
 def test_they_are_what_outputs_of_the_points_are(file: Path, method: str) -> None:
     """Numbers of the points, put in as forces of another unit of the robot, move it in the same way."""
@@ -80,7 +75,7 @@ def test_they_are_what_outputs_of_the_points_are(file: Path, method: str) -> Non
     assert f.outputs(0.0, x)[list(f.output_names).index("height")] == pytest.approx(place[2], rel=1e-13)
 
 
-@pytest.mark.parametrize("base", ["fixed", "floating"])
+@pytest.mark.parametrize("base", ["fixed", *by_night("floating")])
 def test_the_reference_and_the_second_reading_have_their_own(
     file: Path, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from lxml import etree
+from representatives import by_night
 
 from mb2fmu.cli import commands
 from mb2fmu.cli.system_command import _print_system_result
@@ -298,7 +299,7 @@ def test_without_a_bound_there_is_no_verdict_and_that_is_said(
     assert "passed" not in said
 
 
-@pytest.mark.parametrize("place", ["sub/verdict.json", "-"])
+@pytest.mark.parametrize("place", [*by_night("sub/verdict.json"), "-"])
 def test_the_verdict_is_there_as_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """As JSON, in a file or alone on stdout: the same errors as the results have against the whole."""
     example = Path(__file__).parents[3] / "systems" / "two_masses" / "system.py"

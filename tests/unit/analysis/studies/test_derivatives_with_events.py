@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from representatives import by_night
 
 import mb2fmu
 from mb2fmu import Impact, Model, load, sticking_sign
@@ -65,12 +66,13 @@ def test_the_instant_of_the_event_is_in_it(ball: Ensemble, monkeypatch: pytest.M
     ("name", "to", "of", "step"),
     [
         ("gripper", ("m", "k", "t_drop", "q1"), ("q1", "q2", "x", "y", "u1", "u2", "vx", "vy"), 0.07),
-        pytest.param(
-            "woodpecker",
-            ("c_phi", "mu", "J_M", "omega_S"),
-            ("y", "phi_M", "phi_S", "v", "omega_M", "omega_S"),
-            0.0075,
-            marks=pytest.mark.repeats,
+        *by_night(
+            (
+                "woodpecker",
+                ("c_phi", "mu", "J_M", "omega_S"),
+                ("y", "phi_M", "phi_S", "v", "omega_M", "omega_S"),
+                0.0075,
+            )
         ),
         ("stick_slip_belt", ("k", "F_s"), (), 0.137),
     ],

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from representatives import by_night
 
 from mb2fmu import Model, pipeline, validation
 from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble
@@ -34,8 +35,16 @@ def alone(model: Path, ensemble: Ensemble, folder: Path, name: str, values: np.n
     return np.array([validation.simulate_fmu(unit.path, run, read, kind="CoSimulation").values for run in runs])
 
 
-@pytest.mark.parametrize("solver", ["explicit", "implicit"])
-@pytest.mark.parametrize(("name", "varied"), [("bouncing_ball", "e"), ("stick_slip_belt", "F_s"), ("gripper", "m")])
+BALL, BELT, GRIPPER = ("bouncing_ball", "e"), ("stick_slip_belt", "F_s"), ("gripper", "m")
+
+
+@pytest.mark.parametrize(
+    ("name", "varied", "solver"),
+    [
+        *((*BALL, "explicit"), (*BELT, "implicit"), (*GRIPPER, "explicit")),
+        *by_night((*BALL, "implicit"), (*BELT, "explicit"), (*GRIPPER, "implicit")),
+    ],
+)
 def test_instances_with_events_have_the_bits_of_the_fmu(
     name: str, varied: str, solver: Literal["explicit", "implicit"], tmp_path: Path
 ) -> None:

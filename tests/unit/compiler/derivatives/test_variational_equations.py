@@ -70,6 +70,13 @@ def case(request: pytest.FixtureRequest) -> Case:
     return Case(derivation.program, to, x, r, p)
 
 
+@pytest.fixture(scope="module")
+def carried(case: Case) -> tuple[ProgramWithDerivatives, ProgramWithDerivatives]:
+    """The FMU's own derivatives, and those of what is carried."""
+    native = derivatives.add_fmu_derivatives(case.program, adjoint=False)
+    return native, derivatives.add_variational_jacobian(native, case.to)
+
+
 def test_what_is_carried_is_the_derivative(case: Case) -> None:
     """Along (S, θ), of x', y and P; and these are bit by bit what they were."""
     varied = derivatives.add_variational_states(case.program, case.to)
@@ -91,11 +98,11 @@ def test_what_is_carried_is_the_derivative(case: Case) -> None:
             np.testing.assert_allclose(blocks[k + 1][: len(was)], expected, rtol=0, atol=1e-7 * max(size, 1.0))
 
 
-def test_the_jacobian_of_what_is_carried_is_exact(case: Case) -> None:
+def test_the_jacobian_of_what_is_carried_is_exact(
+    case: Case, carried: tuple[ProgramWithDerivatives, ProgramWithDerivatives]
+) -> None:
     """By states and time, through Newton's method, too: second derivatives of the program."""
-    native = derivatives.add_fmu_derivatives(case.program, adjoint=False)
-    varied: ProgramWithDerivatives = derivatives.add_variational_jacobian(native, case.to)
-    n, h = len(case.program.layout.states), 1e-5
+    varied, n, h = carried[1], len(case.program.layout.states), 1e-5
     rates = case.entry(varied.program, "rhs")
     found = np.zeros((3 * n, n + 1))
     found[varied.rows, varied.columns] = case.entry(varied.program, "jacobian")(case.time, case.x, case.p)
@@ -110,10 +117,11 @@ def test_the_jacobian_of_what_is_carried_is_exact(case: Case) -> None:
         np.testing.assert_allclose(found[:, j], expected, rtol=0, atol=1e-6 * size)
 
 
-def test_the_jacobian_of_the_motion_itself_is_the_fmus(case: Case) -> None:
+def test_the_jacobian_of_the_motion_itself_is_the_fmus(
+    case: Case, carried: tuple[ProgramWithDerivatives, ProgramWithDerivatives]
+) -> None:
     """To the last bit: pivots and steps hang on it."""
-    native = derivatives.add_fmu_derivatives(case.program, adjoint=False)
-    varied = derivatives.add_variational_jacobian(native, case.to)
+    native, varied = carried
     n, count = len(case.program.layout.states), len(native.rows)
     own = case.entry(native.program, "jacobian")(case.time, case.x[:n], case.p)
     there = case.entry(varied.program, "jacobian")(case.time, case.x, case.p)

@@ -102,7 +102,7 @@ def test_cubics_that_end_level_bend_nowhere():
     assert not reference_of(held_at_its_ends("cubic", slope=-12.0)).events
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(
     steps=st.lists(st.floats(0.05, 3.0), min_size=1, max_size=5),
     heights=st.lists(st.floats(-5.0, 5.0), min_size=6, max_size=6),

@@ -47,7 +47,7 @@ def test_loops_are_recognised_and_said(name):
     assert all(form.name in derivation.treated for form in derivation.equations.closed_forms)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", marked(KINDS, repeating=["excavator_arm"]))
 def test_the_motion_is_that_of_the_multipliers(name):
     """At random states: positions and speeds on the constraints, accelerations those of M u' + Aᵀλ = f, A u' = −γ."""
     derivation = derived(name)
@@ -76,7 +76,7 @@ def test_the_motion_is_that_of_the_multipliers(name):
         assert found == pytest.approx(expected, rel=1e-8, abs=1e-8 * np.max(np.abs(expected)))
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", marked(KINDS, repeating=["excavator_arm"]))
 def test_states_are_independent_and_the_rest_is_calculated(name):
     derivation = derived(name)
     e = derivation.equations

@@ -24,7 +24,7 @@ def test_a_body_where_its_frame_is_meant_is_pointed_out():
         pipeline.derive(model, method="tmt")
 
 
-@pytest.fixture(scope="module", params=["bennett", "planar"])
+@pytest.fixture(scope="module", params=["bennett", pytest.param("planar", marks=pytest.mark.repeats)])
 def derivations(request):
     """By both treatments."""
     shape = BENNETT if request.param == "bennett" else PLANAR

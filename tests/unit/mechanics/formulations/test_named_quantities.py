@@ -15,7 +15,7 @@ from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import SECTION_T
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.report.equation_display.formulation_quantity_text import format_formulation_quantities
 
-MODELS = ("double_pendulum", "two_rods", "chaplygin_sleigh")
+MODELS = (pytest.param("double_pendulum", marks=pytest.mark.repeats), "two_rods", "chaplygin_sleigh")
 ALL = tuple(SECTION_TITLES)
 KANE = ALL[:3]
 

@@ -10,6 +10,7 @@ import readers_mechanisms
 import sympy as sm
 import textbook_mechanisms
 from own_equations import Compared, by_another_method, compared, own_constraint_forces
+from representatives import by_night, marked
 from strangers import STRANGERS, axle, declared, world
 from sympy.physics import mechanics as me
 
@@ -30,19 +31,29 @@ def by_auto(name: str) -> Compared:
     return compared(STRANGERS[name]())
 
 
-@pytest.mark.parametrize("name", STRANGERS)
+@pytest.mark.parametrize(
+    "name",  # by night two that are as the rolling disc of SymPy's examples, by day, and as those of the tests below
+    marked(STRANGERS, repeating=["rolling_disc_generalized_contact", "wheels_on_an_axle"]),
+)
 def test_the_fmu_moves_as_the_object_that_was_handed_over(name):
     auto = by_auto(name)
-    found = {auto.derivation.equations.method: auto}
+    assert auto.error < CLOSE
+    _assert_balanced(auto)
+
+
+BY_OTHER_METHODS = {"force_along_a_velocity_constraint", "rolling_disc_sympy", "system_joints_actuators"}
+"""By day; ``tests/unit/mechanics/formulations`` compares the formulations with each other."""
+
+
+@pytest.mark.parametrize("name", marked(STRANGERS, repeating=STRANGERS.keys() - BY_OTHER_METHODS))
+def test_every_formulation_moves_as_the_object_that_was_handed_over(name):
+    auto = by_auto(name)
     for method, applies in check_all_formulations(auto.derivation.mechanism).items():
-        if applies.is_applicable and method not in {
-            *found,
-            "lagrange",
-        }:  # slow where others apply too, and tested for itself
-            found[method] = by_another_method(auto, method, count=2)
-    for method, one in found.items():
-        assert one.error < CLOSE, method
-        _assert_balanced(one)
+        # Lagrange's is slow where others apply too, and tested for itself
+        if applies.is_applicable and method not in {auto.derivation.equations.method, "lagrange"}:
+            found = by_another_method(auto, method, count=2)
+            assert found.error < CLOSE, method
+            _assert_balanced(found)
 
 
 def _assert_balanced(found: Compared) -> None:
@@ -65,8 +76,14 @@ def _assert_balanced(found: Compared) -> None:
         assert abs(change - expected) < 1e-6 * (abs(change) + abs(expected)) + 1e-8, (n, change, expected)
 
 
-@pytest.mark.parametrize("name", ["force_in_the_joint_that_closes_a_loop", "force_along_a_velocity_constraint"])
-@pytest.mark.parametrize("method", ["kane", "tmt"])
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("force_in_the_joint_that_closes_a_loop", "kane"),
+        *by_night(("force_in_the_joint_that_closes_a_loop", "tmt")),
+        *(("force_along_a_velocity_constraint", method) for method in ("kane", "tmt")),
+    ],
+)
 def test_unknown_forces_are_those_of_the_auxiliary_equations(name, method):
     found = by_another_method(by_auto(name), method, count=5)
     own = own_constraint_forces(found)

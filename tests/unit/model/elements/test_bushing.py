@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from representatives import by_night
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -87,7 +88,7 @@ def coupled(seed: int) -> np.ndarray:
     return root @ root.T
 
 
-@pytest.mark.parametrize("kind", ["diagonal", "coupled"])
+@pytest.mark.parametrize("kind", [*by_night("diagonal"), "coupled"])
 def test_force_and_torque_are_those_of_virtual_work(kind):
     K, D = (np.diag(STIFF), np.diag(DAMP)) if kind == "diagonal" else (coupled(1), coupled(2) * 1e-2)
     f = rhs(

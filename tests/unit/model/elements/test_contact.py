@@ -7,6 +7,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 import touching
+from representatives import by_night
 
 from mb2fmu import Contact, CylinderSurface, HeightSurface, PlaneSurface, SphereSurface, rhs
 from mb2fmu.errors import ModelError
@@ -42,7 +43,8 @@ def surfaces(body: me.RigidBody, N: me.ReferenceFrame) -> dict[str, object]:
     }
 
 
-KINDS = ("plane", "sphere", "bowl", "pipe", "slope")
+KINDS = ["plane", "sphere", "pipe", *by_night("bowl", "slope")]
+"""A surface from within is the pipe, one by its height is in ``test_ground_of_a_height_is_as_far_as_it_is``."""
 EXACT = ("plane", "sphere")
 
 
@@ -78,17 +80,16 @@ def states(f, seed: int):
     return found
 
 
-@pytest.mark.parametrize(
-    ("kind", "friction"), [*((kind, "regularized") for kind in KINDS), *((kind, "exact") for kind in EXACT)]
-)
-def test_contact_keeps_momentum_and_angular_momentum(pressed, kind, friction):
-    f = pressed(kind, friction)
-    for x in states(f, 1):
-        force = MASSES * f(0.0, x)[6:]
-        assert np.linalg.norm(force) > 1.0
-        assert force[:3][:2] + force[3:5] == pytest.approx([0.0, 0.0], abs=1e-10)
-        turning = [x[i] * force[i + 1] - x[i + 1] * force[i] + force[i + 2] for i in (0, 3)]
-        assert sum(turning) == pytest.approx(0.0, abs=1e-9)
+@pytest.mark.parametrize("kind", KINDS)
+def test_contact_keeps_momentum_and_angular_momentum(pressed, kind):
+    for friction in ("regularized", "exact") if kind in EXACT else ("regularized",):
+        f = pressed(kind, friction)
+        for x in states(f, 1):
+            force = MASSES * f(0.0, x)[6:]
+            assert np.linalg.norm(force) > 1.0
+            assert force[:3][:2] + force[3:5] == pytest.approx([0.0, 0.0], abs=1e-10)
+            turning = [x[i] * force[i + 1] - x[i + 1] * force[i] + force[i + 2] for i in (0, 3)]
+            assert sum(turning) == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -115,24 +116,26 @@ def test_friction_takes_power_and_is_no_more_than_coulombs(pressed, kind):
         assert (signed, sticking) == (pytest.approx(-0.4 * force * np.sign(along), rel=1e-12), 0.0)
 
 
-def test_ground_of_a_height_is_as_far_as_it_is():
+@pytest.mark.parametrize(
+    ("radius", "off", "aside"), [(0.0, 1e-15, 1e-6), pytest.param(0.2, 5e-5, 0.02, marks=pytest.mark.repeats)]
+)
+def test_ground_of_a_height_is_as_far_as_it_is(radius, off, aside):
     """A bowl of radius 2 as a height, against the bowl itself: exact where a point touches, nearly so of a sphere."""
-    for radius, off, aside in ((0.0, 1e-15, 1e-6), (0.2, 5e-5, 0.02)):
-        model, N, (first, _) = touching.two_bodies()
-        up = me.ReferenceFrame("up")
-        up.orient_axis(N, N.x, -sm.pi / 2)
-        height = HeightSurface(model.mechanics.origin, up, lambda x, y: -sm.sqrt(4 - x**2 - y**2))
-        model.add(Contact("c", first, height, radius=radius, stiffness=1e3))
-        f = rhs(model)
-        for angle in (0.0, 0.3, -0.6):
-            out = np.array([np.sin(angle), -np.cos(angle)])
-            x = np.zeros(12)
-            x[:2] = (2.0 - radius) * out
-            assert f.outputs(0.0, x)[0] == pytest.approx(0.0, abs=off)
-            x[:2] *= 1 + 1e-4
-            push = f(0.0, x)[6:8]
-            assert push @ out < 0.0
-            assert abs(push[0] * out[1] - push[1] * out[0]) <= aside * np.linalg.norm(push)
+    model, N, (first, _) = touching.two_bodies()
+    up = me.ReferenceFrame("up")
+    up.orient_axis(N, N.x, -sm.pi / 2)
+    height = HeightSurface(model.mechanics.origin, up, lambda x, y: -sm.sqrt(4 - x**2 - y**2))
+    model.add(Contact("c", first, height, radius=radius, stiffness=1e3))
+    f = rhs(model, method="tmt")
+    for angle in (0.0, 0.3, -0.6):
+        out = np.array([np.sin(angle), -np.cos(angle)])
+        x = np.zeros(12)
+        x[:2] = (2.0 - radius) * out
+        assert f.outputs(0.0, x)[0] == pytest.approx(0.0, abs=off)
+        x[:2] *= 1 + 1e-4
+        push = f(0.0, x)[6:8]
+        assert push @ out < 0.0
+        assert abs(push[0] * out[1] - push[1] * out[0]) <= aside * np.linalg.norm(push)
 
 
 def test_energy_stays_where_nothing_takes_any():

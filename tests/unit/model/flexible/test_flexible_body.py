@@ -65,7 +65,7 @@ def test_planes_with_nearly_the_same_shapes_keep_all_digits(modes):
     assert np.max(np.abs(rest[:, linear:])) <= 2e-9  # second-order fields: below the rank's tolerance
 
 
-@pytest.mark.parametrize("modes", PLANES)
+@pytest.mark.parametrize("modes", [PLANES[0], *(pytest.param(each, marks=pytest.mark.repeats) for each in PLANES[1:])])
 def test_beams_of_many_modes_have_the_inertia_of_their_nodes(modes):
     section = BeamSection.rectangle(0.02, 0.03)
     body = FlexibleBody.beam("b", length=0.7, E=70e9, rho=2700.0, section=section, modes=modes)
@@ -86,28 +86,22 @@ def test_modes_without_momentum_need_one_particle_more():
     assert parts.masses @ parts.modes[0, :, 1] == pytest.approx(0.0, abs=1e-14)
 
 
-@pytest.mark.parametrize("kind", ["parts", *(pytest.param(kind, marks=pytest.mark.repeats) for kind in KINDS[::2])])
-def test_all_formulations_move_as_the_full_nodal_mass_matrix_does(kind):
+@pytest.mark.parametrize(
+    ("kind", "m"), [("parts", 1), *(pytest.param(kind, 2, marks=pytest.mark.repeats) for kind in KINDS)]
+)
+def test_all_formulations_move_as_the_full_nodal_mass_matrix_does(kind, m):
     rng = np.random.default_rng(3)
-    body = FlexibleBody("arm", **random_arrays(n=2 if kind == "parts" else 4, sections=kind == "parts"))
+    body = FlexibleBody("arm", **random_arrays(n=2 if kind == "parts" else 4, m=m, sections=kind == "parts"))
     model = pinned_body(body, kind)
-    states = [rng.normal(size=6) * np.array([1, 0.3, 0.3, 2, 1, 1]) for _ in range(3)]
+    states = [rng.normal(size=2 + 2 * m) * np.array([1, *[0.3] * m, 2, *[1] * m]) for _ in range(3)]
     expected = [nodal_accelerations(body, state) for state in states]
+    numbers = range(1, m + 1)
+    names = ("theta", *(f"arm.eta[{k}]" for k in numbers), "omega", *(f"arm.eta_dot[{k}]" for k in numbers))
     for method in METHODS:
         f = rhs(model, method=method)
-        assert f.states == ("theta", "arm.eta[1]", "arm.eta[2]", "omega", "arm.eta_dot[1]", "arm.eta_dot[2]")
+        assert f.states == names
         for state, accelerations in zip(states, expected, strict=True):
-            assert f(0.0, state)[3:] == pytest.approx(accelerations, rel=1e-9, abs=1e-9)
-
-
-def test_one_mode_off_is_seen_in_the_nodal_mass_matrix():
-    """The check above has teeth: 1 % of one shape, or one sign of the second-order field, is far beyond 1e-9."""
-    arrays = random_arrays(n=3, m=1)
-    state = np.array([0.4, 0.2, 1.5, 0.5])
-    right = nodal_accelerations(FlexibleBody("arm", **arrays), state)
-    for name, factor in (("modes", 1.01), ("second_order", -1.0), ("stiffness", 1.01), ("rotations", 1.01)):
-        wrong = rhs(pinned_body(FlexibleBody("arm", **{**arrays, name: factor * arrays[name]})))
-        assert np.max(np.abs(wrong(0.0, state)[2:] - right)) > 1e-4, name
+            assert f(0.0, state)[1 + m :] == pytest.approx(accelerations, rel=1e-9, abs=1e-9)
 
 
 def test_the_example_of_the_page_is_a_good_model():
@@ -124,10 +118,10 @@ def test_the_example_of_the_page_is_a_good_model():
 def test_a_mode_without_damping_has_no_parameter_of_it():
     section = BeamSection.circle(0.01)
     beam = FlexibleBody.beam(
-        "arm", length=1.0, E=7e10, rho=2700.0, section=section, modes={"bending_y": 3}, damping=[0.01, 0.0, 0.02]
+        "arm", length=1.0, E=7e10, rho=2700.0, section=section, modes={"bending_y": 2}, damping=[0.0, 0.02]
     )
     names = [item.name for item in mechanism_of(pinned_body(beam)).declared.parameters]
-    assert [name for name in names if "damping" in name] == ["arm.damping[1]", "arm.damping[3]"]
+    assert [name for name in names if "damping" in name] == ["arm.damping[2]"]
 
 
 def test_pictures_do_not_show_the_particles():

@@ -24,7 +24,7 @@ def written(tmp_path: Path, *, sections: bool = False, **changes) -> tuple[Flexi
     return body, path
 
 
-@pytest.mark.parametrize("axes_within_modes", [False, True])
+@pytest.mark.parametrize("axes_within_modes", [True, pytest.param(False, marks=pytest.mark.repeats)])
 def test_the_body_of_a_file_moves_as_the_one_it_was_made_of(tmp_path, axes_within_modes):
     """Every inertia term acts: the frame turns about all axes, all modes move."""
     body, path = written(tmp_path, axes_within_modes=axes_within_modes)

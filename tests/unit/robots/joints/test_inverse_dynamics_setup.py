@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from representatives import by_night
 from sympy.physics.vector import dynamicsymbols
 from unit.robots.robot_texts import ARM, joint, link, robot
 
@@ -69,7 +70,7 @@ def test_efforts_are_mujocos(tmp_path: Path) -> None:
     assert [found[n] for n in ("h", "s", "g")] == pytest.approx(data.qfrc_inverse.tolist(), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("content", ["arm.urdf", "springs.xml"])
+@pytest.mark.parametrize("content", [*by_night("arm.urdf"), "springs.xml"])
 def test_efforts_are_held_against_a_second_reading(tmp_path: Path, content: str) -> None:
     """A unit without states, and its file: when that says a thousandth more of one mass the unit is not of the file."""
     path, right = tmp_path / content, ARM.replace("</robot>", GEAR) if content.endswith("urdf") else SPRINGS

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from representatives import by_night
 from unit.robots.joints.test_inverse_dynamics_setup import GEAR, SPRINGS
 from unit.robots.robot_texts import ARM, joint, link, robot
 
@@ -90,7 +91,7 @@ def test_springs_and_tendons_count_and_actuators_do_not(tmp_path: Path) -> None:
     assert [found[f"{n}.required_effort"] for n in ("h", "s", "g")] == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("base", ["fixed", "floating"])
+@pytest.mark.parametrize("base", ["fixed", *by_night("floating")])
 def test_the_reference_has_its_own(tmp_path: Path, base: str) -> None:
     """In NumPy and compiled, by the bodies alone: what the program has, without any of its equations."""
     path = tmp_path / "robot.urdf"
