@@ -104,6 +104,17 @@ def test_all_formulations_move_as_the_full_nodal_mass_matrix_does(kind, m):
             assert f(0.0, state)[1 + m :] == pytest.approx(accelerations, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.repeats  # by day: what is planted in links of a robot, ``robots/flexible_links``
+def test_one_mode_off_is_seen_in_the_nodal_mass_matrix():
+    """The check above has teeth: 1 % of one shape, or one sign of the second-order field, is far beyond 1e-9."""
+    arrays = random_arrays(n=3, m=1)
+    state = np.array([0.4, 0.2, 1.5, 0.5])
+    right = nodal_accelerations(FlexibleBody("arm", **arrays), state)
+    for name, factor in (("modes", 1.01), ("second_order", -1.0), ("stiffness", 1.01), ("rotations", 1.01)):
+        wrong = rhs(pinned_body(FlexibleBody("arm", **{**arrays, name: factor * arrays[name]})))
+        assert np.max(np.abs(wrong(0.0, state)[2:] - right)) > 1e-4, name
+
+
 def test_the_example_of_the_page_is_a_good_model():
     page = (Path(__file__).parents[4] / "docs" / "tutorials" / "flexible.md").read_text(encoding="utf-8")
     names: dict = {}
