@@ -74,6 +74,11 @@ OF_A_KIND_THAT_IS_PROVEN = {
 """Models whose FMU is validated each night only, with what holds their law in the suite."""
 
 
+def by_night(*cases: Any) -> list[Any]:
+    """Parameters that ``scripts/validate_models`` tries: values, or a tuple of one value for each argument."""
+    return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.repeats) for case in cases]
+
+
 def marked(
     models: Iterable[Any], *, slow: frozenset[str] | None = None, repeating: Iterable[str] | None = None
 ) -> list[Any]:
