@@ -52,6 +52,7 @@ REPLACED = (
     Replaced(r"\bhanded-over\b", "source object"),
     Replaced(r"\bjudged to (the|[0-9{])", "predictable until"),
 )
+_ANY = re.compile("|".join(row.pattern for row in REPLACED), re.IGNORECASE)
 PLACES = ("mb2fmu", "scripts", "docs", "models", "systems", "README.md", "CONTRIBUTING.md")
 SKIPPED = ("scripts/vocabulary.py",)
 SUFFIXES = (".py", ".md", ".jinja", ".c", ".h", ".js", ".toml")
@@ -70,6 +71,8 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 def find_replaced_words(path: Path, name: str) -> Iterator[str]:
     """Yield a line for each replaced word in a file; ``name``: its path in the repository."""
+    if not _ANY.search(path.read_text(encoding="utf-8")):
+        return
     for number, text in texts(path):
         for row in REPLACED:
             found = re.search(row.pattern, text, re.IGNORECASE)
