@@ -86,7 +86,7 @@ def woodpecker() -> Model:
     model.speed(omega_S, -6.05389938755075, "rad/s", description="angular velocity of the bird")
     beak, edge, tilt = l_M + l_G - l_S - r_O, r_M - r_O, h_M * phi_M
     along = v + l_M * omega_M + (l_G - l_S) * omega_S
-    common = {"friction": mu, "order": "at once"}
+    common = {"friction": mu, "order": "simultaneous"}
     model.add(Impact("beak", beak - h_S * phi_S, restitution=0.5, slip=along, **common))
     model.add(Impact("lower", edge + tilt, slip=v + r_M * omega_M, **common))
     model.add(Impact("upper", edge - tilt, slip=v + r_M * omega_M, **common))

@@ -51,6 +51,10 @@ REPLACED = (
     Replaced(r"\bsecond reading\b", "independent import"),
     Replaced(r"\bhanded-over\b", "source object"),
     Replaced(r"\bjudged to (the|[0-9{])", "predictable until"),
+    Replaced(r"\bdrawn to (the constraints|1)\b", "stabilized on, stabilized at"),
+    Replaced(r"\b(impacts?|contacts|struck|order) (=? ?['\"`]*)?(in turn|at once)\b", "sequential, simultaneous"),
+    Replaced(r"\b(no|the|a|model's or) unit('s own experiment| (was|is) (tried|made))\b", "FMU"),
+    Replaced(r"\b(deeds?|reaping|yardsticks?)\b", "system calls, process clean-up, reference data"),
 )
 _ANY = re.compile("|".join(row.pattern for row in REPLACED), re.IGNORECASE)
 PLACES = ("mb2fmu", "scripts", "docs", "models", "systems", "README.md", "CONTRIBUTING.md")

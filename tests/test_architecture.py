@@ -270,6 +270,22 @@ def test_no_room_is_crowded() -> None:
     assert files["."] <= 6
 
 
+def find_missing_parts(text: str) -> list[str]:
+    """Return which of the four parts a package's docstring lacks, and whether it is longer than 12 lines."""
+    docstring = ast.get_docstring(ast.parse(text)) or ""
+    parts = ("Input:", "Output:", "Promises:", "[Mm]ust not")
+    missing = [part for part in parts if not re.search(part, " ".join(docstring.split()))]
+    return missing + [f"{len(docstring.splitlines())} lines"] * (len(docstring.splitlines()) > 12)
+
+
+def test_packages_say_what_they_take_give_promise_and_must_not_do() -> None:
+    assert find_missing_parts('"""Analysis.\n\nInput: x. Output: y. Promises: z."""') == ["[Mm]ust not"]
+    places = {path: path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py")}
+    of_users = {".", "fmu/emit_python/runtime"}  # the public names, and what is copied into FMUs
+    found = {place: find_missing_parts(path.read_text(encoding="utf-8")) for path, place in places.items()}
+    assert {place: parts for place, parts in found.items() if parts and place not in of_users} == {}
+
+
 def test_files_import_each_other_in_no_circle() -> None:
     assert list(circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()})) == [["b", "c"]]
     assert list(circles(imported_modules(PACKAGE))) == []

@@ -38,7 +38,7 @@ def changed_unit(build: FmuBuild, path: Path, edits: Mapping[str, tuple[str, str
     listed = members.get("sources/buildDescription.xml") or members["modelDescription.xml"]
     units = sorted({name.decode() for name in re.findall(rb'<(?:Source)?File name="([^"]+)"', listed)})
     compiler = [shutil.which("gcc") or ""] if shutil.which("gcc") else [sys.executable, "-m", "ziglang", "cc"]
-    flags = ["-shared", "-fPIC", "-O1", "-w", "-ffp-contract=off", "-fvisibility=hidden", "-Wl,-Bsymbolic"]
+    flags = ["-shared", "-fPIC", "-O0", "-w", "-ffp-contract=off", "-fvisibility=hidden", "-Wl,-Bsymbolic"]
     command = [*compiler, *flags, "-DDISABLE_PREFIX", *units, "-o", "unit.so", "-lm"]
     subprocess.run(command, cwd=folder / "sources", check=True, timeout=300)
     binary = next(name for name in members if name.startswith("binaries/"))

@@ -74,31 +74,34 @@ class AuditPolicy:
         """Return a result with this policy's severities, and without findings that it waives or its baseline has."""
         if self == NO_POLICY:
             return result
-        remaining: list[Finding] = []
-        waived = list(result.waived)
+        remaining_findings: list[Finding] = []
+        waived_findings = list(result.waived)
         for finding in result.findings:
-            graded = self._apply_severity(finding)
-            reason = self._find_waiver_reason(result.fmu, graded)
+            graded_finding = self._apply_severity(finding)
+            reason = self._find_waiver_reason(result.fmu, graded_finding)
             if reason:
-                waived.append((graded, reason))
+                waived_findings.append((graded_finding, reason))
             else:
-                remaining.append(graded)
-        expired = [self._form_expiry_note(finding) for finding in self.waivers if self._is_expired(finding)]
-        remaining += expired
-        remaining.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+                remaining_findings.append(graded_finding)
+        expiry_notes = [self._form_expiry_note(finding) for finding in self.waivers if self._is_expired(finding)]
+        remaining_findings += expiry_notes
+        remaining_findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
         return replace(
-            result, findings=tuple(remaining), waived=tuple(waived), idle=tuple(self._list_unused_waivers(result))
+            result,
+            findings=tuple(remaining_findings),
+            waived=tuple(waived_findings),
+            idle=tuple(self._list_unused_waivers(result)),
         )
 
     def _list_unused_waivers(self, result: AuditResult) -> Iterator[str]:
         """Yield a note on each relevant waiver that matches no finding: it is outdated, or its pattern is wrong."""
-        graded = [self._apply_severity(waiver) for waiver in result.findings]
+        graded_findings = [self._apply_severity(waiver) for waiver in result.findings]
         for waiver in self.waivers:
             is_relevant = fnmatch.fnmatchcase(result.fmu, waiver.unit) and fnmatch.filter(result.judged, waiver.rule)
             if (
                 is_relevant
                 and not self._is_expired(waiver)
-                and not any(waiver.covers(result.fmu, finding) for finding in graded)
+                and not any(waiver.covers(result.fmu, finding) for finding in graded_findings)
             ):
                 yield f'the waiver of {waiver.rule} ("{waiver.reason}") matches no finding'
 

@@ -133,9 +133,11 @@ def audit(
             valgrind_host,
             together,
         )
-        collected = _collect_findings(fmu_archive, rule_ids, limits, run=run)
+        collected_findings = _collect_findings(fmu_archive, rule_ids, limits, run=run)
         checker_findings = _await_checkers(checker_run, path, deadline)
-    return policy.apply_to(_form_result(path, collected, rule_ids, checker_findings, run=run, start_time=start_time))
+    return policy.apply_to(
+        _form_result(path, collected_findings, rule_ids, checker_findings, run=run, start_time=start_time)
+    )
 
 
 def require_audit_packages(*, run_checkers: bool) -> None:
@@ -196,7 +198,7 @@ def _collect_findings(
 
 def _form_result(
     path: Path,
-    collected: _CollectedFindings,
+    collected_findings: _CollectedFindings,
     rule_ids: Sequence[str],
     checker_findings: Sequence[Finding],
     *,
@@ -204,29 +206,30 @@ def _form_result(
     start_time: float,
 ) -> AuditResult:
     """Form the result from everything that was collected."""
-    description, run_result = collected.description, collected.run_result
+    description, run_result = collected_findings.description, collected_findings.run_result
     version = description.version if description else 2
     findings = [
         convert_rule_violation_to_finding(item, version)
-        for item in _merge_interfaces([*collected.observations, *run_result.observations])
+        for item in _merge_interfaces([*collected_findings.observations, *run_result.observations])
     ]
     findings = [item for item in findings if item.rule in rule_ids]
-    listed = [*_limit_findings(findings), *(item for item in checker_findings if item.rule == CHECKER_RULE)]
-    listed.sort(key=lambda item: SEVERITIES.index(item.severity))
-    broken = {item.rule for item in findings}
+    listed_findings = [*_limit_findings(findings), *(item for item in checker_findings if item.rule == CHECKER_RULE)]
+    listed_findings.sort(key=lambda item: SEVERITIES.index(item.severity))
+    broken_rules = {item.rule for item in findings}
     unjudged = {
         rule_id: reason
         for rule_id in rule_ids
-        if rule_id not in broken and (reason := _find_unjudged_reason(rule_id, collected, version, run=run))
+        if rule_id not in broken_rules
+        and (reason := _find_unjudged_reason(rule_id, collected_findings, version, run=run))
     }
     was_to_run = run and description is not None and any(rules()[rule_id].half == "behaviour" for rule_id in rule_ids)
     return AuditResult(
         path.name,
         hashlib.sha256(path.read_bytes()).hexdigest(),
-        collected.version,
+        collected_findings.version,
         tuple(description.interfaces) if description else (),
         description.attributes.get("modelName", "") if description else "",
-        tuple(listed),
+        tuple(listed_findings),
         tuple(dict.fromkeys(run_result.skipped)),
         tuple(run_result.tried),
         tuple(rule_id for rule_id in rule_ids if rule_id not in unjudged),
@@ -239,18 +242,18 @@ def _form_result(
     )
 
 
-def _find_unjudged_reason(rule_id: str, collected: _CollectedFindings, version: int, *, run: bool) -> str:
+def _find_unjudged_reason(rule_id: str, collected_findings: _CollectedFindings, version: int, *, run: bool) -> str:
     """Return why a requested rule was not judged; empty if it was."""
-    rule, run_result = rules()[rule_id], collected.run_result
+    rule, run_result = rules()[rule_id], collected_findings.run_result
     if version not in rule.sections:
         return f"FMI {version} has no such requirement"
     if rule.half == "description":
-        if collected.description is None and rule_id not in inapplicable_rules.ARCHIVE_RULES:
+        if collected_findings.description is None and rule_id not in inapplicable_rules.ARCHIVE_RULES:
             return "there is no description that can be read"
-        return collected.inapplicable.get(rule_id, "")
+        return collected_findings.inapplicable.get(rule_id, "")
     if rule_id in run_result.judged:
         return ""
-    if run and collected.description is not None and not run_result.runnable:
+    if run and collected_findings.description is not None and not run_result.runnable:
         return "the archive has no binary that this machine can run"
     reason = UNFINISHED_REASON if run_result.tried else "the FMU was not run"
     if rule_id == MEMORY_RULE and not any(title.endswith(VALGRIND_TITLE) for title in run_result.tried):
@@ -269,12 +272,16 @@ def _default_memory_limit() -> int:
 
 def _select_rules(only: Sequence[str], skip: Sequence[str]) -> list[str]:
     """Return the ids of the requested rules."""
-    unmatched = [requested_pattern for requested_pattern in (*only, *skip) if not _match_rules(requested_pattern)]
-    if unmatched:
-        faults = [Fault(requested_pattern, "", "see mb2fmu audit --list-rules") for requested_pattern in unmatched]
+    unmatched_patterns = [
+        requested_pattern for requested_pattern in (*only, *skip) if not _match_rules(requested_pattern)
+    ]
+    if unmatched_patterns:
+        faults = [
+            Fault(requested_pattern, "", "see mb2fmu audit --list-rules") for requested_pattern in unmatched_patterns
+        ]
         raise Mb2FmuError("no such rule", faults)
-    selected = set().union(*map(_match_rules, only)).difference(*map(_match_rules, skip))
-    return [rule_id for rule_id in rules() if rule_id in selected]
+    selected_rules = set().union(*map(_match_rules, only)).difference(*map(_match_rules, skip))
+    return [rule_id for rule_id in rules() if rule_id in selected_rules]
 
 
 def _match_rules(pattern: str) -> Sequence[str]:
@@ -336,8 +343,8 @@ def _merge_crashes(observations: Iterable[RuleViolation]) -> Iterator[RuleViolat
         )
         groups.setdefault((observation.rule, key_message, observation.where), []).append(observation)
     for group in groups.values():
-        first, others = group[0], len({observation.message for observation in group}) - 1
-        suffix = f"; and in {others} more trial{'s' * (others > 1)}" if others else ""
+        first, other_count = group[0], len({observation.message for observation in group}) - 1
+        suffix = f"; and in {other_count} more trial{'s' * (other_count > 1)}" if other_count else ""
         yield RuleViolation(first.rule, first.message + suffix, first.where)
 
 
@@ -348,9 +355,9 @@ def _limit_findings(findings: Sequence[Finding]) -> Iterator[Finding]:
         groups.setdefault(finding.rule, []).append(finding)
     for group in groups.values():
         yield from group[:MAX_FINDINGS_PER_RULE]
-        omitted = len(group) - MAX_FINDINGS_PER_RULE
-        if omitted > 0:
-            yield replace(group[0], message=f"and {omitted} more of this rule", where="", number=omitted)
+        omitted_count = len(group) - MAX_FINDINGS_PER_RULE
+        if omitted_count > 0:
+            yield replace(group[0], message=f"and {omitted_count} more of this rule", where="", number=omitted_count)
 
 
 def _await_checkers(checker_run: Future[list[Finding]] | None, path: Path, deadline: float) -> list[Finding]:

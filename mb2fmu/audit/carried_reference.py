@@ -33,8 +33,8 @@ def find_beside_or_carried_reference(path: Path) -> AuditReferenceRun | None:
     Raises:
         Mb2FmuError: If there is one beside it that cannot be used, or the archive cannot be read.
     """
-    beside = find_audit_reference_run(path)
-    return beside or read_carried_reference(read_archive(path).contents)[0]
+    reference_beside = find_audit_reference_run(path)
+    return reference_beside or read_carried_reference(read_archive(path).contents)[0]
 
 
 def read_carried_reference(files: Mapping[str, bytes]) -> tuple[AuditReferenceRun | None, list[Fault]]:
@@ -67,7 +67,7 @@ def _parse(content: bytes, place: str, reader: RecordedFilesReader) -> etree._El
         return None
 
 
-def _locate(source: str) -> str:
+def _find_member_path(source: str) -> str:
     """Return the member of the archive that a relative address in the manifest names."""
     return posixpath.normpath(f"{REFERENCE_FOLDER}/{source}")
 
@@ -76,7 +76,7 @@ def _list_missing_files(manifest: etree._Element, files: Mapping[str, bytes]) ->
     """Yield relative addresses of files that are not there."""
     for item in manifest.iter("Related"):
         source = item.get("source", "")
-        if "://" not in source and _locate(source) not in files:
+        if "://" not in source and _find_member_path(source) not in files:
             yield source
 
 
@@ -89,7 +89,7 @@ def _list_experiments(
 ) -> Iterator[_Candidate]:
     """Yield experiments without parameter sets that have reference values as a table."""
     for item in manifest.iter("Related"):
-        member = _locate(item.get("source", ""))
+        member = _find_member_path(item.get("source", ""))
         if not item.get("role", "").startswith("experiment") or member not in files:
             continue
         root = _parse(files[member], member, reader)
@@ -98,7 +98,9 @@ def _list_experiments(
             if references is None or experiment.find("Parameters") is not None:
                 continue
             if all(part is None or part.get("type", "") in _TABLE_TYPES for part in (references, stimuli)):
-                sources = ("" if part is None else _locate(part.get("source", "")) for part in (references, stimuli))
+                sources = (
+                    "" if part is None else _find_member_path(part.get("source", "")) for part in (references, stimuli)
+                )
                 result, inputs = sources
                 yield {str(name): str(value) for name, value in experiment.attrib.items()}, result, inputs
 
@@ -106,7 +108,7 @@ def _list_experiments(
 def _list_results(manifest: etree._Element, files: Mapping[str, bytes]) -> Iterator[_Candidate]:
     """Yield results of the default experiment that are tables."""
     for item in manifest.iter("Related"):
-        member = _locate(item.get("source", ""))
+        member = _find_member_path(item.get("source", ""))
         if item.get("role") == "result" and item.get("type") == "text/csv" and member in files:
             yield {}, member, ""
 

@@ -8,6 +8,26 @@ Promises: every ``Mb2FmuError`` is shown as its message, its faults and its exit
 Must not: compose stages by itself.
 """
 
-from mb2fmu.cli.cli_application import commands, main
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
+
+if TYPE_CHECKING:
+    from mb2fmu.cli.cli_application import commands
 
 __all__ = ["commands", "main"]
+
+__getattr__ = import_on_first_use(__name__, {"cli_application": "commands"})
+
+
+def main() -> None:
+    """Runs the command line and ends the process, by Ctrl-C also while the commands are imported."""
+    try:
+        from mb2fmu.cli import cli_application
+    except KeyboardInterrupt:
+        sys.stderr.write("mb2fmu: interrupted\n")
+        sys.exit(130)
+    cli_application.main()

@@ -165,7 +165,7 @@ _constraints_option = click.option(
     type=click.Choice(["auto", "attractor", "multipliers", "explicit", "partition"]),
     default="auto",
     show_default=True,
-    help="Treatment of closed loops. attractor: states are drawn to the constraints, on which all outputs are. "
+    help="Treatment of closed loops. attractor: states are stabilized on the constraints, on which all outputs are. "
     "multipliers: fewest operations; the loops drift apart by what integration errs. explicit: the states are "
     "independent, dependent coordinates in closed form of them, where the loops have such a form. partition: the same "
     "by Newton's method, as long as the motion stays where the independent ones describe it.",

@@ -28,5 +28,5 @@ def lambdify_for_numpy(
     options = {"modules": [{}], "printer": SciPyPrinter(settings)}
     if cse is True:
         return lambdify_with_shared_parts(arguments, expressions, **options)
-    function: Callable[..., Any] = sm.lambdify(arguments, expressions, cse=cse, **options)
+    function: Callable[..., Any] = sm.lambdify(arguments, expressions, cse=cse, docstring_limit=0, **options)
     return function

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import sympy as sm
 
 RestitutionLaw = Literal["newton", "poisson"]
-ImpactOrder = Literal["in turn", "at once"]
+ImpactOrder = Literal["sequential", "simultaneous"]
 StartKind = Literal["fixed", "guess"]
 OutputLevel = Literal["position", "velocity", "acceleration"]
 

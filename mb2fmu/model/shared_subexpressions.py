@@ -80,11 +80,12 @@ def lambdify_with_shared_parts(arguments: Sequence[sm.Expr], results: Any, **opt
     flat = list(_iterate_expressions(results))
     if any(hasattr(part, "_imp_") for part in iterate_distinct_subexpressions(flat)):
         # Only lambdify itself finds functions with a number of their own, and at first.
-        function: Callable[..., Any] = sm.lambdify(arguments, results, cse=True, **options)
+        function: Callable[..., Any] = sm.lambdify(arguments, results, cse=True, docstring_limit=0, **options)
         return function
     named, written = extract_repeated_subexpressions(flat, frozenset(arguments))
     nested = _restore(results, iter(written))
-    function = sm.lambdify(arguments, nested, cse=lambda reduced: (named, reduced), **options)
+    # Without a text of all expressions for a docstring, which takes a quarter of the time.
+    function = sm.lambdify(arguments, nested, cse=lambda reduced: (named, reduced), docstring_limit=0, **options)
     return function  # noqa: RET504  SymPy has no types
 
 

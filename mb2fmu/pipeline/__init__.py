@@ -1,13 +1,5 @@
 """The pipeline: the only place that composes stages.
 
-    Path → Model → Declarations → Mechanism → EquationsOfMotion → Program    derive      model_derivation
-         → Linearization, Sensitivities                                      linearize   linearization_and_sensitivities
-         → FormulationQuantities, graph                                      quantities  model_graph_and_theory
-         → FmuInterface → FileTree (sources, description, binaries) → core   build       fmu_assembly
-         → .fmu                                                              export      fmu_and_report_publication
-         → ValidationResult                                                  validate    validation_run
-         → report → .fmu with its report                                     run         report_pages
-
 Input: a model, or the file that has its function, and options (``formulation_and_build_options``). Output: frozen
 records (``pipeline_results``).
 
@@ -17,6 +9,16 @@ FMU.
 
 Must not: derive, lower, print, judge or draw by itself; the stages do.
 """
+
+# The way of the data: records, function, module.
+#
+#   Path → Model → Declarations → Mechanism → EquationsOfMotion → Program    derive      model_derivation
+#        → Linearization, Sensitivities                                      linearize   linearization_and_sensitivities
+#        → FormulationQuantities, graph                                      quantities  model_graph_and_theory
+#        → FmuInterface → FileTree (sources, description, binaries) → core   build       fmu_assembly
+#        → .fmu                                                              export      fmu_and_report_publication
+#        → ValidationResult                                                  validate    validation_run
+#        → report → .fmu with its report                                     run         report_pages
 
 from __future__ import annotations
 
@@ -156,9 +158,10 @@ def run(
             built = replace(built, live=build_page_fmu(built))
         with stage("report"):
             command = report_pages.format_run_command(built, arguments or {}, options)
-            documented = report_pages.add_validation_page_to_fmu(built, validated, command)
+            content = report_pages.SharedPageContent(validated, built)
+            documented = report_pages.add_validation_page_to_fmu(built, validated, command, content)
         with stage("pack"):
             archive = make_fmu_archive(documented)
-        page = report_pages.render_report_beside_fmu(built, validated, command, stage.timings, archive)
+        page = report_pages.render_report_beside_fmu(built, validated, command, stage.timings, archive, content)
         results.publish_with_report(archive, page)
     return RunResult(ExportResult(built, results.path, stage.timings), validated, results.page, stage.timings)

@@ -99,8 +99,8 @@ def _select_drawn_outputs(wiring: SystemWiring, component: int) -> tuple[int, ..
     """Return the outputs drawn at a component: connected ones first, then others as far as there is room."""
     all_outputs = wiring.outputs_of(component)
     linked_outputs = tuple(dict.fromkeys(link.source for link in wiring.links if link.source in all_outputs))
-    others = tuple(output for output in all_outputs if output not in linked_outputs)
-    return (*linked_outputs, *others[: max(0, MAX_DRAWN_OUTPUTS - len(linked_outputs))])
+    other_outputs = tuple(output for output in all_outputs if output not in linked_outputs)
+    return (*linked_outputs, *other_outputs[: max(0, MAX_DRAWN_OUTPUTS - len(linked_outputs))])
 
 
 def _compute_box_width(wiring: SystemWiring, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float:

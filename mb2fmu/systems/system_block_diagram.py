@@ -117,5 +117,5 @@ def _draw_component(wiring: SystemWiring, component: int, box: ComponentBox) -> 
 
 def _format_port_label(name: str, unit: str) -> str:
     """Return a name with its unit as SVG text; "1" is not shown."""
-    shown = f' <tspan class="unit">{escape(unit)}</tspan>' if unit and unit != "1" else ""
-    return f"{escape(name)}{shown}"
+    unit_text = f' <tspan class="unit">{escape(unit)}</tspan>' if unit and unit != "1" else ""
+    return f"{escape(name)}{unit_text}"

@@ -113,18 +113,18 @@ def _make_request(wired_system: WiredSystem, folder: Path) -> MasterRunRequest:
     """Unpack the FMUs into a folder and return the request for the master's process."""
     component_requests = []
     for component, values in zip(wired_system.components, wired_system.values, strict=True):
-        unzipped = folder / "units" / component.name
+        unzipped_folder = folder / "units" / component.name
         for member in component.file_tree:
-            target = unzipped / member
+            target = unzipped_folder / member
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(component.file_tree[member])
-        (unzipped / "resources").mkdir(exist_ok=True)
+        (unzipped_folder / "resources").mkdir(exist_ok=True)
         references = tuple(component.variables[name].reference or 0 for name in values)
         instance_request = {
             "name": component.name,
             "token": component.description.token,
             "identifier": component.model_identifier,
-            "unzipped": str(unzipped),
+            "unzipped": str(unzipped_folder),
             "troubles": component.trouble_log_categories,
         }
         component_requests.append(

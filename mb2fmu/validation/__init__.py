@@ -1,16 +1,14 @@
 """Validation: run a ``.fmu`` against equations of another formulation, and return a ``ValidationResult``.
 
-Input: the path of an FMU, the checked ``Declarations`` (names, start values, experiment), and ``EquationsOfMotion``
-that the FMU was not made from. Output: ``ValidationResult``: every variable's error against its bound, invariants,
-findings of checkers, the verdict.
+Input: an FMU, the checked ``Declarations`` (names, start values, experiment), and ``EquationsOfMotion`` that the FMU
+was not made from. Output: ``ValidationResult``: every variable's error against its bound, invariants, findings of
+checkers, the verdict.
 
 Promises: the reference shares nothing with the FMU beyond the model (SymPy's expressions, compiled apart: see
-``compiled``; never the Program); its own uncertainty is measured and shown; bounds are formulas stated in
-``comparison.motion_comparison`` and depend on the measured sensitivity, so chaos is neither excused nor punished; what
-cannot be judged does not pass. The FMU runs in a process of its own, with a time limit. Beside the trajectory, x' of
-the FMU is compared with the user's own SymPy objects without the import (``independent_checks``).
+``compiled``; never the Program), and its own uncertainty is measured; bounds are formulas (``comparison``) that depend
+on the measured sensitivity; what cannot be judged does not pass; the FMU runs in a process of its own.
 
-This stage must not derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
+Must not: derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
 """
 
 from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers

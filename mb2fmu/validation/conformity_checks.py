@@ -203,11 +203,11 @@ def _compare_terminals(
     """Yield terminals whose members are other variables than in the model, or flow in another sense."""
     for terminal in definition.terminals:
         model_members = {member.name: (str(member.variable), member.kind) for member in terminal.members}
-        found = {member.name: (member.variable, member.kind) for member in fmu_terminals.get(terminal.name, ())}
-        if terminal.name in fmu_terminals and found != model_members:
+        fmu_members = {member.name: (member.variable, member.kind) for member in fmu_terminals.get(terminal.name, ())}
+        if terminal.name in fmu_terminals and fmu_members != model_members:
             members_text, model_members_text = (
                 ", ".join(f"{name} = {variable} ({kind})" for name, (variable, kind) in members.items())
-                for members in (found, model_members)
+                for members in (fmu_members, model_members)
             )
             yield CheckerFinding(
                 MODEL, "error", f"the terminal {terminal.name} has {members_text}; the model has {model_members_text}"
@@ -361,12 +361,12 @@ def _array_describes_element(fmu_variables: Mapping[str, DescribedVariable], arr
 
 def _widen_element_bounds(model_values: Mapping[str, dict[str, float | None]], elements: Sequence[str]) -> None:
     """Give the elements of one array, in place, the bounds that all of them keep: an array has one of each."""
-    for limit, combine in (("min", min), ("max", max), ("nominal", min)):
+    for limit, choose_widest in (("min", min), ("max", max), ("nominal", min)):
         bounds = [model_values[name][limit] for name in elements if name in model_values]
         known_bounds = [bound for bound in bounds if bound is not None]
         for name in elements:
             if name in model_values:
-                model_values[name][limit] = combine(known_bounds) if len(known_bounds) == len(bounds) else None
+                model_values[name][limit] = choose_widest(known_bounds) if len(known_bounds) == len(bounds) else None
 
 
 def _compare_default_experiment(declared: DescribedModel, definition: Declarations) -> Iterator[str]:

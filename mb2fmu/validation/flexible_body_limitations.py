@@ -72,11 +72,11 @@ def _spin_notes(bodies: tuple[FlexibleBody, ...], mechanism: Mechanism, referenc
     for body in bodies:
         if body.data.second_order is not None or not np.any(body.data.modes):
             continue
-        spin, lowest = find_largest_spin(mechanism, body, reference), float(body.data.frequencies()[0])
-        if spin > SPIN_SHARE * lowest:
+        largest_spin, lowest = find_largest_spin(mechanism, body, reference), float(body.data.frequencies()[0])
+        if largest_spin > SPIN_SHARE * lowest:
             yield (
                 f"{body.name} is too soft, and diverges near its lowest eigenfrequency of {lowest:.3g} rad/s: it turns "
-                f"at up to {spin:.3g} rad/s without second-order displacements; give second_order=…, or "
+                f"at up to {largest_spin:.3g} rad/s without second-order displacements; give second_order=…, or "
                 "foreshortening=True of a beam"
             )
 
@@ -85,9 +85,9 @@ def _find_largest_deflection(definition: ModelDefinition, body: FlexibleBody, re
     """Return the largest displacement of a node in its body's frame along a motion, of first order, m."""
     coordinates = [item.symbol for item in definition.coordinates]
     columns = [k for k, variable in enumerate(reference.variables) if variable.kind == "coordinate"]
-    own = [columns[coordinates.index(q)] for q in body.q]
+    modal_columns = [columns[coordinates.index(q)] for q in body.q]
     rows = np.unique(np.linspace(0, len(reference.experiment.time) - 1, _MAX_INSTANTS).round().astype(int))
-    displacements = np.einsum("tk,knj->tnj", reference.trajectory.values[rows][:, own], body.data.modes)
+    displacements = np.einsum("tk,knj->tnj", reference.trajectory.values[rows][:, modal_columns], body.data.modes)
     return float(np.max(np.linalg.norm(displacements, axis=2)))
 
 
@@ -116,10 +116,12 @@ def _step_notes(
     frequency = float(fastest.data.frequencies()[-1])
     limit, step = STABLE_STEP / frequency, reference.experiment.step
     internal = step if experiment.internal_step is None else experiment.internal_step
-    told = f"the fastest mode of {fastest.name} has {frequency / (2.0 * np.pi):.4g} Hz: explicit steps are stable up "
-    told += f"to {limit:.2g} s"
+    mode_text = (
+        f"the fastest mode of {fastest.name} has {frequency / (2.0 * np.pi):.4g} Hz: explicit steps are stable up "
+    )
+    mode_text += f"to {limit:.2g} s"
     if experiment.solver == "fixed" and internal > limit:
-        yield f"{told}, and internal_step is {internal:.2g} s; shorten it, or leave fast modes out by up_to"
+        yield f"{mode_text}, and internal_step is {internal:.2g} s; shorten it, or leave fast modes out by up_to"
     elif experiment.solver == "adaptive" and step > MAX_INTERNAL_STEPS * limit:
         remedy = "take model.experiment(stiff=True), or leave fast modes out by up_to"
-        yield f"{told}, {step / limit:.0f} of them in each communication step; {remedy}"
+        yield f"{mode_text}, {step / limit:.0f} of them in each communication step; {remedy}"

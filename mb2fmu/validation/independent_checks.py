@@ -204,12 +204,12 @@ def _measure_solution_accuracy(
 ) -> LeastAccurateDerivative | None:
     """Return how many digits are left when x' is solved for; None where no terms are known."""
     units = estimate_characteristic_units(definition)
-    typical = {
+    typical_magnitudes = {
         s.name: units.typical(s)
         for s in definition.speeds
         if all(s.name in sample.terms for sample in accelerations.samples)
     }
-    return find_least_accurate_derivative(accelerations.samples, typical, definition.experiment.stop)
+    return find_least_accurate_derivative(accelerations.samples, typical_magnitudes, definition.experiment.stop)
 
 
 def _check_laws_of_motion(accelerations: SourceAccelerations) -> Iterator[IndependentCheck]:
@@ -247,12 +247,14 @@ def check_potential_energy(
     V = find_potential_energy(equations) if equations is not None and requested else None
     if V is None:
         return []
-    fit = potential_check.compare_potential_with_loads(mechanism, V)
-    check = _form_check("potential", max(fit.points, MIN_POINTS), [(fit.ratio, "the potential energy")], [])
-    if fit.ratio > 1.0 and (fit.reason_not_judged or mechanism.given_potential is not None):
-        reason = fit.reason_not_judged or "the model gives a potential energy that is not the one of its loads"
+    comparison = potential_check.compare_potential_with_loads(mechanism, V)
+    check = _form_check(
+        "potential", max(comparison.points, MIN_POINTS), [(comparison.ratio, "the potential energy")], []
+    )
+    if comparison.ratio > 1.0 and (comparison.reason_not_judged or mechanism.given_potential is not None):
+        reason = comparison.reason_not_judged or "the model gives a potential energy that is not the one of its loads"
         check = _form_missing_check("potential", reason)
-    return [replace(check, points=fit.points)]
+    return [replace(check, points=comparison.points)]
 
 
 def check_flexible_bodies(definition: ModelDefinition, mechanism: Mechanism) -> Sequence[IndependentCheck]:

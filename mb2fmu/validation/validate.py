@@ -95,15 +95,15 @@ _TIGHTER = 0.1
 _METHOD_PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")
 
 
-def choose_reference_method(used: Method | None, applicable: Collection[Method]) -> Method:
+def choose_reference_method(used_method: Method | None, applicable: Collection[Method]) -> Method:
     """Return the formulation that the reference should use.
 
     Args:
-        used: What the FMU was made by; None if that is unknown.
+        used_method: What the FMU was made by; None if that is unknown.
         applicable: Formulations that apply to the mechanism, at least one.
 
     Returns:
-        Another one than ``used`` where there is one.
+        Another one than ``used_method`` where there is one.
 
     Raises:
         ValueError: If none applies.
@@ -111,7 +111,7 @@ def choose_reference_method(used: Method | None, applicable: Collection[Method])
     candidates = [method for method in _METHOD_PREFERENCE if method in applicable]
     if not candidates:
         raise ValueError("no formulation applies")
-    return next((method for method in candidates if method != used), candidates[0])
+    return next((method for method in candidates if method != used_method), candidates[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,13 @@ class PerturbedReferenceData:
     exercised_quantities: tuple[ExercisedQuantityResult, ...]
     integrals: FirstIntegralsAlongRun | None = None
 
+    def with_tighter_tolerance(self) -> PerturbedReferenceData:
+        """Return the same with the bounds of the tighter tolerance."""
+        if self.reference is None or self.limits is None:
+            return self
+        reference, limits = _tighten_bounds(self.reference)
+        return replace(self, reference=reference, limits=limits)
+
 
 @dataclass(frozen=True, slots=True)
 class ReferenceData:
@@ -148,6 +155,23 @@ class ReferenceData:
     limits: ErrorBounds
     perturbed: PerturbedReferenceData | None = None
     integrals: FirstIntegralsAlongRun | None = None
+
+    def with_tighter_tolerance(self) -> ReferenceData:
+        """Return the same with the bounds of the tighter tolerance; the motion is integrated to round-off anyway."""
+        reference, limits = _tighten_bounds(self.reference)
+        perturbed = self.perturbed.with_tighter_tolerance() if self.perturbed else None
+        return replace(self, reference=reference, limits=limits, perturbed=perturbed)
+
+
+def _tighten(experiment: ExperimentValues) -> ExperimentValues:
+    """Return the experiment at the tighter tolerance."""
+    return replace(experiment, tolerance=_TIGHTER * experiment.tolerance)
+
+
+def _tighten_bounds(reference: ReferenceRun) -> tuple[ReferenceRun, ErrorBounds]:
+    """Return the reference of the experiment at the tighter tolerance, and its bounds."""
+    tightened = replace(reference, experiment=_tighten(reference.experiment))
+    return tightened, compute_error_bounds(tightened, measure_start_error_growth(tightened))
 
 
 def make_reference_data(
@@ -211,7 +235,7 @@ def _make_perturbed_reference_data(
     states: Collection[str] | None,
 ) -> PerturbedReferenceData:
     """Return the first perturbed experiment that exercises something, and whose reference can judge all variables."""
-    obstacle, found = "", None
+    obstacle, experiment = "", None
     candidates = list_perturbed_experiments(definition, default, settable=settable, any_step=any_step, states=states)
     for number, candidate in enumerate(candidates):
         run = candidate.experiment
@@ -220,22 +244,22 @@ def _make_perturbed_reference_data(
         try:
             reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
             limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-        except ValidationError as error:
+        except (ValidationError, ArithmeticError, ValueError) as error:
             obstacle = f"with other values the reference cannot be integrated: {read_first_message_line(error)}"
             continue
         is_judged = limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))
         if np.all(is_judged):
             exercised = find_exercised_quantities(definition, candidate.perturbations, default, reference, limits)
-            found = found or PerturbedReferenceData(candidate, reference, limits, exercised)
+            experiment = experiment or PerturbedReferenceData(candidate, reference, limits, exercised)
             if any(item.is_exercised for item in exercised):
                 return PerturbedReferenceData(candidate, reference, limits, exercised)
             if not any(item.ratio > NEGLIGIBLE_RATIO for item in exercised):
-                return found  # no other experiment would show more of what has no influence
+                return experiment  # no other experiment would show more of what has no influence
             continue
         name = reference.variables[int(np.argmin(is_judged))].name
         obstacle = f"with other values {name} cannot be predicted long enough to be judged"
-    if found is not None:
-        return found
+    if experiment is not None:
+        return experiment
     if obstacle:
         candidate = make_missing_perturbed_experiment_record(candidate, obstacle)
     exercised = find_exercised_quantities(definition, candidate.perturbations, default, None, None)
@@ -347,28 +371,30 @@ class _Judgement:
     def describe_motion_failure(self, interface_type: InterfaceType) -> str:
         """Return by how much one interface type fails, in words; empty where all of its motion passes."""
         perturbed = self.perturbed_experiment.kinds if self.perturbed_experiment is not None else ()
-        results = [one for one in (self.first, *self.others, *perturbed) if one.simulation.kind == interface_type]
-        if not all(one.events_passed for one in results):
+        results = [
+            result for result in (self.first, *self.others, *perturbed) if result.simulation.kind == interface_type
+        ]
+        if not all(result.events_passed for result in results):
             return "events were off"
         quantities: list[VariableResult | InvariantResult] = []
-        for one in results:
-            quantities += [*one.variables, *one.invariants]
+        for result in results:
+            quantities += [*result.variables, *result.invariants]
         ratios = [item.ratio for item in quantities if item.verdict == "failed"]
         return f"errors were {max(ratios):.3g} bounds" if ratios else ""
 
     @property
     def may_be_coarse(self) -> bool:
         """True if the motion fails as Co-Simulation alone."""
-        refused = self.perturbed_experiment.refusals if self.perturbed_experiment is not None else ()
-        fails = bool(self.describe_motion_failure("CoSimulation"))
-        return fails and not self.model_exchange_failure and not refused
+        refusals = self.perturbed_experiment.refusals if self.perturbed_experiment is not None else ()
+        has_motion_failure = bool(self.describe_motion_failure("CoSimulation"))
+        return has_motion_failure and not self.model_exchange_failure and not refusals
 
     @property
     def may_be_integration_error(self) -> bool:
         """True if the motion as Model Exchange fails, and nothing failed that no integrator brings about."""
-        refused = self.perturbed_experiment.refusals if self.perturbed_experiment is not None else ()
-        called_wrong = [call for call in self.api_checks if call.verdict == "failed" and call.kind == "ModelExchange"]
-        return bool(self.model_exchange_failure) and not refused and not called_wrong
+        refusals = self.perturbed_experiment.refusals if self.perturbed_experiment is not None else ()
+        failed_checks = [call for call in self.api_checks if call.verdict == "failed" and call.kind == "ModelExchange"]
+        return bool(self.model_exchange_failure) and not refusals and not failed_checks
 
 
 @dataclass(frozen=True)
@@ -460,22 +486,28 @@ class _RunPlan:
     def find_agreeing_tolerance(
         self, definition: Declarations, fmu: Path, time_limit: float, clock: _ActivityClock
     ) -> float | None:
-        """Return a tighter tolerance at which Co-Simulation agrees; None where it does not, or cannot run."""
-        experiments = tuple(replace(each, tolerance=_TIGHTER * each.tolerance) for each in self.experiments)
-        plan = replace(self, experiments=experiments, call_plans={"CoSimulation": None})
+        """Return a tighter tolerance at which Co-Simulation agrees; None where it does not, or cannot run.
+
+        It is judged by the bounds of that tolerance, as whoever sets it will be.
+        """
+        experiments = tuple(_tighten(each) for each in self.experiments)
+        data = self.reference_data.with_tighter_tolerance()
+        plan = replace(self, reference_data=data, experiments=experiments, call_plans={"CoSimulation": None})
         try:
             fmu_results = plan.run_fmu(fmu, time_limit, clock)
         except ToolError:
             return None
-        agrees = not plan.judge(definition, fmu_results).describe_motion_failure("CoSimulation")
-        return experiments[0].tolerance if agrees else None
+        is_agreeing = not plan.judge(definition, fmu_results).describe_motion_failure("CoSimulation")
+        return experiments[0].tolerance if is_agreeing else None
 
     def judge(self, definition: Declarations, fmu_results: Sequence[FmuProcessResult]) -> _Judgement:
         """Judge all that was run."""
-        first, *others = (self.judge_interface_type(self.reference_data, one, 0) for one in fmu_results)
+        first_result, *further_results = (
+            self.judge_interface_type(self.reference_data, fmu_result, 0) for fmu_result in fmu_results
+        )
         return _Judgement(
-            first,
-            tuple(others),
+            first_result,
+            tuple(further_results),
             self.judge_perturbed_experiment(fmu_results),
             self.judge_api_checks(definition, fmu_results),
         )
@@ -510,7 +542,9 @@ class _RunPlan:
             return None
         can_judge = perturbed.reference is not None and perturbed.limits is not None
         return PerturbedExperimentResult(
-            kinds=tuple(self.judge_interface_type(perturbed, one, 1) for one in fmu_results) if can_judge else (),
+            kinds=tuple(self.judge_interface_type(perturbed, fmu_result, 1) for fmu_result in fmu_results)
+            if can_judge
+            else (),
             reference=perturbed.reference,
             perturbations=perturbed.perturbed_experiment.perturbations,
             part=perturbed.perturbed_experiment.part,
@@ -544,10 +578,13 @@ class _RunPlan:
 
     def describe_untried(self, fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
         """Return what no call of the FMU's functions tried; other values only with the perturbed experiment."""
-        denied = describe_denied_capabilities(self.description)
+        denied_capabilities = describe_denied_capabilities(self.description)
         if not self.reference_data.perturbed:
-            return denied
-        return (*denied, *describe_unvalidated_conditions(self.call_scenario, self.call_plans, fmu_results))
+            return denied_capabilities
+        return (
+            *denied_capabilities,
+            *describe_unvalidated_conditions(self.call_scenario, self.call_plans, fmu_results),
+        )
 
     def list_unwatched_event_notes(self) -> Iterator[str]:
         """Yield remarks on events that are not judged one by one, in each experiment."""

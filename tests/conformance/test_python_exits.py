@@ -14,7 +14,7 @@ from golden.handwritten import double_pendulum, pendulum_interface, pendulum_pro
 from mb2fmu.fmu import emit_python, emit_xml
 from mb2fmu.fmu.package import build_python_fmu, write_fmu_archive
 
-EXITS = 20
+EXITS = 6
 EXITS_WATCHED = 1
 
 

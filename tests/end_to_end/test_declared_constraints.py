@@ -5,13 +5,15 @@ from __future__ import annotations
 import fmpy
 import pytest
 from declared_constraints import falling_body
+from shorter_validations import shorter_validations
 
 from mb2fmu import pipeline
 
 
 @pytest.fixture(scope="module")
 def falling(tmp_path_factory):
-    return pipeline.run(falling_body(), tmp_path_factory.mktemp("falling"))
+    with shorter_validations():
+        return pipeline.run(falling_body(), tmp_path_factory.mktemp("falling"))
 
 
 def test_a_body_whose_quaternion_is_a_guess_falls_freely(falling):

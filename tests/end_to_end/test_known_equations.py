@@ -21,6 +21,7 @@ from mb2fmu.validation.reference_equations.numeric_equations import NumericEquat
 
 angles = st.floats(-3.0, 3.0)
 speeds = st.floats(-5.0, 5.0)
+some = settings(max_examples=25)
 _KEPT: dict[str, pipeline.RightHandSide] = {}
 
 
@@ -67,6 +68,7 @@ def test_three_body_pendulum_starts_where_the_published_numbers_are():
     assert case["p"] == {"m": 1.0, "l": 0.6, "g": 9.81, "kt": 0.01, "kl": 2.0}
 
 
+@some
 @given(q1=angles, q2=angles, u1=speeds, u2=speeds)
 def test_two_rods_move_as_derived_by_hand(q1, q2, u1, u2):
     """T = (4/3 m l² + I cos² q2) u1²/2 + I u2²/2, V = -3/2 m g l cos q1 + k (q1² + q2²)/2, by Lagrange's equations."""
@@ -81,6 +83,7 @@ def test_two_rods_move_as_derived_by_hand(q1, q2, u1, u2):
     )
 
 
+@some
 @given(theta=angles, v=speeds, omega=speeds, force=st.floats(-20.0, 20.0))
 def test_cart_pole_moves_as_its_docstring_says(theta, v, omega, force):
     M, m, length, g, c, b = 1.0, 0.1, 1.0, 9.81, 0.1, 0.001
@@ -92,7 +95,7 @@ def test_cart_pole_moves_as_its_docstring_says(theta, v, omega, force):
     np.testing.assert_allclose(found, [v, omega, *np.linalg.solve(matrix, right)], rtol=1e-11, atol=1e-10)
 
 
-@pytest.mark.parametrize("n", [2, 5, 10])
+@pytest.mark.parametrize("n", [2, 10])
 def test_chain_of_n_links_has_the_textbook_mass_matrix(n):
     """M_ij = m l² (n - max(i, j) + 1/2) cos(q_i - q_j), M_ii = m l² (n - i + 1/3), counted from 1."""
     derivation = pipeline.derive(_model("n_link_pendulum"), arguments={"n": n}, method="recursive-composite")
@@ -111,6 +114,7 @@ def test_chain_of_too_few_or_too_many_links_is_refused(n):
         pipeline.load(_model("n_link_pendulum"), {"n": n})
 
 
+@some
 @given(tilt=st.floats(0.3, 1.4), axial=st.floats(60.0, 300.0), slow=st.booleans())
 def test_heavy_top_precesses_steadily_where_it_should(tilt, axial, slow):
     A, C, weight_moment = 0.002, 0.0008, 0.5 * 9.81 * 0.05
@@ -123,7 +127,7 @@ def test_heavy_top_precesses_steadily_where_it_should(tilt, axial, slow):
 
 
 @given(tilt=st.floats(0.3, 1.4), spin=st.floats(80.0, 200.0), precession=st.floats(-3.0, 3.0))
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_heavy_top_nutates_between_the_limits_of_the_closed_form(tilt, spin, precession):
     top = closed_forms.Top(0.002, 0.0008, 0.5 * 9.81 * 0.05, tilt, precession, spin)
     rhs = _rhs("heavy_top")
@@ -135,7 +139,7 @@ def test_heavy_top_nutates_between_the_limits_of_the_closed_form(tilt, spin, pre
 
 # A disc that rolls slower than s² = 20/9 g sin²/(r cos) finds no circle: s = 5.3 rad/s at a lean of 0.6.
 @given(lean=st.floats(0.05, 0.6), roll_rate=st.floats(6.0, 15.0))
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_rolling_disc_keeps_its_steady_circle(lean, roll_rate):
     circle = closed_forms.DiscCircle(0.3, 9.81, lean, roll_rate)
     w = circle.heading_rate
@@ -162,7 +166,7 @@ def test_rolling_disc_returns_on_its_steady_circle():
 
 
 @given(vx=st.floats(-0.3, 0.3), vy=st.floats(-0.3, 0.3), x=st.floats(-0.3, 0.3), y=st.floats(-0.3, 0.3))
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_turntable_ball_runs_on_a_circle_from_any_start(vx, vy, x, y):
     table = 2 * np.pi * (100 / 3) / 60
     # The ball's particle at the contact moves with the table: v + w × (-r ez) = Omega ez × place.
@@ -174,7 +178,7 @@ def test_turntable_ball_runs_on_a_circle_from_any_start(vx, vy, x, y):
 
 
 @given(w=st.tuples(*3 * [st.floats(-8.0, -0.2) | st.floats(0.2, 8.0)]))
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_rigid_body_spins_by_jacobis_functions(w):
     inertia = (0.13 / 12, 0.05 / 12, 0.10 / 12)
     state = _integrated(_rhs("rigid_body"), 0.2, [0.0, 0.0, 0.0, *w])
@@ -210,6 +214,7 @@ def test_msl_double_pendulum_by_eulers_method_has_the_published_digits():
     np.testing.assert_allclose(end[2:], [4.21289321, -0.17732859], rtol=0, atol=5e-9)
 
 
+@some
 @given(
     angle=st.floats(0.0, 1.8),
     speed=st.floats(-2.0, 2.0),

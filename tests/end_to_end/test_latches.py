@@ -212,7 +212,7 @@ def locked(*, rough: bool = True) -> Model:
     return model
 
 
-@pytest.mark.parametrize("rough", [True, False])
+@pytest.mark.parametrize("rough", [True, pytest.param(False, marks=pytest.mark.repeats)])
 def test_what_a_latch_holds_no_contact_holds(tmp_path, judge, rough):
     """Latch and floor hold the same direction: forces would be round-off over round-off; the floor's are zero."""
     make = locked if rough else locked_smoothly

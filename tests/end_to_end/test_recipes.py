@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from end_to_end.test_pages_as_typed import Reader, blocks, model_file, typed
+from representatives import marked
 from unit.robots.robot_texts import ARM
 
 from mb2fmu import pipeline
@@ -19,6 +20,14 @@ RECIPES = [
 ]
 MOST_WORDS, FEWEST_RECIPES = 300, 25
 MODEL_EDIT = "# in crane.py\n"
+NIGHTLY = {
+    "animate": "README draws a motion; pictures are written in unit/cli",
+    "bending_link": "test_robots has a link that bends",
+    "robot": "as the tutorial of robots",
+    "root_locus": "values are swept in unit/cli/test_linearize",
+    "split_a_model": "README has the same commands",
+}
+"""Recipes that take seconds, and what shows the same by day."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +56,7 @@ def test_a_recipe_is_short(page: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-@pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", marked(RECIPES, repeating=NIGHTLY))
 def test_a_recipe_works(page: Path, crane: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import matplotlib as mpl
 

@@ -45,12 +45,17 @@ def block(pull: float = 0.0, height: float = 0.05, **rubbing: float) -> Model:
     return model
 
 
+with_and_without_friction = pytest.mark.parametrize(
+    "rubbing", [pytest.param({}, id="smooth", marks=pytest.mark.repeats), pytest.param({"friction": 0.3}, id="rough")]
+)
+
+
 @functools.cache
 def unit(folder, **rubbing: float) -> str:
     return str(export(block(**rubbing), folder).path)
 
 
-@pytest.mark.parametrize("rubbing", [{}, {"friction": 0.3}], ids=["smooth", "rough"])
+@with_and_without_friction
 @pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
 def test_what_is_pulled_from_the_start_leaves_at_once(tmp_path_factory, kind, rubbing):
     end = fmpy.simulate_fmu(
@@ -61,7 +66,7 @@ def test_what_is_pulled_from_the_start_leaves_at_once(tmp_path_factory, kind, ru
     assert end["floor.resting"] == 0
 
 
-@pytest.mark.parametrize("rubbing", [{}, {"friction": 0.3}], ids=["smooth", "rough"])
+@with_and_without_friction
 @pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
 def test_what_hangs_over_its_floor_at_the_start_falls(tmp_path_factory, kind, rubbing):
     """As one that was lifted: it falls the 0.01 m within 0.0452 s, is struck, and bounces."""
@@ -77,7 +82,7 @@ def test_what_hangs_over_its_floor_at_the_start_falls(tmp_path_factory, kind, ru
     assert later["floor.impacts"][-1] == 1
 
 
-@pytest.mark.parametrize("rubbing", [{}, {"friction": 0.3}], ids=["smooth", "rough"])
+@with_and_without_friction
 def test_the_reference_lets_go_at_once(rubbing):
     def end(model: Model, name: str) -> float:
         derivation = derive(model)

@@ -32,11 +32,11 @@ def the(subject: Subject, kind: str, level: str, place: str = "") -> Mutant:
     ("model", "kind", "level", "place"),
     [
         pytest.param("cart_pole", "inertia dropped", "reading", "pole", marks=pytest.mark.repeats),
-        ("cart_pole", "parameter index", "program", "in the place of"),
+        pytest.param("cart_pole", "parameter index", "program", "in the place of", marks=pytest.mark.repeats),
         ("cart_pole", "input one step late", "sources", ""),
         pytest.param("cart_pole", "dependency", "description", "", marks=pytest.mark.repeats),
         ("simple_pendulum", "wrong after a parameter changed", "program", "l stays at its default"),
-        ("snakeboard", "output as read", "reading", "front_force"),
+        pytest.param("snakeboard", "output as read", "reading", "front_force", marks=pytest.mark.repeats),
         ("rigid_body", "rotation of a frame", "reading", "B: mounted askew by 0.05 rad about z"),
         pytest.param("cart_pole", "start value", "interface", "force", marks=pytest.mark.repeats),
         ("simple_pendulum", "adjoint in some calls only", "sources", "of one unknown alone"),
@@ -52,6 +52,7 @@ def test_no_wrong_fmu_passes(models, tmp_path, model, kind, level, place):
     assert verdict.by
 
 
+@pytest.mark.repeats  # by day test_models
 def test_no_right_fmu_fails(models, tmp_path):
     verdict = judge(models["cart_pole"], the(models["cart_pole"], "none", "none"), tmp_path)
     assert verdict.outcome == "passed", verdict
@@ -68,6 +69,7 @@ def test_what_changes_nothing_is_not_counted(models, tmp_path):
     assert judge(pendulum, mutant, tmp_path).outcome == "equivalent"
 
 
+@pytest.mark.repeats  # as scripts/plant_faults, which counts by it
 def test_a_fault_of_reading_adds_nothing_but_itself(models):
     """What the formulation adds to what was read is added once; else every such fault seems to change something."""
     linkage = models["andrews"]

@@ -88,8 +88,8 @@ def read_executable_images(content: bytes) -> tuple[ExecutableImage, ...]:
         windows = lief.PE.parse(bytes_list)
         return (_read_pe_image(windows),) if windows else ()
     if lief.is_macho(bytes_list):
-        fat = lief.MachO.parse(bytes_list)
-        return tuple(_read_macho_image(image) for image in fat) if fat else ()
+        macho_images = lief.MachO.parse(bytes_list)
+        return tuple(_read_macho_image(image) for image in macho_images) if macho_images else ()
     return ()
 
 

@@ -247,8 +247,8 @@ class DescribedModel:
     def enumeration_values(self, variable: DescribedVariable) -> tuple[int, ...]:
         """Return values of an enumeration; none for other types."""
         type_name = variable.written.get("declaredType")
-        listed = next((item.items for item in self.types if item.name == type_name), ())
-        values = (parse_number(item.get("value")) for item in listed)
+        declared_items = next((item.items for item in self.types if item.name == type_name), ())
+        values = (parse_number(item.get("value")) for item in declared_items)
         return tuple(int(item) for item in values if item is not None)
 
     def identifier(self, interface: str) -> str:

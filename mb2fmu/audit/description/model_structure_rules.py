@@ -151,9 +151,11 @@ def _list_expected_initial_unknowns(description: DescribedModel) -> list[Describ
 def _check_initial_unknowns(description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield variables that InitialUnknowns lacks or should not have."""
     expected = dict.fromkeys(_list_expected_initial_unknowns(description))
-    listed = {entry.variable for entry in description.model_structure_entries("InitialUnknowns") if entry.variable}
+    listed_unknowns = {
+        entry.variable for entry in description.model_structure_entries("InitialUnknowns") if entry.variable
+    }
     for variable in expected:
-        if variable not in listed:
+        if variable not in listed_unknowns:
             message = (
                 f'{variable.causality} with initial="{variable.initial}" is missing in ModelStructure/InitialUnknowns'
             )

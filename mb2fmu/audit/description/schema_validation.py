@@ -103,10 +103,10 @@ def _check_manifests(archive: FmuArchive) -> Iterator[RuleViolation]:
 
 def _check_reference_manifest(name: str, root: etree._Element) -> Iterator[RuleViolation]:
     """Yield what the schema of fmi-ls-ref 1.0.0-beta.1 forbids: fixed texts, and roles that it does not know."""
-    for attribute, fixed in _FIXED_REFERENCE_ATTRIBUTES.items():
+    for attribute, fixed_value in _FIXED_REFERENCE_ATTRIBUTES.items():
         value = root.get(f"{{{_MANIFEST_NAMESPACE}}}{attribute}", "").strip()
-        if value and value != fixed:
-            message = f'{attribute} is "{value}", and the schema of fmi-ls-ref fixes it to "{fixed}"'
+        if value and value != fixed_value:
+            message = f'{attribute} is "{value}", and the schema of fmi-ls-ref fixes it to "{fixed_value}"'
             yield RuleViolation("archive.manifest", message, f"{name}:{root.sourceline}")
     for related in root.iter("Related"):
         role = related.get("role", "")

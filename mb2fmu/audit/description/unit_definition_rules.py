@@ -46,11 +46,11 @@ def check_unit_definitions(description: DescribedModel) -> Iterator[RuleViolatio
     for variable in description.variables:
         yield from _check_variable_units(variable, units, types)
     yield from _check_derivative_units(description, units)
-    used = {variable.get("unit") for variable in description.variables} | {
+    used_units = {variable.get("unit") for variable in description.variables} | {
         type_definition.attributes.get("unit") for type_definition in description.types
     }
     for unit in description.units:
-        if unit.name not in used:
+        if unit.name not in used_units:
             yield RuleViolation(
                 "units.unused", f'unit "{unit.name}" is used by no variable and no type', f"{DESCRIPTION}:{unit.line}"
             )

@@ -1,12 +1,9 @@
 """Switching: turn a program's switches into modes that are constant between events.
 
-Input: a lowered program, in which entry ``switches`` names what jumps or has a kink, and ``conditions`` and ``resets``
-what the model's own events are. Output: a program without jumps: every switch reads its mode from discrete memory.
-
-Entries that it adds: ``indicators`` (one margin per switch: positive as long as its mode is right), ``surfaces`` (what
-each switch looks at, then the factor by which each that sticks is held), ``event`` (states after the event, then
-whether each condition holds now), and where switches look at time alone ``next_time_event`` (when each of them changes
-next; ``instants``). ``docs/decisions/0035-events-modes-and-event-indicators.md`` has the reasons.
+Input: a lowered program: entry ``switches`` names what jumps or has a kink, ``conditions`` and ``resets`` are the
+model's own events. Output: a program without jumps, with ``indicators`` (margins, positive while modes are right),
+``surfaces`` (the switches' arguments, and factors of what sticks), ``event`` (states after it, conditions that hold),
+and ``next_time_event`` with ``instants`` where switches depend on time alone. Reasons: docs/decisions/0035.
 
 Promises: a program without switches and events is handed back as it is, the same object.
 

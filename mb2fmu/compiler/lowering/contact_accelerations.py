@@ -178,7 +178,7 @@ class _FrictionlessContactLaws(ContactMobility):
         rates, closed, resting, e, slow = (list(nodes[k * k + k * i : k * k + k * i + k]) for i in range(5))
         settled = [b.mul(b.constant(float(REIMPACT_SPEED_RATIO)), speed) for speed in slow]
         blows = FrictionlessImpactProblem(self._square(nodes), rates, closed, resting, e, slow, settled)
-        if self._contacts.order == "in turn":
+        if self._contacts.order == "sequential":
             impulses, rests = solve_sequential_impulses(b, blows)
         else:
             poisson = self._contacts.each[0].law == "poisson"

@@ -1,5 +1,21 @@
 """``lower_equations_to_program``: EquationsOfMotion → Program. SymPy expressions end here.
 
+Entry points of a lowered program (labels in brackets):
+
+    prepare           calculated parameters; reads parameters only [their names]
+    position          outputs that need q and t [output names]
+    velocity          outputs that need u too [output names]
+    acceleration      outputs that need u' or constraint forces [output names]
+    outputs           all outputs in declared order [output names]
+    dependent_speeds  speeds that follow from the velocity constraints [names]
+    rhs               x' in the order q, independent u, z [state names]
+    accelerations     u' of all speeds [names]
+    project           P(x) where the constraints attract the states: the first states, q and u [names]; else nothing
+    energy            as far as known [kinetic, potential, power]
+    equations         for people and tests [M[i,j] row by row, f[i]]
+    forward, inverse  on request: u' for added generalized forces, and forces for given u'
+    tangent, adjoint, jacobian, jacobian_time   added by ``add_ensemble_sensitivities``
+
 Constraint diagnostics as nodes: residuals of the states, rank and condition of the Jacobian.
 
 Rank and condition come from S = A Aᵀ, the longest row of unit length: in S = L D Lᵀ a pivot d_i is the squared distance
@@ -522,7 +538,7 @@ class EquationsLowering:
         self.builder.entry(name, list(labels), self.walker.lower(expressions))
 
     def _add_rhs(self) -> None:
-        """Add the entry point ``rhs``: q' = K u + k0 and u', drawn to the constraints, then z'."""
+        """Add the entry point ``rhs``: q' = K u + k0 and u', stabilized on the constraints, then z'."""
         e, b = self.equations, self.builder
         terms: list[list[int]] = [[node] for node in self.walker.lower(e.kinematics.offset)]
         entries = e.kinematics.matrix.todok()

@@ -126,7 +126,7 @@ class FrictionalContactLaws(ContactMobility):
             laws=[contact.law for contact in self._contacts.each],
             names=self._names,
         )
-        return solve_frictional_impulses(self._builder, blows, in_turn=self._contacts.order == "in turn")
+        return solve_frictional_impulses(self._builder, blows, sequential=self._contacts.order == "sequential")
 
     def _changes(self, nodes: Sequence[int]) -> list[int]:
         """Return new modes, then impulses that stop drift of held rows and give new slip the sign of its sense.

@@ -62,17 +62,17 @@ class _ImpactSolution:
     slides: list[int]
 
 
-def solve_frictional_impulses(b: ProgramBuilder, blows: FrictionalImpactProblem, *, in_turn: bool) -> list[int]:
+def solve_frictional_impulses(b: ProgramBuilder, blows: FrictionalImpactProblem, *, sequential: bool) -> list[int]:
     """Return impulses row by row, then the contacts that rest after the impact, then senses of slip.
 
     Args:
         b: Takes the nodes.
         blows: Just before.
-        in_turn: Each contact that approaches is struck by itself, in order; else all that are closed together.
+        sequential: Each contact that approaches is struck by itself, in order; else all that are closed together.
     """
     count = len(blows.resting)
     found = _ImpactSolution([b.constant(0.0)] * len(blows.rates), [*blows.resting], [*blows.sliding])
-    for some in [[k] for k in range(count)] if in_turn else [[*range(count)]]:
+    for some in [[k] for k in range(count)] if sequential else [[*range(count)]]:
         _apply_impact(b, blows, some, found)
     W, zero = blows.frictions.W, b.constant(0.0)
     rests = []

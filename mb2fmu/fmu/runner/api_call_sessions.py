@@ -37,9 +37,9 @@ class ApiSession:
         self._kept: tuple[Any, float] = (None, 0.0)
         self._bytes = b""
         self._time = 0.0
-        self._instance = self._made()
+        self._instance = self._make_instance()
 
-    def _made(self) -> Any:
+    def _make_instance(self) -> Any:
         """Return a new instance of the requested kind and version."""
         return INSTANCE_CLASSES[self._request["kind"], self._request["version"]](self._request, self._log)
 
@@ -148,7 +148,7 @@ class ApiSession:
     def do_new(self) -> None:
         """Go on with a new instance."""
         self._instance.free()
-        self._instance = self._made()
+        self._instance = self._make_instance()
 
     def do_ramp(self, references: list[int], rates: list[float]) -> None:
         """Let inputs of Co-Simulation change at rates per s from here on."""
@@ -229,7 +229,7 @@ class ApiSession:
         time = self._kept[1]
         self._instance.forget(self._kept[0])
         self._instance.close()
-        self._instance = self._made()
+        self._instance = self._make_instance()
         self.do_begin(experiment)
         state = self._instance.read(self._bytes)
         self._instance.restore(state, time)

@@ -108,15 +108,17 @@ class ContactFriction(UnilateralRow):
         terms = [slope * speed for slope, speed in zip(self.jacobian, u, strict=True)]
         return _SLIP_ROUND_OFF * no_event(sm.Add(*(sm.Abs(term) for term in (*terms, self.offset))))
 
-    def stabilized_acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol], back: sm.Expr) -> sm.Expr:
+    def stabilized_acceleration(
+        self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol], stabilization_rate: sm.Expr
+    ) -> sm.Expr:
         """Return the residual that is zero while it sticks: rate of slip, with a term that removes drift.
 
         Args:
             u: Speeds.
             u_dot: Their rates.
-            back: Rate of stabilization in 1/s.
+            stabilization_rate: Rate of stabilization in 1/s.
         """
-        return self.rate_derivative(u_dot) + back * self.rate(u)
+        return self.rate_derivative(u_dot) + stabilization_rate * self.rate(u)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,12 +176,15 @@ class UnilateralContact(UnilateralPositionRow):
     def lift_off_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that a resting contact is open: by changed parameters, an event or the start."""
         s = self.stabilization
-        back = s * self.gap
-        least = (1 - (1 - LIFT_OFF_SPEED_RATIO) * sm.sign(s)) * self.resting_speed  # with s = 0 nothing comes back
-        parted = sm.Or(
-            _make_condition_at_events_only(back - least), _make_condition_at_events_only(self.rate(u) + back - least)
+        stabilizing_speed = s * self.gap
+        lift_off_speed = (
+            1 - (1 - LIFT_OFF_SPEED_RATIO) * sm.sign(s)
+        ) * self.resting_speed  # with s = 0 nothing comes back
+        is_separating = sm.Or(
+            _make_condition_at_events_only(stabilizing_speed - lift_off_speed),
+            _make_condition_at_events_only(self.rate(u) + stabilizing_speed - lift_off_speed),
         )
-        return sm.And(is_discrete_state_on(self.resting), parted)
+        return sm.And(is_discrete_state_on(self.resting), is_separating)
 
     def approach_condition(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that the gap of an open contact shrinks."""
@@ -231,7 +236,7 @@ class Contacts:
 
     Attributes:
         each: Contacts in order of declaration.
-        order: Of impacts at the same instant: one after the other, or all at once.
+        order: Of impacts at the same instant: sequential or simultaneous.
         jumps: Symbols of u+ - u- of an impact at this instant, one per speed.
         mode_change_jumps: With friction, the same of a change of modes: what puts speeds on what is held then, and slip
             on the side on which it begins; round-off.
@@ -274,12 +279,14 @@ class Contacts:
     @property
     def impact_unknowns(self) -> tuple[sm.Symbol, ...]:
         """Symbols of the results of impacts and mode changes at this instant: impulses, new modes, jumps."""
-        found = [getattr(c, part) for part in ("impact_impulse", "resting_after_impact") for c in self.each]
+        unknowns = [getattr(c, part) for part in ("impact_impulse", "resting_after_impact") for c in self.each]
         if self.frictions:
-            found += [getattr(f, part) for part in ("impact_impulse", "sliding_after_impact") for f in self.frictions]
-            found += [c.resting_after_change for c in self.each if c.resting_after_change is not None]
-            found += [f.sliding_after_change for f in self.frictions]
-        return (*found, *self.jumps, *self.mode_change_jumps)
+            unknowns += [
+                getattr(f, part) for part in ("impact_impulse", "sliding_after_impact") for f in self.frictions
+            ]
+            unknowns += [c.resting_after_change for c in self.each if c.resting_after_change is not None]
+            unknowns += [f.sliding_after_change for f in self.frictions]
+        return (*unknowns, *self.jumps, *self.mode_change_jumps)
 
     @property
     def symbols(self) -> tuple[sm.Symbol, ...]:
@@ -299,9 +306,9 @@ class Contacts:
         """Yield each switching condition with its descriptions where it holds and where it does not."""
         for c in self.each:
             gap, rate = _shorten_expression(c.gap), f"the rate of {_shorten_expression(c.gap)}"
-            touches, apart = f"{c.name} touches: {gap} <= 0", f"{c.name} is apart: {gap} > 0"
-            yield c.closed_gap_condition, touches, apart
-            yield c.closed_gap_condition.canonical, touches, apart  # as SymPy writes it in a Piecewise
+            closing, opening = f"{c.name} touches: {gap} <= 0", f"{c.name} is apart: {gap} > 0"
+            yield c.closed_gap_condition, closing, opening
+            yield c.closed_gap_condition.canonical, closing, opening  # as SymPy writes it in a Piecewise
             yield (
                 c.approach_condition(u),
                 f"{c.name} approaches: {rate} < 0",
@@ -338,14 +345,24 @@ def _mode_margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterato
     if contact.friction is None:
         return
     f = contact.friction
-    onwards, backwards = _state_flag(f.sliding), _state_flag(-f.sliding)
-    slides, most, slip = onwards + backwards, f.coefficient * contact.force, f.rate(u)
-    forth, back, held = slip, -slip, sm.S.Zero
+    slides_forward, slides_backward = _state_flag(f.sliding), _state_flag(-f.sliding)
+    is_sliding, friction_limit, slip = slides_forward + slides_backward, f.coefficient * contact.force, f.rate(u)
+    forward_margin, backward_margin, held = slip, -slip, sm.S.Zero
     if f.held_by_latches is not None:  # what latches hold sticks, at no force: neither is told by round-off
         held = f.held_by_latches
-        forth, back = (1 - held) * slip - held, -(1 - held) * slip - held
-    yield 1 - rests + rests * (onwards * forth + backwards + (1 - slides) * (most - f.force + held))
-    yield 1 - rests + rests * (onwards + backwards * back + (1 - slides) * (most + f.force + held))
+        forward_margin, backward_margin = (1 - held) * slip - held, -(1 - held) * slip - held
+    yield (
+        1
+        - rests
+        + rests
+        * (slides_forward * forward_margin + slides_backward + (1 - is_sliding) * (friction_limit - f.force + held))
+    )
+    yield (
+        1
+        - rests
+        + rests
+        * (slides_forward + slides_backward * backward_margin + (1 - is_sliding) * (friction_limit + f.force + held))
+    )
 
 
 def _sticking_undisturbed(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> sm.Expr:

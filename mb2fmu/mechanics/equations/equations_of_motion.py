@@ -412,10 +412,10 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         if d is None:
             return []
         if isinstance(d, RecursiveDynamics):
-            moved = sorted(j for joint in d.joints for j in joint)
+            joint_speeds = sorted(j for joint in d.joints for j in joint)
             return [
                 (self.recursion is not None, "articulated bodies without a recursion"),
-                (moved == list(range(n_u)), f"joints with the speeds {moved}"),
+                (joint_speeds == list(range(n_u)), f"joints with the speeds {joint_speeds}"),
                 (self.velocity_constraints is None, "articulated bodies with velocity constraints"),
             ]
         rows, m = d.mass_matrix.rows, len(self.velocity_constraints.names) if self.velocity_constraints else 0
@@ -437,13 +437,15 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         """Check and define calculated parameters, closed forms of loops and intermediates, in order of evaluation."""
         for calculated in self.calculated_parameters:
             symbols.define(calculated.symbol, calculated.expression)
-        placed = _DefinedSymbols(symbols.known - {*self.u, *self.z, *(self.q[i] for i in self.q_dependent)})
+        symbols_at_loop_closure = _DefinedSymbols(
+            symbols.known - {*self.u, *self.z, *(self.q[i] for i in self.q_dependent)}
+        )
         for form in self.closed_forms:
             for assignment in form.assignments:
-                placed.define(assignment.symbol, assignment.expression)
-            placed.check_expression(form.name, *form.conditions)
-        symbols.known |= placed.known
-        symbols.faults += placed.faults
+                symbols_at_loop_closure.define(assignment.symbol, assignment.expression)
+            symbols_at_loop_closure.check_expression(form.name, *form.conditions)
+        symbols.known |= symbols_at_loop_closure.known
+        symbols.faults += symbols_at_loop_closure.faults
         if self.recursion:
             symbols.known |= {symbol for quantity in self.recursion.quantities for symbol in quantity.symbols}
         for item in self.intermediates:
@@ -500,8 +502,8 @@ class _DefinedSymbols:
         """Note a fault if an expression contains an undefined symbol; ``where`` names its place."""
         unknown = {symbol for expression in expressions for symbol in expression.free_symbols} - self.known
         if unknown:
-            what = f"uses {', '.join(sorted(map(str, unknown)))}, which nothing defines"
-            self.faults.append(Fault(what, where))
+            problem = f"uses {', '.join(sorted(map(str, unknown)))}, which nothing defines"
+            self.faults.append(Fault(problem, where))
 
     def define(self, symbol: sm.Symbol, expression: sm.Basic) -> None:
         """Define a symbol by an expression of those that are defined already."""

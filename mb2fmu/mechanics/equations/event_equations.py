@@ -49,9 +49,9 @@ def form_contact_and_latch_events(
     latches: Latches | None, contacts: Contacts | None, u: tuple[sm.Symbol, ...], independent: tuple[int, ...]
 ) -> tuple[EventRecord, ...]:
     """Return the events of latches, then those of contacts; ``u``: all speeds, of which ``independent`` are states."""
-    held = _latch_events(latches, u, independent) if latches else ()
-    struck = _form_contact_events(contacts, latches, u, independent) if contacts else ()
-    return (*held, *struck)
+    latch_events = _latch_events(latches, u, independent) if latches else ()
+    contact_events = _form_contact_events(contacts, latches, u, independent) if contacts else ()
+    return (*latch_events, *contact_events)
 
 
 def _latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[EventRecord]:
@@ -75,10 +75,10 @@ def _impact_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[s
     What is lifted is let go first, and latches close. What rests and approaches slowly waits for changes of modes,
     which put it at rest: it may have drifted.
     """
-    first, others = _impact_before_mode_change(contacts, latches, u), _preceding_condition(contacts, latches, u)
-    pressed = sm.And(sm.Or(*(c.approach_rate_at_rest(u) for c in contacts.each)), sm.Not(others))
-    slow = (1 - contacts.mode_change_flag(u)) * sm.Piecewise((1, pressed), (0, True))
-    return first + (1 - first) * slow
+    first, preceding = _impact_before_mode_change(contacts, latches, u), _preceding_condition(contacts, latches, u)
+    approaches_at_rest = sm.And(sm.Or(*(c.approach_rate_at_rest(u) for c in contacts.each)), sm.Not(preceding))
+    impact_at_rest = (1 - contacts.mode_change_flag(u)) * sm.Piecewise((1, approaches_at_rest), (0, True))
+    return first + (1 - first) * impact_at_rest
 
 
 def _impact_before_mode_change(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
@@ -100,8 +100,8 @@ def _preceding_condition(contacts: Contacts, latches: Latches | None, u: Sequenc
 
 def mode_change_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where contacts must begin to stick, slide or open, else 0; lifting, impacts and latches go first."""
-    waits = sm.Piecewise((0, _preceding_condition(contacts, latches, u)), (1, True))
-    return contacts.mode_change_flag(u) * (1 - _impact_before_mode_change(contacts, latches, u)) * waits
+    nothing_precedes = sm.Piecewise((0, _preceding_condition(contacts, latches, u)), (1, True))
+    return contacts.mode_change_flag(u) * (1 - _impact_before_mode_change(contacts, latches, u)) * nothing_precedes
 
 
 def _form_contact_events(
@@ -109,21 +109,21 @@ def _form_contact_events(
 ) -> Iterator[EventRecord]:
     """Yield the events of contacts: impacts (after latches of the same instant), opening, sticking and sliding."""
     each = contacts.each
-    struck = _impact_indicator(contacts, latches, u)
-    number = struck * sm.Add(1, *(c.impact_count for c in each))
+    impact_indicator = _impact_indicator(contacts, latches, u)
+    number = impact_indicator * sm.Add(1, *(c.impact_count for c in each))
     after: list[tuple[sm.Symbol, sm.Expr]] = [(u[i], u[i] + contacts.jumps[i]) for i in independent]
     for c in each:
-        spared = sm.Eq(c.impact_impulse, 0)  # an equality is no switch
+        is_without_impulse = sm.Eq(c.impact_impulse, 0)  # an equality is no switch
         after += [
             (c.resting, c.resting_after_impact),
-            (c.impulse, sm.Piecewise((c.impulse, spared), (c.impact_impulse, True))),
-            (c.impact_count, c.impact_count + sm.Piecewise((0, spared), (1, True))),
+            (c.impulse, sm.Piecewise((c.impulse, is_without_impulse), (c.impact_impulse, True))),
+            (c.impact_count, c.impact_count + sm.Piecewise((0, is_without_impulse), (1, True))),
         ]
     for c, f in zip(contacts.contacts_with_friction, contacts.frictions, strict=True):
-        spared = sm.Eq(c.impact_impulse, 0)
+        is_without_impulse = sm.Eq(c.impact_impulse, 0)
         after += [
             (f.sliding, f.sliding_after_impact),
-            (f.impulse, sm.Piecewise((f.impulse, spared), (f.impact_impulse, True))),
+            (f.impulse, sm.Piecewise((f.impulse, is_without_impulse), (f.impact_impulse, True))),
         ]
     names = ", ".join(c.name for c in each)
     yield EventRecord(f"impact of {names}", "ticks", number, tuple(after), is_contact_or_latch_event=True)
@@ -141,43 +141,45 @@ def _form_contact_events(
         )
 
 
-def _opening_event(contact: UnilateralContact, u: Sequence[sm.Symbol], struck: sm.Basic, *, rough: bool) -> EventRecord:
+def _opening_event(
+    contact: UnilateralContact, u: Sequence[sm.Symbol], has_impact: sm.Basic, *, rough: bool
+) -> EventRecord:
     """Return the event in which a resting contact opens: its force would have to pull, or it was lifted.
 
     It happens at the start, too, where a contact is said to rest and does not.
-    Where something is ``struck`` at the same instant that goes first, and says what rests then: both set ``resting``.
+    An impact at the same instant (``has_impact``) goes first, and says what rests then: both set ``resting``.
     With friction (``rough``) pulling is left to the event that changes the modes of all contacts together.
     """
-    name, lifted = f"{contact.name} opens", contact.lift_off_condition(u)
+    name, is_lifted = f"{contact.name} opens", contact.lift_off_condition(u)
     if not rough:
-        left = sm.Piecewise((0, lifted), (OPENING_STATE, True))
-        opens = sm.Or(sm.And(contact.normal_force_margin < 0, sm.Not(struck)), lifted)
+        resting_after = sm.Piecewise((0, is_lifted), (OPENING_STATE, True))
+        opens = sm.Or(sm.And(contact.normal_force_margin < 0, sm.Not(has_impact)), is_lifted)
         return EventRecord(
             name,
             "ticks",
             sm.Piecewise((1, opens), (0, True)),
-            ((contact.resting, left),),
+            ((contact.resting, resting_after),),
             is_contact_or_latch_event=True,
         )
     along = ((contact.friction.sliding, sm.S.Zero),) if contact.friction else ()
-    number = sm.Piecewise((1, lifted), (0, True))
+    number = sm.Piecewise((1, is_lifted), (0, True))
     return EventRecord(name, "ticks", number, ((contact.resting, sm.S.Zero), *along), is_contact_or_latch_event=True)
 
 
 def _mode_change_event(contacts: Contacts, u: Sequence[sm.Symbol], independent: Sequence[int]) -> EventRecord:
     """Return the event in which contacts with friction change mode together; it repeats until all modes are right."""
-    changes, now = contacts.mode_change_count, contacts.mode_change_due
+    changes, is_due = contacts.mode_change_count, contacts.mode_change_due
     assert changes is not None
-    assert now is not None
-    after = [(u[i], u[i] + now * contacts.mode_change_jumps[i]) for i in independent]
-    after.append((changes, changes + now))
+    assert is_due is not None
+    after = [(u[i], u[i] + is_due * contacts.mode_change_jumps[i]) for i in independent]
+    after.append((changes, changes + is_due))
     after += [
-        (c.resting, c.resting + now * (c.resting_after_change - c.resting))
+        (c.resting, c.resting + is_due * (c.resting_after_change - c.resting))
         for c in contacts.each
         if c.resting_after_change
     ]
-    after += [(f.sliding, f.sliding + now * (f.sliding_after_change - f.sliding)) for f in contacts.frictions]
+    after += [(f.sliding, f.sliding + is_due * (f.sliding_after_change - f.sliding)) for f in contacts.frictions]
     names = ", ".join(c.name for c in contacts.each)
     return EventRecord(
-        f"friction of {names}", "ticks", now * (1 + changes), tuple(after), is_contact_or_latch_event=True
+        f"friction of {names}", "ticks", is_due * (1 + changes), tuple(after), is_contact_or_latch_event=True
     )

@@ -100,12 +100,12 @@ class Latches:
     @property
     def holding_flags(self) -> tuple[sm.Expr, ...]:
         """For each row, 1 where it is held after this instant, else 0."""
-        stays = (
+        holding_conditions = (
             sm.Or(item.closing_condition, sm.And(is_discrete_state_on(item.engaged), sm.Not(item.opening_condition)))
             for item in self.each
         )
-        held = (sm.Piecewise((1, each), (0, True)) for each in stays)
-        return tuple(each for each, latch in zip(held, self.each, strict=True) for _ in latch.rows)
+        flags = (sm.Piecewise((1, each), (0, True)) for each in holding_conditions)
+        return tuple(each for each, latch in zip(flags, self.each, strict=True) for _ in latch.rows)
 
     @property
     def forces(self) -> tuple[sm.Symbol, ...]:
@@ -128,14 +128,16 @@ class Latches:
         Args:
             u: Of each speed that is a state: itself, and its symbol in ``jumps``.
         """
-        found: list[tuple[sm.Symbol, sm.Expr]] = [(speed, speed + jump) for speed, jump in u]
+        values_after: list[tuple[sm.Symbol, sm.Expr]] = [(speed, speed + jump) for speed, jump in u]
         for latch in self.each:
             changed = sm.Piecewise((1, sm.Or(latch.closing_condition, latch.opening_condition)), (0, True))
             engaged = sm.Piecewise((1, latch.closing_condition), (0, latch.opening_condition), (latch.engaged, True))
-            found += [(latch.engaged, engaged), (latch.change_count, latch.change_count + changed)]
+            values_after += [(latch.engaged, engaged), (latch.change_count, latch.change_count + changed)]
             for row in latch.rows:
-                found.append(
+                values_after.append(
                     (row.impulse, sm.Piecewise((row.impact_impulse, latch.closing_condition), (row.impulse, True)))
                 )
-                found.append((row.held_at, sm.Piecewise((row.position, latch.closing_condition), (row.held_at, True))))
-        return found
+                values_after.append(
+                    (row.held_at, sm.Piecewise((row.position, latch.closing_condition), (row.held_at, True)))
+                )
+        return values_after

@@ -21,15 +21,15 @@ class _EquationPrinter(LatexPrinter):  # type: ignore[misc]  # SymPy has no type
 
     def _deal_with_super_sub(self, string: str, style: str = "plain") -> str:
         """Print a name with sub- and superscripts, with words of two letters or more upright."""
-        shown = str(super()._deal_with_super_sub(string, style=style))
+        latex = str(super()._deal_with_super_sub(string, style=style))
         return re.sub(
-            r"(?<![\\A-Za-z{])[A-Za-z]{2,}(?![A-Za-z{])|(?<=[_^]{)[A-Za-z]{2,}[A-Za-z0-9 ]*(?=})", _upright_word, shown
+            r"(?<![\\A-Za-z{])[A-Za-z]{2,}(?![A-Za-z{])|(?<=[_^]{)[A-Za-z]{2,}[A-Za-z0-9 ]*(?=})", _upright_word, latex
         )
 
 
-def _upright_word(found: re.Match[str]) -> str:
+def _upright_word(match: re.Match[str]) -> str:
     """Return a word upright in LaTeX, its spaces kept."""
-    return r"\mathrm{" + found[0].replace(" ", r"\,") + "}"
+    return r"\mathrm{" + match[0].replace(" ", r"\,") + "}"
 
 
 def _format_symbol(symbol: sm.Expr) -> str:
@@ -48,25 +48,35 @@ def format_equations(equations: EquationsOfMotion) -> str:
     dots = {dot: rf"\dot{{{_format_symbol(speed)}}}" for speed, dot in zip(e.u, e.u_dot, strict=True)}
     printer = _EquationPrinter({"symbol_names": dots, "order": "none"})
 
-    def shown(expression: Any) -> str:
+    def format_latex(expression: Any) -> str:
         """Return an expression in LaTeX, or dots if it is long."""
         text = str(printer.doprint(expression))
         return text if len(text) <= LONG else r"\cdots"
 
-    rows = [rf"\dot{{{_format_symbol(q)}}} &= {shown(rate)}" for q, rate in zip(e.q, _kinematic_rates(e), strict=True)]
+    rows = [
+        rf"\dot{{{_format_symbol(q)}}} &= {format_latex(rate)}"
+        for q, rate in zip(e.q, _kinematic_rates(e), strict=True)
+    ]
     lines = [*_truncate_rows(rows)]
-    lines += _truncate_rows([rf"0 &= {shown(phi)} && \text{{({_escape_latex(name)})}}" for name, phi in e.holonomic])
+    lines += _truncate_rows(
+        [rf"0 &= {format_latex(phi)} && \text{{({_escape_latex(name)})}}" for name, phi in e.holonomic]
+    )
     constraints = e.velocity_constraints
     if constraints:
         residuals = constraints.jacobian * sm.Matrix(e.u) + constraints.offset
         names = constraints.names
         lines += _truncate_rows(
-            [rf"0 &= {shown(row)} && \text{{({_escape_latex(n)})}}" for n, row in zip(names, residuals, strict=True)]
+            [
+                rf"0 &= {format_latex(row)} && \text{{({_escape_latex(n)})}}"
+                for n, row in zip(names, residuals, strict=True)
+            ]
         )
-    lines += _truncate_rows([rf"\dot{{{_format_symbol(z)}}} &= {shown(f)}" for z, f in zip(e.z, e.z_dot, strict=True)])
-    lines += [_format_dynamics(e, shown)]
+    lines += _truncate_rows(
+        [rf"\dot{{{_format_symbol(z)}}} &= {format_latex(f)}" for z, f in zip(e.z, e.z_dot, strict=True)]
+    )
+    lines += [_format_dynamics(e, format_latex)]
     assignments: list[Any] = [item for item in e.intermediates if hasattr(item, "symbol")]
-    lines += _truncate_rows([rf"{printer.doprint(a.symbol)} &= {shown(a.expression)}" for a in assignments])
+    lines += _truncate_rows([rf"{printer.doprint(a.symbol)} &= {format_latex(a.expression)}" for a in assignments])
     return r"$\displaystyle \begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}$"
 
 
@@ -75,7 +85,7 @@ def _kinematic_rates(e: EquationsOfMotion) -> Iterator[sm.Expr]:
     yield from e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset if e.q else ()
 
 
-def _format_dynamics(e: EquationsOfMotion, shown: Any) -> str:
+def _format_dynamics(e: EquationsOfMotion, format_latex: Any) -> str:
     """Return M u' = f with its entries, or with its size where it is large."""
     d: Any = e.dynamics
     matrix = getattr(d, "mass_matrix", None)
@@ -83,9 +93,9 @@ def _format_dynamics(e: EquationsOfMotion, shown: Any) -> str:
         return rf"\dot{{u}} &= \text{{link after link, by {_escape_latex(e.method)}: {len(e.u)} speeds}}"
     if max(matrix.shape) > DIMENSION:
         return rf"M \dot{{u}} &= f && \text{{({matrix.rows} × {matrix.cols})}}"
-    body = r" \\ ".join(" & ".join(shown(entry) for entry in matrix.row(i)) for i in range(matrix.rows))
-    speeds = r" \\ ".join(shown(dot) for dot in e.u_dot)
-    forces = r" \\ ".join(shown(entry) for entry in d.forcing)
+    body = r" \\ ".join(" & ".join(format_latex(entry) for entry in matrix.row(i)) for i in range(matrix.rows))
+    speeds = r" \\ ".join(format_latex(dot) for dot in e.u_dot)
+    forces = r" \\ ".join(format_latex(entry) for entry in d.forcing)
     sides = [rf"\begin{{bmatrix}} {part} \end{{bmatrix}}" for part in (body, speeds, forces)]
     return f"{sides[0]} {sides[1]} &= {sides[2]}"
 

@@ -243,31 +243,31 @@ class LinkRecursion:
     def list_carrying_links(self) -> list[int]:
         """Return the links but the ground that carry mass or a load, apart from what is in particle groups."""
         grouped = {number for group in self.particle_groups for number in group.particles}
-        found = {body.masscenter.link for number, body in enumerate(self.bodies) if number not in grouped}
-        found |= {group.link for group in self.particle_groups}
+        carrying_links = {body.masscenter.link for number, body in enumerate(self.bodies) if number not in grouped}
+        carrying_links |= {group.link for group in self.particle_groups}
         for load in self.loads:
             match load:
                 case LinkForce():
-                    found.add(load.at.link)
+                    carrying_links.add(load.at.link)
                 case LinkTorque():
-                    found |= {load.link, load.reaction}
+                    carrying_links |= {load.link, load.reaction}
                 case LinkPathway():
-                    found |= {self.points[point].link for point in load.points}
+                    carrying_links |= {self.points[point].link for point in load.points}
         for number in range(len(self.links) - 1, 0, -1):
-            if number in found:
-                found.add(self.links[number].parent)
-        return sorted(number for number in found if number > 0)
+            if number in carrying_links:
+                carrying_links.add(self.links[number].parent)
+        return sorted(number for number in carrying_links if number > 0)
 
     def list_angular_velocity_terms(self, link: int) -> tuple[tuple[SpeedLinearVector, ...], bool]:
         """Return the terms of a link's angular velocity, and whether the parent's angular velocity is added."""
         parent = self.links[link].parent
-        goal = self.links[parent].frame if parent >= 0 else 0
+        parent_frame = self.links[parent].frame if parent >= 0 else 0
         terms: list[SpeedLinearVector] = []
         frame = self.links[link].frame
-        while frame not in {goal, 0}:
+        while frame not in {parent_frame, 0}:
             terms += self.frames[frame].spin
             frame = self.frames[self.frames[frame].reference].axes
-        return tuple(terms), frame == goal
+        return tuple(terms), frame == parent_frame
 
     def list_joint_speeds(self, link: int) -> frozenset[int]:
         """Return speeds that move a link relative to its predecessor."""
@@ -292,5 +292,5 @@ class RecursiveDynamics:
     geared_links: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        listed = [j for joint in self.joints for j in joint]
-        assert len(listed) == len(set(listed)), "a speed moves two links"
+        joint_speeds = [j for joint in self.joints for j in joint]
+        assert len(joint_speeds) == len(set(joint_speeds)), "a speed moves two links"

@@ -47,9 +47,9 @@ _MIN_SINGULAR_VALUE = 1e-6  # smallest singular value of the dependent columns, 
 _PARTITION_HEADLINE = "the coordinates cannot be partitioned:"
 _TREATMENT_HEADLINE = "the constraints cannot be treated so:"
 _TREATMENT_REASONS = {
-    "auto": "attractor, which has no position where it fails: all coordinates and speeds are states, drawn to the "
-    "constraints",
-    "attractor": "attractor, as asked: all coordinates and speeds are states, drawn to the constraints",
+    "auto": "attractor, which has no position where it fails: all coordinates and speeds are states, stabilized on "
+    "the constraints",
+    "attractor": "attractor, as asked: all coordinates and speeds are states, stabilized on the constraints",
     "multipliers": "multipliers, as asked: all coordinates and speeds are states; their distance from the constraints "
     "grows with the errors of the integration",
     "partition": "partition, as asked: the states are independent, the others by Newton's method from the last ones",
@@ -66,18 +66,18 @@ _EXPLICIT_REASONS = {
 
 
 def add_stabilization_rate(
-    mechanism: Mechanism, asked: TreatmentOption | Treatment | None = "auto", baumgarte: float | None = None
+    mechanism: Mechanism, requested: TreatmentOption | Treatment | None = "auto", baumgarte: float | None = None
 ) -> Mechanism:
     """Return the mechanism with the parameter ``constraints.rate`` added, where the requested treatment uses it.
 
     Args:
         mechanism: As read, its loops closed.
-        asked: As for :func:`apply_constraint_treatment`.
+        requested: As for :func:`apply_constraint_treatment`.
         baumgarte: As for :func:`apply_constraint_treatment`; the parameter's value.
     """
     attracted = choose_attractor_rate(mechanism.declared)
     rates = {"multipliers": baumgarte, "auto": attracted, "attractor": attracted}
-    value = rates.get(asked or "auto")
+    value = rates.get(requested or "auto")
     if not mechanism.holonomic or value is None:
         return mechanism
     m = mechanism
@@ -97,9 +97,9 @@ def add_stabilization_rate(
     return dataclasses.replace(m, declared=declared, p=(*m.p, symbol), stabilization_rate=symbol)
 
 
-def _make_unique_name(name: str, taken: set[str]) -> str:
+def _make_unique_name(name: str, taken_names: set[str]) -> str:
     """Return a name that is not taken: underscores are appended until it is free."""
-    while name in taken:
+    while name in taken_names:
         name += "_"
     return name
 
@@ -136,26 +136,26 @@ class ConstraintTreatmentPlan:
             terms = None if self.baumgarte is None else (rate, rate)
             return dataclasses.replace(equations, treatment="multipliers", attractor_rate=None, baumgarte=terms)
         if self.loops is not None:
-            found = self.loops
+            loops = self.loops
             return _select_independent_states(
-                equations, "explicit", found.q_dependent, found.u_dependent, found.closed_forms, found.reduction
+                equations, "explicit", loops.q_dependent, loops.u_dependent, loops.closed_forms, loops.reduction
             )
         if self.parts is not None:
-            chosen = self.parts
+            parts = self.parts
             return _select_independent_states(
                 equations,
                 "partition",
-                chosen.q_dependent,
-                chosen.u_dependent,
-                warm_start=chosen.last,
-                warm_start_at=chosen.place,
+                parts.q_dependent,
+                parts.u_dependent,
+                warm_start=parts.last,
+                warm_start_at=parts.place,
             )
         return equations
 
 
 def plan_constraint_treatment(
     mechanism: Mechanism,
-    asked: TreatmentOption = "auto",
+    requested: TreatmentOption = "auto",
     baumgarte: float | None = None,
     independent: Collection[str] = (),
 ) -> ConstraintTreatmentPlan:
@@ -163,7 +163,7 @@ def plan_constraint_treatment(
 
     Args:
         mechanism: As read, its loops closed.
-        asked: ``auto``, or one treatment.
+        requested: ``auto``, or one treatment.
         baumgarte: Of ``multipliers``: rate a in 1/s of A u' + γ + 2 a (A u + b) + a² φ = 0; None: γ alone, but where
             contacts, latches or friction may hold a motion: these would hold what the drift makes of it.
         independent: Of ``_partition_coordinates`` and ``explicit``: all independent coordinates' names; (): as the
@@ -174,45 +174,45 @@ def plan_constraint_treatment(
             belong to the treatment; if loops have no closed form and it was asked for; if constraints are redundant and
             independent coordinates were asked for.
     """
-    _check_options(asked, baumgarte, independent)
+    _check_options(requested, baumgarte, independent)
     if not mechanism.holonomic:
-        if asked != "auto":
-            what = f"the mechanism has no holonomic constraints: there is nothing to treat by {asked}"
-            raise FormulationError(_TREATMENT_HEADLINE, [Fault(what, remedy="leave it out")])
+        if requested != "auto":
+            problem = f"the mechanism has no holonomic constraints: there is nothing to treat by {requested}"
+            raise FormulationError(_TREATMENT_HEADLINE, [Fault(problem, remedy="leave it out")])
         return ConstraintTreatmentPlan()
     rows = find_redundant_constraints(mechanism)
     lengths = tuple(_round_to_power_of_ten(length) for length in typical_row_lengths(mechanism).tolist())
-    _check_redundancy(rows.redundant_rows, asked)
+    _check_redundancy(rows.redundant_rows, requested)
     dependent = _dependent_coordinates(mechanism, independent)
-    if asked in ("auto", "explicit"):
+    if requested in ("auto", "explicit"):
         loops = (
             find_closed_form_loops(mechanism, dependent=dependent)
-            if asked == "explicit"
+            if requested == "explicit"
             else _solve_couplings(mechanism)
         )
         if loops is not None:
             kinds = "; ".join(form.name for form in loops.closed_forms)
             return ConstraintTreatmentPlan(
-                "explicit", f"{_EXPLICIT_REASONS[asked]}: {kinds}", loops=loops, row_lengths=lengths
+                "explicit", f"{_EXPLICIT_REASONS[requested]}: {kinds}", loops=loops, row_lengths=lengths
             )
-    because = _TREATMENT_REASONS[asked]
-    if asked == "multipliers" and baumgarte is None and mechanism.can_hold_motion:
+    reason = _TREATMENT_REASONS[requested]
+    if requested == "multipliers" and baumgarte is None and mechanism.can_hold_motion:
         baumgarte = choose_attractor_rate(mechanism.declared)
-        because = f"{_HOLDING_REASON}, at {baumgarte:g}/s"
+        reason = f"{_HOLDING_REASON}, at {baumgarte:g}/s"
     if rows.redundant_rows:
-        because += f"; redundant: {', '.join(rows.redundant_rows)}. "
-        because += f"How {', '.join(rows.undetermined_rows)} share their forces is not "
-        because += "determined: multipliers are those of least norm"
+        reason += f"; redundant: {', '.join(rows.redundant_rows)}. "
+        reason += f"How {', '.join(rows.undetermined_rows)} share their forces is not "
+        reason += "determined: multipliers are those of least norm"
     if rows.redundant_at_start:
-        others = ", ".join(rows.redundant_at_start)
-        because += f"; the start is a singular position, where others follow from the rest: {others}"
-    if asked == "multipliers":
-        return ConstraintTreatmentPlan("multipliers", because, baumgarte, rows.redundant_rows, row_lengths=lengths)
-    if asked == "partition":
+        redundant_names = ", ".join(rows.redundant_at_start)
+        reason += f"; the start is a singular position, where others follow from the rest: {redundant_names}"
+    if requested == "multipliers":
+        return ConstraintTreatmentPlan("multipliers", reason, baumgarte, rows.redundant_rows, row_lengths=lengths)
+    if requested == "partition":
         parts = _partition_coordinates(mechanism, dependent)
         free = ", ".join(c.name for i, c in enumerate(mechanism.declared.coordinates) if i not in parts.q_dependent)
-        return ConstraintTreatmentPlan("partition", f"{because}; independent: {free}", parts=parts, row_lengths=lengths)
-    return ConstraintTreatmentPlan("attractor", because, redundant=rows.redundant_rows, row_lengths=lengths)
+        return ConstraintTreatmentPlan("partition", f"{reason}; independent: {free}", parts=parts, row_lengths=lengths)
+    return ConstraintTreatmentPlan("attractor", reason, redundant=rows.redundant_rows, row_lengths=lengths)
 
 
 def _round_to_power_of_ten(value: float) -> float:
@@ -220,14 +220,16 @@ def _round_to_power_of_ten(value: float) -> float:
     return float(f"1e{round(math.log10(value))}")
 
 
-def _check_options(asked: TreatmentOption, baumgarte: float | None, independent: Collection[str]) -> None:
+def _check_options(requested: TreatmentOption, baumgarte: float | None, independent: Collection[str]) -> None:
     """Raise for options that belong to another treatment than the requested one."""
     faults = []
-    if baumgarte is not None and (asked != "multipliers" or baumgarte <= 0.0):
-        faults.append(Fault(f"Baumgarte's terms need multipliers and a positive rate, not {asked} and {baumgarte:g}"))
-    if independent and asked not in ("partition", "explicit"):
-        what = f"independent coordinates are chosen for partition or explicit, not for {asked}"
-        faults.append(Fault(what, remedy="add --constraints partition, or name none"))
+    if baumgarte is not None and (requested != "multipliers" or baumgarte <= 0.0):
+        faults.append(
+            Fault(f"Baumgarte's terms need multipliers and a positive rate, not {requested} and {baumgarte:g}")
+        )
+    if independent and requested not in ("partition", "explicit"):
+        problem = f"independent coordinates are chosen for partition or explicit, not for {requested}"
+        faults.append(Fault(problem, remedy="add --constraints partition, or name none"))
     if faults:
         raise FormulationError(_TREATMENT_HEADLINE, faults)
 
@@ -237,43 +239,46 @@ def _dependent_coordinates(mechanism: Mechanism, independent: Collection[str]) -
     if not independent:
         return ()
     names = [c.name for c in mechanism.declared.coordinates]
-    listed = f"the coordinates are {', '.join(names)}"
-    faults = [Fault(f"{name} is no coordinate", remedy=listed) for name in independent if name not in names]
+    coordinate_list = f"the coordinates are {', '.join(names)}"
+    faults = [Fault(f"{name} is no coordinate", remedy=coordinate_list) for name in independent if name not in names]
     free = len(names) - len(mechanism.holonomic)
     if not faults and len(set(independent)) != free:
-        what = f"{len(set(independent))} independent coordinates are named; {len(names)} coordinates under "
-        what += f"{len(mechanism.holonomic)} constraints have {free}"
-        faults.append(Fault(what, remedy=f"name {free}; {listed}"))
+        problem = f"{len(set(independent))} independent coordinates are named; {len(names)} coordinates under "
+        problem += f"{len(mechanism.holonomic)} constraints have {free}"
+        faults.append(Fault(problem, remedy=f"name {free}; {coordinate_list}"))
     if faults:
         raise FormulationError(_TREATMENT_HEADLINE, faults)
     return tuple(i for i, name in enumerate(names) if name not in independent)
 
 
-def _check_redundancy(rows: Sequence[str], asked: TreatmentOption) -> None:
+def _check_redundancy(rows: Sequence[str], requested: TreatmentOption) -> None:
     """Raise where constraints are redundant and the treatment needs a dependent coordinate for each of them."""
-    if not rows or asked not in ("explicit", "partition"):
+    if not rows or requested not in ("explicit", "partition"):
         return
-    what = f"{', '.join(rows)}: redundant, since they follow from the other constraints wherever these hold; "
-    what += f"{asked} wants as many dependent coordinates as there are constraints"
+    problem = f"{', '.join(rows)}: redundant, since they follow from the other constraints wherever these hold; "
+    problem += f"{requested} wants as many dependent coordinates as there are constraints"
     remedy = "leave these out of the mechanics, or let the constraints be treated by attractor or multipliers"
-    raise FormulationError(_TREATMENT_HEADLINE, [Fault(what, remedy=remedy)])
+    raise FormulationError(_TREATMENT_HEADLINE, [Fault(problem, remedy=remedy)])
 
 
 def _solve_couplings(mechanism: Mechanism) -> ClosedFormLoops | None:
     """Return the closed forms if all constraints are couplings (gears, belts), which have no singular position."""
     try:
-        found = find_closed_form_loops(mechanism, (TransmissionLoop(),))
+        loops = find_closed_form_loops(mechanism, (TransmissionLoop(),))
     except FormulationError:
         return None
-    return found if all(form.kind == TransmissionLoop.name for form in found.closed_forms) else None
+    return loops if all(form.kind == TransmissionLoop.name for form in loops.closed_forms) else None
 
 
 def apply_constraint_treatment(
-    equations: EquationsOfMotion, mechanism: Mechanism, asked: TreatmentOption = "auto", baumgarte: float | None = None
+    equations: EquationsOfMotion,
+    mechanism: Mechanism,
+    requested: TreatmentOption = "auto",
+    baumgarte: float | None = None,
 ) -> tuple[EquationsOfMotion, str]:
     """Return equations with holonomic constraints treated, and the reason; see :func:`plan_constraint_treatment`."""
-    found = plan_constraint_treatment(mechanism, asked, baumgarte)
-    return found.apply(equations), found.reason
+    plan = plan_constraint_treatment(mechanism, requested, baumgarte)
+    return plan.apply(equations), plan.reason
 
 
 def _select_independent_states(
@@ -347,39 +352,41 @@ def _partition_coordinates(mechanism: Mechanism, dependent: tuple[int, ...] = ()
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
     A, _, K = NumericConstraints(m).evaluate(0.0, q, z, r, free_parameter_values(m))
     if K.shape[0] != K.shape[1] or np.linalg.matrix_rank(K) < len(K):
-        what = f"there are {K.shape[0]} coordinates and {K.shape[1]} speeds, which must determine each other"
-        raise FormulationError(_PARTITION_HEADLINE, [Fault(what, remedy="let the constraints be treated by attractor")])
+        problem = f"there are {K.shape[0]} coordinates and {K.shape[1]} speeds, which must determine each other"
+        raise FormulationError(
+            _PARTITION_HEADLINE, [Fault(problem, remedy="let the constraints be treated by attractor")]
+        )
     G = A[: len(m.holonomic)] @ np.linalg.inv(K)
-    chosen = dependent or tuple(i for i, c in enumerate(d.coordinates) if c.name in d.dependent)
+    dependent_columns = dependent or tuple(i for i, c in enumerate(d.coordinates) if c.name in d.dependent)
     lengths = typical_row_lengths(m)
     names = [c.name for c in d.coordinates]
-    q_dependent = _choose_dependent_columns(G, lengths[: len(G)], chosen, names, "coordinates")
-    moved = tuple(i for i in range(len(m.u)) if i not in m.u_independent)
-    if len(moved) != len(A) or dependent:
-        moved = tuple(i for i in range(len(m.u)) if any(abs(K[j, i]) > 0.0 for j in q_dependent))
-    u_dependent = _choose_dependent_columns(A, lengths, moved, [s.name for s in d.speeds], "speeds")
+    q_dependent = _choose_dependent_columns(G, lengths[: len(G)], dependent_columns, names, "coordinates")
+    dependent_speeds = tuple(i for i in range(len(m.u)) if i not in m.u_independent)
+    if len(dependent_speeds) != len(A) or dependent:
+        dependent_speeds = tuple(i for i in range(len(m.u)) if any(abs(K[j, i]) > 0.0 for j in q_dependent))
+    u_dependent = _choose_dependent_columns(A, lengths, dependent_speeds, [s.name for s in d.speeds], "speeds")
     place = tuple(float(q[i]) for i in range(len(q)) if i not in q_dependent)
     return CoordinatePartition(q_dependent, u_dependent, tuple(float(q[i]) for i in q_dependent), place)
 
 
 def _choose_dependent_columns(
-    rows: Floats, lengths: Floats, named: tuple[int, ...], names: list[str], what: str
+    rows: Floats, lengths: Floats, named: tuple[int, ...], names: list[str], quantity: str
 ) -> tuple[int, ...]:
     """Return the dependent columns, as many as rows; named ones if complete; ``lengths``: typical, of rows."""
     import scipy.linalg
 
     rows = rows / compute_row_norm_divisors(rows, lengths)[:, None]
     if len(named) == len(rows):
-        chosen = sorted(named)
+        columns_chosen = sorted(named)
     else:
-        chosen = sorted(int(i) for i in scipy.linalg.qr(rows, mode="r", pivoting=True)[1][: len(rows)])
-    weakest = float(np.linalg.svd(rows[:, chosen])[1].min(initial=np.inf))
+        columns_chosen = sorted(int(i) for i in scipy.linalg.qr(rows, mode="r", pivoting=True)[1][: len(rows)])
+    weakest = float(np.linalg.svd(rows[:, columns_chosen])[1].min(initial=np.inf))
     if weakest > _MIN_SINGULAR_VALUE:
-        return tuple(chosen)
+        return tuple(columns_chosen)
     if np.linalg.matrix_rank(rows, tol=_MIN_SINGULAR_VALUE) < len(rows):
         text = f"the {len(rows)} constraints are not independent at the start, a singular position"
         remedy = "start elsewhere, or let the constraints be treated by attractor"
         raise FormulationError(_PARTITION_HEADLINE, [Fault(text, remedy=remedy)])
-    which = ", ".join(names[i] for i in chosen)
-    text = f"the {what} {which} do not follow from the others at the start"
+    chosen_names = ", ".join(names[i] for i in columns_chosen)
+    text = f"the {quantity} {chosen_names} do not follow from the others at the start"
     raise FormulationError(_PARTITION_HEADLINE, [Fault(text, remedy="name others as dependent, or none")])

@@ -96,9 +96,9 @@ def _needs_multipliers(
 ) -> bool:
     """Return whether an output, or an expression that is named late, needs constraint forces."""
     expressions = [*(o.expression for o in outputs), *(a.expression for a in kinematics.late_assignments)]
-    wanted = set(kinematics.mechanism.multipliers)
-    hidden = constraint_forces.right_hand_side.free_symbols if constraint_forces else set()
-    return bool(hidden & wanted) or any(e.free_symbols & wanted for e in expressions)
+    multipliers = set(kinematics.mechanism.multipliers)
+    force_symbols = constraint_forces.right_hand_side.free_symbols if constraint_forces else set()
+    return bool(force_symbols & multipliers) or any(e.free_symbols & multipliers for e in expressions)
 
 
 def _name_pathways(kinematics: NamedKinematics) -> None:

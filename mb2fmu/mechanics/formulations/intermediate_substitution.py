@@ -48,42 +48,42 @@ def substitute_short_intermediates(
     shorter = _contract_angles if contracted else _identity
     short: dict[sm.Basic, sm.Expr] = {}
     whole: dict[sm.Basic, sm.Expr] = {}
-    kept: list[Assignment | LinearSolve] = []
+    long_items: list[Assignment | LinearSolve] = []
     for item in items:
         if isinstance(item, LinearSolve):
             left, right = (
                 replace_symbols_in_matrix(item.matrix, short),
                 replace_symbols_in_matrix(item.right_hand_side, short),
             )
-            kept.append(replace(item, matrix=left, right_hand_side=right))
+            long_items.append(replace(item, matrix=left, right_hand_side=right))
             continue
         expression = shorter(replace_symbols(item.expression, short))
-        in_full = shorter(replace_symbols(item.expression, whole)) if contracted else expression
-        if contracted and _count_operations(in_full) <= MAX_WRITTEN_OUT_OPERATIONS:
-            whole[item.symbol] = in_full
+        written_out = shorter(replace_symbols(item.expression, whole)) if contracted else expression
+        if contracted and _count_operations(written_out) <= MAX_WRITTEN_OUT_OPERATIONS:
+            whole[item.symbol] = written_out
         if _is_short(expression):
             short[item.symbol] = expression
         else:
-            kept.append(Assignment(item.symbol, expression))
+            long_items.append(Assignment(item.symbol, expression))
     if contracted:
-        long = {item.symbol: _count_operations(item.expression) for item in kept if isinstance(item, Assignment)}
+        long = {item.symbol: _count_operations(item.expression) for item in long_items if isinstance(item, Assignment)}
         place = partial(_substitute_in_quantity, short=short, whole=whole, long=long)
     else:
         place = partial(_write_out, short=short)
-    shown = tuple(replace(s, quantities=tuple(map(place, s.quantities))) for s in sections)
-    needed: set[sm.Basic] = {
-        symbol for s in shown for q in s.quantities for e in q.entries for symbol in e.free_symbols
+    shown_sections = tuple(replace(s, quantities=tuple(map(place, s.quantities))) for s in sections)
+    needed_symbols: set[sm.Basic] = {
+        symbol for s in shown_sections for q in s.quantities for e in q.entries for symbol in e.free_symbols
     }
-    used: list[Assignment | LinearSolve] = []
-    for item in reversed(kept):
+    used_items: list[Assignment | LinearSolve] = []
+    for item in reversed(long_items):
         if isinstance(item, LinearSolve):
-            if needed & set(item.unknowns):
-                used.append(item)
-                needed |= item.matrix.free_symbols | item.right_hand_side.free_symbols
-        elif item.symbol in needed:
-            used.append(item)
-            needed |= item.expression.free_symbols
-    return FormulationQuantities(name, shown, tuple(reversed(used)), dict(rates))
+            if needed_symbols & set(item.unknowns):
+                used_items.append(item)
+                needed_symbols |= item.matrix.free_symbols | item.right_hand_side.free_symbols
+        elif item.symbol in needed_symbols:
+            used_items.append(item)
+            needed_symbols |= item.expression.free_symbols
+    return FormulationQuantities(name, shown_sections, tuple(reversed(used_items)), dict(rates))
 
 
 def _substitute_in_quantity(
@@ -96,21 +96,21 @@ def _substitute_in_quantity(
     value = quantity.value
     if isinstance(value, sm.MatrixBase):
         return replace(quantity, value=replace_symbols_in_matrix(value, short).applyfunc(_shortest_form))
-    in_place, written = _contract_angles(replace_symbols(value, short)), replace_symbols(value, whole)
-    if _count_operations(written) <= MAX_WRITTEN_OUT_OPERATIONS:
-        multiplied = expand_trigonometric_products(written)
-        beside = sum(long.get(symbol, 0) for symbol in in_place.free_symbols)
-        if _count_operations(multiplied) <= _count_operations(in_place) + beside:
+    substituted, written_out = _contract_angles(replace_symbols(value, short)), replace_symbols(value, whole)
+    if _count_operations(written_out) <= MAX_WRITTEN_OUT_OPERATIONS:
+        multiplied = expand_trigonometric_products(written_out)
+        intermediate_operations = sum(long.get(symbol, 0) for symbol in substituted.free_symbols)
+        if _count_operations(multiplied) <= _count_operations(substituted) + intermediate_operations:
             return replace(quantity, value=multiplied)
-    return replace(quantity, value=in_place)
+    return replace(quantity, value=substituted)
 
 
 def _shortest_form(entry: sm.Expr) -> sm.Expr:
     """Return an entry of a matrix contracted, or multiplied out where that is shorter: what cancels is not shown."""
-    contracted = _contract_angles(entry)
-    if not contracted.has(sm.sin, sm.cos) or _count_operations(contracted) > MAX_WRITTEN_OUT_OPERATIONS:
-        return contracted
-    return min(contracted, expand_trigonometric_products(contracted), key=_count_operations)
+    contracted_entry = _contract_angles(entry)
+    if not contracted_entry.has(sm.sin, sm.cos) or _count_operations(contracted_entry) > MAX_WRITTEN_OUT_OPERATIONS:
+        return contracted_entry
+    return min(contracted_entry, expand_trigonometric_products(contracted_entry), key=_count_operations)
 
 
 def _identity(expression: sm.Expr) -> sm.Expr:

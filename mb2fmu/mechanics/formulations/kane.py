@@ -56,63 +56,65 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     """
     m = mechanism
     kinematics = NamedKinematics(m)
-    known = _functions_of_time(m)
-    model = build_sympy_bodies(kinematics, {u: known[u] for u in m.u})
-    dynamic = [known[u] for u in m.u]
+    function_of_symbol = _functions_of_time(m)
+    model = build_sympy_bodies(kinematics, {u: function_of_symbol[u] for u in m.u})
+    dynamic = [function_of_symbol[u] for u in m.u]
     # Over all speeds, as if there were no constraints, where multipliers are needed, or where a potential has a
     # force per speed; reduced rows are shorter.
-    whole = bool(m.holonomic) or m.needs_multipliers or bool(m.potential_forces)
-    independent = list(range(len(m.u)) if whole else m.u_independent)
+    uses_all_speeds = bool(m.holonomic) or m.needs_multipliers or bool(m.potential_forces)
+    independent = list(range(len(m.u)) if uses_all_speeds else m.u_independent)
     dependent = [i for i in range(len(m.u)) if i not in independent]
     solves: list[LinearSolve] = []
     method = KanesMethod(
         model.frames[0],
-        [known[q] for q in m.q],
+        [function_of_symbol[q] for q in m.q],
         [dynamic[i] for i in independent],
-        kd_eqs=_kinematic_equations(m, known),
+        kd_eqs=_kinematic_equations(m, function_of_symbol),
         u_dependent=[dynamic[i] for i in dependent] or None,
-        velocity_constraints=(None if whole else _velocity_rows(m, known)) or None,
-        u_auxiliary=[known[u] for u in m.u_auxiliary] or None,
-        constraint_solver=_opaque_solver(kinematics, _plain_symbol_map(m, known), solves),
+        velocity_constraints=(None if uses_all_speeds else _velocity_rows(m, function_of_symbol)) or None,
+        u_auxiliary=[function_of_symbol[u] for u in m.u_auxiliary] or None,
+        constraint_solver=_opaque_solver(kinematics, _plain_symbol_map(m, function_of_symbol), solves),
         kd_eqs_solver=lambda matrix, right: right if matrix == sm.eye(matrix.rows) else matrix.LUsolve(right),
     )
     method.kanes_equations(list(model.bodies), list(model.loads) or None)
     rows = len(independent)
-    back = _plain_symbol_map(m, known)
-    M = replace_symbols_in_matrix(method.mass_matrix[:rows, :], back)
-    f = replace_symbols_in_matrix(method.forcing[:rows, :], {**back, **dict.fromkeys(m.constraint_forces, sm.S.Zero)})
+    plain_symbols = _plain_symbol_map(m, function_of_symbol)
+    M = replace_symbols_in_matrix(method.mass_matrix[:rows, :], plain_symbols)
+    f = replace_symbols_in_matrix(
+        method.forcing[:rows, :], {**plain_symbols, **dict.fromkeys(m.constraint_forces, sm.S.Zero)}
+    )
     if m.potential_forces:  # of a Lagrangian, whose speeds are q'
         f = sm.ImmutableMatrix(f + sm.Matrix(m.potential_forces))
     order = [*independent, *dependent]
     columns = [order.index(i) for i in range(len(m.u))]
     dynamics = MassMatrixDynamics(M.extract(list(range(rows)), columns), f)
-    forces = _constraint_forces(method, m, back) if m.constraint_forces else None
+    forces = _constraint_forces(method, m, plain_symbols) if m.constraint_forces else None
     return assemble_equations("kane", kinematics, dynamics, constraint_forces=forces, extra=solves)
 
 
 def _functions_of_time(m: Mechanism) -> dict[sm.Basic, sm.Expr]:
     """Return plain symbol → function of time; a speed that equals q' gets its own, as SymPy requires."""
-    own = {u: sm.Function(u.name)(m.t) for u in m.u if isinstance(m.dynamic[u], sm.Derivative)}
-    return {**m.dynamic, **own}
+    function_of_speed = {u: sm.Function(u.name)(m.t) for u in m.u if isinstance(m.dynamic[u], sm.Derivative)}
+    return {**m.dynamic, **function_of_speed}
 
 
-def _kinematic_equations(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
+def _kinematic_equations(m: Mechanism, function_of_symbol: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
     """Return q' - K u - k0."""
     rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
-    rates = replace_symbols_in_matrix(rates, known)
-    return [known[q].diff(m.t) - rate for q, rate in zip(m.q, rates, strict=True)]
+    rates = replace_symbols_in_matrix(rates, function_of_symbol)
+    return [function_of_symbol[q].diff(m.t) - rate for q, rate in zip(m.q, rates, strict=True)]
 
 
-def _velocity_rows(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
+def _velocity_rows(m: Mechanism, function_of_symbol: dict[sm.Basic, sm.Expr]) -> list[sm.Expr]:
     """Return a u + b in functions of time."""
     if m.velocity_constraints is None:
         return []
     c = m.velocity_constraints
-    return list(replace_symbols_in_matrix(c.jacobian * sm.Matrix(m.u) + c.offset, known))
+    return list(replace_symbols_in_matrix(c.jacobian * sm.Matrix(m.u) + c.offset, function_of_symbol))
 
 
 def _opaque_solver(
-    kinematics: NamedKinematics, back: dict[sm.Basic, sm.Expr], solves: list[LinearSolve]
+    kinematics: NamedKinematics, plain_symbols: dict[sm.Basic, sm.Expr], solves: list[LinearSolve]
 ) -> LinearSolver:
     """Return a solver that returns symbols for A⁻¹ B and records their meaning."""
 
@@ -122,25 +124,28 @@ def _opaque_solver(
             return right
         symbols = [kinematics.make_symbol(f"Ars_{i + 1}_{j + 1}") for i in range(right.rows) for j in range(right.cols)]
         name = "dependent speeds in terms of the independent ones"
-        left, right_side = replace_symbols_in_matrix(matrix, back), replace_symbols_in_matrix(right, back)
+        left, right_side = (
+            replace_symbols_in_matrix(matrix, plain_symbols),
+            replace_symbols_in_matrix(right, plain_symbols),
+        )
         solves.append(LinearSolve(tuple(symbols), left, right_side, name))
         return sm.Matrix(right.rows, right.cols, symbols)
 
     return solve
 
 
-def _plain_symbol_map(m: Mechanism, known: dict[sm.Basic, sm.Expr]) -> dict[sm.Basic, sm.Expr]:
+def _plain_symbol_map(m: Mechanism, function_of_symbol: dict[sm.Basic, sm.Expr]) -> dict[sm.Basic, sm.Expr]:
     """Return functions of time, q' and u' → plain symbols."""
-    mapping: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in known.items()}
+    mapping: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in function_of_symbol.items()}
     rates = m.kinematics.matrix * sm.Matrix(m.u) + m.kinematics.offset
-    mapping.update({known[q].diff(m.t): rate for q, rate in zip(m.q, rates, strict=True)})
-    mapping.update({known[u].diff(m.t): dot for u, dot in zip(m.u, m.u_dot, strict=True)})
+    mapping.update({function_of_symbol[q].diff(m.t): rate for q, rate in zip(m.q, rates, strict=True)})
+    mapping.update({function_of_symbol[u].diff(m.t): dot for u, dot in zip(m.u, m.u_dot, strict=True)})
     return mapping
 
 
-def _constraint_forces(method: KanesMethod, m: Mechanism, back: dict[sm.Basic, sm.Expr]) -> LinearSolve:
+def _constraint_forces(method: KanesMethod, m: Mechanism, plain_symbols: dict[sm.Basic, sm.Expr]) -> LinearSolve:
     """Return the auxiliary equations, linear in the unknown forces."""
-    rows = replace_symbols_in_matrix(method.auxiliary_eqs, back) - m.auxiliary_reactions
+    rows = replace_symbols_in_matrix(method.auxiliary_eqs, plain_symbols) - m.auxiliary_reactions
     unknown = list(m.constraint_forces)
     matrix = rows.jacobian(unknown)
     rest = rows.xreplace(dict.fromkeys(unknown, sm.S.Zero))

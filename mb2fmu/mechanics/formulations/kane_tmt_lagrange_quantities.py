@@ -77,35 +77,35 @@ def form_formulation_quantities(
         FormulationError: With every kind that there is not, or that this mechanism does not have.
     """
     theory = _TheorySections(mechanism)
-    faults, formed = [], []
+    faults, formed_sections = [], []
     for kind in dict.fromkeys(kinds):
         if kind not in SECTION_TITLES:
             faults.append(Fault(f"{kind!r} cannot be shown", remedy=f"take some of {', '.join(SECTION_TITLES)}"))
-        elif why := theory.explain_unavailable(kind):
-            faults.append(Fault(f"{kind}: {why}", remedy=_describe_available_kinds(mechanism)))
+        elif reason := theory.explain_unavailable(kind):
+            faults.append(Fault(f"{kind}: {reason}", remedy=_describe_available_kinds(mechanism)))
         elif not faults and kind not in _RATE_KINDS:
-            formed.append(theory.form_section(kind))
+            formed_sections.append(theory.form_section(kind))
     if faults:
         raise FormulationError("some quantities cannot be shown:", faults)
-    shown = substitute_short_intermediates(
-        mechanism.declared.name, formed, theory.list_intermediates, theory.rates, contracted=contracted
+    quantities = substitute_short_intermediates(
+        mechanism.declared.name, formed_sections, theory.list_intermediates, theory.rates, contracted=contracted
     )
-    in_rates = [kind for kind in dict.fromkeys(kinds) if kind in _RATE_KINDS]
-    if not in_rates:
-        return shown
-    apart = _TheorySections(
-        mechanism, {item.symbol.name for item in shown.intermediates if isinstance(item, Assignment)}
+    rate_kinds = [kind for kind in dict.fromkeys(kinds) if kind in _RATE_KINDS]
+    if not rate_kinds:
+        return quantities
+    rate_theory = _TheorySections(
+        mechanism, {item.symbol.name for item in quantities.intermediates if isinstance(item, Assignment)}
     )
-    others = [apart.form_section(kind) for kind in in_rates]
+    rate_sections = [rate_theory.form_section(kind) for kind in rate_kinds]
     terms = substitute_short_intermediates(
-        shown.name, others, apart.list_intermediates, apart.rates, contracted=contracted
+        quantities.name, rate_sections, rate_theory.list_intermediates, rate_theory.rates, contracted=contracted
     )
-    sections = {section.kind: section for section in (*shown.sections, *terms.sections)}
+    sections = {section.kind: section for section in (*quantities.sections, *terms.sections)}
     return FormulationQuantities(
-        shown.name,
+        quantities.name,
         tuple(sections[kind] for kind in dict.fromkeys(kinds)),
-        (*shown.intermediates, *terms.intermediates),
-        shown.rates | terms.rates,
+        (*quantities.intermediates, *terms.intermediates),
+        quantities.rates | terms.rates,
     )
 
 
@@ -117,16 +117,16 @@ def _describe_available_kinds(m: Mechanism) -> str:
 class _TheorySections:
     """Forms the sections of one mechanism; common quantities are named once."""
 
-    def __init__(self, mechanism: Mechanism, taken: Iterable[str] = ()) -> None:
+    def __init__(self, mechanism: Mechanism, taken_names: Iterable[str] = ()) -> None:
         self.m = m = mechanism
-        self.kinematics = NamedKinematics(m, taken)
+        self.kinematics = NamedKinematics(m, taken_names)
         self.first: list[Assignment] = []
         self.solves: list[LinearSolve] = []
         self.rates = {dot: (u, 1) for u, dot in zip(m.u, m.u_dot, strict=True)}
         self._terms: LagrangeEnergyTerms | None = None
         self._motion: dict[sm.Symbol, sm.Expr] = {}
         self._forces: dict[str, dict[int, sm.Expr]] = {}
-        self._carried: dict[int, dict[int, sm.Symbol]] | None = None
+        self._dependent_jacobian: dict[int, dict[int, sm.Symbol]] | None = None
 
     @property
     def list_intermediates(self) -> list[Assignment | LinearSolve]:
@@ -171,11 +171,11 @@ class _TheorySections:
 
     def _describe_event_effects(self, kind: str) -> str:
         """Return how events, contacts and latches change quantities of a kind, which is formed without them."""
-        touching = bool(self.m.contacts or self.m.latches)
+        has_contacts = bool(self.m.contacts or self.m.latches)
         if kind == "integrals" and self.m.has_event_sources:
-            where = ", where nothing touches and no latch holds" if touching else ""
-            return f"They keep their values between events{where}."
-        if kind in ("generalized-active-forces", "lagrange") and touching:
+            exclusion = ", where nothing touches and no latch holds" if has_contacts else ""
+            return f"They keep their values between events{exclusion}."
+        if kind in ("generalized-active-forces", "lagrange") and has_contacts:
             return "Forces of contacts and latches are not among them."
         return ""
 
@@ -183,20 +183,20 @@ class _TheorySections:
 
     def form_dependent_speed_jacobian(self) -> dict[int, dict[int, sm.Symbol]]:
         """A_sr by dependent and independent speed; empty where there are none, or rows are redundant."""
-        if self._carried is None:
+        if self._dependent_jacobian is None:
             m, c = self.m, self.m.velocity_constraints
             dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
-            self._carried = {}
+            self._dependent_jacobian = {}
             if c is not None and dependent and len(c.names) == len(dependent):
                 independent, rows = list(m.u_independent), list(range(len(dependent)))
                 names = [[self.kinematics.make_symbol(f"A_{m.u[s]}_{m.u[r]}") for r in independent] for s in dependent]
                 left, right = c.jacobian.extract(rows, dependent), -c.jacobian.extract(rows, independent)
-                what = "dependent speeds in terms of the independent ones"
+                description = "dependent speeds in terms of the independent ones"
                 flat = tuple(name for row in names for name in row)
-                self.solves.append(LinearSolve(flat, sm.ImmutableMatrix(left), sm.ImmutableMatrix(right), what))
+                self.solves.append(LinearSolve(flat, sm.ImmutableMatrix(left), sm.ImmutableMatrix(right), description))
                 for s, row in zip(dependent, names, strict=True):
-                    self._carried[s] = dict(zip(independent, row, strict=True))
-        return self._carried
+                    self._dependent_jacobian[s] = dict(zip(independent, row, strict=True))
+        return self._dependent_jacobian
 
     def _list_partial_velocities(self) -> Iterator[FormulationQuantity]:
         """Yield the partial velocities of all mass centres and of all points and frames that loads act on."""
@@ -219,9 +219,9 @@ class _TheorySections:
         """Yield the generalized active forces, load by load, and those of a Lagrangian's potential."""
         by_load: dict[str, dict[int, sm.Expr]] = {load.name: {} for load in self.m.loads}
         for applied in list_applied_loads(self.kinematics):
-            found = by_load[self.m.loads[applied.load].name]
+            forces_of_load = by_load[self.m.loads[applied.load].name]
             for j, column in applied.partials.items():
-                found[j] = found.get(j, sm.S.Zero) + dot_product(column, applied.vector)
+                forces_of_load[j] = forces_of_load.get(j, sm.S.Zero) + dot_product(column, applied.vector)
         if self.m.potential_forces:
             by_load["the Lagrangian's potential"] = dict(enumerate(self.m.potential_forces))
         yield from self._list_by_speed("F", by_load)
@@ -231,15 +231,15 @@ class _TheorySections:
         k = self.kinematics
         by_body: dict[str, dict[int, sm.Expr]] = {}
         for body in self.m.bodies:
-            found = by_body[body.name] = {}
+            forces_of_body = by_body[body.name] = {}
             force = scale_components(-body.mass, k.acceleration(body.masscenter))
             for j, column in k.velocity_partials(body.masscenter).items():
-                found[j] = found.get(j, sm.S.Zero) + dot_product(column, force)
+                forces_of_body[j] = forces_of_body.get(j, sm.S.Zero) + dot_product(column, force)
             if not _has_inertia(body):
                 continue
             torque = k.name_components_late(_inertia_torque(body, k), f"Tstar_{body.name}")
             for j, column in k.omega_partials(body.frame).items():
-                found[j] = found.get(j, sm.S.Zero) + dot_product(column, torque)
+                forces_of_body[j] = forces_of_body.get(j, sm.S.Zero) + dot_product(column, torque)
         yield from self._list_by_speed("F*", by_body)
 
     def _list_by_speed(
@@ -254,21 +254,21 @@ class _TheorySections:
                 total[j] += force
         for j, force in total.items():
             yield FormulationQuantity(letter, "", self.m.u_all[j], force)
-        carried = self.form_dependent_speed_jacobian()
-        for r in self.m.u_independent if carried else ():
-            whole = total[r] + sm.Add(*(row[r] * total[s] for s, row in carried.items()))
-            yield FormulationQuantity("F~" if letter == "F" else "F~*", "", self.m.u[r], whole)
+        dependent_jacobian = self.form_dependent_speed_jacobian()
+        for r in self.m.u_independent if dependent_jacobian else ():
+            reduced_force = total[r] + sm.Add(*(row[r] * total[s] for s, row in dependent_jacobian.items()))
+            yield FormulationQuantity("F~" if letter == "F" else "F~*", "", self.m.u[r], reduced_force)
 
     # ------------------------------------------------------------------ TMT
 
     def _list_transformation_quantities(self) -> Iterator[FormulationQuantity]:
         """Yield T, M, ḡ, f and Tᵀ (f - M ḡ) by body; f has the gyroscopic torque and loads on mass centre and frame."""
-        taken: set[int] = set()
+        taken_loads: set[int] = set()
         loads = list(list_applied_loads(self.kinematics))
         for body in self.m.bodies:
-            yield from self._list_body_quantities(body, loads, taken)
+            yield from self._list_body_quantities(body, loads, taken_loads)
         for number, applied in enumerate(loads):
-            if number not in taken and applied.partials:
+            if number not in taken_loads and applied.partials:
                 name = self.m.loads[applied.load].name
                 yield FormulationQuantity("Q", name, None, self._project_on_speeds(applied.partials, applied.vector))
         if self.m.potential_forces:
@@ -276,23 +276,23 @@ class _TheorySections:
             yield FormulationQuantity("Q", "the Lagrangian's potential", None, value)
 
     def _list_body_quantities(
-        self, body: Body, loads: Sequence[AppliedLoad], taken: set[int]
+        self, body: Body, loads: Sequence[AppliedLoad], taken_loads: set[int]
     ) -> Iterator[FormulationQuantity]:
         """Yield T, M, g, f and Q* = Tᵀ (f − M g) of one body."""
         k, columns = self.kinematics, range(len(self.m.u))
-        turns = _has_inertia(body)
-        v, w = k.velocity_partials(body.masscenter), k.omega_partials(body.frame) if turns else {}
+        has_inertia = _has_inertia(body)
+        v, w = k.velocity_partials(body.masscenter), k.omega_partials(body.frame) if has_inertia else {}
         force, torque = ZERO, ZERO
         for number, applied in enumerate(loads):
-            own = applied.at == (body.frame if applied.torque else body.masscenter)
-            if own and (turns or not applied.torque):
-                taken.add(number)
+            acts_on_body = applied.at == (body.frame if applied.torque else body.masscenter)
+            if acts_on_body and (has_inertia or not applied.torque):
+                taken_loads.add(number)
                 force = force if applied.torque else add_vector_components(force, applied.vector)
                 torque = add_vector_components(torque, applied.vector) if applied.torque else torque
         rows = [[v.get(j, ZERO)[i] for j in columns] for i in range(3)]
         mass, drift = body.mass * sm.eye(3), list(k.acceleration0(body.masscenter))
         applied_forces = list(force)
-        if turns:
+        if has_inertia:
             R = k.rotation(body.frame)
             inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
             omega = k.omega(body.frame)
@@ -320,7 +320,7 @@ class _TheorySections:
     def _form_terms(self) -> LagrangeEnergyTerms:
         """Form the energies, momenta, slopes and generalized forces of Lagrange's equations."""
         m, k = self.m, self.kinematics
-        self._motion, turned = self._list_coordinate_rates()
+        self._motion, rate_matrix = self._list_coordinate_rates()
         rates = list(self._motion)[: len(m.q)]
         if m.is_lagrangian_only and m.lagrangian is not None:
             energy, potential = m.lagrangian.expression, sm.S.Zero
@@ -332,17 +332,20 @@ class _TheorySections:
                 if item.of and item.letter == "F" and item.index in m.u:
                     self._forces.setdefault(item.of, {})[m.u.index(item.index)] = item.entries[0]
         forces = [
-            [sm.Add(*(turned[j, i] * force for j, force in found.items())) for found in self._forces.values()]
+            [
+                sm.Add(*(rate_matrix[j, i] * force for j, force in force_terms.items()))
+                for force_terms in self._forces.values()
+            ]
             for i in range(len(m.q))
         ]
-        known = potential is not None
+        has_potential = potential is not None
         return LagrangeEnergyTerms(
             kinetic=energy,
             potential=potential,
             momenta=[self._differentiate(energy, {rate: sm.S.One}) for rate in rates],
             kinetic_derivatives=[self._differentiate(energy, {q: sm.S.One}) for q in m.q],
-            potential_derivatives=[self._differentiate(potential, {q: sm.S.One}) for q in m.q] if known else [],
-            potential_time_derivative=self._differentiate(potential, {m.t: sm.S.One}) if known else sm.S.Zero,
+            potential_derivatives=[self._differentiate(potential, {q: sm.S.One}) for q in m.q] if has_potential else [],
+            potential_time_derivative=self._differentiate(potential, {m.t: sm.S.One}) if has_potential else sm.S.Zero,
             kinetic_time_derivative=self._differentiate(energy, {m.t: sm.S.One}),
             forces=forces,
             rates=rates,
@@ -373,23 +376,23 @@ class _TheorySections:
 
     def _list_first_integrals(self) -> Iterator[FormulationQuantity]:
         """Yield first integrals: of cyclic coordinates, of energy, and of linear and angular momentum."""
-        found = FirstIntegralFinder(
+        finder = FirstIntegralFinder(
             self.kinematics, None if self.explain_unavailable("lagrange") else self.get_lagrange_terms()
         )
-        yield from found.find_momentum_integrals()
-        yield from found.find_energy_integral()
-        yield from found.find_momentum_components()
+        yield from finder.find_momentum_integrals()
+        yield from finder.find_energy_integral()
+        yield from finder.find_momentum_components()
 
     def _differentiate(self, expression: sm.Expr, seeds: Mapping[sm.Symbol, sm.Expr]) -> sm.Expr:
         """Return the derivative along ``seeds`` (symbol → rate), through all intermediates; slopes get names too."""
         chain = [*self.first, *self.kinematics.assignments]
-        needed = set(expression.free_symbols)
+        needed_symbols = set(expression.free_symbols)
         for item in reversed(chain):
-            if item.symbol in needed:
-                needed |= item.expression.free_symbols
-        slopes = {symbol: rate for symbol, rate in seeds.items() if symbol in needed}
+            if item.symbol in needed_symbols:
+                needed_symbols |= item.expression.free_symbols
+        slopes = {symbol: rate for symbol, rate in seeds.items() if symbol in needed_symbols}
         for item in chain:
-            if item.symbol in needed and item.symbol not in slopes:
+            if item.symbol in needed_symbols and item.symbol not in slopes:
                 slope = total_time_derivative(item.expression, slopes)
                 if slope != 0:
                     slopes[item.symbol] = self.kinematics.name(slope, f"d_{item.symbol.name}")

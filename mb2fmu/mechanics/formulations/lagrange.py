@@ -63,11 +63,15 @@ def _explain_inapplicability(m: Mechanism) -> str:
         (bool(m.u_auxiliary), "auxiliary speeds have no coordinates: use kane or tmt"),
         (bool(names), f"the velocity of {names} already uses a constraint: it is not the derivative of a position"),
     ]
-    reason = next((text for stands, text in obstacles if stands), "")
+    reason = next((text for applies, text in obstacles if applies), "")
     if reason:
         return reason
-    bad = ", ".join(find_nonintegrable_velocities(m))
-    return f"the velocity of {bad} is not the derivative of any position (nonholonomic)" if bad else ""
+    velocity_names = ", ".join(find_nonintegrable_velocities(m))
+    return (
+        f"the velocity of {velocity_names} is not the derivative of any position (nonholonomic)"
+        if velocity_names
+        else ""
+    )
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:
@@ -92,10 +96,10 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
         model = build_sympy_bodies(kinematics, dict(zip(m.u, u, strict=True)))
         method = LagrangesMethod(_kinetic_energy(m, model), q, list(model.loads) or None, None, model.frames[0])
     method.form_lagranges_equations()
-    back: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in m.dynamic.items()}
-    back.update({qi.diff(t): dot for qi, dot in zip(q, kinematics.q_dot, strict=True)})
-    M_q = replace_symbols_in_matrix(method.mass_matrix, back)
-    f_q = replace_symbols_in_matrix(method.forcing, back)
+    plain_symbols: dict[sm.Basic, sm.Expr] = {dynamic: plain for plain, dynamic in m.dynamic.items()}
+    plain_symbols.update({qi.diff(t): dot for qi, dot in zip(q, kinematics.q_dot, strict=True)})
+    M_q = replace_symbols_in_matrix(method.mass_matrix, plain_symbols)
+    f_q = replace_symbols_in_matrix(method.forcing, plain_symbols)
     if m.lagrangian is not None:
         f_q = sm.ImmutableMatrix(f_q + sm.Matrix(m.lagrangian.forces))
     dynamics = _transform_to_speeds(kinematics, M_q, f_q)

@@ -34,12 +34,16 @@ def find_particle_groups(
 ) -> tuple[ParticleGroup, ...]:
     """Return the groups of particles that share coordinates, two or more in each."""
     speeds = _find_speeds_that_are_rates(mechanism)
-    moved: dict[int, dict[int, _Polynomial]] = {}
+    displacement_of_coordinate: dict[int, dict[int, _Polynomial]] = {}
     for number, body in enumerate(bodies):
         displacement = _read_displacement(body, tree, speeds, rates)
         if displacement is not None:
-            moved.setdefault(tree.links[body.masscenter.link].parent, {})[number] = displacement
-    return tuple(group for link, particles in moved.items() for group in _split_by_coordinates(link, particles, speeds))
+            displacement_of_coordinate.setdefault(tree.links[body.masscenter.link].parent, {})[number] = displacement
+    return tuple(
+        group
+        for link, particles in displacement_of_coordinate.items()
+        for group in _split_by_coordinates(link, particles, speeds)
+    )
 
 
 def _find_speeds_that_are_rates(mechanism: Mechanism) -> dict[sm.Expr, int]:
@@ -84,13 +88,18 @@ def _split_by_coordinates(
     link: int, particles: Mapping[int, _Polynomial], speeds: Mapping[sm.Expr, int]
 ) -> Iterator[ParticleGroup]:
     """Yield the groups of a link: particles of different groups have no coordinate in common."""
-    used = {
+    used_coordinates = {
         number: {coordinate for _, powers, _ in terms for coordinate, _ in powers}
         for number, terms in particles.items()
     }
-    pairs = [(a, b) for a in used for b in used if a < b and used[a] & used[b]]
-    for members in connected_components((list(used), pairs)):
-        coordinates = sorted(set().union(*(used[number] for number in members)), key=speeds.__getitem__)
+    pairs = [
+        (a, b)
+        for a in used_coordinates
+        for b in used_coordinates
+        if a < b and used_coordinates[a] & used_coordinates[b]
+    ]
+    for members in connected_components((list(used_coordinates), pairs)):
+        coordinates = sorted(set().union(*(used_coordinates[number] for number in members)), key=speeds.__getitem__)
         if len(members) < 2:
             continue
         yield ParticleGroup(

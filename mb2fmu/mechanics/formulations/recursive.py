@@ -100,8 +100,8 @@ def formulate_articulated(mechanism: Mechanism) -> EquationsOfMotion:
     kinematics, recursion = _build_kinematics(mechanism)
     geared = _find_geared_links(recursion)
     grouped = {j for group in recursion.particle_groups for j in group.speeds}
-    moved = [number for number in recursion.list_carrying_links() if number not in geared]
-    joints = [tuple(sorted(recursion.list_joint_speeds(number) - grouped)) for number in moved]
+    bodies_with_joint = [number for number in recursion.list_carrying_links() if number not in geared]
+    joints = [tuple(sorted(recursion.list_joint_speeds(number) - grouped)) for number in bodies_with_joint]
     joints += [group.speeds for group in recursion.particle_groups]
     dynamics = RecursiveDynamics(tuple(joints), tuple(geared))
     return assemble_equations("recursive-articulated", kinematics, dynamics, recursion=recursion)
@@ -129,18 +129,18 @@ def _build_kinematics(mechanism: Mechanism) -> tuple[RequestedRecursionQuantitie
 def _find_geared_links(recursion: LinkRecursion) -> list[int]:
     """Return the grounded links that a speed of another link's joint also moves."""
     massive = recursion.list_carrying_links()
-    own = {number: recursion.list_joint_speeds(number) for number in massive}
+    joint_speeds = {number: recursion.list_joint_speeds(number) for number in massive}
     root: dict[int, int] = {}
     moved_by: dict[int, set[int]] = {}
     for number in massive:
         parent = recursion.links[number].parent
         root[number] = root.get(parent, number)
-        moved_by.setdefault(root[number], set()).update(own[number])
-    alone = {number: speeds for number, speeds in moved_by.items() if len(speeds) == 1}
+        moved_by.setdefault(root[number], set()).update(joint_speeds[number])
+    single_joint_speeds = {number: speeds for number, speeds in moved_by.items() if len(speeds) == 1}
     geared: set[int] = set()
-    for j in sorted(set().union(*alone.values())) if alone else ():
-        trees = [number for number, speeds in alone.items() if speeds == {j}]
-        joints = [number for number in massive if j in own[number] and root[number] not in trees]
+    for j in sorted(set().union(*single_joint_speeds.values())) if single_joint_speeds else ():
+        trees = [number for number, speeds in single_joint_speeds.items() if speeds == {j}]
+        joints = [number for number in massive if j in joint_speeds[number] and root[number] not in trees]
         if len(joints) == 1:
             geared.update(trees)
         elif not joints:

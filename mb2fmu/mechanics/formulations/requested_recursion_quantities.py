@@ -34,7 +34,8 @@ class RequestedRecursionQuantities(NamedKinematics):
         self._initialize_names(mechanism)
         self._set_rate_matrix(mechanism.kinematics.matrix.todok())  # for partials, which momenta ask for
         self.quantities += [
-            RecursionQuantity(sensed.kind, sensed.point_or_frame, sensed.symbols) for sensed in mechanism.motion_vectors
+            RecursionQuantity(motion_vector.kind, motion_vector.point_or_frame, motion_vector.symbols)
+            for motion_vector in mechanism.motion_vectors
         ]
 
     def q_dot_names(self) -> tuple[sm.Expr, ...]:
@@ -55,10 +56,10 @@ class RequestedRecursionQuantities(NamedKinematics):
         )
 
     def define(
-        self, kind: QuantityKind, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
+        self, kind: QuantityKind, names: Sequence[str], known_symbols: tuple[sm.Expr, ...] = ()
     ) -> tuple[sm.Symbol, ...]:
         """Return the symbols of a quantity of the whole recursion, shared by all requests."""
-        return self._compute_cached(kind, 0, lambda n: self._request_quantity(kind, n, names, given))
+        return self._compute_cached(kind, 0, lambda n: self._request_quantity(kind, n, names, known_symbols))
 
     def mass_matrix(self) -> sm.ImmutableMatrix:
         """Return M over all speeds, shape (n_u, n_u)."""
@@ -74,17 +75,17 @@ class RequestedRecursionQuantities(NamedKinematics):
 
     def inverse_efforts(self) -> tuple[sm.Expr, ...]:
         """Return the efforts that the given accelerations need, along each speed."""
-        asked = self.mechanism.inverse_dynamics
-        assert asked is not None
-        given = (*asked.accelerations, *asked.passive_forces)
-        return self.define("inverse effort", [f"tau_{u.name}" for u in self.mechanism.u], given)
+        request = self.mechanism.inverse_dynamics
+        assert request is not None
+        known_symbols = (*request.accelerations, *request.passive_forces)
+        return self.define("inverse effort", [f"tau_{u.name}" for u in self.mechanism.u], known_symbols)
 
     def _request_quantity(
-        self, kind: QuantityKind, number: int, names: Sequence[str], given: tuple[sm.Expr, ...] = ()
+        self, kind: QuantityKind, number: int, names: Sequence[str], known_symbols: tuple[sm.Expr, ...] = ()
     ) -> tuple[sm.Symbol, ...]:
         """Request a quantity of the recursion: make one new symbol per component and record their meaning."""
         symbols = tuple(self.make_symbol(name) for name in names)
-        self.quantities.append(RecursionQuantity(kind, number, symbols, given))
+        self.quantities.append(RecursionQuantity(kind, number, symbols, known_symbols))
         return symbols
 
     def _request_vector(self, kind: QuantityKind, number: int, hint: str) -> Components:
@@ -144,25 +145,25 @@ class RequestedRecursionQuantities(NamedKinematics):
         """Form the unit vector of each segment from the positions of its ends."""
         load = self.mechanism.loads[number]
         assert isinstance(load, PathwayLoad)
-        found = []
+        segments = []
         for a, b in itertools.pairwise(load.points):
             d = self.name_components(
                 add_vector_components(self.position(b), scale_components(sm.S.NegativeOne, self.position(a))),
                 f"d_{load.name}",
             )
             size = self.name(vector_length(dot_product(d, d)), f"size_{load.name}")
-            found.append(self.name_components(scale_components(1 / size, d), f"e_{load.name}"))
-        return found
+            segments.append(self.name_components(scale_components(1 / size, d), f"e_{load.name}"))
+        return segments
 
     def speed_dependent_symbols(self) -> set[sm.Symbol]:
         """Return symbols that depend on speeds."""
-        found = set(self.mechanism.u)
+        symbols = set(self.mechanism.u)
         for quantity in self.quantities:
             if quantity.kind in {"angular velocity", "velocity", "kinetic energy", "inverse effort"}:
-                found.update(quantity.symbols)
+                symbols.update(quantity.symbols)
             elif quantity.kind == "pathway":
-                found.add(quantity.symbols[1])
+                symbols.add(quantity.symbols[1])
         for assignment in self.assignments:
-            if assignment.expression.free_symbols & found:
-                found.add(assignment.symbol)
-        return found
+            if assignment.expression.free_symbols & symbols:
+                symbols.add(assignment.symbol)
+        return symbols

@@ -74,26 +74,32 @@ class LocalTimeDerivatives:
         self._K: dict[int, dict[int, sm.Expr]] = {}
         for (k, j), entry in mechanism.kinematics.matrix.todok().items():
             self._K.setdefault(k, {})[j] = entry
-        self._moving = {*mechanism.q, *dict(mechanism.inputs_with_rates), mechanism.t}
-        self._still = dict.fromkeys(mechanism.u_auxiliary, sm.S.Zero)
+        self._moving_symbols = {*mechanism.q, *dict(mechanism.inputs_with_rates), mechanism.t}
+        self._zero_auxiliary_speeds = dict.fromkeys(mechanism.u_auxiliary, sm.S.Zero)
 
     def is_constant(self, components: Iterable[sm.Expr]) -> bool:
         """Return True if the expression contains no coordinate, no prescribing input and no time."""
-        return all(c.is_Number or self._moving.isdisjoint(c.free_symbols) for c in components)
+        return all(c.is_Number or self._moving_symbols.isdisjoint(c.free_symbols) for c in components)
 
     def linearize_velocity(self, frame: int, components: Components) -> SpeedLinearVector:
         """Return a velocity, linear in u; auxiliary speeds are zero."""
-        still = tuple(c.xreplace(self._still) for c in components) if self._still else components
-        present = sorted({self._speed[s] for c in still for s in c.free_symbols if s in self._speed})
-        columns = {j: _as_components(partial_derivative(c, self._m.u[j]) for c in still) for j in present}
-        rest = dict.fromkeys((self._m.u[j] for j in present), sm.S.Zero)
-        return self._collect_linear_vector(frame, columns, _as_components(c.xreplace(rest) for c in still))
+        at_zero_speeds = (
+            tuple(c.xreplace(self._zero_auxiliary_speeds) for c in components)
+            if self._zero_auxiliary_speeds
+            else components
+        )
+        speed_columns = sorted({self._speed[s] for c in at_zero_speeds for s in c.free_symbols if s in self._speed})
+        columns = {
+            j: _as_components(partial_derivative(c, self._m.u[j]) for c in at_zero_speeds) for j in speed_columns
+        }
+        rest = dict.fromkeys((self._m.u[j] for j in speed_columns), sm.S.Zero)
+        return self._collect_linear_vector(frame, columns, _as_components(c.xreplace(rest) for c in at_zero_speeds))
 
     def differentiate_position(self, frame: int, components: Components) -> SpeedLinearVector:
         """Return the rate of a position's components in their frame."""
         columns: dict[int, list[sm.Expr]] = {}
-        given = {self._m.t: sm.S.One, **dict(self._m.inputs_with_rates)}
-        offset = [total_time_derivative(c, given) for c in components]
+        known_rates = {self._m.t: sm.S.One, **dict(self._m.inputs_with_rates)}
+        offset = [total_time_derivative(c, known_rates) for c in components]
         for i, c in enumerate(components):
             for q in sorted((s for s in c.free_symbols if s in self._index), key=lambda s: self._index[s]):
                 k, change = self._index[q], partial_derivative(c, q)
@@ -109,12 +115,12 @@ class LocalTimeDerivatives:
         self, frame: int, columns: Mapping[int, Components], offset: Components
     ) -> SpeedLinearVector:
         """Collect a velocity that is linear in the speeds: columns, offset, and terms of its derivative without u̇."""
-        kept = tuple((j, column) for j, column in columns.items() if any(c != 0 for c in column))
+        nonzero_columns = tuple((j, column) for j, column in columns.items() if any(c != 0 for c in column))
         bias = list(self._differentiate_components(offset))
-        for j, column in kept:
+        for j, column in nonzero_columns:
             for i, change in enumerate(self._differentiate_components(column)):
                 bias[i] += change * self._m.u[j]
-        return SpeedLinearVector(frame, kept, offset, _as_components(bias))
+        return SpeedLinearVector(frame, nonzero_columns, offset, _as_components(bias))
 
     def _differentiate_components(self, components: Components) -> Components:
         """Return the time derivative of components in their own frame; constants give the shared zero."""
@@ -125,8 +131,10 @@ class LocalTimeDerivatives:
     def _differentiate_component(self, c: sm.Expr) -> sm.Expr:
         """Return the total time derivative of one component: by q (with q' = K u + k0), driven motion, and t."""
         q = [s for s in self._m.q if s in c.free_symbols]
-        driven = dict(self._m.inputs_with_rates)
-        return time_derivative(c, [*q, *driven], [*(self._q_dot[s] for s in q), *driven.values()], self._m.t)
+        rate_of_input = dict(self._m.inputs_with_rates)
+        return time_derivative(
+            c, [*q, *rate_of_input], [*(self._q_dot[s] for s in q), *rate_of_input.values()], self._m.t
+        )
 
 
 def build_mechanism_link_tree(mechanism: Mechanism, rates: LocalTimeDerivatives) -> LinkTree:
@@ -165,22 +173,26 @@ class _LinkTreeBuilder:
             of_axes.setdefault(link.frame, number)
         for axes in sorted(self.needed_points - set(of_axes)):
             of_axes[axes] = self._make_massless_link(axes, of_axes)
-        points = [next(iter(homes.values())) for homes in self.attachments_of_point]
+        points = [next(iter(attachments.values())) for attachments in self.attachments_of_point]
         return self._merge_massless_links(points, bodies, of_axes)
 
     def _attach_body(self, body: Body) -> LinkFixedPoint:
         """Return the attachment of a body's mass centre to a link; a particle takes any link that its point has."""
-        homes = self.attachments_of_point[body.masscenter]
-        return self._find_link(homes, self.frames[body.frame].axes) if body.frame >= 0 else next(iter(homes.values()))
+        attachments = self.attachments_of_point[body.masscenter]
+        return (
+            self._find_link(attachments, self.frames[body.frame].axes)
+            if body.frame >= 0
+            else next(iter(attachments.values()))
+        )
 
     # --- frames ------------------------------------------------------------------------------------------------------
 
     def _read_frames(self) -> None:
         """Relate each frame to its parent; frames with a constant rotation share the axes of their parent."""
         for i, frame in enumerate(self.m.frames):
-            fixed = i == 0 or (frame.oriented and self.rates.is_constant(frame.rotation))
-            axes = 0 if i == 0 else self.frames[frame.parent].axes if fixed else i
-            spin = () if fixed else tuple(self.rates.linearize_velocity(k, c) for k, c in frame.angular_velocity)
+            is_fixed = i == 0 or (frame.oriented and self.rates.is_constant(frame.rotation))
+            axes = 0 if i == 0 else self.frames[frame.parent].axes if is_fixed else i
+            spin = () if is_fixed else tuple(self.rates.linearize_velocity(k, c) for k, c in frame.angular_velocity)
             self.frames.append(FrameRelation(frame.name, frame.parent, axes, frame.rotation, frame.reference, spin))
 
     def _list_torque_frames(self) -> Iterable[int]:
@@ -215,53 +227,57 @@ class _LinkTreeBuilder:
         if place.velocity is not None and (not place.located or self._prefers_given_velocity(i)):
             return self._make_link_with_given_velocity(i)
         assert place.position is not None
-        current = self.attachments_of_point[place.parent]
+        parent_attachments = self.attachments_of_point[place.parent]
         if not place.located and place.parent < 0:
             return self._make_link_with_given_velocity(i)
-        return self._attach_displaced_point(current, place.position, place.name)
+        return self._attach_displaced_point(parent_attachments, place.position, place.name)
 
     def _attach_displaced_point(
-        self, current: PossibleAttachments, terms: VectorTerms, name: str
+        self, attachments: PossibleAttachments, terms: VectorTerms, name: str
     ) -> PossibleAttachments:
         """Return the homes of a point that is displaced from another."""
-        still = [term for term in terms if self.rates.is_constant(term[1])]
-        moving = [term for term in terms if not self.rates.is_constant(term[1])]
-        still.sort(key=lambda term: self.frames[term[0]].axes not in current)
-        known = [term for term in still if self.frames[term[0]].axes in current]
-        for frame, components in known[:1]:
-            current = self._attach_fixed_point(current, frame, components)
-        for frame, components in moving:
-            home = self._find_link(current, self.frames[frame].axes)
+        constant_terms = [term for term in terms if self.rates.is_constant(term[1])]
+        moving_terms = [term for term in terms if not self.rates.is_constant(term[1])]
+        constant_terms.sort(key=lambda term: self.frames[term[0]].axes not in attachments)
+        attachable_terms = [term for term in constant_terms if self.frames[term[0]].axes in attachments]
+        for frame, components in attachable_terms[:1]:
+            attachments = self._attach_fixed_point(attachments, frame, components)
+        for frame, components in moving_terms:
+            attachment = self._find_link(attachments, self.frames[frame].axes)
             displacement = Displacement(frame, components, self.rates.differentiate_position(frame, components))
             axes = self.frames[frame].axes
-            current = {axes: LinkFixedPoint(self._add_link(name, home.link, axes, (*home.offset, displacement)))}
-        for frame, components in (term for term in still if term not in known[:1]):
-            current = self._attach_fixed_point(current, frame, components)
-        return current
+            attachments = {
+                axes: LinkFixedPoint(self._add_link(name, attachment.link, axes, (*attachment.offset, displacement)))
+            }
+        for frame, components in (term for term in constant_terms if term not in attachable_terms[:1]):
+            attachments = self._attach_fixed_point(attachments, frame, components)
+        return attachments
 
     def _attach_fixed_point(
-        self, current: PossibleAttachments, frame: int, components: Components
+        self, attachments: PossibleAttachments, frame: int, components: Components
     ) -> PossibleAttachments:
         """Return where a point that is fixed in a frame is: on that frame's link, one displacement further."""
         axes = self.frames[frame].axes
-        home = self._find_link(current, axes)
-        return {axes: LinkFixedPoint(home.link, (*home.offset, Displacement(frame, components)))}
+        attachment = self._find_link(attachments, axes)
+        return {axes: LinkFixedPoint(attachment.link, (*attachment.offset, Displacement(frame, components)))}
 
-    def _find_link(self, homes: PossibleAttachments, axes: int) -> LinkFixedPoint:
+    def _find_link(self, attachments: PossibleAttachments, axes: int) -> LinkFixedPoint:
         """Return where a point is fixed on a link with these axes; a new link if there is none."""
-        if axes in homes:
-            return homes[axes]
-        home = next(iter(homes.values()))
-        for between in self._find_intermediate_axes(axes, self.links[home.link].frame, homes):
-            if between not in homes:
-                homes[between] = LinkFixedPoint(
-                    self._add_link(self.frames[between].name, home.link, between, home.offset)
+        if axes in attachments:
+            return attachments[axes]
+        attachment = next(iter(attachments.values()))
+        for between in self._find_intermediate_axes(axes, self.links[attachment.link].frame, attachments):
+            if between not in attachments:
+                attachments[between] = LinkFixedPoint(
+                    self._add_link(self.frames[between].name, attachment.link, between, attachment.offset)
                 )
-            home = homes[between]
-        homes[axes] = LinkFixedPoint(self._add_link(self.frames[axes].name, home.link, axes, home.offset))
-        return homes[axes]
+            attachment = attachments[between]
+        attachments[axes] = LinkFixedPoint(
+            self._add_link(self.frames[axes].name, attachment.link, axes, attachment.offset)
+        )
+        return attachments[axes]
 
-    def _find_intermediate_axes(self, axes: int, goal: int, homes: PossibleAttachments) -> list[int]:
+    def _find_intermediate_axes(self, axes: int, target_axes: int, attachments: PossibleAttachments) -> list[int]:
         """Return axes between a link's and those it is made from that are links of their own, outermost last.
 
         Those that torques act on; those of bodies that the same point belongs to (where three hinges meet in a point,
@@ -269,19 +285,21 @@ class _LinkTreeBuilder:
         one, which then spans space.
         """
         chain = []
-        current = axes
-        while current not in {goal, 0}:
-            chain.append(current)
-            current = self.frames[self.frames[current].reference].axes
+        axes_on_path = axes
+        while axes_on_path not in {target_axes, 0}:
+            chain.append(axes_on_path)
+            axes_on_path = self.frames[self.frames[axes_on_path].reference].axes
         speeds = {j for k in chain for vector in self.frames[k].spin for j, _ in vector.columns}
         return [
-            k for k in reversed(chain[1:]) if len(speeds) != 3 or k in self.needed_points or self._is_on_body(homes, k)
+            k
+            for k in reversed(chain[1:])
+            if len(speeds) != 3 or k in self.needed_points or self._is_on_body(attachments, k)
         ]
 
-    def _is_on_body(self, homes: PossibleAttachments, axes: int) -> bool:
+    def _is_on_body(self, attachments: PossibleAttachments, axes: int) -> bool:
         """Return whether a point is fixed in the body that has these axes."""
         return any(
-            i < len(self.attachments_of_point) and self.attachments_of_point[i] is homes
+            i < len(self.attachments_of_point) and self.attachments_of_point[i] is attachments
             for i in self.points_on_body.get(axes, ())
         )
 
@@ -310,20 +328,26 @@ class _LinkTreeBuilder:
         place = self.m.points[i]
         assert place.velocity is not None
         velocity = tuple(self.rates.linearize_velocity(frame, c) for frame, c in place.velocity)
-        home = LinkFixedPoint(0)
+        attachment = LinkFixedPoint(0)
         offset: tuple[Displacement, ...] = ()
         if place.located:
-            home = next(iter(self.attachments_of_point[place.parent].values()))
+            attachment = next(iter(self.attachments_of_point[place.parent].values()))
             offset = tuple(Displacement(frame, c) for frame, c in place.position or ())
-        axes = self.links[home.link].frame
-        return {axes: LinkFixedPoint(self._add_link(place.name, home.link, axes, (*home.offset, *offset), velocity))}
+        axes = self.links[attachment.link].frame
+        return {
+            axes: LinkFixedPoint(
+                self._add_link(place.name, attachment.link, axes, (*attachment.offset, *offset), velocity)
+            )
+        }
 
     def _make_massless_link(self, axes: int, of_axes: dict[int, int]) -> int:
         """Return a massless link for a frame that nothing but torques act on."""
-        current = axes
-        while current not in of_axes:
-            current = self.frames[self.frames[current].reference].axes
-        return self._find_link({self.links[of_axes[current]].frame: LinkFixedPoint(of_axes[current])}, axes).link
+        axes_on_path = axes
+        while axes_on_path not in of_axes:
+            axes_on_path = self.frames[self.frames[axes_on_path].reference].axes
+        return self._find_link(
+            {self.links[of_axes[axes_on_path]].frame: LinkFixedPoint(of_axes[axes_on_path])}, axes
+        ).link
 
     def _add_link(
         self,
@@ -343,26 +367,26 @@ class _LinkTreeBuilder:
         self, points: list[LinkFixedPoint], bodies: list[LinkFixedPoint], of_axes: dict[int, int]
     ) -> LinkTree:
         """Merge a massless prismatic link into the revolute link that carries it: a free body, a screw."""
-        needed = {place.link for place in (*points, *bodies) if place.offset} | {place.link for place in bodies}
-        needed |= {of_axes[axes] for axes in self.needed_points}
-        into: dict[int, int] = {}
+        needed_links = {place.link for place in (*points, *bodies) if place.offset} | {place.link for place in bodies}
+        needed_links |= {of_axes[axes] for axes in self.needed_points}
+        merged_into: dict[int, int] = {}
         for number in range(len(self.links) - 1, 0, -1):
-            children = [i for i, link in enumerate(self.links) if link.parent == number and i not in into]
+            children = [i for i, link in enumerate(self.links) if link.parent == number and i not in merged_into]
             link = self.links[number]
-            if number in needed or len(children) != 1 or self.links[children[0]].offset:
+            if number in needed_links or len(children) != 1 or self.links[children[0]].offset:
                 continue
             child = children[0]
             if not self._is_screw_or_free(link, self.links[child]):
                 continue
-            into[number] = child
+            merged_into[number] = child
             self.links[child] = replace(
                 self.links[child], parent=link.parent, offset=link.offset, velocity=link.velocity
             )
-        kept = [i for i in range(len(self.links)) if i not in into]
-        new = {old: number for number, old in enumerate(kept)}
-        new |= {old: new[child] for old, child in into.items()}
+        remaining_links = [i for i in range(len(self.links)) if i not in merged_into]
+        new = {old: number for number, old in enumerate(remaining_links)}
+        new |= {old: new[child] for old, child in merged_into.items()}
         new[-1] = -1
-        links = [replace(self.links[i], parent=new[self.links[i].parent]) for i in kept]
+        links = [replace(self.links[i], parent=new[self.links[i].parent]) for i in remaining_links]
         points = [replace(place, link=new[place.link]) for place in points]
         bodies = [replace(place, link=new[place.link]) for place in bodies]
         of_axes = {axes: new[link] for axes, link in of_axes.items()}

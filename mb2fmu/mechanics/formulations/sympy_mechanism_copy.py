@@ -59,10 +59,10 @@ class _SympyBodyBuilder:
         self.mapping: dict[sm.Basic, sm.Expr] = {**self.m.dynamic, **speeds}
         for symbol in self.m.constraint_forces:
             self.mapping.pop(symbol, None)  # unknown forces stay plain: they are never differentiated
-        driven = {
+        rate_functions = {
             symbol for pair in self.m.inputs_with_rates for symbol in pair
         }  # are differentiated, as functions of time
-        for symbol in {*self.m.z, *self.m.r} - driven:
+        for symbol in {*self.m.z, *self.m.r} - rate_functions:
             self.mapping.pop(symbol, None)
         self._rates = (
             list(self.m.kinematics.matrix * sm.Matrix(self.m.u) + self.m.kinematics.offset) if self.m.u else []

@@ -87,10 +87,10 @@ def _project_equations(
     for body in m.bodies:
         _add_body(body, kinematics, M, f, rows)
     for load in list_applied_loads(kinematics):
-        known, hidden = _split_unknown_forces(load.vector, m)
+        known_part, unknown_part = _split_unknown_forces(load.vector, m)
         for i in load.partials.keys() & rows:
-            f[i] += dot_product(load.partials[i], known)
-            unknown[i] += dot_product(load.partials[i], hidden)
+            f[i] += dot_product(load.partials[i], known_part)
+            unknown[i] += dot_product(load.partials[i], unknown_part)
     return M, f, unknown
 
 
@@ -142,12 +142,17 @@ def _rotate_inertia(body: Body, R: sm.ImmutableMatrix, kinematics: NamedKinemati
 
 
 def _add_products(
-    M: sm.MutableDenseMatrix, left: Partials, right: Partials, kinematics: NamedKinematics, hint: str, rows: range
+    M: sm.MutableDenseMatrix,
+    left_partials: Partials,
+    right_partials: Partials,
+    kinematics: NamedKinematics,
+    hint: str,
+    rows: range,
 ) -> None:
     """Add M[i, j] += left_i · right_j for a symmetric product; ``rows`` are the last ones."""
-    right = {j: kinematics.name_components(column, hint) for j, column in right.items()}
-    for i, a in left.items():
-        for j, b in right.items():
+    right_partials = {j: kinematics.name_components(column, hint) for j, column in right_partials.items()}
+    for i, a in left_partials.items():
+        for j, b in right_partials.items():
             if i <= j and j in rows:
                 M[i, j] += dot_product(a, b)
                 if i < j:
@@ -160,9 +165,9 @@ def _split_unknown_forces(vector: Components, mechanism: Mechanism) -> tuple[Com
     if not unknown or not any(c.free_symbols & unknown for c in vector):
         return vector, ZERO
     zero = dict.fromkeys(unknown, sm.S.Zero)
-    known = (vector[0].xreplace(zero), vector[1].xreplace(zero), vector[2].xreplace(zero))
-    hidden = add_vector_components(vector, scale_components(sm.S.NegativeOne, known))
-    return known, (sm.expand(hidden[0]), sm.expand(hidden[1]), sm.expand(hidden[2]))
+    known_part = (vector[0].xreplace(zero), vector[1].xreplace(zero), vector[2].xreplace(zero))
+    unknown_part = add_vector_components(vector, scale_components(sm.S.NegativeOne, known_part))
+    return known_part, (sm.expand(unknown_part[0]), sm.expand(unknown_part[1]), sm.expand(unknown_part[2]))
 
 
 def _constraint_forces(

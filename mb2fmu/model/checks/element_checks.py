@@ -83,12 +83,12 @@ def _combination_faults(model: Model) -> Iterator[Fault]:
     orders = {contact.order for contact in model.declared_contacts}
     if len(orders) > 1:
         last = model.declared_contacts[-1]
-        what = f"{last.name} wants impacts {last.order}, and others want another order"
+        what = f"{last.name} wants {last.order} impacts, and others want another order"
         yield Fault(what, last.where, "say the same of all contacts of a model")
-    if orders == {"at once"} and len({contact.law for contact in model.declared_contacts}) > 1:
+    if orders == {"simultaneous"} and len({contact.law for contact in model.declared_contacts}) > 1:
         last = model.declared_contacts[-1]
-        what = f"impacts at once follow one law, and {last.name} says {last.law} where another says otherwise"
-        yield Fault(what, last.where, "say the same law of all contacts of a model, or order='in turn'")
+        what = f"simultaneous impacts follow one law, and {last.name} says {last.law} where another says otherwise"
+        yield Fault(what, last.where, "say the same law of all contacts of a model, or order='sequential'")
     rough = [contact for contact in model.declared_contacts if contact.friction]
     if rough and len(model.declared_contacts) > MAX_SIMULTANEOUS_CONTACTS:
         what = f"{len(model.declared_contacts)} contacts are too many where one has friction: modes are enumerated"
@@ -97,16 +97,16 @@ def _combination_faults(model: Model) -> Iterator[Fault]:
             model.declared_contacts[-1].where,
             f"take at most {MAX_SIMULTANEOUS_CONTACTS}, or leave out the friction",
         )
-    pushed = orders == {"at once"} and {contact.law for contact in rough} == {"poisson"}
+    pushed = orders == {"simultaneous"} and {contact.law for contact in rough} == {"poisson"}
     if pushed and len(model.declared_contacts) > MAX_POISSON_FRICTION_CONTACTS:
-        what = f"{len(model.declared_contacts)} contacts at once with friction and Poisson's law are too many"
+        what = f"{len(model.declared_contacts)} simultaneous contacts with friction and Poisson's law are too many"
         yield Fault(
-            what, rough[-1].where, f"take at most {MAX_POISSON_FRICTION_CONTACTS}, order='in turn' or law='newton'"
+            what, rough[-1].where, f"take at most {MAX_POISSON_FRICTION_CONTACTS}, order='sequential' or law='newton'"
         )
-    if orders == {"at once"} and not rough and len(model.declared_contacts) > MAX_SIMULTANEOUS_CONTACTS:
-        what = f"{len(model.declared_contacts)} contacts at once are too many: modes are enumerated"
+    if orders == {"simultaneous"} and not rough and len(model.declared_contacts) > MAX_SIMULTANEOUS_CONTACTS:
+        what = f"{len(model.declared_contacts)} simultaneous contacts are too many: modes are enumerated"
         yield Fault(
-            what, model.declared_contacts[-1].where, f"take at most {MAX_SIMULTANEOUS_CONTACTS}, or order='in turn'"
+            what, model.declared_contacts[-1].where, f"take at most {MAX_SIMULTANEOUS_CONTACTS}, or order='sequential'"
         )
 
 

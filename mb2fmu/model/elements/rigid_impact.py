@@ -45,10 +45,10 @@ class Impact(NamedElement):
         rest_below: Speed after an impact below which the contact rests, in m/s or rad/s, > 0. It opens again when it
             would have to pull.
         law: ``newton``: the gap's rate after an impact is -e times that before; ``poisson``: impulses of restitution
-            are e times those of compression. They differ only where contacts are struck at once.
-        order: Of impacts at the same instant: ``in turn``, each by itself in the order of declaration until nothing
-            approaches; ``at once``, all together by complementarity, at most three contacts. The same for all contacts
-            of a model.
+            are e times those of compression. They differ only in simultaneous impacts.
+        order: Of impacts at the same instant: ``sequential``, each by itself in the order of declaration until nothing
+            approaches; ``simultaneous``, all together by complementarity, at most three contacts. The same for all
+            contacts of a model.
         unit: Of the gap, ``m`` or ``rad``.
         starts_resting: Whether it rests at the start. It opens there at once where it has a gap or would have to pull.
         stabilization: Rate in 1/s at which what the integration errs in the gap is brought back while it rests; 0: not
@@ -62,7 +62,7 @@ class Impact(NamedElement):
     restitution: float | sm.Expr = 0.0
     rest_below: float | sm.Expr = 1e-3
     law: RestitutionLaw = "newton"
-    order: ImpactOrder = "in turn"
+    order: ImpactOrder = "sequential"
     unit: str = "m"
     starts_resting: bool = False
     stabilization: float | sm.Expr = 10.0
@@ -86,8 +86,8 @@ class Impact(NamedElement):
         yield from self.negative("stabilization", self.stabilization)
         if self.law not in {"newton", "poisson"}:
             yield self.fault(f"the law {self.law!r} is not known", "take 'newton' or 'poisson'")
-        if self.order not in {"in turn", "at once"}:
-            yield self.fault(f"the order {self.order!r} is not known", "take 'in turn' or 'at once'")
+        if self.order not in {"sequential", "simultaneous"}:
+            yield self.fault(f"the order {self.order!r} is not known", "take 'sequential' or 'simultaneous'")
         if self.unit not in {"m", "rad"}:
             yield self.fault(f"its gap is in {self.unit}", "take 'm' or 'rad'")
         yield from self._friction_faults()

@@ -18,7 +18,7 @@ def orient_by_quaternion(
         frame: Is oriented in ``parent`` and gets its angular velocity in it.
         parent: Any frame.
         quaternion: Coordinates (w, x, y, z), functions of time; start them at unit length, (1, 0, 0, 0) for parallel
-            axes. Their length is drawn to 1 in the equations of motion.
+            axes. Their length is stabilized at 1 in the equations of motion.
         speeds: Angular velocity in rad/s along ``frame.x``, ``frame.y``, ``frame.z``.
 
     Returns:

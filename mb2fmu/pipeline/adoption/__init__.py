@@ -4,5 +4,5 @@ Input: a script. Output: the text of a model file that fetches the script's mech
 quantities, and notes on what could not be found (``adopt``).
 
 Promises: the script runs in a process of its own with a time limit; nothing but the model file is left behind; what
-the script does not say is written as a line to fill in.
+the script does not say is written as a line to fill in. Must not: run the script in this process, or change it.
 """

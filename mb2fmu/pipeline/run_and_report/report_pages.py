@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.pipeline.derivation.formulation_and_build_options import ExportOptions
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from mb2fmu.fmu.in_memory_file_tree import FileTree
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+    from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.report.pages.report_page_records import TheoryContent
     from mb2fmu.visualization import Drawing, PlotSignals, Scene
@@ -54,14 +56,26 @@ def render_fmu_description(built: FmuBuild) -> bytes:
     )
 
 
-def form_graph_and_theory_content(mechanism: Mechanism, *, limited: bool) -> TheoryContent:
+def _form_kane_quantities(mechanism: Mechanism) -> FormulationQuantities:
+    """Return Kane's quantities as they stand in a page."""
+    from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
+
+    return form_formulation_quantities(mechanism, KANE_QUANTITY_KINDS, contracted=False)
+
+
+def form_graph_and_theory_content(
+    mechanism: Mechanism,
+    *,
+    limited: bool,
+    form_quantities: Callable[[Mechanism], FormulationQuantities] = _form_kane_quantities,
+) -> TheoryContent:
     """Return graph and Kane's quantities of a mechanism, as a page shows them.
 
     Args:
         mechanism: As read.
         limited: The page has to be small: long expressions and long lists are counted only.
+        form_quantities: Forms them, or knows them already.
     """
-    from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS
     from mb2fmu.report.equation_display.formulation_quantity_html import form_formulation_quantity_blocks
@@ -79,7 +93,7 @@ def form_graph_and_theory_content(mechanism: Mechanism, *, limited: bool) -> The
     most = min(MAX_PARTIAL_VELOCITIES, MAX_PARTIAL_VELOCITIES_IN_FMU) if limited else MAX_PARTIAL_VELOCITIES
     if len(mechanism.bodies) * len(mechanism.u) > most:
         return TheoryContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
-    quantities = form_formulation_quantities(mechanism, KANE_QUANTITY_KINDS, contracted=False)
+    quantities = form_quantities(mechanism)
     blocks = form_formulation_quantity_blocks(
         quantities, 0 if limited else MAX_FOLDED_CHARACTERS, MAX_QUANTITY_LINES_IN_FMU if limited else None
     )
@@ -94,14 +108,52 @@ def add_description_page_to_fmu(built: FmuBuild) -> FileTree:
     return package.add_documentation_page(built.core, render_fmu_description(built))
 
 
-def add_validation_page_to_fmu(built: FmuBuild, validated: ValidationOutcome, command: str) -> FileTree:
+class SharedPageContent:
+    """What the page in an FMU and the one beside it both show: formed for the first of them.
+
+    Args:
+        validated: The verdict.
+        built: The FMU; None where only the verdict on it is known.
+    """
+
+    def __init__(self, validated: ValidationOutcome, built: FmuBuild | None) -> None:
+        self._validated, self._built = validated, built
+
+    @cached_property
+    def equations(self) -> EquationsOfMotion:
+        """The FMU's; of a foreign one the reference's."""
+        return self._built.derivation.equations if self._built else _choose_shown_equations(self._validated)
+
+    @cached_property
+    def scene(self) -> Scene | None:
+        """What the mechanism looks like; None where nothing can be drawn."""
+        from mb2fmu.pipeline.fmu_build.model_scene import build_model_scene
+
+        return self._built.scene if self._built else build_model_scene(self._validated.mechanism, self.equations)
+
+    @cached_property
+    def motion(self) -> tuple[Drawing, PlotSignals] | None:
+        """The FMU's motion, drawn."""
+        from mb2fmu.pipeline.display import motion_drawings
+
+        return motion_drawings.draw_validated_motion(self.scene, self._validated.result) if self.scene else None
+
+    @cached_property
+    def kane_quantities(self) -> FormulationQuantities:
+        """Kane's quantities."""
+        return _form_kane_quantities(self._validated.mechanism)
+
+
+def add_validation_page_to_fmu(
+    built: FmuBuild, validated: ValidationOutcome, command: str, content: SharedPageContent
+) -> FileTree:
     """Return the core FMU with its report; native FMUs carry the reference too.
 
     The report has no times, the core FMU's hash, and at most ``MAX_PACKED_REPORT_BYTES`` bytes.
     """
     from mb2fmu.fmu import package
 
-    page = _render_report(validated, built, command, (), MAX_PACKED_REPORT_BYTES)
+    page = _render_report(validated, built, command, (), MAX_PACKED_REPORT_BYTES, content)
     if built.interface.target.backend == "python":
         return package.add_documentation_page(built.core, page)
     reference = validated.result.reference
@@ -159,6 +211,7 @@ def render_report_beside_fmu(
     command: str,
     timings: tuple[StageTime, ...],
     archive: bytes | None = None,
+    content: SharedPageContent | None = None,
 ) -> bytes:
     """Return the report for a folder, with times.
 
@@ -168,10 +221,12 @@ def render_report_beside_fmu(
         command: What to type to get the same again.
         timings: Of all stages.
         archive: What lies beside it; None: what was judged.
+        content: Of the page in the FMU, if one was made.
     """
     judged = str(validated.result.provenance["fmu_sha256"])
     name = judged if archive is None else hashlib.sha256(archive).hexdigest()
-    return _render_report(validated, built, command, timings, None, name)
+    content = content or SharedPageContent(validated, built)
+    return _render_report(validated, built, command, timings, None, content, name)
 
 
 def _choose_shown_equations(validated: ValidationOutcome) -> EquationsOfMotion:
@@ -188,12 +243,11 @@ def _render_report(
     command: str,
     timings: tuple[StageTime, ...],
     limit: int | None,
+    content: SharedPageContent,
     unit: str = "",
 ) -> bytes:
     """Render a validation as a page (HTML) with the times spent, hashes of its sources, and its motion drawn."""
     from mb2fmu.fmu import package
-    from mb2fmu.pipeline.display import motion_drawings
-    from mb2fmu.pipeline.fmu_build.model_scene import build_model_scene
     from mb2fmu.report import ReportProvenance, render_validation_page
 
     spent: dict[str, float] = {}
@@ -204,12 +258,9 @@ def _render_report(
     source = validated.definition.source
     hashes = {"model file": _hash_file(source)} if source else {}
     core = package.hash_file_tree(built.core) if built else ""
-    equations = built.derivation.equations if built else _choose_shown_equations(validated)
-    scene = built.scene if built else build_model_scene(validated.mechanism, equations)
-    motion = motion_drawings.draw_validated_motion(scene, validated.result) if scene else None
     return render_validation_page(
         validated.definition,
-        equations,
+        content.equations,
         built.interface if built else None,
         validated.result,
         ReportProvenance(
@@ -220,10 +271,12 @@ def _render_report(
             commands=(command,) if command else (),
             timings=spent,
         ),
-        motion=motion,
-        live=_format_interactive_fmu(built, scene, motion),
+        motion=content.motion,
+        live=_format_interactive_fmu(built, content.scene, content.motion),
         limit=limit,
-        theory=form_graph_and_theory_content(validated.mechanism, limited=limit is not None),
+        theory=form_graph_and_theory_content(
+            validated.mechanism, limited=limit is not None, form_quantities=lambda _: content.kane_quantities
+        ),
     )
 
 

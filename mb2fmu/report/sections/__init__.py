@@ -1,4 +1,5 @@
 """Sections of the pages: facts, errors, events, what was exercised, independent checks, measurements.
 
-Input: results of the validation. Output: records that the templates print. Must not: judge; numbers are copied.
+Input: results of the validation. Output: records that the templates print. Promises: what was not judged is listed,
+too. Must not: judge; numbers are copied.
 """

@@ -375,7 +375,7 @@ class _RobotReader:
         self.part_origin.append(len(self.points) - 1)
 
     def _form_kinematics(self) -> KinematicEquations:
-        """Return q' = K u + k0; quaternions are drawn to unit length."""
+        """Return q' = K u + k0; quaternions are stabilized at unit length."""
         for variables in self.robot.variables.values():
             for q, u in zip(variables.q, variables.u, strict=False):
                 row = self._of_q[self.to_plain[q]]

@@ -60,9 +60,9 @@ class AlgebraicLoopSolver:
         """Return the argument for :meth:`restore`."""
         return self.u.copy(), self.y.copy(), dict(self._jacobians)
 
-    def restore(self, saved: SavedPortValues) -> None:
+    def restore(self, saved_values: SavedPortValues) -> None:
         """Restore earlier inputs and outputs, and the Jacobians of loops."""
-        self.u, self.y, self._jacobians = saved[0].copy(), saved[1].copy(), dict(saved[2])
+        self.u, self.y, self._jacobians = saved_values[0].copy(), saved_values[1].copy(), dict(saved_values[2])
 
     def input_indices(self, component: int) -> npt.NDArray[np.int64]:
         """Return indices of a component's inputs."""
@@ -192,9 +192,9 @@ class AlgebraicLoopSolver:
         columns = []
         for position in range(len(inputs)):
             increment = _RELATIVE_INCREMENT * max(1.0, abs(present_inputs[position]))
-            perturbed = present_inputs.copy()
-            perturbed[position] += increment
-            self._set_inputs(inputs, perturbed)
+            perturbed_inputs = present_inputs.copy()
+            perturbed_inputs[position] += increment
+            self._set_inputs(inputs, perturbed_inputs)
             columns.append((self.evaluate_links(inputs) - self.u[inputs] - defect) / increment)
         self._set_inputs(inputs, present_inputs)
         return np.stack(columns, axis=1)

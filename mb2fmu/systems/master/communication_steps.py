@@ -202,12 +202,12 @@ class SystemStepper:
             if not self._ended_early(attempt.size, size):
                 return replace(attempt, event=event)
             size = attempt.size
-            at_once = size <= _ROUND_OFF * abs(self.time)
-            self._restore_components(states, except_component=self._early_component if at_once else None)
+            stops_at_start = size <= _ROUND_OFF * abs(self.time)
+            self._restore_components(states, except_component=self._early_component if stops_at_start else None)
             self.loop_solver.restore(port_values)
-            if at_once and attempt.event:
+            if stops_at_start and attempt.event:
                 return None
-            if at_once:
+            if stops_at_start:
                 raise CommunicationStepError(
                     self._wiring.components[self._early_component], self.time, "it stops without an event"
                 )
@@ -216,17 +216,17 @@ class SystemStepper:
             "", self.time, f"events recede from pass to pass, {MAX_STEP_REPEATS} times in one step"
         )
 
-    def restore(self, saved: SavedSystemState) -> None:
+    def restore(self, saved_state: SavedSystemState) -> None:
         """Return to an earlier communication point; what follows is bitwise equal to a run that never went further."""
-        self._restore_components(saved.states)
-        self.time, self._past_points = saved.time, list(saved.past_points)
+        self._restore_components(saved_state.states)
+        self.time, self._past_points = saved_state.time, list(saved_state.past_points)
         self._input_scale, self._jacobian, self._next_event_time = (
-            saved.input_scale.copy(),
-            saved.jacobian,
-            saved.next_event_time,
+            saved_state.input_scale.copy(),
+            saved_state.jacobian,
+            saved_state.next_event_time,
         )
-        self.loop_solver.restore(saved.port_values)
-        self._delays.drop_after(saved.time)
+        self.loop_solver.restore(saved_state.port_values)
+        self._delays.drop_after(saved_state.time)
 
     def save(self) -> SavedSystemState:
         """Return the argument for :meth:`restore`."""
@@ -389,9 +389,9 @@ class SystemStepper:
 
     # --- states, events
 
-    def _ended_early(self, reached: float, size: float) -> bool:
+    def _ended_early(self, reached_size: float, size: float) -> bool:
         """Return whether a step ended early by more than round-off, so that a component would be left behind."""
-        return bool(size - reached > _ROUND_OFF * (abs(self.time) + size))
+        return bool(size - reached_size > _ROUND_OFF * (abs(self.time) + size))
 
     def _may_return_early(self) -> bool:
         """Return whether a component may stop inside a step and all components can restore a saved state."""

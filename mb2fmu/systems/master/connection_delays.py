@@ -61,12 +61,12 @@ class DelayedConnections:
 
     def arriving_values(self, time: float) -> Floats:
         """Return the targets' values at a time; before the first output they are the inputs' start values."""
-        arriving = self._start_values.copy()
+        delayed_values = self._start_values.copy()
         for link, delay in enumerate(self._delays):
             sent_time = time - delay
             if self._times and sent_time >= self._times[0] - 1e-9 * delay:
-                arriving[link] = self._interpolate(sent_time)[link]
-        return arriving
+                delayed_values[link] = self._interpolate(sent_time)[link]
+        return delayed_values
 
     def input_polynomials(self, time: float, size: float) -> Floats:
         """Return the targets' polynomials over a step: lines between the values at its ends, shape (n_targets, 3)."""

@@ -183,16 +183,16 @@ def _try_adapted_step(
 ) -> tuple[AcceptedStep, float] | None:
     """Do one step and return it with the next size; None if its error was too large and the step was undone."""
     assert stepping.accuracy is not None
-    saved = stepper.save()
-    order = min(len(saved.past_points) - 1, stepping.order)
+    saved_state = stepper.save()
+    order = min(len(saved_state.past_points) - 1, stepping.order)
     step = stepper.step(step_size)
     relative_error = step.extrapolation_error / stepping.accuracy if order == stepping.order else 0.5
-    rejected = relative_error > 1.0 and not step.event and step_size > 2.0 * _MIN_STEP_RATIO * stepping.step
-    if rejected:
-        stepper.restore(saved)
+    is_rejected = relative_error > 1.0 and not step.event and step_size > 2.0 * _MIN_STEP_RATIO * stepping.step
+    if is_rejected:
+        stepper.restore(saved_state)
         statistics.rejected_steps += 1
-    stepper.free_saved_states(saved.states)
-    if rejected:
+    stepper.free_saved_states(saved_state.states)
+    if is_rejected:
         return None
     longest_step = 100.0 * stepping.step if stepping.longest is None else stepping.longest
     size_factor = min(2.0, max(0.3, 0.8 * max(relative_error, 1e-9) ** (-1.0 / (stepping.order + 1))))

@@ -181,15 +181,19 @@ class Fmi2Slave(_FmuSlave):
         """Do one communication step with inputs along ``input_polynomials``, shape (n_inputs, 3)."""
         substep = size / self._substeps
         for index in range(self._substeps):
-            shifted = input_polynomial_operations.shift_input_polynomials(input_polynomials, index * substep)
+            shifted_polynomials = input_polynomial_operations.shift_input_polynomials(
+                input_polynomials, index * substep
+            )
             if self._inputs and self.capabilities.interpolates_inputs:
-                followed_lines = input_polynomial_operations.fit_moment_preserving_input_line(shifted, substep)
+                followed_lines = input_polynomial_operations.fit_moment_preserving_input_line(
+                    shifted_polynomials, substep
+                )
                 self.write_inputs(followed_lines[:, 0])
                 slopes = followed_lines[:, 1].tolist()
                 fmu = self.instance._fmu  # noqa: SLF001
                 self._call(fmu.setRealInputDerivatives, self._inputs, [1] * len(slopes), slopes)
             elif self._inputs:
-                self.write_inputs(input_polynomial_operations.average_input_polynomials(shifted, substep))
+                self.write_inputs(input_polynomial_operations.average_input_polynomials(shifted_polynomials, substep))
             self._call(self.instance.step, time + index * substep, substep)
         self.write_inputs(input_polynomial_operations.evaluate_input_polynomials(input_polynomials, size))
         return SlaveStepResult(time + size)

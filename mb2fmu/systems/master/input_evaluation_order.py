@@ -35,10 +35,10 @@ def order_inputs_by_level(wiring: SystemWiring) -> InputEvaluationLevels:
         is_loop = len(component) > 1 or component[0] in needed_inputs[component[0]]
         level = 1 + max(
             (
-                level_of_input[needed]
+                level_of_input[needed_input]
                 for input_index in component
-                for needed in needed_inputs[input_index]
-                if needed not in component
+                for needed_input in needed_inputs[input_index]
+                if needed_input not in component
             ),
             default=-1,
         )
@@ -87,8 +87,8 @@ def find_strongly_connected_components(
         index[root] = lowest_link[root] = len(index)
         stack.append(root)
         while work:
-            node, remaining = work[-1]
-            for predecessor in remaining:
+            node, remaining_predecessors = work[-1]
+            for predecessor in remaining_predecessors:
                 if predecessor not in index:
                     index[predecessor] = lowest_link[predecessor] = len(index)
                     stack.append(predecessor)

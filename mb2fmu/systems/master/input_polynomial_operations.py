@@ -31,11 +31,11 @@ def select_interpolation_points(points: Sequence[TimedValues], step_size: float)
         points: From the earliest to the newest, which is kept.
         step_size: Size of the step, in s.
     """
-    selected = list(points[-1:])
+    selected_points = list(points[-1:])
     for point in reversed(points[:-1]):
-        if selected[0][0] - point[0] >= _MIN_POINT_DISTANCE * step_size:
-            selected.insert(0, point)
-    return selected
+        if selected_points[0][0] - point[0] >= _MIN_POINT_DISTANCE * step_size:
+            selected_points.insert(0, point)
+    return selected_points
 
 
 def fit_input_polynomials(times: Sequence[float], values: Floats) -> Floats:

@@ -98,7 +98,7 @@ class _ComponentMessageLog(FmuMessageLog):
 class _NamedFmi2Instance(Fmi2CoSimulation):
     """An FMI 2.0 FMU with the name of its component."""
 
-    def _made(self, request: dict[str, Any]) -> FMU2Slave:
+    def _make_fmpy_fmu(self, request: dict[str, Any]) -> FMU2Slave:
         return FMU2Slave(
             guid=request["token"], modelIdentifier=request["identifier"], unzipDirectory=request["unzipped"],
             instanceName=request["name"],

@@ -103,10 +103,10 @@ class SystemBondEnergies:
         points = input_polynomial_operations.select_interpolation_points(
             [*([] if step.after_event else self._past_points[:-1]), first_point, last_point], step.size
         )
-        all_fitted = input_polynomial_operations.fit_input_polynomials(
+        fitted_polynomials = input_polynomial_operations.fit_input_polynomials(
             [time - step.start_time for time, _ in points], np.array([values for _, values in points])
         )
-        output_polynomials, smooth_inputs = np.split(all_fitted, [len(step.final_outputs)])
+        output_polynomials, smooth_inputs = np.split(fitted_polynomials, [len(step.final_outputs)])
         input_differences = np.pad(step.input_polynomials, ((0, 0), (0, smooth_inputs.shape[1] - 3))) - smooth_inputs
         for (input_index, output_index), derivative in zip(self.feedthrough_pairs, derivatives, strict=True):
             output_polynomials[output_index] += derivative * input_differences[input_index]

@@ -1,8 +1,13 @@
-"""Split one mechanism into parts: ``Mechanism`` → ``MechanismCut`` → ``CutMechanismPart`` (a mechanism each).
+"""Split one mechanism into parts.
+
+Input: ``Mechanism`` and the places of the cut. Output: ``MechanismCut``, and a ``CutMechanismPart`` (a mechanism) each.
 
 A part keeps the bodies that move with its own states, and the loads on them. States of other parts on which these
 bodies and loads depend become its inputs; quantities that other parts need become its outputs; both are members of one
 terminal.
+
+Promises: the parts together have the bodies, loads and states of the mechanism, each once. Must not: step the parts,
+or write FMUs.
 """
 
 from mb2fmu.systems.splitting.cut_mechanism_parts import CutMechanismPart, make_cut_mechanism_parts

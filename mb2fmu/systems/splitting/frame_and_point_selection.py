@@ -59,8 +59,12 @@ class FrameAndPointSelection:
             return
         self._selected_frames.add(number)
         frame = self._mechanism.frames[number]
-        for referenced in (frame.parent, frame.reference, *(other_frame for other_frame, _ in frame.angular_velocity)):
-            self._add_frame(referenced)
+        for referenced_frame in (
+            frame.parent,
+            frame.reference,
+            *(other_frame for other_frame, _ in frame.angular_velocity),
+        ):
+            self._add_frame(referenced_frame)
 
     def _add_point(self, number: int) -> None:
         """Select a point, its parents, and the frames of its position and velocity."""
@@ -74,7 +78,7 @@ class FrameAndPointSelection:
 
     def renumbered_frames(self) -> tuple[Frame, ...]:
         """Return the selected frames, with new numbers."""
-        selected = [self._mechanism.frames[number] for number in sorted(self._selected_frames)]
+        selected_frames = [self._mechanism.frames[number] for number in sorted(self._selected_frames)]
         return tuple(
             replace(
                 frame,
@@ -82,7 +86,7 @@ class FrameAndPointSelection:
                 reference=self._new_frame_numbers[frame.reference],
                 angular_velocity=self.renumber_terms(frame.angular_velocity),
             )
-            for frame in selected
+            for frame in selected_frames
         )
 
     def renumbered_points(self) -> tuple[KinematicPoint, ...]:
@@ -130,9 +134,9 @@ class FrameAndPointSelection:
 
     def renumber_application(self, application: ConstraintForceApplication) -> ConstraintForceApplication:
         """Return the place where a constraint's force acts, without particles of bodies."""
-        new_place = (
+        new_number = (
             self._new_frame_numbers[application.point_or_frame]
             if application.is_torque
             else self._new_point_numbers[application.point_or_frame]
         )
-        return replace(application, point_or_frame=new_place, vector=self.renumber_terms(application.vector))
+        return replace(application, point_or_frame=new_number, vector=self.renumber_terms(application.vector))

@@ -157,21 +157,21 @@ class _JointCutBuilder:
             impedance_value = stiffness * settings.delay
             impedance = self._add_parameter(name, impedance_value, impedance_unit, "of the line")
             for axis in axes:
-                to_inner, to_outer = (
+                wave_to_inner, wave_to_outer = (
                     sm.Symbol(f"{self.joint.identifier}_to_{side}_{letter}{AXES[axis]}") for side in ("inner", "outer")
                 )
                 start_load = reaction[3 * part + axis]
-                wrenches[part][axis] = -(impedance * inner_rate[axis] + to_inner)
-                wrenches[2 + part][axis] = to_outer - impedance * flange_rate[axis]
+                wrenches[part][axis] = -(impedance * inner_rate[axis] + wave_to_inner)
+                wrenches[2 + part][axis] = wave_to_outer - impedance * flange_rate[axis]
                 start_change = impedance_value * self.sides.evaluate_at_start(inner_rate[axis])
-                from_flange = to_outer - 2 * impedance * flange_rate[axis]
-                from_inner = to_inner + 2 * impedance * inner_rate[axis]
+                from_flange = wave_to_outer - 2 * impedance * flange_rate[axis]
+                wave_from_inner = wave_to_inner + 2 * impedance * inner_rate[axis]
                 line_waves.append(TransmissionLineWave(
-                    to_inner.name, to_inner, unit, start_load - start_change, from_flange,
+                    wave_to_inner.name, wave_to_inner, unit, start_load - start_change, from_flange,
                     self.inner_state, self.flange_state,
                 ))  # fmt: skip
                 line_waves.append(TransmissionLineWave(
-                    to_outer.name, to_outer, unit, start_load + start_change, from_inner,
+                    wave_to_outer.name, wave_to_outer, unit, start_load + start_change, wave_from_inner,
                     self.flange_state, self.inner_state,
                 ))  # fmt: skip
         return wrenches[0], wrenches[1], wrenches[2], wrenches[3]
@@ -302,21 +302,21 @@ class _JointCutBuilder:
 
     def _list_frames(self, inner: RenumberedFramesAndPoints, outer: RenumberedFramesAndPoints) -> list[Frame]:
         """Return the ground's frame, the flange's, and the others with new numbers."""
-        frames, turns = self.joint.mechanism.frames, bool(self.joint.free_rotations)
-        rotation = self.flange_side.rotation if turns else sm.ImmutableMatrix.eye(3)
-        angular_velocity = ((0, self.flange_side.omega),) if turns else ()
+        frames, has_free_rotations = self.joint.mechanism.frames, bool(self.joint.free_rotations)
+        rotation = self.flange_side.rotation if has_free_rotations else sm.ImmutableMatrix.eye(3)
+        angular_velocity = ((0, self.flange_side.omega),) if has_free_rotations else ()
         flange_frame = Frame(f"{self.joint.identifier}_flange", 0, rotation, 0, angular_velocity)
-        renumbered = [(outer if number in self.joint.outer_frames else inner).renumber_frame(frames[number])
+        renumbered_frames = [(outer if number in self.joint.outer_frames else inner).renumber_frame(frames[number])
                       for number in range(1, len(frames))]  # fmt: skip
-        return [frames[0], flange_frame, *renumbered]
+        return [frames[0], flange_frame, *renumbered_frames]
 
     def _list_points(self, inner: RenumberedFramesAndPoints, outer: RenumberedFramesAndPoints) -> list[KinematicPoint]:
         """Return the origin, the flange's point, and the others with new numbers."""
         points, position = self.joint.mechanism.points, ((0, self.flange_side.position),)
         flange_point = KinematicPoint(f"{self.joint.identifier}_flange", 0, position, None, located=True)
-        renumbered = [(outer if number in self.joint.outer_points else inner).renumber_point(points[number])
+        renumbered_points = [(outer if number in self.joint.outer_points else inner).renumber_point(points[number])
                       for number in range(1, len(points))]  # fmt: skip
-        return [points[0], flange_point, *renumbered]
+        return [points[0], flange_point, *renumbered_points]
 
     def _renumber_application(
         self,

@@ -101,14 +101,14 @@ def _cut_opened_joints(
     for name in cut_names:
         point = _resolve_name(mechanism, name)[1]
         bodies = _cut_at_joint(mechanism, point, name, "force", headline).part_of_body
-        opened = replace_joint_by_coupling(mechanism, name, bodies, point, method, settings)
-        mechanism = opened.mechanism
+        opened_joint = replace_joint_by_coupling(mechanism, name, bodies, point, method, settings)
+        mechanism = opened_joint.mechanism
         line_waves, joint_powers, output_states = (
-            [*line_waves, *opened.line_waves],
-            [*joint_powers, *opened.joint_powers],
-            output_states | opened.output_states,
+            [*line_waves, *opened_joint.line_waves],
+            [*joint_powers, *opened_joint.joint_powers],
+            output_states | opened_joint.output_states,
         )
-        cut_loads |= opened.bushing_loads | opened.loads_of_both_sides
+        cut_loads |= opened_joint.bushing_loads | opened_joint.loads_of_both_sides
     load_indices = [index for index, load in enumerate(mechanism.loads) if load.name in cut_loads]
     cut = _cut_at_connections(mechanism, "load", load_indices, cut_names, "motion", headline)
     flange_states = frozenset({*mechanism.q, *mechanism.u} - earlier_states)
@@ -160,14 +160,15 @@ def _find_unknown_names(mechanism: Mechanism, cut_names: Sequence[str]) -> Itera
     for name in cut_names:
         if name not in cuttable_names:
             offered_names = [
-                offered
-                for offered, (kind, _) in cuttable_names.items()
-                if kind != "joint" or offered in joints_between_bodies
+                cuttable_name
+                for cuttable_name, (kind, _) in cuttable_names.items()
+                if kind != "joint" or cuttable_name in joints_between_bodies
             ]
             offered_names = [
-                offered
-                for offered in offered_names
-                if cuttable_names[offered][0] != "load" or offered == mechanism.loads[cuttable_names[offered][1]].name
+                cuttable_name
+                for cuttable_name in offered_names
+                if cuttable_names[cuttable_name][0] != "load"
+                or cuttable_name == mechanism.loads[cuttable_names[cuttable_name][1]].name
             ]
             offered_names = list(
                 dict.fromkeys((*difflib.get_close_matches(name, offered_names, n=4, cutoff=0.3), *offered_names))
@@ -189,15 +190,17 @@ def _cut_at_joint(mechanism: Mechanism, point: int, name: str, method: CutMethod
     """Return the cut at a joint: the outer part has all bodies that are located relative to the joint's point."""
     dependencies = MechanismStateDependencies(mechanism)
     is_beyond = _find_bodies_beyond(mechanism, dependencies, point)
-    states_and_sides = [(dependencies.body_states(body), is_far)
-                        for body, is_far in zip(mechanism.bodies, is_beyond, strict=True)]  # fmt: skip
-    inner_states = frozenset().union(*(states for states, is_far in states_and_sides if not is_far))
-    outer_states = frozenset().union(*(states for states, is_far in states_and_sides if is_far)) - inner_states
+    states_and_sides = [(dependencies.body_states(body), is_beyond_joint)
+                        for body, is_beyond_joint in zip(mechanism.bodies, is_beyond, strict=True)]  # fmt: skip
+    inner_states = frozenset().union(*(states for states, is_beyond_joint in states_and_sides if not is_beyond_joint))
+    outer_states = (
+        frozenset().union(*(states for states, is_beyond_joint in states_and_sides if is_beyond_joint)) - inner_states
+    )
     if not any(is_beyond) or all(is_beyond) or not inner_states:
         problem = "no body hangs on it" if not any(is_beyond) else "all bodies hang on it, none is before it"
         names = _list_joints_between_bodies(mechanism)
-        proposal = f", at {' or '.join(names)}" if names else "; it has no such joint"
-        raise CouplingError(headline, [Fault(f"{problem}: {name}", "--at", f"cut between two bodies{proposal}")])
+        joint_proposal = f", at {' or '.join(names)}" if names else "; it has no such joint"
+        raise CouplingError(headline, [Fault(f"{problem}: {name}", "--at", f"cut between two bodies{joint_proposal}")])
     if not outer_states:
         problem = "the bodies that hang on it have no states of their own: others before it move with the same"
         raise CouplingError(headline, [Fault(problem, name, "cut elsewhere")])
@@ -357,10 +360,10 @@ def _list_connections(
 def _merge_connected_states(states: Sequence[sm.Symbol], connections: Sequence[Symbols]) -> list[Symbols]:
     """Return groups of states that are connected directly or through others, in order."""
     groups: list[set[sm.Symbol]] = [{state} for state in states]
-    for connected in connections:
-        touched_groups = [group for group in groups if group & connected]
-        if len(touched_groups) > 1:
-            for other in touched_groups[1:]:
-                touched_groups[0] |= other
+    for connected_states in connections:
+        joined_groups = [group for group in groups if group & connected_states]
+        if len(joined_groups) > 1:
+            for other in joined_groups[1:]:
+                joined_groups[0] |= other
                 groups.remove(other)
     return [frozenset(group) for group in groups]

@@ -75,12 +75,12 @@ class MechanismPartDraft:
                 self.cut.kind == "joint" and self.number == 0 and len(parts_acted_on) > 1
             ):
                 continue  # what crosses a joint acts through it: see ``_socket``
-            received = [force for force in self.received_forces if force.load_index == load_index]
+            received_forces = [force for force in self.received_forces if force.load_index == load_index]
             yield (
                 replace_magnitude_by_input(
-                    load, {force.expression or _find_load_magnitude(load): force.symbol for force in received}
+                    load, {force.expression or _find_load_magnitude(load): force.symbol for force in received_forces}
                 )
-                if received
+                if received_forces
                 else load
             )
 
@@ -211,12 +211,14 @@ class MechanismPartDraft:
         for auxiliary_state in undetermined:
             yield Fault(f"the auxiliary state {auxiliary_state} moves a body of another part", self.name)
         for load in self._list_crossing_loads() if self.joint_socket else ():
-            inner = [
+            frames_before_joint = [
                 frame
                 for frame in list_frames_turned_by_load(load)
                 if not self.cut.parts_of_states(self.cut.dependencies.frame_states[frame]) & {1}
             ]
-            if isinstance(load, PathwayLoad) or any(frame not in {self.cut.joint_frame, 0} for frame in inner):
+            if isinstance(load, PathwayLoad) or any(
+                frame not in {self.cut.joint_frame, 0} for frame in frames_before_joint
+            ):
                 problem = f"{load.name} acts across the joint on another body than the one that holds it"
                 yield Fault(problem, self.name, "cut where it does not, or make it act between neighbours")
         for row in self.bushing_rows:

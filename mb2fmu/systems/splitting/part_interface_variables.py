@@ -69,12 +69,12 @@ class MechanismPartVariables:
     def _add_motion_inputs(self) -> None:
         """Add the motion of other parts as inputs, with the method ``filter`` through a third-order filter."""
         draft = self._draft
-        filtered = draft.filters_motion
+        filters_motion = draft.filters_motion
         initial_accelerations = draft.settings.initial_accelerations
         for state, level in draft.needed_states.items():
             declaration = draft.declaration_of_state[state]
             description = f"of {draft.cut.part_names[draft.cut.part_of_state[state]]}"
-            symbol = sm.Symbol(f"{state.name}_given") if filtered and level == ACCELERATION else state
+            symbol = sm.Symbol(f"{state.name}_given") if filters_motion and level == ACCELERATION else state
             self._add_input(symbol, declaration.name, declaration.unit, declaration.start, description)
             if state in draft.rate_of_coordinate and level > VALUE:
                 self._driven_rates.append((state, draft.rate_of_coordinate[state]))
@@ -84,10 +84,10 @@ class MechanismPartVariables:
             self._driven_rates.append((state, acceleration))
             start = float(initial_accelerations.get(state.name, 0.0))
             unit = _derive_acceleration_unit(declaration.unit)
-            if not filtered:
+            if not filters_motion:
                 self._add_input(acceleration, name, unit, start, description)
                 continue
-        if filtered:
+        if filters_motion:
             self._add_motion_filters()
         self._replace_driven_rates()
 
@@ -97,11 +97,12 @@ class MechanismPartVariables:
         for symbol, rate in positions_first:
             self._time_functions[rate] = sm.Derivative(self._time_functions[symbol], self._mechanism.t)
         self._inputs = [
-            (filtered, replace(item, symbol=self._time_functions[filtered])) for filtered, item in self._inputs
+            (symbol_of_item, replace(item, symbol=self._time_functions[symbol_of_item]))
+            for symbol_of_item, item in self._inputs
         ]
         self._filter_states = [
-            (filtered, replace(item, symbol=self._time_functions[filtered]), rate)
-            for filtered, item, rate in self._filter_states
+            (symbol_of_item, replace(item, symbol=self._time_functions[symbol_of_item]), rate)
+            for symbol_of_item, item, rate in self._filter_states
         ]
 
     def _add_motion_filters(self) -> None:
@@ -133,10 +134,10 @@ class MechanismPartVariables:
             unit, name = _derive_acceleration_unit(of_u.unit), _format_acceleration_name(of_u.name)
             self._add_filter_state(acceleration, jerk, unit, start, name)
 
-    def _add_filter_state(self, symbol: sm.Symbol, rate: sm.Expr, unit: str, start: float, followed: str) -> None:
-        """Add a state of the filter: what it follows is named ``followed``."""
+    def _add_filter_state(self, symbol: sm.Symbol, rate: sm.Expr, unit: str, start: float, filtered_name: str) -> None:
+        """Add a state of the filter: what it follows is named ``filtered_name``."""
         state = AuxiliaryState(
-            name=f"{followed}_followed", symbol=self._make_time_function(symbol), unit=unit, start=start,
+            name=f"{filtered_name}_followed", symbol=self._make_time_function(symbol), unit=unit, start=start,
             derivative=rate, description="followed through the filter",
         )  # fmt: skip
         self._filter_states.append((symbol, state, rate))
@@ -188,7 +189,7 @@ class MechanismPartVariables:
             *(calculated.symbol for calculated in self._mechanism.calculated_parameters),
         }
         allowed_symbols |= {force.symbol for force in draft.received_forces}
-        omitted = []
+        omitted_names = []
         for output in self._mechanism.outputs:
             owner_state = draft.cut.output_states.get(output.name)
             if owner_state is not None:  # each side outputs its own force and velocity at the cut
@@ -200,8 +201,8 @@ class MechanismPartVariables:
                 if output.expression.free_symbols & draft.own_states:
                     yield output
             else:
-                omitted.append(output.name)
-        self.omitted_outputs = tuple(omitted)
+                omitted_names.append(output.name)
+        self.omitted_outputs = tuple(omitted_names)
 
     def _list_sent_accelerations(self) -> list[tuple[str, sm.Symbol]]:
         """Return (name, speed) of own accelerations that other parts need as inputs."""
@@ -292,12 +293,14 @@ class MechanismPartVariables:
         outputs = tuple(self._list_outputs(selection, len(bodies)))
         loads = tuple(selection.renumber_load(load) for load in draft.loads)
         body_records = tuple(selection.renumber_body(body) for body in bodies)
-        used = self._find_used_symbols(selection, loads, body_records, outputs)
-        own_inputs = [pair for pair in zip(mechanism.r, mechanism.declared.inputs, strict=True) if pair[0] in used]
+        used_symbols = self._find_used_symbols(selection, loads, body_records, outputs)
+        own_inputs = [
+            pair for pair in zip(mechanism.r, mechanism.declared.inputs, strict=True) if pair[0] in used_symbols
+        ]
         inputs = [*own_inputs, *self._inputs]
         own_states = zip(mechanism.z, mechanism.declared.auxiliary_states, mechanism.z_dot, strict=True)
         states = [row for row in own_states if row[0] in draft.own_states] + self._filter_states
-        declared = self._select_declarations(used, inputs, states)
+        declared = self._select_declarations(used_symbols, inputs, states)
         speeds = draft.speed_indices
         all_parameters = (*mechanism.p, *(added.symbol for added in self._added_parameters))
         potential_forces = tuple(mechanism.potential_forces[j] for j in speeds) if mechanism.potential_forces else ()
@@ -305,10 +308,10 @@ class MechanismPartVariables:
             mechanism, declared=declared, q=tuple(q for q in mechanism.q if q in draft.own_states),
             u=tuple(mechanism.u[j] for j in speeds), u_dot=tuple(mechanism.u_dot[j] for j in speeds),
             z=tuple(symbol for symbol, _, _ in states), z_dot=tuple(derivative for _, _, derivative in states),
-            p=tuple(p for p in all_parameters if p in used or p not in mechanism.p),
+            p=tuple(p for p in all_parameters if p in used_symbols or p not in mechanism.p),
             r=tuple(symbol for symbol, _ in inputs),
             inputs_with_rates=(*mechanism.inputs_with_rates, *self._driven_rates),
-            calculated_parameters=tuple(each for each in mechanism.calculated_parameters if each.symbol in used),
+            calculated_parameters=tuple(p for p in mechanism.calculated_parameters if p.symbol in used_symbols),
             u_independent=self._list_independent_speeds(), quaternions=self._select_quaternions(),
             dynamic={**mechanism.dynamic, **self._time_functions}, kinematics=self._select_kinematics(),
             frames=selection.renumbered_frames(), points=selection.renumbered_points(), bodies=body_records,
@@ -346,7 +349,7 @@ class MechanismPartVariables:
                 symbols |= assignment.expression.free_symbols
         return symbols | ({mechanism.stabilization_rate} if mechanism.stabilization_rate else set())
 
-    def _select_declarations(self, used: set[sm.Symbol], inputs: Any, states: Any) -> Any:
+    def _select_declarations(self, used_symbols: set[sm.Symbol], inputs: Any, states: Any) -> Any:
         """Return the declarations that belong to this part, with what its expressions use."""
         declared, mechanism, draft = self._mechanism.declared, self._mechanism, self._draft
         coordinates = tuple(
@@ -366,7 +369,7 @@ class MechanismPartVariables:
             name=f"{declared.name}_{draft.name}",
             description=f"The part {draft.name} of {declared.name}, cut at {draft.cut.name}",
             parameters=(
-                *(parameter for parameter in declared.parameters if parameter.symbol in used),
+                *(parameter for parameter in declared.parameters if parameter.symbol in used_symbols),
                 *self._added_parameters,
             ),
             inputs=tuple(part_input for _, part_input in inputs),

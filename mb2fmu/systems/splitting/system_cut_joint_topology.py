@@ -124,12 +124,12 @@ def _find_joint_frame(joint: CutJoint) -> tuple[int, list[str]]:
         referenced_frames = {
             frame.parent,
             frame.reference,
-            *(referenced for referenced, _ in frame.angular_velocity),
+            *(referenced_frame for referenced_frame, _ in frame.angular_velocity),
         }
         carrying_frames |= {
-            referenced
-            for referenced in referenced_frames - joint.outer_frames
-            if joint.dependencies.frame_states[referenced]
+            referenced_frame
+            for referenced_frame in referenced_frames - joint.outer_frames
+            if joint.dependencies.frame_states[referenced_frame]
         }
         if (
             joint.dependencies.states_in(
@@ -140,13 +140,13 @@ def _find_joint_frame(joint: CutJoint) -> tuple[int, list[str]]:
             problems.append(f"the frame {frame.name} turns with states before the joint by itself")
     for number in sorted(joint.outer_points):
         for terms in (mechanism.points[number].position, mechanism.points[number].velocity):
-            for referenced, components in terms or ():
+            for referenced_frame, components in terms or ():
                 if (
                     any(components)
-                    and referenced not in joint.outer_frames
-                    and joint.dependencies.frame_states[referenced]
+                    and referenced_frame not in joint.outer_frames
+                    and joint.dependencies.frame_states[referenced_frame]
                 ):
-                    carrying_frames.add(referenced)
+                    carrying_frames.add(referenced_frame)
                 if joint.dependencies.states_in(*components) & joint.inner_states:
                     problems.append(
                         f"the point {mechanism.points[number].name} moves with states before the joint by itself"

@@ -63,14 +63,14 @@ class RenumberedFramesAndPoints(FrameAndPointSelection):
 
     def __init__(self, mechanism: Mechanism, frames: dict[int, int], points: dict[int, int]) -> None:
         self._mechanism = mechanism
-        unchanged = {-1: -1, 0: 0}
+        fixed_numbers = {-1: -1, 0: 0}
         self._new_frame_numbers = {
-            **unchanged,
+            **fixed_numbers,
             **{number: number + 1 for number in range(1, len(mechanism.frames))},
             **frames,
         }
         self._new_point_numbers = {
-            **unchanged,
+            **fixed_numbers,
             **{number: number + 1 for number in range(1, len(mechanism.points))},
             **points,
         }

@@ -59,7 +59,7 @@ _SI_TYPES_BY_UNIT: Mapping[str, str] = MappingProxyType(
 
 
 _GENERATED_NAME_PATTERN = re.compile(
-    r"(b\d+)*[vb]\d+(_\d+)?|(table|flange|mode|least)\d+|unit|least|stage|turn|doing|fired|rests"
+    r"(b\d+)*[vb]\d+(_\d+)?|(table|flange|mode|least|tried)\d+|unit|least|again|stage|turn|doing|fired|rests"
 )
 """Names that the file itself gives."""
 

@@ -6,8 +6,13 @@ unit, one thing in each iteration of the event, until nothing is left to do:
     1  change     the mode whose margin is the most negative one
     2  let go     what was held and has been set in motion slips
     3  set        states, as the entry ``event`` says: what friction holds is at rest exactly, impacts, latches, resets
+   -1  hold       for a trial: of two frictions and more, one that was let go in this event, and is at rest still
+   -2  judge      the trial: it is held again, once in an event, if less than its sliding friction holds it
 
-``stage`` says what is to come: 0 nothing, 1 to set when no margin is negative any more, 2 to let go, 3 to set at once.
+``stage`` says what is to come: 0 nothing, 1 to set when no margin is negative any more, 2 to let go, 3 to set at once,
+4 to judge. A trial needs an iteration of its own, for equations read the mode in force. ``again`` is the number of the
+friction to try, 0 if there is none; ``tried`` of each one is its side during the trial, 2 once it is held again, and 3
+once it slips on, until other modes change.
 A clause fires only where one of its conditions becomes true (Modelica 3.6, 8.3.5); therefore there are two, of which
 ``turn`` makes one false after each iteration.
 """
@@ -15,7 +20,7 @@ A clause fires only where one of its conditions becomes true (Modelica 3.6, 8.3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mb2fmu.compiler.events import Switch, list_program_switches
 from mb2fmu.compiler.program.scalar_program import Program
@@ -25,6 +30,9 @@ MODE_CHANGE_MARGIN = "(-1e-10)"
 
 _HELD_SLIP_LIMIT = "1e-9"
 """What is held goes on where an event has set it to more than this, as in an FMU."""
+
+_HELD_DRIVE_LIMIT = "0.999999999"
+"""Of its sliding friction: what is held by less is held again, as in an FMU."""
 
 _EVENT_ACTIVE = f"(least < {MODE_CHANGE_MARGIN} or pre(stage) > 0.5)"
 _CURRENT_STAGE = (
@@ -36,6 +44,11 @@ _NEXT_STAGE = (
     "noEvent(if initial() or doing > 1.5 and doing < 2.5 then 1.0 elseif doing > 2.5 and fired > 0.5 then 2.0 "
     "elseif doing > 2.5 and pre(stage) < 2.5 then 0.0 elseif doing < 1.5 and rests > 0.5 then 3.0 else 1.0)"
 )
+_CURRENT_STAGE_WITH_TRIALS = _CURRENT_STAGE.replace("(if", "(if pre(stage) > 3.5 then -2.0 elseif", 1).replace(
+    "pre(stage) > 0.5 then", "pre(stage) > 0.5 and again > 0.5 then -1.0 elseif pre(stage) > 0.5 then"
+)
+_NEXT_STAGE_WITH_TRIALS = _NEXT_STAGE.replace("(if", "(if doing < -1.5 then 1.0 elseif doing < -0.5 then 4.0 elseif", 1)
+_EVENT_ENDS = "doing > 2.5 and fired < 0.5 and pre(stage) < 2.5"
 
 _CONDITION_KINDS = frozenset({"condition", "ticks"})
 
@@ -62,8 +75,8 @@ class ModelicaEvents:
     """What a frozen program says of events.
 
     Attributes:
-        modes: All of them.
-        least: Unknowns of the smallest margin, each with its equation; the last one is ``least``.
+        modes: All of them, and of each friction that may be held again what became of it.
+        unknowns: Of the smallest margin ``least``, and of ``again`` where frictions may be held again, with equations.
         fired: Whether an event has become true, or is no longer.
         rests: Whether something is held from now on.
         settings: (state, its value after the event), of those that events set.
@@ -73,7 +86,7 @@ class ModelicaEvents:
     """
 
     modes: tuple[ModelicaModeVariable, ...]
-    least: tuple[tuple[str, str], ...]
+    unknowns: tuple[tuple[str, str], ...]
     fired: str
     rests: str
     settings: tuple[tuple[str, str], ...]
@@ -123,12 +136,105 @@ def form_modelica_modes_and_events(
         )
     was = [f"pre({names[switch.memory]})" for switch in conditions]
     differ = [f"{value} > {old} or {value} < {old}" for value, old in zip(now, was, strict=True)]
-    stick = [(names[s.memory], margin) for s, margin in zip(looking, margins, strict=True) if s.kind == "sticking"]
-    rests = [f"{margin} <= least and pre({name}) * pre({name}) > 0.5" for name, margin in stick]
+    sticking = [
+        _StickingSwitch(names[switch.memory], switch.name, margin, surface, drive, number)
+        for number, (switch, margin, surface, drive) in enumerate(
+            zip(looking, margins, surfaces, drives, strict=True), 1
+        )
+        if switch.kind == "sticking"
+    ]
+    rests = [f"{each.margin} <= least and {each.slips}" for each in sticking]
     settings = tuple((x, value) for x, value in zip(states, after, strict=True) if x != value)
+    unknowns = _smallest_margin(margins)
+    if len(sticking) < _MIN_FRICTIONS_OF_TRIALS:
+        return ModelicaEvents(tuple(modes), unknowns, _any_condition(differ), _any_condition(rests), settings)
+    trials = {each.mode: each for each in sticking}
     return ModelicaEvents(
-        tuple(modes), _smallest_margin(margins), _any_condition(differ), _any_condition(rests), settings
+        tuple(trials[mode.name].hold_again(mode) if mode.name in trials else mode for mode in modes)
+        + tuple(each.trial for each in sticking),
+        (*unknowns, ("again", _choose_trial(sticking))),
+        _any_condition(differ),
+        _any_condition(rests),
+        settings,
+        current_stage=_CURRENT_STAGE_WITH_TRIALS,
+        stage=_NEXT_STAGE_WITH_TRIALS,
     )
+
+
+_MIN_FRICTIONS_OF_TRIALS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _StickingSwitch:
+    """A friction that sticks.
+
+    Attributes:
+        mode: Identifier of its mode.
+        title: What it is, for people.
+        margin: How far its mode is from being wrong.
+        surface: Its slip.
+        drive: What holds it, over its sliding friction.
+        number: Among switches.
+    """
+
+    mode: str
+    title: str
+    margin: str
+    surface: str
+    drive: str
+    number: int
+
+    @property
+    def slips(self) -> str:
+        """The condition that it slips by its mode."""
+        return f"pre({self.mode}) * pre({self.mode}) > 0.5"
+
+    @property
+    def can_be_tried(self) -> str:
+        """The condition that it was let go at rest, and not tried yet."""
+        tried = f"pre(tried{self.number})"
+        return f"{self.slips} and {tried} < 0.5 and {tried} > -0.5 and {_near_rest(self.surface)}"
+
+    @property
+    def _is_chosen(self) -> str:
+        """The condition that it is held for a trial now."""
+        return f"doing > -1.5 and doing < -0.5 and again > {self.number - 0.5} and again < {self.number + 0.5}"
+
+    @property
+    def _is_judged(self) -> str:
+        """The condition that its trial is judged now."""
+        tried = f"pre(tried{self.number})"
+        return f"doing < -1.5 and {tried} * {tried} > 0.5 and {tried} * {tried} < 1.5"
+
+    @property
+    def trial(self) -> ModelicaModeVariable:
+        """What became of the trial to hold it again."""
+        tried = f"tried{self.number}"
+        judged = f"(if pre({tried}) * {self.drive} < {_HELD_DRIVE_LIMIT} then 2.0 else 3.0)"
+        changes = f"doing > 0.5 and doing < 2.5 and pre({tried}) > 2.5"
+        value = (
+            f"noEvent(if {self._is_judged} then {judged} elseif {self._is_chosen} then pre({self.mode}) "
+            f"elseif {_EVENT_ENDS} or {changes} then 0.0 else pre({tried}))"
+        )
+        return ModelicaModeVariable(tried, f"{self.title}: of its trial to be held again", 0.0, value)
+
+    def hold_again(self, mode: ModelicaModeVariable) -> ModelicaModeVariable:
+        """Return its mode, which a trial sets first of all."""
+        tried = f"pre(tried{self.number})"
+        judged = f"(if {tried} * {self.drive} < {_HELD_DRIVE_LIMIT} then 0.0 else {tried})"
+        trial = f"noEvent(if {self._is_judged} then {judged} elseif {self._is_chosen} then 0.0 elseif "
+        return replace(mode, value=mode.value.replace("noEvent(if ", trial, 1))
+
+
+def _choose_trial(sticking: Sequence[_StickingSwitch]) -> str:
+    """Return the number of the first friction that may be held again; 0 if there is none."""
+    choices = " elseif ".join(f"{each.can_be_tried} then {each.number}.0" for each in sticking)
+    return f"noEvent(if {choices} else 0.0)"
+
+
+def _near_rest(surface: str) -> str:
+    """Return the condition that a slip is none, as far as events know."""
+    return f"{surface} <= {_HELD_SLIP_LIMIT} and {surface} >= -{_HELD_SLIP_LIMIT}"
 
 
 def _any_condition(conditions: Sequence[str]) -> str:
@@ -160,7 +266,7 @@ def _mode_update(switch: Switch, name: str, margin: str, surface: str, drive: st
     begun = f"if initial() then (if {surface} > 0.0 then 1.0 elseif {surface} < 0.0 then -1.0 else 0.0)"
     side = f"(if {surface} > 0.0 then 1.0 else -1.0)"
     driven = f"(if {was} * {was} > 0.5 then 0.0 elseif {drive} > 0.0 then 1.0 else -1.0)"
-    near = f"{surface} <= {_HELD_SLIP_LIMIT} and {surface} >= -{_HELD_SLIP_LIMIT}"
+    near = _near_rest(surface)
     let_go = f"doing > 1.5 and doing < 2.5 and not ({near})"
     return (
         f"noEvent({begun} elseif {due} then {driven} elseif doing > 0.5 and doing < 1.5 and rests > 0.5 and {near} "

@@ -345,35 +345,39 @@ def _plan_derivative_calls(
         return {}
     reference, sequence_to_point = scenario.reference, _plan_calls_to_point(scenario)
     change = _form_parameter_change_call(scenario, plan, references)
-    known = [references[name] for name in (*plan.states, *plan.inputs)]
+    known_references = [references[name] for name in (*plan.states, *plan.inputs)]
     tuned = [references[name] for name in plan.tuned_parameters]
     before, after = (
         list_state_and_input_changes(d, reference, plan.states)
         for d in (scenario.derivatives_before_change, after_change)
     )
-    directional = sequence_to_point.with_operation(
-        "directional", unknown, known, before, label="before"
+    directional_calls = sequence_to_point.with_operation(
+        "directional", unknown, known_references, before, label="before"
     ).with_operation(*change)
-    sequences = {"directional": directional.with_operation("directional", unknown, known, after, label="after")}
+    sequences = {
+        "directional": directional_calls.with_operation("directional", unknown, known_references, after, label="after")
+    }
     if capabilities.adjoint:
         rows = np.eye(len(unknown)).tolist()
-        adjoint = sequence_to_point.with_operation("adjoint", unknown, known, rows, label="before").with_operation(
-            *change
-        )
-        sequences["adjoint"] = adjoint.with_operation("adjoint", unknown, known, rows, label="after")
+        adjoint = sequence_to_point.with_operation(
+            "adjoint", unknown, known_references, rows, label="before"
+        ).with_operation(*change)
+        sequences["adjoint"] = adjoint.with_operation("adjoint", unknown, known_references, rows, label="after")
     if tuned and scenario.by_parameters:
         sizes = scenario.by_parameters.parameters[:, list(scenario.tuned_parameters)].tolist()
         variable_changes = list_state_and_input_changes(scenario.by_parameters, reference, plan.states)
         rows = [[*a, *b] for a, b in zip(variable_changes, sizes, strict=True)] if variable_changes else sizes[:-1]
         changed_references = (
-            [*known, *tuned] if variable_changes else tuned
+            [*known_references, *tuned] if variable_changes else tuned
         )  # a state that the reference does not have cannot be moved
         sequences["by parameters"] = sequence_to_point.with_operation(
             "directional", unknown, changed_references, rows, label="derivatives"
         )
-    one_by_one = list_typical_changes(scenario, plan.states)
-    if one_by_one:
-        calls = plan_single_seed_calls(unknown, [*known, *tuned], one_by_one, adjoint=capabilities.adjoint)
+    single_changes = list_typical_changes(scenario, plan.states)
+    if single_changes:
+        calls = plan_single_seed_calls(
+            unknown, [*known_references, *tuned], single_changes, adjoint=capabilities.adjoint
+        )
         for number, call in enumerate(calls):
             sequence_to_point = sequence_to_point.with_operation(*call, label=str(number))
         sequences[ONE_BY_ONE_CHECK] = sequence_to_point

@@ -121,9 +121,9 @@ class _ApiCheckComparison:
                 self.values[check.sequence],
                 BoundedDifferences(),
             )
-            failed = values[-1]["failed"] if values and isinstance(values[-1], dict) else ""
-            if failed:
-                table.add(np.inf, 0.0, f"{sequence.operations[len(values) - 1][0]}: {failed}")
+            failure = values[-1]["failed"] if values and isinstance(values[-1], dict) else ""
+            if failure:
+                table.add(np.inf, 0.0, f"{sequence.operations[len(values) - 1][0]}: {failure}")
             else:
                 check.compare(self, sequence.label_recorded_values(values), table)
             yield self._result(check, table, "" if table.count else "there is nothing to compare")
@@ -204,8 +204,8 @@ class _ApiCheckComparison:
         columns = [self.simulation.names.index(reference.trajectory.names[c]) for c in reference.state_columns]
         state, inputs = self.simulation.values[point, columns], run.inputs_at(point).tolist()
         prepared = numeric.prepare(run.parameters)
-        off = numeric.mode_contradiction(float(run.time[point]), state, inputs, prepared, sticking)
-        return sticking if off <= CONTRADICTED_MARGIN else None
+        contradiction = numeric.mode_contradiction(float(run.time[point]), state, inputs, prepared, sticking)
+        return sticking if contradiction <= CONTRADICTED_MARGIN else None
 
     def _compare_parameters_and_inputs(
         self, values: Mapping[str, float], row: int, parameters: Sequence[float], error_table: BoundedDifferences
@@ -228,7 +228,7 @@ class _ApiCheckComparison:
         point_and_modes: tuple[int, SwitchModes | None],
         parameters: Sequence[float],
         error_table: BoundedDifferences,
-        when: str,
+        situation: str,
         parameters_before: Sequence[float] | None = None,
     ) -> None:
         """Compare rates and outputs with the reference's at the FMU's own state.
@@ -238,7 +238,7 @@ class _ApiCheckComparison:
             point_and_modes: Number of the point, and the modes there where they do not follow from the state.
             parameters: Free ones.
             error_table: Takes the comparisons.
-            when: For people.
+            situation: For people.
             parameters_before: Parameters before the event just now, the modes behind which are the FMU's; None: there
                 was none.
         """
@@ -262,12 +262,12 @@ class _ApiCheckComparison:
                 j = places[state]
                 expected = float(motion.x_dot[j])
                 error_table.add(
-                    abs(values[rate] - expected), scale * max(self._rates[j], abs(expected)), f"{rate} {when}"
+                    abs(values[rate] - expected), scale * max(self._rates[j], abs(expected)), f"{rate} {situation}"
                 )
         outputs = [v.name for v in reference.variables if v.kind == "output"]
         for name, expected in zip(outputs, motion.outputs.tolist(), strict=True):
             allowed = float(self.limits.values[row, reference.trajectory.column(name)])
-            error_table.add(abs(values[name] - expected), max(allowed, scale * abs(expected)), f"{name} {when}")
+            error_table.add(abs(values[name] - expected), max(allowed, scale * abs(expected)), f"{name} {situation}")
 
     def _state_places(self) -> dict[str, int]:
         """Return name of a state of the reference → its place in x."""
@@ -414,13 +414,13 @@ class _ApiCheckComparison:
         assert self.scenario.derivatives_before_change is not None
         after_change = self.scenario.derivatives_after_change(self.plan.kind)
         assert after_change is not None
-        for directions, derivatives, when, parameters in (
+        for directions, derivatives, situation, parameters in (
             (self.scenario.derivatives_before_change, recorded["before"], "", self._run_parameters),
             (after_change, recorded["after"], " after parameters changed", self.scenario.changed_parameters),
         ):
             changes = np.array(list_state_and_input_changes(directions, self.scenario.reference, self.plan.states))
             self._compare_partial_derivatives(
-                directions, changes @ np.array(derivatives).T, error_table, when, parameters
+                directions, changes @ np.array(derivatives).T, error_table, situation, parameters
             )
 
     def compare_by_parameters(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
@@ -448,7 +448,7 @@ class _ApiCheckComparison:
         directions: DirectionalDifferences,
         derivatives: Floats,
         error_table: BoundedDifferences,
-        when: str,
+        situation: str,
         parameters: Sequence[float],
     ) -> None:
         """Compare ``derivatives``: a row per direction, a column per unknown; drift stabilization is allowed for.
@@ -458,10 +458,10 @@ class _ApiCheckComparison:
         reference, places = self.scenario.reference, self._state_places()
         names, row = self.simulation.names, self.scenario.row
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
-        x, pull = self.simulation.values[row, columns], choose_attractor_rate(self.definition)
+        x, attractor_rate = self.simulation.values[row, columns], choose_attractor_rate(self.definition)
         largest, stabilization_effect = (
             self._magnitudes(),
-            compute_stabilization_effect(reference, directions, row, x, parameters, pull),
+            compute_stabilization_effect(reference, directions, row, x, parameters, attractor_rate),
         )
         rate_of = dict(zip(self.plan.rates, self.plan.states, strict=True))
         for column, name in enumerate(self.plan.unknowns):
@@ -489,7 +489,7 @@ class _ApiCheckComparison:
                 allowed = self._agreement * size + _UNCERTAINTY_FACTOR * uncertainty[d] + _NOISE_FRACTION * scale
                 allowed += float(stabilization_effect[d, j]) if name in rate_of else 0.0
                 error_table.add(
-                    abs(derivatives[d, column] - expected[d]), float(allowed), f"{name} in direction {d + 1}{when}"
+                    abs(derivatives[d, column] - expected[d]), float(allowed), f"{name} in direction {d + 1}{situation}"
                 )
 
     def compare_extremes(self, recorded: RecordedValues, error_table: BoundedDifferences) -> None:

@@ -123,13 +123,13 @@ def choose_extreme_points(
         frozen = numeric.frozen
         if frozen.events or frozen.contacts is not None or frozen.latches is not None:
             return ()
-        row = next((k for k in range(row, 0, -1) if not _sticks(numeric, reference.modes[k])), 0)
+        row = next((k for k in range(row, 0, -1) if not _is_sticking(numeric, reference.modes[k])), 0)
         if not row:
             return ()
     return tuple(_PointChooser(definition, reference, row, settable, rates).points())
 
 
-def _sticks(numeric: HybridEquations, modes: SwitchModes) -> bool:
+def _is_sticking(numeric: HybridEquations, modes: SwitchModes) -> bool:
     """Return whether anything sticks: round-off of a speed that is zero decides whether an FMU holds it."""
     return any(modes.values[i] == 0.0 for i in numeric.signs)
 
@@ -237,7 +237,7 @@ class _PointChooser:
         if expected is None or self._is_wild(expected) or np.any(expected.residual > _RESIDUAL_FRACTION * self._rows):
             return None
         at_point = (time, expected.x, inputs, parameters)
-        if self._sticks(*at_point) or self._nears_singularity(*at_point):
+        if self._is_sticking(*at_point) or self._nears_singularity(*at_point):
             return None
         may_be_impossible = any(role == "parameter" and value <= 0.0 for (role, _), value in moves.items())
         if may_be_impossible and self._has_negative_energy(*at_point):
@@ -249,18 +249,18 @@ class _PointChooser:
         """Return whether x' is beyond all that the experiment has."""
         return bool(np.any(np.abs(expected.values[: len(self._rates)]) > _WILD_FACTOR * self._rates))
 
-    def _sticks(self, time: float, x: Floats, r: Sequence[float], parameters: Sequence[float]) -> bool:
+    def _is_sticking(self, time: float, x: Floats, r: Sequence[float], parameters: Sequence[float]) -> bool:
         """Return whether anything sticks at a point."""
         numeric = self._reference.numeric
         if not isinstance(numeric, HybridEquations):
             return False
-        return _sticks(numeric, numeric.find_modes(time, x, r, numeric.prepare(parameters)))
+        return _is_sticking(numeric, numeric.find_modes(time, x, r, numeric.prepare(parameters)))
 
     def _nears_singularity(self, time: float, x: Floats, r: Sequence[float], parameters: Sequence[float]) -> bool:
         """Return whether the constraints hold the speeds much worse than in the experiment, or fewer of them."""
         numeric = self._reference.numeric
-        found = numeric.row_singular_values(time, x, r, numeric.prepare(parameters))
-        return bool(np.any(found[: self._independent_rows] < _SINGULAR_FRACTION * self._least_singular_value))
+        singular_values = numeric.row_singular_values(time, x, r, numeric.prepare(parameters))
+        return bool(np.any(singular_values[: self._independent_rows] < _SINGULAR_FRACTION * self._least_singular_value))
 
     def _has_negative_energy(self, time: float, x: Floats, r: Sequence[float], parameters: Sequence[float]) -> bool:
         """Return whether the kinetic energy is negative at some speeds: FMUs refuse such masses."""
@@ -290,14 +290,14 @@ def _kinetic_energy(
 
 def _choose_values(quantity: Quantity, value: float, size: float) -> list[float]:
     """Return the values of a parameter or input: zero, the other sign and large, or bounds."""
-    wanted = [
+    proposed_values = [
         _LARGE_FACTOR * (value or size),
         -(value or size),
         0.0,
         _SMALL_FACTOR * (value or size),
         -_LARGE_FACTOR * size,
     ]
-    values = [_within_bounds(quantity, each) for each in wanted]
+    values = [_within_bounds(quantity, each) for each in proposed_values]
     return [each for each in dict.fromkeys(values) if each != value]
 
 
@@ -322,19 +322,19 @@ def _evaluate_reference_at_point(
         other_prepared = numeric.prepare(changed(parameters).tolist())
         with np.errstate(all="ignore"):
             x = numeric.project(t, x, r, prepared)
-            near, other_r = changed(x), changed(r).tolist()
-            other_x = numeric.project(t, near, other_r, other_prepared)
-            found = numeric.motion(t, x, r, prepared)
+            changed_x, other_r = changed(x), changed(r).tolist()
+            other_x = numeric.project(t, changed_x, other_r, other_prepared)
+            motion = numeric.motion(t, x, r, prepared)
             other = numeric.motion(t, other_x, other_r, other_prepared)
     except (ValidationError, ArithmeticError, ValueError, np.linalg.LinAlgError):
         return None
-    values, other_values = _join(found), _join(other)
+    values, other_values = _join(motion), _join(other)
     if not np.all(np.isfinite([values, other_values])):
         return None
     change = np.abs(other_values - values)
     if np.max(change, initial=0.0) > _LARGEST_CONDITION_FRACTION * np.max(np.abs(values), initial=0.0):
         return None
-    return ReferencePointValues(x, values, _ROUND_OFF_FRACTION * change, np.abs(found.residual))
+    return ReferencePointValues(x, values, _ROUND_OFF_FRACTION * change, np.abs(motion.residual))
 
 
 def _join(motion: InstantMotion) -> Floats:
@@ -406,15 +406,15 @@ def compare_extreme_points(
             continue
         expected, x = point.expected, np.array([values[name] for name in states])
         if np.any(x != expected.x):
-            found = _evaluate_reference_at_point(reference, point.time, x, point.inputs, point.parameters)
-            if found is None:
+            reference_point = _evaluate_reference_at_point(reference, point.time, x, point.inputs, point.parameters)
+            if reference_point is None:
                 error_table.left_out_count += 1
                 continue
             if is_free:
                 for name, value, set_value in zip(states, x.tolist(), expected.x.tolist(), strict=True):
                     if name in point.moved:  # others may not let themselves be set
                         error_table.add_identical(value, set_value, f"{name} set where {point.text}")
-            expected = found
+            expected = reference_point
         allowed = _AGREEMENT * np.abs(expected.values) + expected.round_off + _NOISE_FRACTION * sizes
         for name, value, bound in zip(names, expected.values.tolist(), allowed.tolist(), strict=True):
             if name in values:

@@ -121,10 +121,10 @@ def choose_step_scenario(
     inputs = run.inputs[first]
     ramps = _choose_ramps(definition, run.inputs, inputs, _RAMP_STEPS * run.step)
     try:
-        ends = _follow(reference, times, np.repeat(inputs[None, :], 3, axis=0), start)[1:]
+        step_ends = _plan_following_steps(reference, times, np.repeat(inputs[None, :], 3, axis=0), start)[1:]
     except (ValidationError, ArithmeticError, ValueError):
         return None
-    if not np.all(np.isfinite(ends)):
+    if not np.all(np.isfinite(step_ends)):
         return None
     scenario = StepCheckScenario(
         reference=reference,
@@ -132,7 +132,7 @@ def choose_step_scenario(
         last_row=row,
         start=start,
         times=times[1:],
-        ends=ends,
+        ends=step_ends,
         ramps=ramps,
         ramp_end=None,
         long_bounds=limits.values[row, columns],
@@ -145,12 +145,12 @@ def _find_ramp_end(scenario: StepCheckScenario) -> Floats | None:
     coarse: Floats | None = None
     for parts in _RAMP_PARTS:
         try:
-            fine = _follow_ramp(scenario, parts)
+            fine_end = _follow_ramp(scenario, parts)
         except (ValidationError, ArithmeticError, ValueError):
             return None
-        if coarse is not None and np.all(np.abs(fine - coarse) <= scenario.step_bounds(fine)):
-            return np.asarray(fine + (fine - coarse) / 3.0)
-        coarse = fine
+        if coarse is not None and np.all(np.abs(fine_end - coarse) <= scenario.step_bounds(fine_end)):
+            return np.asarray(fine_end + (fine_end - coarse) / 3.0)
+        coarse = fine_end
     return None
 
 
@@ -159,14 +159,20 @@ def _choose_ramps(definition: Declarations, signals: Floats, inputs: Floats, dur
     rates = []
     for k, record in enumerate(definition.inputs):
         change = float(np.max(np.abs(signals[:, k]))) or 1.0
-        room_above = np.inf if record.maximum is None else 0.5 * (record.maximum - inputs[k])
-        room_below = np.inf if record.minimum is None else 0.5 * (inputs[k] - record.minimum)
-        upwards = room_above >= room_below if record.maximum is not None or record.minimum is not None else k % 2 == 0
-        rates.append(min(change, room_above) / duration if upwards else -min(change, room_below) / duration)
+        distance_to_maximum = np.inf if record.maximum is None else 0.5 * (record.maximum - inputs[k])
+        distance_to_minimum = np.inf if record.minimum is None else 0.5 * (inputs[k] - record.minimum)
+        upwards = (
+            distance_to_maximum >= distance_to_minimum
+            if record.maximum is not None or record.minimum is not None
+            else k % 2 == 0
+        )
+        rates.append(
+            min(change, distance_to_maximum) / duration if upwards else -min(change, distance_to_minimum) / duration
+        )
     return np.array(rates)
 
 
-def _follow(reference: ReferenceRun, times: Sequence[float], inputs: Floats, start: Floats) -> Floats:
+def _plan_following_steps(reference: ReferenceRun, times: Sequence[float], inputs: Floats, start: Floats) -> Floats:
     """Return the states at times, shape (n, n_x), with the inputs of each part held."""
     numeric, run = reference.numeric, reference.experiment
     problem = IntegrationProblem(numeric, np.array(times), inputs, numeric.prepare(run.parameters), stiff=run.stiff)
@@ -184,7 +190,7 @@ def _follow_ramp(scenario: StepCheckScenario, parts: int) -> Floats:
     middles = 0.5 * (shares[1:] + shares[:-1])
     inputs = run.inputs[scenario.row] + middles[:, None] * scenario.ramps
     times = (float(run.time[scenario.row]) + shares).tolist()
-    return np.asarray(_follow(scenario.reference, times, inputs, scenario.start)[-1])
+    return np.asarray(_plan_following_steps(scenario.reference, times, inputs, scenario.start)[-1])
 
 
 def plan_unusual_step_calls(
@@ -225,36 +231,43 @@ class _SessionPlanner:
         free = [p.name for p in definition.parameters if not p.calculated]
         starts = dict(zip(free, run.parameters, strict=True))
         starts |= dict(zip(scenario.state_names, scenario.start.tolist(), strict=True))
-        self._starts = {name: value for name, value in starts.items() if name in settable}
-        self._read = [self._references[name] for name in scenario.state_names]
+        self._start_settings = {name: value for name, value in starts.items() if name in settable}
+        self._state_references = [self._references[name] for name in scenario.state_names]
         self._inputs = [self._references[name] for name in run.input_names]
         self._begin, self._step = float(run.time[scenario.row]), run.step
         self._stop = self._begin + 2.0 * float(run.time[-1])
 
-    def _open(self, tolerance_part: float = 1.0, **further: float) -> list[Any]:
+    def _plan_opening(self, tolerance_part: float = 1.0, **further: float) -> list[Any]:
         """Return the call that begins at the state of the scenario, with further parameters."""
-        given = {**self._starts, **further}
+        settings = {**self._start_settings, **further}
         experiment = {
             "begin": self._begin,
             "stop": self._stop,
             "tolerance": tolerance_part * self._scenario.reference.experiment.tolerance,
-            "starts": {"references": [self._references[name] for name in given], "values": list(given.values())},
+            "starts": {"references": [self._references[name] for name in settings], "values": list(settings.values())},
             "inputs": self._inputs,
         }
         return ["open", experiment, self._scenario.inputs]
 
-    def _follow(self, times: Sequence[float], rows: Sequence[int], *, ramped: bool = False) -> list[Any]:
+    def _plan_following_steps(self, times: Sequence[float], rows: Sequence[int], *, ramped: bool = False) -> list[Any]:
         """Return the call that steps from time to time; along ramps no input is set."""
         inputs: list[float] = [] if ramped else self._scenario.inputs
         points = [[time, *inputs] for time in times]
-        return ["follow", [] if ramped else self._inputs, points, [inputs] * (len(points) - 1), list(rows), self._read]
+        return [
+            "follow",
+            [] if ramped else self._inputs,
+            points,
+            [inputs] * (len(points) - 1),
+            list(rows),
+            self._state_references,
+        ]
 
     def plan_steps(self) -> ApiCallSequence:
         """Return tiny steps, one to the next communication point, and a long one."""
         tiny = [self._begin + k * TINY_STEP_FRACTION * self._step for k in range(TINY_STEPS)]
         times = [*tiny, *self._scenario.times]
-        follow = self._follow(times, [0, *range(len(tiny), len(times))])
-        return ApiCallSequence().with_operation(*self._open()).with_operation(*follow, label=STEPS)
+        follow = self._plan_following_steps(times, [0, *range(len(tiny), len(times))])
+        return ApiCallSequence().with_operation(*self._plan_opening()).with_operation(*follow, label=STEPS)
 
     def plan_solvers(self, choice: SolverSelectionParameter) -> ApiCallSequence:
         """Return a step by each solver, coarse and fine; any may be refused."""
@@ -263,8 +276,8 @@ class _SessionPlanner:
             operations: list[Any] = []
             for parts, tolerance_part in zip(FIXED_STEP_PARTS, TOLERANCE_PARTS, strict=True):
                 operations += [["new"], ["put", choice.kind, [choice.reference], [number]]]
-                operations += [self._open(tolerance_part, **{choice.step_name: self._step / parts})]
-                operations += [self._follow([self._begin, self._begin + self._step], [0, 1])]
+                operations += [self._plan_opening(tolerance_part, **{choice.step_name: self._step / parts})]
+                operations += [self._plan_following_steps([self._begin, self._begin + self._step], [0, 1])]
             calls = calls.with_operation("attempt", operations, label=name)
         return calls
 
@@ -272,18 +285,23 @@ class _SessionPlanner:
         """Return a step along ramps, the same from a state that was restored or read from bytes, and a finer one."""
         ramp = ["ramp", self._inputs, self._scenario.ramps.tolist()]
         flat = ["ramp", self._inputs, [0.0] * len(self._inputs)]
-        step = self._follow([self._begin, self._begin + self._scenario.ramp_time], [0, 1], ramped=True)
-        calls = ApiCallSequence().with_operation(*self._open()).with_operation(*ramp).with_operation(*step, label=RAMPS)
-        ways: tuple[tuple[str, bool, list[list[Any]]], ...] = (
+        step = self._plan_following_steps([self._begin, self._begin + self._scenario.ramp_time], [0, 1], ramped=True)
+        calls = (
+            ApiCallSequence()
+            .with_operation(*self._plan_opening())
+            .with_operation(*ramp)
+            .with_operation(*step, label=RAMPS)
+        )
+        transfers: tuple[tuple[str, bool, list[list[Any]]], ...] = (
             ("restored", capabilities.states, [flat, ["restore"]]),
             ("read from bytes", capabilities.bytes, [["write"], ["elsewhere", 0]]),
         )
-        for label, offered, way in ways:
-            if offered:
-                for call in (["new"], self._open(), ramp, ["save"], *way):
+        for label, is_supported, transfer_calls in transfers:
+            if is_supported:
+                for call in (["new"], self._plan_opening(), ramp, ["save"], *transfer_calls):
                     calls = calls.with_operation(*call)
                 calls = calls.with_operation(*step, label=label)
-        for call in (["new"], self._open(TOLERANCE_PARTS[-1]), ramp):
+        for call in (["new"], self._plan_opening(TOLERANCE_PARTS[-1]), ramp):
             calls = calls.with_operation(*call)
         return calls.with_operation(*step, label=FINER_RAMPS)
 
@@ -309,15 +327,17 @@ class SolverSelectionParameter:
 
 def _find_solver_selection_parameter(description: FmuDescription) -> SolverSelectionParameter | None:
     """Return the choice of solvers; None where an FMU offers none."""
-    found = [v for v in description.model.variables if v.type == "Enumeration" and v.name.rstrip("_") == "solver"]
+    solver_variables = [
+        v for v in description.model.variables if v.type == "Enumeration" and v.name.rstrip("_") == "solver"
+    ]
     steps = [name for name, v in description.variables.items() if v.is_double and name.rstrip("_") == "solver_step"]
-    if not found or not steps or found[-1].reference is None:
+    if not solver_variables or not steps or solver_variables[-1].reference is None:
         return None
-    declared_type = found[-1].written.get("declaredType")
+    declared_type = solver_variables[-1].written.get("declaredType")
     items = next((t.items for t in description.model.types if t.name == declared_type), ())
     numbers = tuple(int(item.get("value", "0")) for item in items)
     names = tuple(item.get("name", "") for item in items)
-    return SolverSelectionParameter("Enumeration", found[-1].reference, numbers, names, steps[-1])
+    return SolverSelectionParameter("Enumeration", solver_variables[-1].reference, numbers, names, steps[-1])
 
 
 class UnusualStepComparison:
@@ -328,12 +348,12 @@ class UnusualStepComparison:
 
     def compare_steps(self, recorded: Sequence[Sequence[float]]) -> None:
         """Compare the states behind tiny steps, a communication step and a long step."""
-        start, *ends = np.array(recorded)
-        if not self._starts_there(start):
+        start, *step_ends = np.array(recorded)
+        if not self._has_expected_start(start):
             return
         scenario = self._scenario
         texts = (f"{TINY_STEPS} steps of {TINY_STEP_FRACTION:g} of the step size", "one step", "one long step")
-        for end, expected, text in zip(ends, scenario.ends, texts, strict=True):
+        for end, expected, text in zip(step_ends, scenario.ends, texts, strict=True):
             allowed = scenario.step_bounds(expected)
             if text == texts[-1]:
                 allowed = np.maximum(allowed, scenario.long_bounds)
@@ -347,17 +367,17 @@ class UnusualStepComparison:
                 self._table.left_out_count += 1
                 continue
             (start, coarse_end), (_, fine_end) = (np.array(answers[3]), np.array(answers[7]))
-            if self._starts_there(start):
+            if self._has_expected_start(start):
                 bounds = self._scenario.step_bounds(expected)
-                self._add_finer(coarse_end, fine_end, expected, bounds, f"one step by {name}")
+                self._compare_finer_end(coarse_end, fine_end, expected, bounds, f"one step by {name}")
 
     def compare_ramps(self, recorded: Mapping[str, Any]) -> None:
         """Compare a step along ramps; what was saved and restored before it, to the bit."""
         (start, end), (_, fine_end) = np.array(recorded[RAMPS]), np.array(recorded[FINER_RAMPS])
         scenario = self._scenario
-        if scenario.ramp_end is not None and self._starts_there(start):
+        if scenario.ramp_end is not None and self._has_expected_start(start):
             bounds = 2.0 * scenario.step_bounds(scenario.ramp_end)
-            self._add_finer(end, fine_end, scenario.ramp_end, bounds, "one step along ramps of the inputs")
+            self._compare_finer_end(end, fine_end, scenario.ramp_end, bounds, "one step along ramps of the inputs")
         for label in ("restored", "read from bytes"):
             if label in recorded:
                 for name, value, before in zip(
@@ -365,7 +385,7 @@ class UnusualStepComparison:
                 ):
                     self._table.add_identical(value, before, f"{name} after ramps, {label}")
 
-    def _starts_there(self, start: Floats) -> bool:
+    def _has_expected_start(self, start: Floats) -> bool:
         """Return whether the FMU began where the reference does; it may put loops together in another way."""
         scales = np.maximum(np.abs(self._scenario.start), self._scenario.reference.state_scales)
         if np.all(np.abs(start - self._scenario.start) <= _START_AGREEMENT * scales):
@@ -373,10 +393,12 @@ class UnusualStepComparison:
         self._table.left_out_count += 1
         return False
 
-    def _add_finer(self, coarse_end: Floats, fine_end: Floats, expected: Floats, bounds: Floats, text: str) -> None:
+    def _compare_finer_end(
+        self, coarse_end: Floats, fine_end: Floats, expected: Floats, bounds: Floats, text: str
+    ) -> None:
         """Compare the finer of two ends; none that is too coarse for such a motion."""
-        converged = np.max(np.abs(fine_end - coarse_end) / bounds)
-        allowed = (1.0 + _INTEGRATION_FACTOR * converged) * bounds
+        difference = np.max(np.abs(fine_end - coarse_end) / bounds)
+        allowed = (1.0 + _INTEGRATION_FACTOR * difference) * bounds
         if np.any(allowed > MAX_INFORMATIVE_FRACTION * self._scenario.step_sizes(expected)):
             self._table.left_out_count += 1
             return

@@ -89,7 +89,10 @@ def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[
     step = float(np.min(np.diff(reference.trajectory.time)))
     state_errors = bounds[:, list(reference.state_columns)]
     state_errors = state_errors + ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
-    single_bounds = [_bound_single_event(reference, state_errors, event, step, round_off_switches) for event in events]
+    steady_clocks: dict[int, _MarginNearZero] = {}
+    single_bounds = [
+        _bound_single_event(reference, state_errors, event, step, round_off_switches, steady_clocks) for event in events
+    ]
     gaps, previous_width = [], 0.0
     for bound in single_bounds:
         width = 0.0 if bound.grazing else bound.largest_allowed_difference
@@ -120,6 +123,7 @@ def _bound_single_event(
     event: LocatedEvent,
     step: float,
     round_off_switches: frozenset[int],
+    steady_clocks: dict[int, _MarginNearZero],
 ) -> EventTimeBound:
     """Return one event by itself, as an occasion.
 
@@ -129,6 +133,7 @@ def _bound_single_event(
         event: The event.
         step: Shortest communication step, s.
         round_off_switches: Switches that round-off changes.
+        steady_clocks: Margins of clocks that fall alike before each of their events; those of this one are added.
     """
     event_group, time = SimultaneousEvents(event, event, 1), reference.trajectory.time
     smallest_difference = 2 * reference.event_uncertainty + ROUND_OFF_ALLOWANCE * max(event.time, step)
@@ -137,7 +142,12 @@ def _bound_single_event(
             event_group, MappingProxyType(dict.fromkeys(MARGIN_OFFSETS, smallest_difference)), grazing=False
         )
     row = max(int(np.searchsorted(time, event.time)) - 1, 0)
-    margin_near_zero = _measure_margin_near_zero(reference, event, state_errors[row], step)
+    margin_near_zero = steady_clocks.get(event.switch) or _measure_margin_near_zero(
+        reference, event, state_errors[row], step
+    )
+    assert isinstance(reference.numeric, HybridEquations)
+    if event.switch in reference.numeric.frozen.steady_clock_switches:
+        steady_clocks[event.switch] = margin_near_zero
     allowed_differences: dict[InterfaceType, float] = {}
     grazing = False
     for kind, offset in MARGIN_OFFSETS.items():
@@ -246,14 +256,14 @@ def _measure_margin_near_zero(
         uncertainty += slope * float(state_errors[j])
     time_step = _STEP_BACK_FRACTION * step
     values = []
-    for earlier in (t, t - time_step, t - 2.0 * time_step):
+    for sample_time in (t, t - time_step, t - 2.0 * time_step):
         y_earlier = (
-            y if looks_at_time_alone else advance_with_held_modes(numeric, t, y, earlier, inputs, prepared, modes)
+            y if looks_at_time_alone else advance_with_held_modes(numeric, t, y, sample_time, inputs, prepared, modes)
         )
-        values.append(margin(earlier, y_earlier[:-1]))
+        values.append(margin(sample_time, y_earlier[:-1]))
     rate = (3.0 * values[0] - 4.0 * values[1] + values[2]) / (2.0 * time_step)
-    curve = (values[0] - 2.0 * values[1] + values[2]) / time_step**2
-    return _MarginNearZero(uncertainty, max(-rate, 0.0), abs(curve))
+    second_derivative = (values[0] - 2.0 * values[1] + values[2]) / time_step**2
+    return _MarginNearZero(uncertainty, max(-rate, 0.0), abs(second_derivative))
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,14 +132,14 @@ class PerturbationEffects:
             rates = np.maximum(rates, np.abs(value_after[0] - value_before[0]) / abs(probe))
             outputs = np.maximum(outputs, np.abs(value_after[1] - value_before[1]) / abs(probe))
         noise = 1e-9
-        affected = rates * abs(probe) > noise * self.rates
-        if np.any(affected):
-            return float(np.min(self.rates[affected] / rates[affected]))
-        affected_outputs = outputs * abs(probe) > noise * self.ranges
-        affected_outputs &= self.ranges > 0
+        is_affected = rates * abs(probe) > noise * self.rates
+        if np.any(is_affected):
+            return float(np.min(self.rates[is_affected] / rates[is_affected]))
+        is_output_affected = outputs * abs(probe) > noise * self.ranges
+        is_output_affected &= self.ranges > 0
         return (
-            float(np.min(self.ranges[affected_outputs] / outputs[affected_outputs]))
-            if np.any(affected_outputs)
+            float(np.min(self.ranges[is_output_affected] / outputs[is_output_affected]))
+            if np.any(is_output_affected)
             else 0.0
         )
 
@@ -177,9 +177,11 @@ def _choose_size_for_zero_parameter(
     if parameter.minimum is not None and parameter.maximum is not None:
         return parameter.maximum - parameter.minimum
     same_unit_values = [abs(float(p.value)) for p in free if p.unit == parameter.unit and float(p.value)]
-    typical = median(same_unit_values) if same_unit_values else scale_of_change.natural_units.magnitude(parameter.unit)
-    probe = _PROBE_FRACTION * typical
-    return scale_of_change.parameter_change(index, probe if parameter.maximum is None else -probe) or typical
+    typical_size = (
+        median(same_unit_values) if same_unit_values else scale_of_change.natural_units.magnitude(parameter.unit)
+    )
+    probe = _PROBE_FRACTION * typical_size
+    return scale_of_change.parameter_change(index, probe if parameter.maximum is None else -probe) or typical_size
 
 
 def mirror_perturbed_value_into_bounds(quantity: Quantity, value: float, target: float) -> float:
@@ -203,17 +205,17 @@ def choose_start_perturbations(definition: Declarations, reference: ReferenceRun
     values = reference.states[0]
     perturbations = np.zeros(len(records))
     columns = list(reference.state_columns)
-    typical = reference.typical[columns]
+    typical_sizes = reference.typical[columns]
     # Less than that is what round-off leaves of nothing.
     ranges = np.ptp(reference.states, axis=0)
-    ranges = np.where(ranges > 1e-6 * typical, ranges, 0.0)
+    ranges = np.where(ranges > 1e-6 * typical_sizes, ranges, 0.0)
     for k, record in enumerate(records):
         if record.nominal:
             size = record.nominal
         elif record.unit == "rad":
             size = _REFERENCE_ANGLE_RAD
         else:
-            size = abs(float(values[k])) or float(ranges[k]) or float(typical[k])
+            size = abs(float(values[k])) or float(ranges[k]) or float(typical_sizes[k])
         target = mirror_perturbed_value_into_bounds(
             record,
             float(values[k]),
@@ -299,7 +301,7 @@ def _choose_centre_and_size(
         largest = float(np.max(np.abs(default_values)))
         size = record.nominal or 0.6 * largest
         if not size:
-            natural = scale_of_change.natural_units.magnitude(record.unit)
-            size = 0.5 * (scale_of_change.input_change(index, _PROBE_FRACTION * natural) or natural)
+            natural_size = scale_of_change.natural_units.magnitude(record.unit)
+            size = 0.5 * (scale_of_change.input_change(index, _PROBE_FRACTION * natural_size) or natural_size)
     centre = min(max(centre, low + EXCITATION_REACH * size), high - EXCITATION_REACH * size)
     return centre, size

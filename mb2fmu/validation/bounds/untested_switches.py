@@ -40,7 +40,9 @@ def find_untested_switches(references: Sequence[ReferenceRun]) -> tuple[str, ...
                     describe_mode(switch, mode) for mode in _iterate_modes(reference, k)
                 )
     return tuple(
-        f"{name}: {next(iter(words))} all the time" for name, words in modes_by_name.items() if len(words) == 1
+        f"{name}: {next(iter(mode_words))} all the time"
+        for name, mode_words in modes_by_name.items()
+        if len(mode_words) == 1
     )
 
 

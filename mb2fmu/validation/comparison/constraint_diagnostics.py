@@ -102,7 +102,7 @@ class _DiagnosticsAtFmuStates:
         self._prepared = numeric.prepare(run.parameters)
         self._n_phi = len(numeric.equations.position_rows)
         self._redundant = len(numeric.equations.redundant_rows)
-        self._fast = reference.scales[numeric.n_q : numeric.n_q + numeric.n_u]
+        self._speed_scales = reference.scales[numeric.n_q : numeric.n_q + numeric.n_u]
         states = np.split(
             reference.trajectory.values[:, : len(self._names)], [numeric.n_q, numeric.n_q + numeric.n_u], 1
         )
@@ -119,15 +119,15 @@ class _DiagnosticsAtFmuStates:
         n_phi, n_q, n_u = self._n_phi, self._numeric.n_q, self._numeric.n_u
         t, r = float(self._experiment.time[k]), self._experiment.inputs_at(k)
         q, u, z = np.split(np.array([simulation[name][k] for name in self._names]), [n_q, n_q + n_u])
-        shown = self._numeric.residual(t, q, u, z, r, self._prepared)
+        diagnostic_values = self._numeric.residual(t, q, u, z, r, self._prepared)
         places = [q]
         if n_phi:
             slopes = self._numeric.holonomic_slopes(t, q, z, r, self._prepared)
-            places.append(q - np.linalg.lstsq(slopes, shown[:n_phi], rcond=_SINGULAR_VALUE_LIMIT)[0])
+            places.append(q - np.linalg.lstsq(slopes, diagnostic_values[:n_phi], rcond=_SINGULAR_VALUE_LIMIT)[0])
         intervals: dict[sm.Symbol, tuple[float, float]] = {}
         if n_phi:
             intervals[DIAGNOSTIC_SYMBOLS.position_residual] = _compute_value_interval(
-                [_largest_absolute_value(shown[:n_phi])], _largest_absolute_value(self._rounding[:n_phi])
+                [_largest_absolute_value(diagnostic_values[:n_phi])], _largest_absolute_value(self._rounding[:n_phi])
             )
         velocity_residuals = [
             _largest_absolute_value(self._numeric.residual(t, place, u, z, r, self._prepared)[n_phi:])
@@ -146,8 +146,8 @@ class _DiagnosticsAtFmuStates:
     def _measure_jacobian(self, t: float, q: Floats, z: Floats, r: Floats) -> Floats:
         """Return A, shape (m, n_u), from residuals at speeds there and back."""
         columns = []
-        for j, speed in enumerate(self._fast.tolist()):
-            u = np.zeros(len(self._fast))
+        for j, speed in enumerate(self._speed_scales.tolist()):
+            u = np.zeros(len(self._speed_scales))
             u[j] = speed
             forward, backward = (self._numeric.residual(t, q, sign * u, z, r, self._prepared) for sign in (1.0, -1.0))
             columns.append((forward - backward)[self._n_phi :] / (2 * speed))
@@ -163,9 +163,11 @@ def _squared_distances(A: Floats) -> Floats:
 
 def _bound_rank(distances: Sequence[Floats]) -> tuple[float, float]:
     """Return between which numbers the number of independent rows lies."""
-    certain = [int(np.count_nonzero(squared > _DEPENDENT_ROW_LIMIT * _CLEAR_DECISION_FACTOR)) for squared in distances]
+    certain_ranks = [
+        int(np.count_nonzero(squared > _DEPENDENT_ROW_LIMIT * _CLEAR_DECISION_FACTOR)) for squared in distances
+    ]
     possible = [int(np.count_nonzero(squared > _DEPENDENT_ROW_LIMIT / _CLEAR_DECISION_FACTOR)) for squared in distances]
-    return min(certain), max(possible)
+    return min(certain_ranks), max(possible)
 
 
 def _bound_condition(distances: Sequence[Floats]) -> tuple[float, float]:

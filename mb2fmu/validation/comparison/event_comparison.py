@@ -230,9 +230,9 @@ def _compute_undecided_times(values: Floats, slopes: Floats) -> Floats:
 
 def _is_possible_beside(event: EventTimeBound, watched: EventTimeBound) -> bool:
     """Return whether an event may happen between the instants at which values beside another one are read."""
-    around = watched.largest_allowed_difference if watched.simultaneous_events.count > 1 else 0.0
+    half_width = watched.largest_allowed_difference if watched.simultaneous_events.count > 1 else 0.0
     distance = abs(event.simultaneous_events.time - watched.simultaneous_events.time)
-    return distance <= event.largest_allowed_difference + around
+    return distance <= event.largest_allowed_difference + half_width
 
 
 def _evaluate_beside_event(
@@ -388,8 +388,8 @@ def _find_model_exchange_event(watched: WatchedEvent, kind: InterfaceType, recor
     for time, before, after in candidates:
         if watched.has_passed(request, time, after) and not watched.has_passed(request, time, before):
             last = candidates[-1] if candidates[-1][0] - time <= allowed else [time, before, after]
-            earlier = allowed if watched.is_of_several else 0.0
-            first = next(each for each in candidates if time - each[0] <= earlier)
+            allowed_before = allowed if watched.is_of_several else 0.0
+            first = next(each for each in candidates if time - each[0] <= allowed_before)
             return [first[0], first[1], last[0], last[2], time, time]
     return "none"
 

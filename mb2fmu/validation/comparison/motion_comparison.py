@@ -49,6 +49,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.errors import ValidationError
 from mb2fmu.validation.bounds.event_time_bounds import (
     EventTimeBound,
     ValuesNearEvents,
@@ -154,9 +155,9 @@ def _include_later_errors(reference: ReferenceRun, sensitivity: Floats) -> Float
     is_output = np.array([variable.kind == "output" for variable in reference.variables])
     if not (is_output & ~is_moving).any():
         return sensitivity
-    later = np.zeros(len(is_output))
-    later[is_output] = measure_output_sensitivity(reference)
-    return np.maximum(sensitivity, np.where(is_moving, 0.0, later))
+    output_sensitivity = np.zeros(len(is_output))
+    output_sensitivity[is_output] = measure_output_sensitivity(reference)
+    return np.maximum(sensitivity, np.where(is_moving, 0.0, output_sensitivity))
 
 
 def _compute_bounds_by_size(
@@ -224,10 +225,10 @@ def _is_well_known(
     """
     trajectory = reference.trajectory
     round_off = ROUND_OFF_ALLOWANCE * np.max(np.abs(trajectory.values), axis=0) + state_round_off
-    counted = np.where(
+    counted_uncertainty = np.where(
         round_off <= _SMALL_ROUND_OFF * sizes, trajectory.uncertainty - round_off, trajectory.uncertainty
     )
-    return np.asarray(counted * REFERENCE_ACCURACY_FACTOR <= allowed)
+    return np.asarray(counted_uncertainty * REFERENCE_ACCURACY_FACTOR <= allowed)
 
 
 def _compute_variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[Floats, Floats]:
@@ -388,9 +389,11 @@ def compare_invariants(
         for k in range(count)
     ]
     flow = OneStepFlow(reference)
-    step_ends = [flow.compute_step_end(step, x) for step, x in zip(steps, states[:-1], strict=True)]
+    step_ends = _compute_step_ends(flow, steps, states)
     results = [*_judge_one_step_errors(reference, flow, states, (steps, step_ends), simulation.kind)]
-    if any(balance.name == "energy" for balance in reference.balances):
+    if any(balance.name == "energy" for balance in reference.balances) and all(
+        np.isfinite(step_end.work) for step_end in step_ends
+    ):
         results.append(_judge_energy_balance(reference, flow, states, (steps, step_ends)))
     if integrals:
         results += _judge_first_integrals(reference, integrals, values)
@@ -399,6 +402,23 @@ def compare_invariants(
         *_judge_constraint_residuals(reference, values),
         *compare_constraint_diagnostics(reference, simulation),
     )
+
+
+def _compute_step_ends(
+    flow: OneStepFlow, steps: Sequence[ExperimentCommunicationStep], states: Floats
+) -> list[OneStepFlowEnd]:
+    """Return where the flow leads from the FMU's state at the beginning of each step.
+
+    No numbers from where the mechanism cannot move on from the FMU's state: the reference has gone through the whole
+    experiment, so that this is the FMU's failure, and no reason to end the validation.
+    """
+    ends = [OneStepFlowEnd(np.full(states.shape[1], np.nan), np.nan, ())] * len(steps)
+    try:
+        for i, step in enumerate(steps):
+            ends[i] = flow.compute_step_end(step, states[step.k])
+    except (ValidationError, ArithmeticError, ValueError):
+        return ends
+    return ends
 
 
 def _judge_one_step_errors(
@@ -462,7 +482,7 @@ def _compute_step_error_growth(
     steps_without_events = [
         (s, end)
         for s, end in zip(*steps_and_ends, strict=True)
-        if not end.events and s.start_modes is None and s.fmu_state_near_event is None
+        if not end.events and s.start_modes is None and s.fmu_state_near_event is None and np.isfinite(end.work)
     ]
     growth = scales.copy()
     for i in (
@@ -472,9 +492,12 @@ def _compute_step_error_growth(
     ):
         step, end = steps_without_events[i]
         axes = choose_error_directions(len(scales))
-        perturbed_ends = [
-            flow.compute_step_end(step, states[step.k] + RELATIVE_START_ERROR * axis * scales).x for axis in axes
-        ]
+        try:
+            perturbed_ends = [
+                flow.compute_step_end(step, states[step.k] + RELATIVE_START_ERROR * axis * scales).x for axis in axes
+            ]
+        except (ValidationError, ArithmeticError, ValueError):
+            continue  # nothing is known of errors there
         growth = np.maximum(growth, np.sum(np.abs(np.array(perturbed_ends) - end.x), axis=0) / RELATIVE_START_ERROR)
     return np.asarray(growth)
 

@@ -111,19 +111,19 @@ class CExpressionWriter:
         Raises:
             NoCExpressionError: If SymPy's printer has no C for it.
         """
-        known = self._names.get(expression)
-        if known is not None:
-            return known
+        known_name = self._names.get(expression)
+        if known_name is not None:
+            return known_name
         if expression.is_number and expression.is_Atom:
             return _format_c_number(expression)
         if expression.is_Add:
-            text = self._sum(expression.args)
+            text = self._format_sum(expression.args)
         elif expression.is_Mul:
-            text = self._product(expression.args)
+            text = self._format_product(expression.args)
         elif expression.is_Pow:
-            return self._power(*expression.args)
+            return self._format_power(*expression.args)
         else:
-            text = self._function(expression)
+            text = self._format_function(expression)
         return self._name_constant(expression, text)
 
     def _name_constant(self, key: Any, text: str) -> str:
@@ -133,7 +133,7 @@ class CExpressionWriter:
         self._names[key] = name
         return name
 
-    def _sum(self, terms: tuple[sm.Expr, ...]) -> str:
+    def _format_sum(self, terms: tuple[sm.Expr, ...]) -> str:
         """Return a sum in C, term by term from the left; a factor −1 becomes a minus sign."""
         text = ""
         for term in terms:
@@ -147,63 +147,67 @@ class CExpressionWriter:
         """Return a name for the product of some factors, which may stand in other products too."""
         if len(factors) == 1:
             return self.write_atom(factors[0])
-        known = self._names.get(factors)
-        return known if known is not None else self._name_constant(factors, self._product(factors))
+        known_name = self._names.get(factors)
+        return known_name if known_name is not None else self._name_constant(factors, self._format_product(factors))
 
-    def _product(self, factors: tuple[sm.Expr, ...]) -> str:
+    def _format_product(self, factors: tuple[sm.Expr, ...]) -> str:
         """Return a product in C; negative powers become one division."""
         if factors[0] is sm.S.NegativeOne:
             return f"-{self._name_product(factors[1:])}"
-        above, below = [], []
+        numerator_factors, denominator_factors = [], []
         for factor in factors:
             if factor.is_Pow and factor.args[1].is_Rational and factor.args[1].is_negative:
-                below.append(self._power(factor.args[0], -factor.args[1]))
+                denominator_factors.append(self._format_power(factor.args[0], -factor.args[1]))
             else:
-                above.append(self.write_atom(factor))
-        top = "*".join(above) or "1.0"
-        if not below:
-            return top
-        return f"{top}/{below[0]}" if len(below) == 1 else f"{top}/({'*'.join(below)})"
+                numerator_factors.append(self.write_atom(factor))
+        numerator = "*".join(numerator_factors) or "1.0"
+        if not denominator_factors:
+            return numerator
+        return (
+            f"{numerator}/{denominator_factors[0]}"
+            if len(denominator_factors) == 1
+            else f"{numerator}/({'*'.join(denominator_factors)})"
+        )
 
-    def _power(self, base: sm.Expr, exponent: sm.Expr) -> str:
+    def _format_power(self, base: sm.Expr, exponent: sm.Expr) -> str:
         """Return a power in C by its name, computed once."""
         if exponent is sm.S.One:
             return self.write_atom(base)
         key = ("power", base, exponent)
-        known = self._names.get(key)
-        return known if known is not None else self._name_constant(key, self._power_text(base, exponent))
+        known_name = self._names.get(key)
+        return known_name if known_name is not None else self._name_constant(key, self._power_text(base, exponent))
 
     def _power_text(self, base: sm.Expr, exponent: sm.Expr) -> str:
         """Return a power in C: small whole ones as products, ½ as sqrt, negative ones as 1/x, else pow."""
         if exponent.is_Rational and exponent.is_negative:
-            return f"1.0/{self._power(base, -exponent)}"
+            return f"1.0/{self._format_power(base, -exponent)}"
         if base is sm.S.Exp1:
             return f"exp({self.write_atom(exponent)})"
-        below = self.write_atom(base)
+        base_text = self.write_atom(base)
         if exponent.is_Integer and exponent <= _MAX_MULTIPLIED_EXPONENT:
-            return "*".join([below] * int(exponent))
-        return f"sqrt({below})" if exponent is sm.S.Half else f"pow({below}, {self.write_atom(exponent)})"
+            return "*".join([base_text] * int(exponent))
+        return f"sqrt({base_text})" if exponent is sm.S.Half else f"pow({base_text}, {self.write_atom(exponent)})"
 
-    def _function(self, expression: sm.Expr) -> str:
+    def _format_function(self, expression: sm.Expr) -> str:
         """Return a function or condition in C; arguments are computed first and enter by name."""
         if isinstance(expression, LookupTableDerivative):
             return self._table(expression)
         if isinstance(expression, sm.Piecewise):
-            return self._choice([(value, condition) for value, condition in expression.args])
+            return self._format_choice([(value, condition) for value, condition in expression.args])
         if isinstance(expression, sm.ITE):
-            condition, yes, no = expression.args
-            return self._choice([(yes, condition), (no, sm.true)])
+            condition, true_value, false_value = expression.args
+            return self._format_choice([(true_value, condition), (false_value, sm.true)])
         if isinstance(expression, Boolean):
-            return f"(double){self._condition(expression)}"
+            return f"(double){self._format_condition(expression)}"
         stand_ins = {}
         arguments = []
         for argument in expression.args:
             if argument.is_number and argument.is_Atom:
                 arguments.append(argument)
                 continue
-            stand_in = sm.Symbol(self.write_atom(argument), real=True)
-            stand_ins[stand_in] = argument
-            arguments.append(stand_in)
+            named_argument = sm.Symbol(self.write_atom(argument), real=True)
+            stand_ins[named_argument] = argument
+            arguments.append(named_argument)
         text = self._printer.doprint(expression.func(*arguments))
         if not stand_ins:
             return _format_c_number(sm.N(expression, 17))
@@ -211,28 +215,30 @@ class CExpressionWriter:
             raise NoCExpressionError(f"there is no C for {expression.func.__name__}")
         return " ".join(text.split())
 
-    def _choice(self, branches: list[tuple[sm.Expr, Any]]) -> str:
+    def _format_choice(self, branches: list[tuple[sm.Expr, Any]]) -> str:
         """Return nested conditional expressions; NaN where no condition holds."""
         text = "NAN"
         for value, condition in reversed(branches):
             value_text = self.write_atom(value)
-            text = value_text if condition is sm.true else f"({self._condition(condition)} ? {value_text} : {text})"
+            text = (
+                value_text if condition is sm.true else f"({self._format_condition(condition)} ? {value_text} : {text})"
+            )
         return text
 
-    def _condition(self, condition: Any) -> str:
+    def _format_condition(self, condition: Any) -> str:
         """Return a condition in C, in parentheses."""
         if condition in (sm.true, sm.false):
             return "(1)" if condition is sm.true else "(0)"
         if isinstance(condition, sm.Not):
-            return f"(!{self._condition(condition.args[0])})"
+            return f"(!{self._format_condition(condition.args[0])})"
         if isinstance(condition, sm.And | sm.Or):
             joint = " && " if isinstance(condition, sm.And) else " || "
-            return f"({joint.join(self._condition(part) for part in condition.args)})"
+            return f"({joint.join(self._format_condition(part) for part in condition.args)})"
         if condition.is_Relational:
             left, right = (self.write_atom(part) for part in condition.args)
             return f"({left} {condition.rel_op} {right})"
         if isinstance(condition, BooleanFunction):
-            return self._condition(condition.to_nnf())
+            return self._format_condition(condition.to_nnf())
         raise NoCExpressionError(f"there is no C for the condition {condition}")
 
     def _table(self, value: LookupTableDerivative) -> str:

@@ -67,7 +67,7 @@ class _EvaluationPlanCode:
         self._functions: list[str] = []
         self._tables = tables
         self._plans: dict[str, list[tuple[int, EvaluationStep]]] = {}
-        self._kept: list[Any] = []
+        self._referenced_arrays: list[Any] = []
 
     def add(self, name: str, plan: ExpressionPlan) -> None:
         """Write the functions of a plan.
@@ -109,7 +109,7 @@ class _EvaluationPlanCode:
                 row.n, row.k = step.solve.right_hand_side.shape
                 row.first, row.name = step.unknowns, FIRST_SOLVE_NUMBER + len(self.names)
                 self.names.append(step.solve.name)
-        self._kept += [table, library]
+        self._referenced_arrays += [table, library]
         return c_structures.EvaluationPlanStruct(ctypes.addressof(table), len(steps))
 
 
@@ -299,9 +299,9 @@ class CompiledEquations:
             CompiledFunctionError: If a matrix is singular.
         """
         result = np.empty(self._sizes.n_phi + self._sizes.m)
-        given = [np.ascontiguousarray(a, dtype=np.float64) for a in (q, u, z, r, prepared)]
+        arguments = [np.ascontiguousarray(a, dtype=np.float64) for a in (q, u, z, r, prepared)]
         self._check(
-            self._library.reference_residual(self._address, t, *map(array_address, given), array_address(result)), t
+            self._library.reference_residual(self._address, t, *map(array_address, arguments), array_address(result)), t
         )
         return result
 
@@ -312,9 +312,9 @@ class CompiledEquations:
             CompiledFunctionError: If the coordinates do not find the constraints.
         """
         result = np.array(x, dtype=np.float64)
-        given = [np.array(each, dtype=np.float64) for each in (r, prepared)]
+        arguments = [np.array(each, dtype=np.float64) for each in (r, prepared)]
         self._check(
-            self._library.reference_project(self._address, t, array_address(result), *map(array_address, given)), t
+            self._library.reference_project(self._address, t, array_address(result), *map(array_address, arguments)), t
         )
         return result
 

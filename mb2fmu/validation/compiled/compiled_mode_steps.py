@@ -78,23 +78,23 @@ class EventLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class SettledEvent:
-    """An event that C has settled.
+class SettledEvents:
+    """Events that C has settled, in their order.
 
     Attributes:
-        time: In s.
-        switch: Number of the switch that came first.
-        fired: Number of the first event of the model that happened; -1: none.
+        times: In s.
+        switches: Numbers of the switches that came first.
+        fired: Number of the first event of the model that happened at each; -1: none.
         round_off: Whether the switch's margin has been zero all the time.
-        modes: Before and after, shape (2, switches).
-        conditions: Before and after, shape (2, events).
-        y: (x, W) before and after, shape (2, n_x + 1).
+        modes: Before and after, shape (n, 2, switches).
+        conditions: Before and after, shape (n, 2, events).
+        y: (x, W) before and after, shape (n, 2, n_x + 1).
     """
 
-    time: float
-    switch: int
-    fired: int
-    round_off: bool
+    times: list[float]
+    switches: list[int]
+    fired: list[int]
+    round_off: npt.NDArray[np.bool_]
     modes: Floats
     conditions: Floats
     y: Floats
@@ -116,7 +116,7 @@ class ModeStepResult:
         conditions: Of the model's events, as they were last, shape (events,).
         event_count: How many events were settled.
         last_event_time: Of these, s; NaN: there was none.
-        events: Those that were recorded.
+        events: Those that were recorded; None: none.
     """
 
     time: float
@@ -129,7 +129,7 @@ class ModeStepResult:
     conditions: Floats
     event_count: int
     last_event_time: float
-    events: tuple[SettledEvent, ...]
+    events: SettledEvents | None
 
 
 class CompiledModeSteps:
@@ -173,7 +173,7 @@ class CompiledModeSteps:
             margins=array_address(self._margins[0]), limits=array_address(self._margins[1]),
             seen=array_address(self._margins[2:]),
         )  # fmt: skip
-        self._journey = c_structures.TrajectoryIntegrationStruct(
+        self._integration = c_structures.TrajectoryIntegrationStruct(
             time=array_address(self._time), points=2,
             inputs=array_address(self._r[0]), scales=array_address(self._scales),
             modes=ctypes.addressof(self._modes),
@@ -197,7 +197,7 @@ class CompiledModeSteps:
             past=array_address(self._past), records=array_address(self._records),
             spare=array_address(self._settling_arrays[-1]),
         )  # fmt: skip
-        self._journey.settling = ctypes.addressof(settling)
+        self._integration.settling = ctypes.addressof(settling)
         return settling
 
     def set_modes(
@@ -206,12 +206,13 @@ class CompiledModeSteps:
         r: Sequence[float],
         prepared: Sequence[float],
         late: float,
-        held: HeldSurface | None = None,
+        held_surface: HeldSurface | None = None,
         past_conditions: Floats | None = None,
     ) -> None:
         """Set modes, shape (switches,), the model's inputs, parameters, by what all margins are larger, and what holds.
 
-        Without ``held`` nothing holds. ``past_conditions``: of the model's events, shape (events,), to settle events.
+        Without ``held_surface`` nothing holds. ``past_conditions``: of the model's events, shape (events,), to settle
+        events.
         """
         self._values[:] = values
         if past_conditions is not None and len(self._past):
@@ -219,21 +220,25 @@ class CompiledModeSteps:
         self._r[0, : self._inputs] = r
         self._r[0, self._inputs : self._inputs + len(values)] = values
         modes = self._modes
-        modes.held, modes.late = -1 if held is None else held.input_index, late
-        if held is not None:
-            modes.held_rate, modes.held_size, modes.probe = held.rate_output, held.rate_size, held.probe
+        modes.held, modes.late = -1 if held_surface is None else held_surface.input_index, late
+        if held_surface is not None:
+            modes.held_rate, modes.held_size, modes.probe = (
+                held_surface.rate_output,
+                held_surface.rate_size,
+                held_surface.probe,
+            )
         if self._parameters[0] is not prepared:
             self._parameters = (prepared, np.array(prepared, dtype=np.float64))
-        self._journey.parameters = array_address(self._parameters[1])
+        self._integration.parameters = array_address(self._parameters[1])
 
     def compute_margins(self, t: float, x: Floats) -> Floats | None:
         """Return how far each mode is from being wrong at t in s, shape (switches,); None where C cannot say."""
-        found, x = np.zeros(len(self._values)), np.array(x, dtype=np.float64)
+        margins, x = np.zeros(len(self._values)), np.array(x, dtype=np.float64)
         status = self._equations.library.reference_margins(
             self._equations.address, ctypes.addressof(self._modes), t, array_address(x), array_address(self._r[0]),
-            array_address(self._parameters[1]), array_address(found),
+            array_address(self._parameters[1]), array_address(margins),
         )  # fmt: skip
-        return found if status == c_structures.STATUS_OK else None
+        return margins if status == c_structures.STATUS_OK else None
 
     def integrate(
         self,
@@ -262,28 +267,30 @@ class CompiledModeSteps:
             limits: Of what it settles by itself.
         """
         self._time[:], self._y[:], self._scales[:] = span, y, tolerances[1] / tolerances[0]
-        journey = self._journey
-        journey.tolerance = journey.relative = tolerances[0]
-        journey.budget, journey.spent, journey.step = budget, 0, step
-        journey.parts, journey.projected, self._modes.behind = parts, int(projected), int(behind)
+        integration = self._integration
+        integration.tolerance = integration.relative = tolerances[0]
+        integration.budget, integration.spent, integration.step = budget, 0, step
+        integration.parts, integration.projected, self._modes.behind = parts, int(projected), int(behind)
         settling = self._settling
         settling.longest, settling.instant, settling.left = limits.longest_step, limits.instant, limits.count
         settling.capacity, settling.count, settling.last = _RECORDS * limits.recorded, 0, np.nan
         status = self._equations.library.reference_integrate_in_modes(
-            self._equations.address, ctypes.addressof(journey), array_address(self._y)
+            self._equations.address, ctypes.addressof(integration), array_address(self._y)
         )
-        seen = self._margins[2:].copy() if status == c_structures.STATUS_EVENT else None
+        event_margins = self._margins[2:].copy() if status == c_structures.STATUS_EVENT else None
         return ModeStepResult(
-            journey.stuck, self._y.copy(), journey.step, journey.spent, seen, status == c_structures.STATUS_OK,
-            self._values.copy(), self._past.copy(), limits.count - settling.left, settling.last,
-            tuple(map(self._read_record, self._records[: settling.count].copy())),
+            integration.stuck, self._y.copy(), integration.step, integration.spent, event_margins,
+            status == c_structures.STATUS_OK, self._values.copy(), self._past.copy(), limits.count - settling.left,
+            settling.last,
+            self._read_records(self._records[: settling.count].copy()) if settling.count else None,
         )  # fmt: skip
 
-    def _read_record(self, record: Floats) -> SettledEvent:
-        """Return an event from what C wrote of it."""
+    def _read_records(self, records: Floats) -> SettledEvents:
+        """Return events from what C wrote of them, shape (n, ...)."""
         n, count = len(self._values), len(self._past)
-        sides = record[4:].reshape(2, -1)
-        return SettledEvent(
-            float(record[0]), int(record[1]), int(record[2]), bool(record[3]), sides[:, :n],
-            sides[:, n : n + count], sides[:, n + count :],
+        sides = records[:, 4:].reshape(len(records), 2, -1)
+        switches, fired = records[:, 1:3].T.astype(np.int64).tolist()
+        return SettledEvents(
+            records[:, 0].tolist(), switches, fired, records[:, 3] != 0.0,
+            sides[..., :n], sides[..., n : n + count], sides[..., n + count :],
         )  # fmt: skip

@@ -131,11 +131,11 @@ class _LinkTreeFinder:
 
     def _list_speeds_to_ground(self, speed: int) -> frozenset[int]:
         """Return a speed and those of all links before."""
-        found = []
+        speeds = []
         while speed >= 0:
-            found.append(speed)
+            speeds.append(speed)
             speed = self._parents[speed]
-        return frozenset(found)
+        return frozenset(speeds)
 
     def _list_turning_speeds(self, speed: int) -> frozenset[int]:
         """Return the speeds that turn a link."""
@@ -191,14 +191,14 @@ class _LinkTreeFinder:
         nodes += [point for load in loads if isinstance(load, PathwayLoad) for point in load.points]
         nodes += [body.masscenter for body in self._mechanism.bodies]
         for node in dict.fromkeys(nodes):
-            movers = frozenset(
+            moving_speeds = frozenset(
                 j for j, dependencies in enumerate(self._columns.dependencies) if node in dependencies.points
             )
             # A point about which a whole turns is not moved by that speed, and yet on its link or on the one before.
-            if not self._is_plain(node, turns=False) or (movers and movers not in self._lineages):
+            if not self._is_plain(node, turns=False) or (moving_speeds and moving_speeds not in self._lineages):
                 raise _NotALinkTreeError
-            if movers:
-                yield self._place_on_link(node, self._lineages[movers])
+            if moving_speeds:
+                yield self._place_on_link(node, self._lineages[moving_speeds])
 
     def _iterate_frame_placements(self) -> Iterable[LinkPlacement]:
         """Yield the places of all frames on which torques act, or inertia."""
@@ -210,8 +210,8 @@ class _LinkTreeFinder:
             elif isinstance(load, TorqueActuatorLoad):
                 nodes += [frame for frame in (load.frame, load.reaction) if frame >= 0]
         for node in dict.fromkeys(nodes):
-            turners = self._list_speeds_turning_frame(node)
-            if not self._is_plain(node, turns=True) or (turners and turners not in links):
+            turning_speeds = self._list_speeds_turning_frame(node)
+            if not self._is_plain(node, turns=True) or (turning_speeds and turning_speeds not in links):
                 raise _NotALinkTreeError
-            if turners:
-                yield LinkPlacement(node, links[turners])
+            if turning_speeds:
+                yield LinkPlacement(node, links[turning_speeds])

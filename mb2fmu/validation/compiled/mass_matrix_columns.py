@@ -33,23 +33,23 @@ class FrameOrPointTree:
 
     def ordered_nodes(self) -> list[int]:
         """Nodes, parents first."""
-        placed: dict[int, None] = {}
+        ordered: dict[int, None] = {}
         for node in range(len(self.parents)):
             path = [node]
-            while path[-1] not in placed and self.parents[path[-1]] >= 0:
+            while path[-1] not in ordered and self.parents[path[-1]] >= 0:
                 path.append(self.parents[path[-1]])
-            placed.update(dict.fromkeys(reversed(path)))
-        return list(placed)
+            ordered.update(dict.fromkeys(reversed(path)))
+        return list(ordered)
 
     def with_ancestors(self, nodes: Iterable[int]) -> list[int]:
         """Return the nodes and all their ancestors, in order."""
-        found: set[int] = set()
+        nodes_and_ancestors: set[int] = set()
         for start in nodes:
             node = start
-            while node >= 0 and node not in found:
-                found.add(node)
+            while node >= 0 and node not in nodes_and_ancestors:
+                nodes_and_ancestors.add(node)
                 node = self.parents[node]
-        return [node for node in self.ordered_nodes() if node in found]
+        return [node for node in self.ordered_nodes() if node in nodes_and_ancestors]
 
     def ancestors_between(self, node: int, end: int) -> list[int] | None:
         """Return the nodes from one up to another, without the latter (-1: beyond the last one); None if not above."""
@@ -258,17 +258,17 @@ class MassMatrixColumns:
 
         composites: list[CompositeBody] = []
         for bodies, point in sorted(keys, key=lambda key: (len(key[0]), -depth(key[1]), sorted(key[0]), key[1])):
-            remaining, pieces = set(bodies), []
+            remaining_bodies, pieces = set(bodies), []
             for k in reversed(range(len(composites))):
                 path = (
                     self._points.ancestors_between(composites[k].point, point)
-                    if composites[k].bodies <= remaining
+                    if composites[k].bodies <= remaining_bodies
                     else None
                 )
                 if path is not None and not any(self._has_given_velocity(node) for node in path):
                     pieces.append((-1 - k, tuple(path)))
-                    remaining -= composites[k].bodies
-            for k in sorted(remaining):
+                    remaining_bodies -= composites[k].bodies
+            for k in sorted(remaining_bodies):
                 path = self._points.ancestors_between(self._mechanism.bodies[k].masscenter, point)
                 assert path is not None, "a branch's bodies hang below its point"
                 pieces.append((k, tuple(path)))

@@ -67,17 +67,17 @@ class _ExpressionValueCode:
     """Collects expressions, and gives each a place in an array w of values.
 
     Args:
-        given: Symbols that the array begins with.
+        given_symbols: Symbols that the array begins with.
         tables: Lookup tables that were printed before; those that are met are added.
     """
 
-    def __init__(self, given: Sequence[sm.Symbol], tables: LookupTableDefinitions) -> None:
-        self._places: dict[sm.Expr, int] = {symbol: i for i, symbol in enumerate(given)}
-        self._size = len(given)
+    def __init__(self, given_symbols: Sequence[sm.Symbol], tables: LookupTableDefinitions) -> None:
+        self._places: dict[sm.Expr, int] = {symbol: i for i, symbol in enumerate(given_symbols)}
+        self._size = len(given_symbols)
         self._constants: dict[int, float] = {}
         self._functions: list[str] = []
         self._tables = tables
-        self._kept: list[Any] = []
+        self._referenced_arrays: list[Any] = []
 
     def write(self, expressions: Sequence[sm.Expr]) -> list[_GroupedExpressionFunction]:
         """Return functions that evaluate expressions, those before them being known; then :meth:`place` knows them all.
@@ -85,7 +85,7 @@ class _ExpressionValueCode:
         Raises:
             NoCExpressionError: If there is no C for one.
         """
-        alike: dict[Any, list[tuple[sm.Expr, list[sm.Symbol]]]] = {}
+        expressions_by_structure: dict[Any, list[tuple[sm.Expr, list[sm.Symbol]]]] = {}
         new = []
         for expression in dict.fromkeys(map(sm.sympify, expressions)):
             if expression in self._places:
@@ -96,13 +96,15 @@ class _ExpressionValueCode:
                 continue
             symbols: dict[sm.Symbol, int] = {}
             kind = _expression_structure(expression, symbols, [MAX_LOOP_NODES])
-            alike.setdefault((expression,) if kind is None else kind, []).append((expression, list(symbols)))
+            expressions_by_structure.setdefault((expression,) if kind is None else kind, []).append(
+                (expression, list(symbols))
+            )
         loops = []
-        for members in alike.values():
+        for members in expressions_by_structure.values():
             if len(members) < MIN_LOOP_EXPRESSIONS:
                 new += [expression for expression, _ in members]
             else:
-                loops.append(self._loop(members))
+                loops.append(self._add_loop(members))
         return [*loops, *([self._write_common_function(new)] if new else [])]
 
     def place(self, expression: sm.Expr) -> int:
@@ -131,8 +133,8 @@ class _ExpressionValueCode:
         for row, loop in zip(table, loops, strict=False):
             row.function = ctypes.cast(getattr(library, f"values_{loop.number}"), ctypes.c_void_p).value
             row.places, row.count, row.first = c_structures.array_address(loop.places), loop.count, loop.first
-            self._kept.append(loop)
-        self._kept += [table, library]
+            self._referenced_arrays.append(loop)
+        self._referenced_arrays += [table, library]
         return c_structures.ExpressionGroupsStruct(ctypes.addressof(table), len(loops))
 
     def _reserve_places(self, count: int) -> int:
@@ -140,14 +142,14 @@ class _ExpressionValueCode:
         self._size += count
         return self._size - count
 
-    def _loop(self, members: Sequence[tuple[sm.Expr, list[sm.Symbol]]]) -> _GroupedExpressionFunction:
+    def _add_loop(self, members: Sequence[tuple[sm.Expr, list[sm.Symbol]]]) -> _GroupedExpressionFunction:
         """Return a loop over expressions that differ only in symbols, made from the first."""
         first, symbols = members[0]
-        places = np.array([[self._places[s] for s in those] for _, those in members], dtype=np.int64)
+        places = np.array([[self._places[s] for s in own_symbols] for _, own_symbols in members], dtype=np.int64)
         writer = CExpressionWriter({s: f"w[at[{i}]]" for i, s in enumerate(symbols)}, self._tables)
         writer.lines.append(f"results[i] = {writer.write_atom(first)};")
         body = "\n        ".join(writer.lines)
-        number = self._function(
+        number = self._add_function(
             f"    for (int64_t i = 0; i < count; i++) {{\n        const int64_t *at = places + {len(symbols)} * i;\n"
             f"        (void)at;\n        {body}\n    }}\n"
         )
@@ -162,12 +164,12 @@ class _ExpressionValueCode:
         for i, expression in enumerate(expressions):
             writer.lines.append(f"results[{i}] = {writer.write_atom(expression)};")
         body = "\n    ".join(writer.lines)
-        number = self._function(f"    (void)w;\n    (void)places;\n    (void)count;\n    {body}\n")
+        number = self._add_function(f"    (void)w;\n    (void)places;\n    (void)count;\n    {body}\n")
         begin = self._reserve_places(len(expressions))
         self._places.update((expression, begin + i) for i, expression in enumerate(expressions))
         return _GroupedExpressionFunction(number, np.zeros(1, dtype=np.int64), 1, begin)
 
-    def _function(self, body: str) -> int:
+    def _add_function(self, body: str) -> int:
         """Add a C function with this body and return its number."""
         number = len(self._functions)
         head = f"void values_{number}(const double w[], const int64_t places[], int64_t count, double results[])"
@@ -175,16 +177,16 @@ class _ExpressionValueCode:
         return number
 
 
-def _expression_structure(node: sm.Basic, symbols: dict[sm.Symbol, int], left: list[int]) -> Any:
+def _expression_structure(node: sm.Basic, symbols: dict[sm.Symbol, int], remaining_places: list[int]) -> Any:
     """Return an expression's structure with its symbols numbered; None if it is too long."""
-    left[0] -= 1
-    if left[0] < 0:
+    remaining_places[0] -= 1
+    if remaining_places[0] < 0:
         return None
     if node.is_Symbol:
         return symbols.setdefault(node, len(symbols))
     if not node.args:
         return node.func, node
-    parts = [_expression_structure(argument, symbols, left) for argument in node.args]
+    parts = [_expression_structure(argument, symbols, remaining_places) for argument in node.args]
     return None if None in parts else (node.func, *parts)
 
 
@@ -201,19 +203,19 @@ class MechanismCTables:
         self._columns = {ui: k for k, ui in enumerate(m.u_all)}
         self._rates = m.rates(_coordinate_rates(m))
         parameters = [*m.p, *(a.symbol for a in m.calculated_parameters)]
-        given = [m.t, *m.q, *m.u, *m.z, *m.r, *parameters]
+        given_symbols = [m.t, *m.q, *m.u, *m.z, *m.r, *parameters]
         self._pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
         lengths = [s for load in self._pathways for s in (load.length, load.rate)]
-        lengths += [s for sensed in m.motion_vectors for s in sensed.symbols]
-        self.values = _ExpressionValueCode([*given, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
-        self._given = len(given)
-        self._kept: list[Any] = []
+        lengths += [s for motion_vector in m.motion_vectors for s in motion_vector.symbols]
+        self.values = _ExpressionValueCode([*given_symbols, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
+        self._given_count = len(given_symbols)
+        self._referenced_arrays: list[Any] = []
         self._frames = FrameOrPointTree(
-            tuple(tuple(self._terms(f.angular_velocity, twice=False)) for f in m.frames),
+            tuple(tuple(self._terms(f.angular_velocity, with_second_rates=False)) for f in m.frames),
             (-1, *(f.reference for f in m.frames[1:])),
         )
-        positions = tuple(tuple(self._terms(p.position or (), twice=True)) for p in m.points)
-        velocities = tuple(tuple(self._terms(p.velocity or (), twice=False)) for p in m.points)
+        positions = tuple(tuple(self._terms(p.position or (), with_second_rates=True)) for p in m.points)
+        velocities = tuple(tuple(self._terms(p.velocity or (), with_second_rates=False)) for p in m.points)
         terms_of_points = tuple(
             v if p.velocity is not None else x for p, v, x in zip(m.points, velocities, positions, strict=True)
         )
@@ -223,7 +225,7 @@ class MechanismCTables:
         )
         self._first_terms = [*itertools.accumulate(map(len, terms_of_points), initial=0)]
         self._motion = self.values.write(self._expressions_of_motion())
-        self._acting = self.values.write([*self._expressions_of_loads(), *m.potential_forces, *m.z_dot])
+        self._load_groups = self.values.write([*self._expressions_of_loads(), *m.potential_forces, *m.z_dot])
 
     def structure(
         self, library: ctypes.CDLL, quantities: Sequence[KinematicQuantity], first: int
@@ -238,19 +240,19 @@ class MechanismCTables:
         m, values = self._m, self.values
         s = c_structures.MechanismStruct()
         w = values.values()
-        s.w, s.n_v, s.n_w, s.n_q, s.n_u = self._array(w), self._given, len(w), len(m.q), len(m.u)
+        s.w, s.n_v, s.n_w, s.n_q, s.n_u = self._array(w), self._given_count, len(w), len(m.q), len(m.u)
         s.n_all, s.n_z = len(m.u_all), len(m.z)
-        s.motion, s.acting = values.groups(self._motion, library), values.groups(self._acting, library)
+        s.motion, s.acting = values.groups(self._motion, library), values.groups(self._load_groups, library)
         self._add_vectors(s)
         self._add_bodies(s)
         self._add_loads(s)
         self._add_constraints(s)
         self._add_columns(s)
         counts = [len(quantity.symbols) for quantity in quantities]
-        s.n_sights = len(quantities)
-        s.sight_kind = self._whole(KINEMATIC_QUANTITY_KINDS.index(quantity.kind) for quantity in quantities)
-        s.sight_node = self._whole(quantity.node for quantity in quantities)
-        s.sight_slot = self._whole([*itertools.accumulate(counts, initial=first)][: len(quantities)])
+        s.n_quantities = len(quantities)
+        s.quantity_kind = self._store_integers(KINEMATIC_QUANTITY_KINDS.index(quantity.kind) for quantity in quantities)
+        s.quantity_node = self._store_integers(quantity.node for quantity in quantities)
+        s.quantity_slot = self._store_integers([*itertools.accumulate(counts, initial=first)][: len(quantities)])
         return s
 
     # ------------------------------------------------------------------ expressions
@@ -260,20 +262,20 @@ class MechanismCTables:
         moving = expression.free_symbols & self._rates.keys()
         return sm.Add(*(expression.diff(s) * self._rates[s] for s in sorted(moving, key=str)))
 
-    def _terms(self, vector: VectorTerms, *, twice: bool) -> list[FrameVectorTerm]:
-        """Return terms of a position (``twice``: partial velocities are those of its rate), or of a velocity."""
-        found = []
+    def _terms(self, vector: VectorTerms, *, with_second_rates: bool) -> list[FrameVectorTerm]:
+        """Return terms of a position (``with_second_rates``: partial velocities of its rate), or of a velocity."""
+        terms = []
         for frame, components in vector:
             expressions = [sm.sympify(c) for c in components]
             rate = [self._rate(c) for c in expressions]
-            linear = rate if twice else expressions
-            second = [self._rate(c) for c in rate] if twice else [sm.S.Zero] * 3
+            linear = rate if with_second_rates else expressions
+            second = [self._rate(c) for c in rate] if with_second_rates else [sm.S.Zero] * 3
             free = set().union(*(c.free_symbols for c in linear))
             speeds = sorted(free & self._columns.keys(), key=self._columns.__getitem__)
             partials = [c.diff(speed) for speed in speeds for c in linear]
             indices = tuple(self._columns[speed] for speed in speeds)
-            found.append(FrameVectorTerm(frame, indices, (*partials, *expressions, *rate, *second)))
-        return found
+            terms.append(FrameVectorTerm(frame, indices, (*partials, *expressions, *rate, *second)))
+        return terms
 
     def _expressions_of_motion(self) -> list[sm.Expr]:
         """Return the expressions of the motion: kinematics, inertias, constraints."""
@@ -308,33 +310,33 @@ class MechanismCTables:
     def _array(self, numbers: Any, kind: type = np.float64) -> int:
         """Return the address of an array, which is kept alive."""
         array: npt.NDArray[Any] = np.ascontiguousarray(numbers, dtype=kind)
-        self._kept.append(array)
+        self._referenced_arrays.append(array)
         return c_structures.array_address(array)
 
-    def _whole(self, numbers: Iterable[int]) -> int:
+    def _store_integers(self, numbers: Iterable[int]) -> int:
         """Keep an array of 64-bit integers, and return its address."""
         return self._array([*numbers, 0], np.int64)  # never empty
 
     def _add_vectors(self, s: c_structures.MechanismStruct) -> None:
         """Add frames, points, and the terms of both, whose numbers are gathered one after the other."""
         m = self._m
-        gathered: list[int] = []
+        gathered_numbers: list[int] = []
         rotation = []
         for frame in m.frames:
-            rotation.append(len(gathered))
-            gathered += self.values.places(list(frame.rotation))
-        s.n_frames, s.rotation = len(m.frames), self._whole(rotation)
-        s.frame_parent = self._whole(f.parent for f in m.frames)
-        s.frame_terms, (s.turning,) = self._collect_vector_terms([self._frames], gathered)
-        s.point_terms, (s.moving,) = self._collect_vector_terms([self._moving], gathered)
-        s.place_terms, (s.places_of_points,) = self._collect_vector_terms([self._places], gathered)
-        s.given = self._whole(int(p.velocity is not None) for p in m.points)
-        s.n_gathered, s.gathered = len(gathered), self._whole(gathered)
+            rotation.append(len(gathered_numbers))
+            gathered_numbers += self.values.places(list(frame.rotation))
+        s.n_frames, s.rotation = len(m.frames), self._store_integers(rotation)
+        s.frame_parent = self._store_integers(f.parent for f in m.frames)
+        s.frame_terms, (s.turning,) = self._collect_vector_terms([self._frames], gathered_numbers)
+        s.point_terms, (s.moving,) = self._collect_vector_terms([self._moving], gathered_numbers)
+        s.place_terms, (s.places_of_points,) = self._collect_vector_terms([self._places], gathered_numbers)
+        s.given = self._store_integers(int(p.velocity is not None) for p in m.points)
+        s.n_gathered, s.gathered = len(gathered_numbers), self._store_integers(gathered_numbers)
 
     def _collect_vector_terms(
-        self, nodes: Sequence[FrameOrPointTree], gathered: list[int]
+        self, nodes: Sequence[FrameOrPointTree], gathered_numbers: list[int]
     ) -> tuple[c_structures.VectorTermsStruct, list[c_structures.PathSumsStruct]]:
-        """Return terms of some sets of nodes, whose places are added to ``gathered``, and the paths of each set."""
+        """Return terms of some sets of nodes, whose places join ``gathered_numbers``, and the paths of each set."""
         terms: list[FrameVectorTerm] = []
         paths = []
         for each in nodes:
@@ -343,29 +345,29 @@ class MechanismCTables:
                 first.append(len(terms))
                 terms += terms_of_node
             counts = [len(terms_of_node) for terms_of_node in each.terms]
-            arrays = map(self._whole, (each.ordered_nodes(), each.parents, first, counts))
+            arrays = map(self._store_integers, (each.ordered_nodes(), each.parents, first, counts))
             paths.append(c_structures.PathSumsStruct(len(each.parents), *arrays))
         numbers = []
         for term in terms:
-            numbers.append(len(gathered))
-            gathered += self.values.places(term.numbers)
+            numbers.append(len(gathered_numbers))
+            gathered_numbers += self.values.places(term.numbers)
         speeds = [len(term.speeds) for term in terms]
         begin = [0, *itertools.accumulate(speeds)][: len(terms)]
         columns = [column for term in terms for column in term.speeds]
-        arrays = map(self._whole, ([term.frame for term in terms], numbers, speeds, columns, begin))
+        arrays = map(self._store_integers, ([term.frame for term in terms], numbers, speeds, columns, begin))
         return c_structures.VectorTermsStruct(len(terms), *arrays), paths
 
     def _add_bodies(self, s: c_structures.MechanismStruct) -> None:
         """Fill the tables of bodies: mass centre, frame (−1 for a particle), mass, inertia, row by row."""
         bodies = self._m.bodies
         s.n_bodies = len(bodies)
-        s.masscenter = self._whole(b.masscenter for b in bodies)
-        s.body_frame = self._whole(b.frame if b.inertia is not None else -1 for b in bodies)
-        s.mass = self._whole(self.values.place(b.mass) for b in bodies)
+        s.masscenter = self._store_integers(b.masscenter for b in bodies)
+        s.body_frame = self._store_integers(b.frame if b.inertia is not None else -1 for b in bodies)
+        s.mass = self._store_integers(self.values.place(b.mass) for b in bodies)
         inertias = [self.values.places(list(b.inertia)) if b.inertia is not None else [0] * 9 for b in bodies]
-        s.inertia = self._whole(itertools.chain(*inertias))
+        s.inertia = self._store_integers(itertools.chain(*inertias))
         s.n_potential = len(self._m.potential_forces)
-        s.potential = self._whole(self.values.places(self._m.potential_forces))
+        s.potential = self._store_integers(self.values.places(self._m.potential_forces))
 
     def _add_loads(self, s: c_structures.MechanismStruct) -> None:
         """Fill the tables of forces, torques and pathways; a torque actuator gives two torques of opposite sign."""
@@ -385,17 +387,17 @@ class MechanismCTables:
         paths = [load.points for load in self._pathways]
         s.pathways = c_structures.PathwaysStruct(
             len(paths),
-            self._whole(itertools.accumulate(map(len, paths), initial=0)),
-            self._whole(itertools.chain(*paths)),
-            self._whole(place(load.length) for load in self._pathways),
-            self._whole(place(load.force) for load in self._pathways),
+            self._store_integers(itertools.accumulate(map(len, paths), initial=0)),
+            self._store_integers(itertools.chain(*paths)),
+            self._store_integers(place(load.length) for load in self._pathways),
+            self._store_integers(place(load.force) for load in self._pathways),
         )
-        sensed = self._m.motion_vectors
+        motion_vectors = self._m.motion_vectors
         s.sensed = c_structures.SensedVectorsStruct(
-            len(sensed),
-            self._whole(_MOTION_VECTOR_KINDS.index(each.kind) for each in sensed),
-            self._whole(each.point_or_frame for each in sensed),
-            self._whole(place(each.symbols[0]) for each in sensed),
+            len(motion_vectors),
+            self._store_integers(_MOTION_VECTOR_KINDS.index(each.kind) for each in motion_vectors),
+            self._store_integers(each.point_or_frame for each in motion_vectors),
+            self._store_integers(place(each.symbols[0]) for each in motion_vectors),
         )
 
     def _tabulate_load_pieces(
@@ -403,44 +405,45 @@ class MechanismCTables:
     ) -> c_structures.LoadPiecesStruct:
         """Return rows (node, frame, vector, factor, sign) as one array per column; factor −1 means 1."""
         nodes, frames, vectors, factors, signs = zip(*rows, strict=True) if rows else ((),) * 5
-        integer_arrays = map(self._whole, (nodes, frames, itertools.chain(*vectors), factors))
+        integer_arrays = map(self._store_integers, (nodes, frames, itertools.chain(*vectors), factors))
         return c_structures.LoadPiecesStruct(len(rows), *integer_arrays, self._array([*signs, 0.0]))
 
     def _add_constraints(self, s: c_structures.MechanismStruct) -> None:
         """Fill the tables of K, k0, z', and A, b, γ where there are constraints."""
         m, c, places = self._m, self._m.velocity_constraints, self.values.places
-        s.K, s.k0 = self._entries(m.kinematics.matrix), self._whole(places(list(m.kinematics.offset)))
-        s.z_dot = self._whole(places(m.z_dot))
+        s.K, s.k0 = self._entries(m.kinematics.matrix), self._store_integers(places(list(m.kinematics.offset)))
+        s.z_dot = self._store_integers(places(m.z_dot))
         s.m = len(c.names) if c else 0
         s.A = self._entries(c.jacobian) if c else self._entries(sm.zeros(0, 0))
-        s.b, s.gamma = (self._whole(places(list(part))) for part in ((c.offset, c.bias) if c else ((), ())))
+        s.b, s.gamma = (self._store_integers(places(list(part))) for part in ((c.offset, c.bias) if c else ((), ())))
 
     def _entries(self, matrix: sm.MatrixBase) -> c_structures.MatrixEntriesStruct:
         """Return a matrix as rows, columns and places of the entries that are not zero."""
         entries = matrix.todok()
         rows, columns = ([position[k] for position in entries] for k in (0, 1))
         places = self.values.places(list(entries.values()))
-        return c_structures.MatrixEntriesStruct(len(entries), *map(self._whole, (rows, columns, places)))
+        return c_structures.MatrixEntriesStruct(len(entries), *map(self._store_integers, (rows, columns, places)))
 
     def _add_columns(self, s: c_structures.MechanismStruct) -> None:
         """Add what each column of the mass matrix comes from."""
         columns = MassMatrixColumns(self._m, self._frames, self._moving)
         paths = [columns.paths(speed) for speed in range(len(self._m.u))]
-        s.frames_begin, s.frames_of = self._lists([frames for frames, _ in paths])
-        s.points_begin, s.points_of = self._lists([points for _, points in paths])
-        s.bodies_begin, s.bodies_of = self._lists([dependencies.bodies for dependencies in columns.dependencies])
+        s.frames_begin, s.frames_of = self._store_lists([frames for frames, _ in paths])
+        s.points_begin, s.points_of = self._store_lists([points for _, points in paths])
+        s.bodies_begin, s.bodies_of = self._store_lists([dependencies.bodies for dependencies in columns.dependencies])
         pieces = [piece for composite in columns.composites for piece in composite.pieces]
         s.composites.count = len(columns.composites)
-        s.composites.begin, s.composites.piece = self._lists(
+        s.composites.begin, s.composites.piece = self._store_lists(
             [[piece for piece, _ in composite.pieces] for composite in columns.composites]
         )
-        s.composites.path_begin, s.composites.path = self._lists([self._terms_of(path) for _, path in pieces])
+        s.composites.path_begin, s.composites.path = self._store_lists([self._terms_of(path) for _, path in pieces])
         branches = [branch or RigidBranch(-1, turns=False, point=-1, frame=-1) for branch in columns.branches]
         s.rigid.node, s.rigid.point, s.rigid.frame, s.rigid.turns = (
-            self._whole(getattr(branch, name) for branch in branches) for name in ("node", "point", "frame", "turns")
+            self._store_integers(getattr(branch, name) for branch in branches)
+            for name in ("node", "point", "frame", "turns")
         )
-        s.rigid.composite = self._whole(columns.numbers)
-        s.rigid.rows_begin, s.rigid.rows = self._lists(columns.rows)
+        s.rigid.composite = self._store_integers(columns.numbers)
+        s.rigid.rows_begin, s.rigid.rows = self._store_lists(columns.rows)
         self._add_articulated(s, find_articulated_tree(self._m, columns, self._frames, self._moving))
 
     def _add_articulated(self, s: c_structures.MechanismStruct, tree: SingleSpeedLinkTree | None) -> None:
@@ -448,15 +451,18 @@ class MechanismCTables:
         if tree is None:
             return
         s.articulated.count = len(tree.order)
-        s.articulated.order, s.articulated.parent = self._whole(tree.order), self._whole(tree.parents)
-        s.articulated.path_begin, s.articulated.path = self._lists(
+        s.articulated.order, s.articulated.parent = self._store_integers(tree.order), self._store_integers(tree.parents)
+        s.articulated.path_begin, s.articulated.path = self._store_lists(
             [self._terms_of(path) for path in tree.link_offset_paths]
         )
-        s.articulated.sign = self._whole(tree.signs)
+        s.articulated.sign = self._store_integers(tree.signs)
         for name in ("bodies", "points", "frames"):
             places = getattr(tree, name)
-            begin, path = self._lists([self._terms_of(place.path) for place in places])
-            node, link = self._whole(place.node for place in places), self._whole(place.speed for place in places)
+            begin, path = self._store_lists([self._terms_of(place.path) for place in places])
+            node, link = (
+                self._store_integers(place.node for place in places),
+                self._store_integers(place.speed for place in places),
+            )
             setattr(s.articulated, name, c_structures.LinkPlacementsStruct(len(places), node, link, begin, path))
 
     def _terms_of(self, path: Sequence[int]) -> list[int]:
@@ -464,10 +470,10 @@ class MechanismCTables:
         first = self._first_terms
         return [term for point in path for term in range(first[point], first[point + 1])]
 
-    def _lists(self, lists: Sequence[Sequence[int]]) -> tuple[int, int]:
+    def _store_lists(self, lists: Sequence[Sequence[int]]) -> tuple[int, int]:
         """Return where each of some lists begins, and the end, and all their numbers one after the other."""
         begin = itertools.accumulate(map(len, lists), initial=0)
-        return self._whole(begin), self._whole(itertools.chain(*lists))
+        return self._store_integers(begin), self._store_integers(itertools.chain(*lists))
 
 
 def _coordinate_rates(m: Mechanism) -> list[sm.Expr]:

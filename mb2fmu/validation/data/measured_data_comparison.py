@@ -340,11 +340,13 @@ class _DataRunPlan:
 
     def _check_tolerance_names(self) -> None:
         """Add faults for tolerances of columns that do not exist."""
-        known = {column.name for column, _, _ in self.compared}
+        column_names = {column.name for column, _, _ in self.compared}
         for name in self.settings.tolerances:
-            if name not in known:
+            if name not in column_names:
                 self._add_fault(
-                    "no compared column has this name", f"--tolerance {name}", f"one of {', '.join(sorted(known))}"
+                    "no compared column has this name",
+                    f"--tolerance {name}",
+                    f"one of {', '.join(sorted(column_names))}",
                 )
 
     def plan_motion_session(self) -> Operations:

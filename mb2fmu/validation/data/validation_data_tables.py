@@ -132,8 +132,10 @@ def read_table(path: Path) -> ValidationDataTable:
 
 def _make_table_error(path: Path, faults: Sequence[Fault]) -> ValidationError:
     """Return the error of a table with its first faults, and how many more there are."""
-    remaining = [Fault(f"and {len(faults) - _MAX_SHOWN_FAULTS} more")] if len(faults) > _MAX_SHOWN_FAULTS else []
-    return ValidationError(f"{path} cannot be used as a table of numbers:", [*faults[:_MAX_SHOWN_FAULTS], *remaining])
+    further_faults = [Fault(f"and {len(faults) - _MAX_SHOWN_FAULTS} more")] if len(faults) > _MAX_SHOWN_FAULTS else []
+    return ValidationError(
+        f"{path} cannot be used as a table of numbers:", [*faults[:_MAX_SHOWN_FAULTS], *further_faults]
+    )
 
 
 def _read_csv(path: Path, text: str) -> tuple[ValidationDataTable, list[Fault]]:

@@ -46,9 +46,9 @@ def _make_ordered_cse(
             """Put the shared subexpressions that ``expression`` reads before it, innermost first."""
             for symbol in sorted(expression.free_symbols & pending.keys(), key=str):
                 if symbol in pending:
-                    inner = pending.pop(symbol)
-                    emit(inner)
-                    ordered.append((symbol, inner))
+                    inner_expression = pending.pop(symbol)
+                    emit(inner_expression)
+                    ordered.append((symbol, inner_expression))
 
         for assignment, expression in zip(assignments, reduced[:split], strict=True):
             emit(expression)
@@ -85,10 +85,12 @@ class EvaluationStep:
         """The lambdified function of the values at ``places``, in order; assignments first."""
         local = {a.symbol: self.first + i for i, a in enumerate(self.assignments)}
         # Names of our own: a model's may be keywords, functions or constants of Python's math.
-        safe = {s: sm.Symbol(f"_value{k}", **s.assumptions0) for s, k in (self.places | local).items()}
-        renamed = tuple(Assignment(safe[a.symbol], a.expression.xreplace(safe)) for a in self.assignments)
-        results = [*(a.symbol for a in renamed), *(target.xreplace(safe) for target in self.targets)]
-        return compile_scalar_function([safe[s] for s in self.places], results, _make_ordered_cse(renamed))
+        placeholders = {s: sm.Symbol(f"_value{k}", **s.assumptions0) for s, k in (self.places | local).items()}
+        renamed = tuple(
+            Assignment(placeholders[a.symbol], a.expression.xreplace(placeholders)) for a in self.assignments
+        )
+        results = [*(a.symbol for a in renamed), *(target.xreplace(placeholders) for target in self.targets)]
+        return compile_scalar_function([placeholders[s] for s in self.places], results, _make_ordered_cse(renamed))
 
     def __call__(self, values: list[float]) -> list[float]:
         """Fill slots and return the targets.
@@ -131,7 +133,7 @@ def solve_linear_system(matrix: Floats, right_hand_side: Floats, name: str) -> F
     """Return X of ``matrix`` X = ``right_hand_side``.
 
     Raises:
-        ValidationError: If the matrix is singular; ``name`` says of what.
+        SingularMatrixError: If the matrix is singular; ``name`` says of what.
     """
     try:
         return np.asarray(np.linalg.solve(matrix, right_hand_side), dtype=np.float64)
@@ -139,9 +141,13 @@ def solve_linear_system(matrix: Floats, right_hand_side: Floats, name: str) -> F
         raise make_singular_matrix_error(name) from error
 
 
-def make_singular_matrix_error(name: str) -> ValidationError:
+class SingularMatrixError(ValidationError):
+    """A matrix is singular at a state; an integrator tries a shorter step."""
+
+
+def make_singular_matrix_error(name: str) -> SingularMatrixError:
     """Return the error of a matrix that is singular; ``name``: what was solved for."""
-    return ValidationError(
+    return SingularMatrixError(
         "the reference cannot be integrated:",
         [Fault(f"the matrix of {name} is singular on the way", name, "start elsewhere or choose other coordinates")],
     )
@@ -166,35 +172,35 @@ class ExpressionPlanner:
         """
         evaluated_before = set(self.evaluated)
         steps: list[EvaluationStep] = []
-        pending: list[Assignment] = []
-        for index in self._needed(targets):
+        pending_assignments: list[Assignment] = []
+        for index in self._list_needed_steps(targets):
             item = self.intermediates[index]
             self.evaluated.add(index)
             if isinstance(item, Assignment):
-                pending.append(item)
+                pending_assignments.append(item)
             else:
-                steps.append(self._step(pending, [*item.matrix, *item.right_hand_side], item))
-                pending = []
-        steps.append(self._step(pending, targets))
+                steps.append(self._form_step(pending_assignments, [*item.matrix, *item.right_hand_side], item))
+                pending_assignments = []
+        steps.append(self._form_step(pending_assignments, targets))
         if not keep:
             self.evaluated = evaluated_before
         return ExpressionPlan(tuple(steps))
 
-    def _needed(self, targets: Sequence[sm.Expr]) -> list[int]:
+    def _list_needed_steps(self, targets: Sequence[sm.Expr]) -> list[int]:
         """Return numbers of the intermediates that targets need and that are not yet evaluated, in order."""
         needed_symbols: set[sm.Symbol] = set().union(*(t.free_symbols for t in targets)) if targets else set()
-        needed = []
+        needed_steps = []
         for index in range(len(self.intermediates) - 1, -1, -1):
             item = self.intermediates[index]
             defined = {item.symbol} if isinstance(item, Assignment) else set(item.unknowns)
             if index in self.evaluated or not defined & needed_symbols:
                 continue
-            needed.append(index)
+            needed_steps.append(index)
             expressions = (item.expression,) if isinstance(item, Assignment) else (item.matrix, item.right_hand_side)
             needed_symbols |= set().union(*(e.free_symbols for e in expressions))
-        return needed[::-1]
+        return needed_steps[::-1]
 
-    def _step(
+    def _form_step(
         self, pending: Sequence[Assignment], targets: Sequence[sm.Expr], solved: LinearSolve | None = None
     ) -> EvaluationStep:
         """Return one step, with slots reserved for what it gives."""

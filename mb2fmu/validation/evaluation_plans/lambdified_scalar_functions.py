@@ -100,10 +100,10 @@ def compile_scalar_function(
     printer = _MathPrinter(tables)
     namespace: dict[str, Callable[..., float]] = dict(SCALAR_FUNCTIONS)
     options = {"modules": [namespace, "math"], "printer": printer}
-    made: Callable[..., list[float]] = (
+    function: Callable[..., list[float]] = (
         lambdify_with_shared_parts(arguments, list(results), **options)
         if cse is None
-        else sm.lambdify(arguments, list(results), cse=cse, **options)
+        else sm.lambdify(arguments, list(results), cse=cse, docstring_limit=0, **options)
     )
-    made.__globals__.update(tables)
-    return made
+    function.__globals__.update(tables)
+    return function

@@ -164,8 +164,10 @@ def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, reset: _Rese
 
     With events, which a motion is not taken up between, it is run all at once, and for a shorter time where it fails.
     """
-    ends = _list_check_points(len(reference.experiment.time) - 1)
-    end_lists = [[end] for end in reversed(ends)] if isinstance(reference.numeric, HybridEquations) else [ends]
+    check_points = _list_check_points(len(reference.experiment.time) - 1)
+    end_lists = (
+        [[end] for end in reversed(check_points)] if isinstance(reference.numeric, HybridEquations) else [check_points]
+    )
     for ends_of_run in end_lists:
         try:
             ratios = _follow_change(reference, limits, reset, ends_of_run)
@@ -176,8 +178,10 @@ def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, reset: _Rese
     return None
 
 
-def _follow_change(reference: ReferenceRun, limits: ErrorBounds, reset: _ResetToDefault, ends: Sequence[int]) -> Floats:
-    """Return :func:`_compute_change_ratios` for one change, compared at each of the points ``ends``."""
+def _follow_change(
+    reference: ReferenceRun, limits: ErrorBounds, reset: _ResetToDefault, check_points: Sequence[int]
+) -> Floats:
+    """Return :func:`_compute_change_ratios` for one change, compared at each of the points ``check_points``."""
     numeric, run = reference.numeric, reference.experiment
     scales = reference.error_scales(_INTEGRATION_TOLERANCE)
     parameters = tuple((np.array(run.parameters) + reset.parameters).tolist())
@@ -185,7 +189,7 @@ def _follow_change(reference: ReferenceRun, limits: ErrorBounds, reset: _ResetTo
     prepared = numeric.prepare(parameters)
     start = numeric.project(0.0, reference.states[0], changed_experiment.inputs_at(0), prepared)
     trajectory, ratios = np.append(start, 0.0)[None, :], np.zeros(len(reference.variables))
-    for end in ends:
+    for end in check_points:
         rows = slice(len(trajectory) - 1, end + 1)
         part = IntegrationProblem(
             numeric, run.time[rows], changed_experiment.inputs[rows.start : end], prepared, stiff=run.stiff
@@ -232,18 +236,18 @@ def _follow_changes_to_first_order(
         input_row = min(row, steps - 1)
         state_jacobian = _compute_state_jacobian(reference, row, input_row) if span else np.zeros((n_x, n_x))
         flow, forcing_matrix = _compute_linear_flow(state_jacobian, span)
-        unchanged = _evaluate_with_change(reference, row, input_row, np.zeros(n_x), None)
+        unchanged_values = _evaluate_with_change(reference, row, input_row, np.zeros(n_x), None)
         for i, reset in enumerate(resets):
             changed = _evaluate_with_change(reference, row, input_row, distance[i], reset)
-            if unchanged is None or changed is None or not _is_finite(changed):
+            if unchanged_values is None or changed is None or not _is_finite(changed):
                 continue
-            values = np.abs(changed.values - unchanged.values) / _PROBE_FRACTION
+            values = np.abs(changed.values - unchanged_values.values) / _PROBE_FRACTION
             is_judged = limits.predictable_points > row
             bound = np.maximum(limits.values[row], np.finfo(float).tiny)
             ratios[i] = np.where(is_judged, np.maximum(ratios[i], values / bound), ratios[i])
             if span:
-                displacement = changed.state_distance - unchanged.state_distance
-                forcing = (changed.x_dot - unchanged.x_dot) / _PROBE_FRACTION - state_jacobian @ displacement
+                displacement = changed.state_distance - unchanged_values.state_distance
+                forcing = (changed.x_dot - unchanged_values.x_dot) / _PROBE_FRACTION - state_jacobian @ displacement
                 with np.errstate(over="ignore", invalid="ignore"):
                     distance[i] = flow @ displacement + forcing_matrix @ forcing
     return ratios
@@ -291,9 +295,9 @@ def _compute_state_jacobian(reference: ReferenceRun, row: int, input_row: int) -
     try:
         base, _ = numeric.x_dot(t, x, inputs, prepared)
         for j, scale in enumerate(reference.state_scales.tolist()):
-            displaced = x.copy()
-            displaced[j] += _PROBE_FRACTION * scale
-            columns[:, j] = (numeric.x_dot(t, displaced, inputs, prepared)[0] - base) / (_PROBE_FRACTION * scale)
+            displaced_x = x.copy()
+            displaced_x[j] += _PROBE_FRACTION * scale
+            columns[:, j] = (numeric.x_dot(t, displaced_x, inputs, prepared)[0] - base) / (_PROBE_FRACTION * scale)
     except (ValidationError, ArithmeticError, ValueError):
         return np.zeros_like(columns)
     return columns

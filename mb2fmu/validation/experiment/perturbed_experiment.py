@@ -206,9 +206,9 @@ def list_perturbed_experiments(
         if run is None:
             obstacle = obstacle or "the mechanism cannot be started with other values"
             continue
-        found = _find_obstacle_on_the_way(reference, run, intention.dependent_speeds)
-        if found:
-            obstacle = found
+        found_obstacle = _find_obstacle_on_the_way(reference, run, intention.dependent_speeds)
+        if found_obstacle:
+            obstacle = found_obstacle
             continue
         perturbations = _list_perturbations(variant, run, settable)
         text = _describe_experiment(run, part, perturbations, in_chart=bool(intention.dependent_speeds))
@@ -441,9 +441,9 @@ def _find_obstacle_on_the_way(reference: ReferenceRun, run: ExperimentValues, de
     magnitudes = np.maximum(magnitudes, reference.typical[list(reference.state_columns)])
     if not np.all(np.isfinite(states)):
         return "with other values the motion has no finite numbers"
-    excess = np.max(np.abs(states), axis=0) / (_WILD_MOTION_FACTOR * magnitudes)
-    if np.any(excess > 1.0):
-        worst = reference.variables[reference.state_columns[int(np.argmax(excess))]].name
+    largest_ratios = np.max(np.abs(states), axis=0) / (_WILD_MOTION_FACTOR * magnitudes)
+    if np.any(largest_ratios > 1.0):
+        worst = reference.variables[reference.state_columns[int(np.argmax(largest_ratios))]].name
         return f"with other values {worst} becomes more than {_WILD_MOTION_FACTOR:g} times as large as by default"
     rough_run = replace(reference, states=states, experiment=run)
     if rough_run.find_undetermined_time() is not None:
@@ -537,7 +537,7 @@ def _form_perturbation(record: Quantity, role: str, default: float, perturbed: f
 
 def make_missing_perturbed_experiment_record(candidate: PerturbedExperiment, obstacle: str) -> PerturbedExperiment:
     """Return the record that there is no perturbed experiment; ``obstacle``: of the last one that was tried."""
-    because = f": {obstacle}" if obstacle else ""
+    reason_text = f": {obstacle}" if obstacle else ""
     reasons = [
         each.reason if each.reason == _NOT_SETTABLE_TEXT else _NO_EXPERIMENT_TEXT for each in candidate.perturbations
     ]
@@ -548,7 +548,7 @@ def make_missing_perturbed_experiment_record(candidate: PerturbedExperiment, obs
             for each, reason in zip(candidate.perturbations, reasons, strict=True)
         ),
         0.0,
-        f"No experiment with other parameters, start values and inputs could be started, run and judged{because}",
+        f"No experiment with other parameters, start values and inputs could be started, run and judged{reason_text}",
     )
 
 

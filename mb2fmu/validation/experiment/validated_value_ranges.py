@@ -49,14 +49,14 @@ def add_tried_ranges(
         )
         for record in records
     }  # fmt: skip
-    found = []
+    ranges = []
     for item in quantities:
         low, high = min(values[item.name]), max(values[item.name])
         record = declared[item.name]
         covers_low = record.minimum is not None and low <= record.minimum
         covers_high = record.maximum is not None and high >= record.maximum
-        found.append(replace(item, low=low, high=high, unit=record.unit, is_whole_range=covers_low and covers_high))
-    return tuple(found)
+        ranges.append(replace(item, low=low, high=high, unit=record.unit, is_whole_range=covers_low and covers_high))
+    return tuple(ranges)
 
 
 def _collect_values(definition: Declarations, references: Sequence[ReferenceRun]) -> dict[str, list[float]]:
@@ -78,14 +78,14 @@ def _list_accepted_points(
     points: Sequence[ExtremePoint], fmu_results: Sequence[FmuProcessResult]
 ) -> Iterator[ExtremePoint]:
     """Yield the points at which every interface type gave values."""
-    answers = [list(_answers(each, EXTREMES)) for each in fmu_results]
+    answers = [list(_list_answers(each, EXTREMES)) for each in fmu_results]
     for number, point in enumerate(points):
-        given = [each[number] for each in answers if number < len(each)]
-        if given and not any(isinstance(answer, str) for answer in given):
+        answers_at_point = [each[number] for each in answers if number < len(each)]
+        if answers_at_point and not any(isinstance(answer, str) for answer in answers_at_point):
             yield point
 
 
-def _answers(fmu_result: FmuProcessResult, name: str) -> Sequence[object]:
+def _list_answers(fmu_result: FmuProcessResult, name: str) -> Sequence[object]:
     """Return the answers at the points, or by the solvers; none where the calls failed."""
     recorded = (fmu_result.recorded_values or {}).get(name, ())
     if name == EXTREMES:
@@ -108,26 +108,30 @@ def describe_unvalidated_conditions(
     plans = [plan for plan in call_plans.values() if plan is not None]
     if scenario is None or not plans:
         return ("values beyond the default experiment",)
-    untried = []
+    untried_conditions = []
     if not scenario.extreme_points:
-        untried.append("values beyond the experiments (contacts, latches or events, whose memory cannot be set)")
+        untried_conditions.append(
+            "values beyond the experiments (contacts, latches or events, whose memory cannot be set)"
+        )
     if not any(STEPS in plan.sequences for plan in plans):
-        untried.append("start times other than 0, steps of other sizes than the experiments', other solvers")
+        untried_conditions.append("start times other than 0, steps of other sizes than the experiments', other solvers")
     accepted = set(map(id, _list_accepted_points(scenario.extreme_points, fmu_results)))
-    refused = [point.text for point in scenario.extreme_points if id(point) not in accepted]
-    if refused:
-        more = f" and {len(refused) - _LISTED_POINTS} more" if len(refused) > _LISTED_POINTS else ""
-        untried.append(f"what the FMU refuses: {'; '.join(refused[:_LISTED_POINTS])}{more}")
+    refused_points = [point.text for point in scenario.extreme_points if id(point) not in accepted]
+    if refused_points:
+        remainder_text = (
+            f" and {len(refused_points) - _LISTED_POINTS} more" if len(refused_points) > _LISTED_POINTS else ""
+        )
+        untried_conditions.append(f"what the FMU refuses: {'; '.join(refused_points[:_LISTED_POINTS])}{remainder_text}")
     for plan, fmu_result in zip(plans, fmu_results, strict=False):
         if SOLVERS in plan.sequences:
             labels = plan.sequences[SOLVERS].labels
-            answers = _answers(fmu_result, SOLVERS)
-            untried += [
+            answers = _list_answers(fmu_result, SOLVERS)
+            untried_conditions += [
                 f"the solver {name}, which refuses the step"
                 for name, answer in zip(labels, answers, strict=False)
                 if isinstance(answer, str)
             ]
     if scenario.steps is not None:
         longest = scenario.steps.times[-1] - scenario.steps.times[-2]
-        untried.append(f"steps longer than {longest:.3g} s")
-    return tuple(untried)
+        untried_conditions.append(f"steps longer than {longest:.3g} s")
+    return tuple(untried_conditions)

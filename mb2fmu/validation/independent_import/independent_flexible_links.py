@@ -71,14 +71,14 @@ class NodalLink:
         Jv = m.Jv + np.cross(m.Jw.T, r).T
         Jv[:, columns] += m.R @ fields[:, node].T
         psi = self.arrays["rotations"][:, node]
-        turned, axes, rate = _turn_section(psi.T @ modal.eta, psi.T @ modal.rate)
+        rotation, axes, rate = _compute_section_rotation(psi.T @ modal.eta, psi.T @ modal.rate)
         w_rel = m.R @ (axes @ (psi.T @ modal.rate))
         Jw = m.Jw.copy()
         Jw[:, columns] += m.R @ axes @ psi.T
         a = m.a + np.cross(m.alpha, r) + np.cross(m.w, np.cross(m.w, r)) + 2 * np.cross(m.w, v_rel) + m.R @ bias[node]
         alpha = m.alpha + np.cross(m.w, w_rel) + m.R @ rate
         v = m.v + np.cross(m.w, r) + v_rel
-        section = LinkMotion(m.R @ turned, m.p + r, m.w + w_rel, v, alpha, a, Jw, Jv)
+        section = LinkMotion(m.R @ rotation, m.p + r, m.w + w_rel, v, alpha, a, Jw, Jv)
         return section, replace(joint, R=R.T @ joint.R, p=R.T @ (joint.p - p) - self.arrays["nodes"][node])
 
     def add_equations(
@@ -97,7 +97,7 @@ class NodalLink:
         m, columns = _move_rigidly(link, *self.pose), slice(first, first + self.mode_count)
         place, fields, bias = self._node_fields(modal)
         mass = self.arrays["mass"]
-        J, b = self._spread(m, place, fields, bias, modal, columns)
+        J, b = self._form_vector_motions(m, place, fields, bias, modal, columns)
         J = J + m.Jv
         weighted = (mass @ J.reshape(len(J), -1)).reshape(J.shape)
         M += np.einsum("nia,nib->ab", J, weighted, optimize=True)
@@ -107,7 +107,7 @@ class NodalLink:
         if moments is None:
             return
         seconds = np.trace(moments, axis1=1, axis2=2)[:, None, None] * np.eye(3) / 2.0 - moments
-        arms = [self._spread(m, *self._arm_fields(axis, modal), modal, columns) for axis in np.eye(3)]
+        arms = [self._form_vector_motions(m, *self._arm_fields(axis, modal), modal, columns) for axis in np.eye(3)]
         for i, j in np.ndindex(3, 3):
             weighted = seconds[:, i, j, None, None] * arms[i][0]
             M += np.einsum("nia,nib->ab", weighted, arms[j][0], optimize=True)
@@ -139,7 +139,7 @@ class NodalLink:
         fields = fields + np.einsum("klnj,l->knj", pairs, modal.eta)
         return arm, fields, np.einsum("klnj,k,l->nj", pairs, modal.rate, modal.rate)
 
-    def _spread(
+    def _form_vector_motions(
         self, m: LinkMotion, place: Array, fields: Array, bias: Array, modal: ModalState, columns: slice
     ) -> tuple[Array, Array]:
         """Return Jacobians (n, 3, N) and accelerations at u' = 0, (n, 3), of vectors from the body's origin."""
@@ -157,7 +157,7 @@ def _move_rigidly(m: LinkMotion, R: Array, p: Array) -> LinkMotion:
     return LinkMotion(m.R @ R, m.p + r, m.w, m.v + np.cross(m.w, r), m.alpha, a, m.Jw, m.Jv + np.cross(m.Jw.T, r).T)
 
 
-def _turn_section(angles: Array, rates: Array) -> tuple[Array, Array, Array]:
+def _compute_section_rotation(angles: Array, rates: Array) -> tuple[Array, Array, Array]:
     """Return a section's rotation, the axes that its angles turn about, and its angular acceleration at η'' = 0."""
     x, y, z = np.eye(3)
     first, second = rotation_about_axis(x, angles[0]), rotation_about_axis(y, angles[1])

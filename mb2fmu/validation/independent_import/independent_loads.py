@@ -62,8 +62,8 @@ class LinkVectorSymbols:
 
 def read_load_tables(text: bytes) -> list[Mapping[str, Any]]:
     """Return the loads of a side file, unchanged."""
-    found = tomllib.loads(text.decode()).get("loads", [])
-    return [{"frame": item} if isinstance(item, str) else item for item in found]
+    tables = tomllib.loads(text.decode()).get("loads", [])
+    return [{"frame": item} if isinstance(item, str) else item for item in tables]
 
 
 def read_link_loads(
@@ -79,15 +79,15 @@ def read_link_loads(
     """
     known_links, loads = {*links}, []
     for table, name in zip(tables, names, strict=True):
-        words = table.get("of", _DEFAULT_LOAD_WORDS)
+        load_kinds = table.get("of", _DEFAULT_LOAD_WORDS)
         axes = str(table.get("axes", ""))
-        for word in [words] if isinstance(words, str) else dict.fromkeys(words):
+        for load_kind in [load_kinds] if isinstance(load_kinds, str) else dict.fromkeys(load_kinds):
             offset = table.get("offset", (0.0, 0.0, 0.0))
             numbers = offset.replace(",", " ").split() if isinstance(offset, str) else offset
-            components = [inputs[f"{name}.{word}.{axis}"] for axis in "xyz"]
+            components = [inputs[f"{name}.{load_kind}.{axis}"] for axis in "xyz"]
             place = tuple(map(float, numbers))
             loads.append(
-                LinkLoad(word == "torque", table["frame"], place, axes if axes in known_links else "", components)
+                LinkLoad(load_kind == "torque", table["frame"], place, axes if axes in known_links else "", components)
             )
     return loads
 

@@ -49,23 +49,23 @@ def read_sdf_joint_values(content: bytes) -> dict[str, tuple[float, float, float
     What the file does not bound is infinite there; the two axes of a universal joint are joints of their own, and of a
     ball the damping counts alone.
     """
-    found = {}
+    values_by_joint = {}
     for joint in _find_moving_model(parse_xml_with_undeclared_prefixes(content)).findall("joint"):
         name, kind = joint.get("name", ""), joint.get("type", "")
         for axis in [each for tag in ("axis", "axis2") for each in joint.findall(tag)]:
             key = f"{name}_{axis.tag}" if kind == "universal" else name
-            texts = [_read_text(axis, f"limit/{word}") for word in ("lower", "upper", "effort", "velocity")]
+            texts = [_read_text(axis, f"limit/{limit_name}") for limit_name in ("lower", "upper", "effort", "velocity")]
             lower, upper, effort, velocity = (
                 float(text or default) for text, default in zip(texts, ("-inf", "inf", "-1", "-1"), strict=True)
             )
-            found[key] = (
+            values_by_joint[key] = (
                 float(_read_text(axis, "dynamics/damping") or 0.0),
                 lower if lower > -_NO_BOUND else -np.inf,
                 upper if upper < _NO_BOUND else np.inf,
                 effort if effort >= 0.0 else np.inf,
                 velocity if velocity >= 0.0 else np.inf,
             )
-    return found
+    return values_by_joint
 
 
 @dataclass(slots=True)
@@ -86,22 +86,22 @@ class _SdfTreeReader:
         """Return all of it; gravity is in the world's axes."""
         links = {name: part for name, part in self._parts.items() if part.tag == "link"}
         joints = [part for part in self._parts.values() if part.tag == "joint"]
-        ends = {
+        joint_links = {
             joint.get("name", ""): (self._find_link(joint, "parent"), self._find_link(joint, "child"))
             for joint in joints
         }
         moved_by: dict[str, str] = {}
-        for name, (_, child) in ends.items():
+        for name, (_, child) in joint_links.items():
             moved_by.setdefault(child, name)
         unmoved_link = next((link for link in links if link not in moved_by), "")
-        root = _WORLD_NAME if any(parent == _WORLD_NAME for parent, _ in ends.values()) else unmoved_link
+        root = _WORLD_NAME if any(parent == _WORLD_NAME for parent, _ in joint_links.values()) else unmoved_link
         frame = {link: self.place_of(moved_by.get(link, link)) for link in (*links, _WORLD_NAME)}
         bodies = {link: self._read_body(part, frame[link]) for link, part in links.items()}
         tree_joints: dict[str, TreeJoint] = {}
         closing = []
         for joint in joints:
             name = joint.get("name", "")
-            parent, child = ends[name]
+            parent, child = joint_links[name]
             if moved_by[child] != name:
                 closing.append(self._form_loop_closure(joint, (parent, child), (frame[parent], frame[child])))
                 continue
@@ -168,11 +168,11 @@ class _SdfTreeReader:
             yield joint
             return
         intermediate_link = f"{child} behind {name}"
-        for element_name, ends, place in (
+        for element_name, joint_links, place in (
             ("axis", (parent, intermediate_link), (R, p)),
             ("axis2", (intermediate_link, child), _IDENTITY_POSE),
         ):
-            joint = TreeJoint(f"{name}_{element_name}", "revolute", *ends, *place, np.array([0.0, 0.0, 1.0]))
+            joint = TreeJoint(f"{name}_{element_name}", "revolute", *joint_links, *place, np.array([0.0, 0.0, 1.0]))
             yield self._read_axis(element, element_name, joint)
 
     def _read_axis(self, element: ET.Element, axis_name: str, joint: TreeJoint) -> TreeJoint:
@@ -216,7 +216,7 @@ def _read_pose(element: ET.Element) -> tuple[Pose, str]:
     pose = element.find("pose")
     if pose is None:
         return _IDENTITY_POSE, ""
-    numbers, relative = [float(word) for word in (pose.text or "").split()], pose.get("relative_to", "")
+    numbers, relative = [float(number_text) for number_text in (pose.text or "").split()], pose.get("relative_to", "")
     if not numbers:
         return _IDENTITY_POSE, relative
     x, y, z = np.eye(3)
@@ -235,8 +235,8 @@ def _read_pose(element: ET.Element) -> tuple[Pose, str]:
 
 def _read_number(element: ET.Element, tag: str) -> float | None:
     """Return the number in a child of any namespace; None without one."""
-    found = [child for child in element if child.tag.rpartition("}")[2] == tag]
-    return float(found[0].text or "") if found else None
+    matching_elements = [child for child in element if child.tag.rpartition("}")[2] == tag]
+    return float(matching_elements[0].text or "") if matching_elements else None
 
 
 def _read_text(element: ET.Element, path: str) -> str:
@@ -246,5 +246,5 @@ def _read_text(element: ET.Element, path: str) -> str:
 
 def _read_numbers(element: ET.Element | None, path: str, default: tuple[float, float, float]) -> Array:
     """Return three numbers at a path, or the default."""
-    words = "" if element is None else _read_text(element, path)
-    return np.array([float(word) for word in words.split()] or default)
+    numbers_text = "" if element is None else _read_text(element, path)
+    return np.array([float(number_text) for number_text in numbers_text.split()] or default)

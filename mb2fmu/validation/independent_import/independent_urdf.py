@@ -181,16 +181,16 @@ class IndependentImport:
         if self.base != "fixed":
             base = TreeJoint("base", self.base, "", self._root, np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
             joints = {"base": base, **joints}
-        reached, waiting = {self._root if self.base == "fixed" else ""}, list(joints.values())
-        while following := [joint for joint in waiting if joint.parent in reached]:
+        reached_links, remaining_joints = {self._root if self.base == "fixed" else ""}, list(joints.values())
+        while following := [joint for joint in remaining_joints if joint.parent in reached_links]:
             self.joints += following
-            reached |= {joint.child for joint in following}
-            waiting = [joint for joint in waiting if joint not in following]
+            reached_links |= {joint.child for joint in following}
+            remaining_joints = [joint for joint in remaining_joints if joint not in following]
         for joint in self.joints:
             if self.free:
                 joint.mimic = None
-            owns = joint.mimic is None and joint.name not in self.locked and joint.name not in self.prescribed
-            if owns and _SPEED_COUNTS[joint.kind]:
+            is_independent = joint.mimic is None and joint.name not in self.locked and joint.name not in self.prescribed
+            if is_independent and _SPEED_COUNTS[joint.kind]:
                 self.column[joint.name] = self.size
                 self.size += _SPEED_COUNTS[joint.kind]
         for name, link in self.bending.items():
@@ -227,26 +227,28 @@ class IndependentImport:
         ground_motion = LinkMotion(np.eye(3), zero, zero, zero, zero, zero, no_columns, no_columns)
         motions = {self._root if self.base == "fixed" else "": ground_motion}
         for joint in self.joints:
-            parent, at = motions[joint.parent], joint
+            parent, moved_joint = motions[joint.parent], joint
             if joint.parent in self.bending:
                 first = self.modal_column[joint.parent]
-                parent, at = self.bending[joint.parent].move_section(joint, parent, state.modal[joint.parent], first)
-            motions[joint.child] = self._move_child(at, parent, state)
+                parent, moved_joint = self.bending[joint.parent].move_section(
+                    joint, parent, state.modal[joint.parent], first
+                )
+            motions[joint.child] = self._move_child(moved_joint, parent, state)
         return motions
 
     def _resolve_mimic(self, joint: TreeJoint, state: RobotEvaluationPoint) -> tuple[float, float, float, str, float]:
         """Return position, speed and given acceleration of a joint with one coordinate; its mover, and the factor."""
-        factor, offset, current = 1.0, 0.0, joint
-        known = {each.name: each for each in self.joints}
-        while current.mimic is not None and current.name not in self.locked:
-            offset += factor * current.mimic[2]
-            factor *= current.mimic[1]
-            current = known[current.mimic[0]]
-        if current.name in self.locked or current.kind == "fixed":
-            return factor * self.locked.get(current.name, 0.0) + offset, 0.0, 0.0, current.name, 0.0
-        q, u = state.q[current.name][0], state.u[current.name][0]
-        given = state.acceleration.get(current.name, 0.0)
-        return factor * q + offset, factor * u, factor * given, current.name, factor
+        factor, offset, leader = 1.0, 0.0, joint
+        joint_by_name = {each.name: each for each in self.joints}
+        while leader.mimic is not None and leader.name not in self.locked:
+            offset += factor * leader.mimic[2]
+            factor *= leader.mimic[1]
+            leader = joint_by_name[leader.mimic[0]]
+        if leader.name in self.locked or leader.kind == "fixed":
+            return factor * self.locked.get(leader.name, 0.0) + offset, 0.0, 0.0, leader.name, 0.0
+        q, u = state.q[leader.name][0], state.u[leader.name][0]
+        acceleration = state.acceleration.get(leader.name, 0.0)
+        return factor * q + offset, factor * u, factor * acceleration, leader.name, factor
 
     def _move_child(self, joint: TreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
         """Return the motion of a joint's child."""
@@ -262,18 +264,24 @@ class IndependentImport:
             return self._move_floating(joint, LinkMotion(R, p, w, v, alpha, a, Jw, Jv), state)
         if joint.kind == "planar":
             return self._move_planar(joint, LinkMotion(R, p, w, v, alpha, a, Jw, Jv), state)
-        q, u, given, owner, factor = self._resolve_mimic(joint, state)
+        q, u, acceleration, owner, factor = self._resolve_mimic(joint, state)
         axis = R @ joint.axis
         column = self.column.get(owner)
         if joint.kind == "prismatic":
-            slid = q * axis
-            a = a + _cross(alpha, slid) + _cross(w, _cross(w, slid)) + 2 * _cross(w, u * axis) + given * axis
-            v, p = v + _cross(w, slid) + u * axis, p + slid
-            Jv = Jv + _cross_columns(Jw, slid)
+            displacement = q * axis
+            a = (
+                a
+                + _cross(alpha, displacement)
+                + _cross(w, _cross(w, displacement))
+                + 2 * _cross(w, u * axis)
+                + acceleration * axis
+            )
+            v, p = v + _cross(w, displacement) + u * axis, p + displacement
+            Jv = Jv + _cross_columns(Jw, displacement)
             if column is not None:
                 Jv[:, column] += factor * axis
         else:
-            alpha = alpha + _cross(w, u * axis) + given * axis
+            alpha = alpha + _cross(w, u * axis) + acceleration * axis
             w = w + u * axis
             R = R @ rotation_about_axis(joint.axis, q)
             if column is not None:
@@ -287,31 +295,36 @@ class IndependentImport:
         e0, e = q[3] / np.linalg.norm(q[3:]), np.array(q[4:]) / np.linalg.norm(q[3:])
         cross = cross_product_matrix(e)
         C = np.eye(3) + 2 * e0 * cross + 2 * cross @ cross
-        R, slid = m.R @ C, m.R @ np.array(q[:3])
+        R, displacement = m.R @ C, m.R @ np.array(q[:3])
         rate, turn = R @ u[:3], R @ u[3:]
         # v is written along the moving axes: its rate in the frame before is turn × rate, seen from there
-        a = m.a + _cross(m.alpha, slid) + _cross(m.w, _cross(m.w, slid)) + 2 * _cross(m.w, rate)
+        a = m.a + _cross(m.alpha, displacement) + _cross(m.w, _cross(m.w, displacement)) + 2 * _cross(m.w, rate)
         a = a + _cross(turn, rate)
-        Jv, Jw = m.Jv + _cross_columns(m.Jw, slid), m.Jw.copy()
+        Jv, Jw = m.Jv + _cross_columns(m.Jw, displacement), m.Jw.copy()
         if not ball:
             Jv[:, column : column + 3] += R
         turning = column if ball else column + 3
         Jw[:, turning : turning + 3] += R
-        v = m.v + _cross(m.w, slid) + rate
-        return LinkMotion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
+        v = m.v + _cross(m.w, displacement) + rate
+        return LinkMotion(R, m.p + displacement, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
     def _move_planar(self, joint: TreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
         """Return the motion behind a planar joint: slides x, y in its plane, then turns about the normal."""
         column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], state.q[joint.name], state.u[joint.name]
         first, second, normal = (m.R @ each for each in _planar_joint_directions(joint.axis))
-        slid, sliding, turn = x * first + y * second, vx * first + vy * second, rate * normal
-        a = m.a + _cross(m.alpha, slid) + _cross(m.w, _cross(m.w, slid)) + 2 * _cross(m.w, sliding)
-        Jv, Jw = m.Jv + _cross_columns(m.Jw, slid), m.Jw.copy()
+        displacement, sliding_velocity, turn = x * first + y * second, vx * first + vy * second, rate * normal
+        a = (
+            m.a
+            + _cross(m.alpha, displacement)
+            + _cross(m.w, _cross(m.w, displacement))
+            + 2 * _cross(m.w, sliding_velocity)
+        )
+        Jv, Jw = m.Jv + _cross_columns(m.Jw, displacement), m.Jw.copy()
         Jv[:, column] += first
         Jv[:, column + 1] += second
         Jw[:, column + 2] += normal
-        v, R = m.v + _cross(m.w, slid) + sliding, m.R @ rotation_about_axis(joint.axis, angle)
-        return LinkMotion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
+        v, R = m.v + _cross(m.w, displacement) + sliding_velocity, m.R @ rotation_about_axis(joint.axis, angle)
+        return LinkMotion(R, m.p + displacement, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
     def _add_efforts(self, joint: TreeJoint, state: RobotEvaluationPoint, M: Array, f: Array) -> None:
         """Add effort, damping and rotor of one joint in the row of the speed that moves it."""
@@ -364,26 +377,26 @@ def parse_xml_with_undeclared_prefixes(content: bytes) -> ET.Element:
 def _add_rotor_inertias(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> None:
     """Add rotor inertia × reduction² to the armature of each joint that one transmission drives, in kg·m²."""
     for transmission in robot.findall("transmission"):
-        ends = [joint.get("name", "") for joint in transmission.findall("joint")]
+        joint_names = [joint.get("name", "") for joint in transmission.findall("joint")]
         for actuator in transmission.findall("actuator"):
             elements = reversed(_list_rotor_elements(actuator))  # of several the first one counts
             values = {e.tag.rpartition("}")[2]: float(e.get("value") or e.text or "nan") for e in elements}
             inertia = next((values[w] for w in ("motorInertia", "rotorInertia", "rotor_inertia") if w in values), 0.0)
             reduction = values.get("gear_ratio", values.get("mechanicalReduction", 1.0))
-            if len(ends) == 1 and ends[0] in joints:
-                joints[ends[0]].armature += inertia * reduction**2
+            if len(joint_names) == 1 and joint_names[0] in joints:
+                joints[joint_names[0]].armature += inertia * reduction**2
 
 
 def _list_rotor_elements(actuator: ET.Element) -> list[ET.Element]:
     """Return the elements of an actuator that tell its rotor or its gear, those of Drake's own namespace too."""
-    words = ("motorInertia", "rotorInertia", "rotor_inertia", "gear_ratio", "mechanicalReduction")
-    return [element for element in actuator if element.tag.rpartition("}")[2] in words]
+    tag_words = ("motorInertia", "rotorInertia", "rotor_inertia", "gear_ratio", "mechanicalReduction")
+    return [element for element in actuator if element.tag.rpartition("}")[2] in tag_words]
 
 
 def _planar_joint_directions(axis: Array) -> tuple[Array, Array, Array]:
     """Return two directions of a planar joint, and its normal; the first is the least aligned axis, projected."""
-    helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
-    first = helper - (helper @ axis) * axis
+    least_aligned_axis = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    first = least_aligned_axis - (least_aligned_axis @ axis) * axis
     first /= np.linalg.norm(first)
     return first, _cross(axis, first), axis
 
@@ -421,8 +434,8 @@ def _read_joint(element: ET.Element) -> TreeJoint:
     R, p = _read_origin(element)
     axis = _read_numbers(element.find("axis"), "xyz", "1 0 0")
     length = float(np.linalg.norm(axis))
-    ends = [(element.find(end), end) for end in ("parent", "child")]
-    parent, child = (end.get("link", "") if end is not None else "" for end, _ in ends)
+    end_elements = [(element.find(end), end) for end in ("parent", "child")]
+    parent, child = (end.get("link", "") if end is not None else "" for end, _ in end_elements)
     joint = TreeJoint(element.get("name", ""), element.get("type", ""), parent, child, R, p, axis / (length or 1.0))
     joint.friction = float(_read_numbers(element.find("dynamics"), "friction", "0")[0])
     mimic = element.find("mimic")
@@ -462,5 +475,5 @@ def _cross_columns(columns: Array, r: Array) -> Array:
 def rotation_about_axis(axis: Array, angle: float) -> Array:
     """Return the rotation by an angle about a unit vector."""
     cross = cross_product_matrix(axis)
-    turned: Array = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
-    return turned
+    rotation: Array = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
+    return rotation

@@ -45,13 +45,13 @@ def read_mujoco_joint_values(path: Path, names: Sequence[str]) -> dict[str, tupl
         model = _load_mujoco_model(mj, path)
     except ValueError:  # who compares x' says so
         return {}
-    found = {}
+    values_by_joint = {}
     for j, name in enumerate(_list_joint_names(mj, model, names)):
         if int(model.jnt_type[j]) in {_FREE_JOINT, _BALL_JOINT}:
             continue
         lower, upper = map(float, model.jnt_range[j]) if model.jnt_limited[j] else (-np.inf, np.inf)
-        found[name] = float(model.dof_damping[model.jnt_dofadr[j]]), lower, upper
-    return found
+        values_by_joint[name] = float(model.dof_damping[model.jnt_dofadr[j]]), lower, upper
+    return values_by_joint
 
 
 def _list_joint_names(mj: Any, model: Any, names: Sequence[str]) -> list[str]:
@@ -101,7 +101,7 @@ class MujocoEquations:
     _model: Any = None
     _data: Any = None
     _joint: dict[str, int] = field(default_factory=dict)
-    _follows: dict[int, tuple[int, float, float]] = field(default_factory=dict)
+    _leaders: dict[int, tuple[int, float, float]] = field(default_factory=dict)
     _leader: dict[int, str] = field(default_factory=dict)  # degree of freedom → joint that moves it
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class MujocoEquations:
         self._joint = {name: j for j, name in enumerate(_list_joint_names(self._mj, model, self.names))}
         self._read_equalities()
         for name, j in self._joint.items():
-            if j not in self._follows and name not in self.locked and name not in self.prescribed:
+            if j not in self._leaders and name not in self.locked and name not in self.prescribed:
                 self.column[name] = self.size
                 self.size += {_FREE_JOINT: 6, _BALL_JOINT: 3}.get(int(model.jnt_type[j]), 1)
 
@@ -131,9 +131,9 @@ class MujocoEquations:
             a0, a1 = m.eq_data[k][:2]
             zero = m.qpos0[m.jnt_qposadr]
             if leader < 0:
-                self._follows[follower] = (-1, 0.0, float(zero[follower] + a0))
+                self._leaders[follower] = (-1, 0.0, float(zero[follower] + a0))
             else:
-                self._follows[follower] = (leader, float(a1), float(zero[follower] + a0 - a1 * zero[leader]))
+                self._leaders[follower] = (leader, float(a1), float(zero[follower] + a0 - a1 * zero[leader]))
 
     def equations(self, state: RobotEvaluationPoint) -> tuple[Array, Array]:
         """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
@@ -228,13 +228,13 @@ class MujocoEquations:
         """Place one hinge or slide, which may follow another, be held, or be prescribed."""
         m, d = self._model, self._data
         at_q, at_v = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])
-        factor, offset, current = 1.0, 0.0, j
-        while current >= 0 and current in self._follows and names[current] not in self.locked:
-            current, own_factor, own_offset = self._follows[current]
+        factor, offset, leader = 1.0, 0.0, j
+        while leader >= 0 and leader in self._leaders and names[leader] not in self.locked:
+            leader, own_factor, own_offset = self._leaders[leader]
             offset, factor = offset + factor * own_offset, factor * own_factor
-        name = names.get(current, "")
+        name = names.get(leader, "")
         position, speed = self.locked.get(name, 0.0), 0.0
-        if current >= 0 and name not in self.locked:
+        if leader >= 0 and name not in self.locked:
             position, speed = state.q[name][0], state.u[name][0]
             s0[at_v] = factor * state.acceleration.get(name, 0.0)
             self._leader[at_v] = name

@@ -277,12 +277,12 @@ class _RobotPointSampler:
         self._slot_of_symbol = {item.symbol: self._slot[item.name] for item in self._items}
         self._states = states
         self._inverse = robot.settings.role == "inverse-dynamics"
-        self._slides: npt.NDArray[np.bool_] = np.zeros(independent_import.size, dtype=np.bool_)
+        self._is_sliding: npt.NDArray[np.bool_] = np.zeros(independent_import.size, dtype=np.bool_)
         for slot, column in (
             *self._iterate_speeds(),
             *((self._slot_of_symbol[motion[1]], column) for motion, column, _ in self._iterate_prescribed()),
         ):
-            self._slides[column] = self._items[slot - 1].unit.startswith("m")
+            self._is_sliding[column] = self._items[slot - 1].unit.startswith("m")
 
     def sample_all(self) -> SourceAccelerations:
         """Return all samples."""
@@ -386,8 +386,8 @@ class _RobotPointSampler:
         for motion, column, _ in changed_values:
             u_dot[column] = values[self._slot_of_symbol[motion[2]]]
         efforts = M @ u_dot - f - added
-        whole = np.sqrt(np.diag(M))
-        size = whole * (whole @ (np.abs(u_dot) + self._estimate_rotational_accelerations(values)))
+        root_inertia = np.sqrt(np.diag(M))
+        size = root_inertia * (root_inertia @ (np.abs(u_dot) + self._estimate_rotational_accelerations(values)))
         size = size + self._size_of_forces(values) + size_of_added
         for _, column, name in changed_values:
             outputs[f"{name}.effort"] = (float(efforts[column]), ROUND_OFF_FACTOR * EPSILON * float(size[column]))
@@ -428,22 +428,22 @@ class _RobotPointSampler:
             forces: |λ|, N and N·m.
         """
         size = np.abs(A)
-        longest = [np.max(size[:, of_kind], axis=1, initial=0.0) for of_kind in (~self._slides, self._slides)]
-        return np.asarray(np.where(self._slides, longest[1] @ forces, longest[0] @ forces))
+        longest = [np.max(size[:, of_kind], axis=1, initial=0.0) for of_kind in (~self._is_sliding, self._is_sliding)]
+        return np.asarray(np.where(self._is_sliding, longest[1] @ forces, longest[0] @ forces))
 
     def _estimate_rotational_accelerations(self, values: list[float]) -> Array:
         """Return by column the size of accelerations that come of turning: ω² where it turns, ω v where it slides."""
-        given = (
+        given_accelerations = (
             self._slot_of_symbol[each.prescribed[1]]
             for each in self._robot.variables.values()
             if each.prescribed is not None
         )
-        slots = [*(slot for slot, _ in self._iterate_speeds()), *given]
+        slots = [*(slot for slot, _ in self._iterate_speeds()), *given_accelerations]
         fastest = {
             kind: max((abs(values[k]) for k in slots if self._items[k - 1].unit.startswith("m") is kind), default=0.0)
             for kind in (False, True)
         }
-        return np.asarray(fastest[False] * np.where(self._slides, fastest[True], fastest[False]))
+        return np.asarray(fastest[False] * np.where(self._is_sliding, fastest[True], fastest[False]))
 
     def _iterate_speeds(self) -> Iterator[tuple[int, int]]:
         """Yield slot and column of every speed."""
@@ -469,11 +469,11 @@ class _RobotPointSampler:
         for slot, column in self._iterate_speeds():
             moving[slot] = float(step[column])
         rates, _ = self._rates_of_coordinates(moving)
-        found = list(values)
+        moved_values = list(values)
         for name, rate in rates.items():
-            found[self._slot[name]] += rate
-        self._normalize(found)
-        return found
+            moved_values[self._slot[name]] += rate
+        self._normalize(moved_values)
+        return moved_values
 
     def _project_speeds(self, values: list[float], A: Array) -> list[float]:
         """Return the nearest speeds that keep the loops closed."""
@@ -481,10 +481,10 @@ class _RobotPointSampler:
         u = np.zeros(self._import.size)
         for slot, column in slots.items():
             u[column] = values[slot]
-        u, found = project_speeds_on_loops(A, u), list(values)
+        u, projected_values = project_speeds_on_loops(A, u), list(values)
         for slot, column in slots.items():
-            found[slot] = float(u[column])
-        return found
+            projected_values[slot] = float(u[column])
+        return projected_values
 
     def _normalize(self, values: list[float]) -> None:
         """Scale the quaternions among the values to unit length, in place."""
@@ -503,10 +503,10 @@ class _RobotPointSampler:
         zero_speeds = {name: [0.0] * len(u) for name, u in state.u.items()}
         zero_rates = {name: replace(modal, rate=0.0 * modal.rate) for name, modal in state.modal.items()}
         still = replace(state, u=zero_speeds, acceleration={}, modal=zero_rates)
-        idle = replace(state, effort=zero_efforts, control=zero_controls, friction={})
+        unloaded_state = replace(state, effort=zero_efforts, control=zero_controls, friction={})
         parts = [
-            replace(idle, u=zero_speeds, acceleration={}, modal=zero_rates),
-            replace(idle, gravity=np.zeros(3)),
+            replace(unloaded_state, u=zero_speeds, acceleration={}, modal=zero_rates),
+            replace(unloaded_state, gravity=np.zeros(3)),
             replace(still, gravity=np.zeros(3)),
         ]
         return np.asarray(sum(np.abs(self._import.equations(part)[1]) for part in parts))
@@ -520,8 +520,14 @@ class _RobotPointSampler:
         for i, each in self._robot.variables.items():
             joint = self._robot.tree.parts[i].moving_joint.name
             if each.prescribed is not None:
-                position, speed, given = (values[self._slot_of_symbol[symbol]] for symbol in each.prescribed)
-                q[joint], u[joint], acceleration[joint] = [position], [speed], 0.0 if self._inverse else given
+                position, speed, prescribed_acceleration = (
+                    values[self._slot_of_symbol[symbol]] for symbol in each.prescribed
+                )
+                q[joint], u[joint], acceleration[joint] = (
+                    [position],
+                    [speed],
+                    0.0 if self._inverse else prescribed_acceleration,
+                )
                 continue
             q[joint] = [values[self._slot_of_symbol[symbol]] for symbol in each.q]
             u[joint] = [values[self._slot_of_symbol[symbol]] for symbol in each.u]
@@ -562,9 +568,9 @@ class _RobotPointSampler:
     def _rates_of_coordinates(self, values: list[float]) -> tuple[dict[str, float], dict[str, float]]:
         """Return q' by name: speeds; for floating parts and balls turned velocity and half the quaternion product."""
         rates: dict[str, float] = {}
-        movers: list[RobotJointSymbols | FlexibleBody] = [*self._robot.variables.values()]
-        movers += [link.body for link in self._robot.flexible]
-        for each in movers:
+        moving_parts: list[RobotJointSymbols | FlexibleBody] = [*self._robot.variables.values()]
+        moving_parts += [link.body for link in self._robot.flexible]
+        for each in moving_parts:
             if len(each.q) == len(each.u):
                 rates |= {
                     self._name_of_symbol(q): values[self._slot_of_symbol[u]]
@@ -594,8 +600,8 @@ def _rotate_by_quaternion(w: float, axis: Array, v: list[float]) -> list[float]:
     if not v:
         return []
     vector = np.array(v)
-    turned: list[float] = (vector + 2 * np.cross(axis, w * vector + np.cross(axis, vector))).tolist()
-    return turned
+    rotated: list[float] = (vector + 2 * np.cross(axis, w * vector + np.cross(axis, vector))).tolist()
+    return rotated
 
 
 def _keep_within_bounds(item: Any, value: float) -> float:

@@ -56,27 +56,29 @@ def compare_robot_declarations(definition: ModelDefinition) -> Iterator[tuple[st
     robot = cast("RobotMechanics", definition.mechanics)
     joints = _read_joint_values(robot)
     starts, start_speeds = (_read_start_table(robot, key) for key in ("start", "speeds"))
-    given = {item.symbol for item in definition.parameters if item.name in definition.given}
-    given |= {item.symbol for item in definition.coordinates if item.name in definition.given}
-    given |= {item.symbol for item in definition.speeds if item.name in definition.given}
+    given_symbols = {item.symbol for item in definition.parameters if item.name in definition.given}
+    given_symbols |= {item.symbol for item in definition.coordinates if item.name in definition.given}
+    given_symbols |= {item.symbol for item in definition.speeds if item.name in definition.given}
     values = {p.symbol: float(p.value) for p in definition.parameters if not p.calculated}
     for i, part in enumerate(robot.tree.parts[1:], 1):
-        name, own = part.moving_joint.name, robot.variables.get(i)
-        leader = own if part.coordinate is None else robot.variables.get(part.coordinate[0])
+        name, joint_symbols = part.moving_joint.name, robot.variables.get(i)
+        leader = joint_symbols if part.coordinate is None else robot.variables.get(part.coordinate[0])
         if name not in joints or (leader is not None and leader.prescribed is not None):
             continue
         damping = values[robot.damping[i]] if i in robot.damping else 0.0
-        if i not in robot.damping or robot.damping[i] not in given:
+        if i not in robot.damping or robot.damping[i] not in given_symbols:
             yield _compare(name, "damping", joints[name].damping, damping)
-        if own is not None and part.coordinate is not None:
-            yield from _compare_joint(definition, robot, own, joints[name], name)
-            if name in starts and own.q[0] not in given:
-                item = _find_quantity(definition, own.q[0])
+        if joint_symbols is not None and part.coordinate is not None:
+            yield from _compare_joint(definition, robot, joint_symbols, joints[name], name)
+            if name in starts and joint_symbols.q[0] not in given_symbols:
+                item = _find_quantity(definition, joint_symbols.q[0])
                 yield _compare(name, "start", starts[name], item.start if item.kind == "fixed" else starts[name])
-            if name in start_speeds and own.u[0] not in given:
-                rate = _find_speed(definition, own.u[0])
-                wanted = start_speeds[name]
-                yield _compare(name, "start speed", wanted, rate.start if rate.kind == "fixed" else wanted)
+            if name in start_speeds and joint_symbols.u[0] not in given_symbols:
+                rate = _find_speed(definition, joint_symbols.u[0])
+                expected_speed = start_speeds[name]
+                yield _compare(
+                    name, "start speed", expected_speed, rate.start if rate.kind == "fixed" else expected_speed
+                )
 
 
 def _read_joint_values(robot: RobotMechanics) -> dict[str, _JointFileValues]:
@@ -87,24 +89,36 @@ def _read_joint_values(robot: RobotMechanics) -> dict[str, _JointFileValues]:
     if robot.kind == URDF:
         return _read_urdf_joint_values(source)
     if robot.kind == MJCF:
-        found = read_mujoco_joint_values(source, [j.name for j in robot.description.joints if j.kind != "fixed"])
-        return {name: _JointFileValues(*values) for name, values in found.items()}
+        values_by_joint = read_mujoco_joint_values(
+            source, [j.name for j in robot.description.joints if j.kind != "fixed"]
+        )
+        return {name: _JointFileValues(*values) for name, values in values_by_joint.items()}
     return {name: _JointFileValues(*values) for name, values in read_sdf_joint_values(source.read_bytes()).items()}
 
 
 def _compare_joint(
-    definition: ModelDefinition, robot: RobotMechanics, own: RobotJointSymbols, found: _JointFileValues, name: str
+    definition: ModelDefinition,
+    robot: RobotMechanics,
+    joint_symbols: RobotJointSymbols,
+    file_values: _JointFileValues,
+    name: str,
 ) -> Iterator[tuple[str, bool]]:
     """Yield the comparisons of bounds of a joint with one coordinate."""
-    position, speed = _find_quantity(definition, own.q[0]), _find_speed(definition, own.u[0])
+    position, speed = _find_quantity(definition, joint_symbols.q[0]), _find_speed(definition, joint_symbols.u[0])
     if robot.settings.limits != "stop":
-        yield _compare(name, "lower bound", found.lower, -math.inf if position.minimum is None else position.minimum)
-        yield _compare(name, "upper bound", found.upper, math.inf if position.maximum is None else position.maximum)
-    largest = found.velocity if found.velocity > abs(speed.start) else math.inf
+        yield _compare(
+            name, "lower bound", file_values.lower, -math.inf if position.minimum is None else position.minimum
+        )
+        yield _compare(
+            name, "upper bound", file_values.upper, math.inf if position.maximum is None else position.maximum
+        )
+    largest = file_values.velocity if file_values.velocity > abs(speed.start) else math.inf
     yield _compare(name, "largest speed", largest, math.inf if speed.maximum is None else speed.maximum)
-    effort = next((item for item in definition.inputs if item.symbol == own.effort), None)
+    effort = next((item for item in definition.inputs if item.symbol == joint_symbols.effort), None)
     if effort is not None:
-        yield _compare(name, "largest effort", found.effort, math.inf if effort.maximum is None else effort.maximum)
+        yield _compare(
+            name, "largest effort", file_values.effort, math.inf if effort.maximum is None else effort.maximum
+        )
 
 
 def _find_quantity(definition: ModelDefinition, symbol: sm.Expr) -> Coordinate:
@@ -117,10 +131,10 @@ def _find_speed(definition: ModelDefinition, symbol: sm.Expr) -> Speed:
     return next(item for item in definition.speeds if item.symbol == symbol)
 
 
-def _compare(joint: str, what: str, file_value: float, declared: float) -> tuple[str, bool]:
+def _compare(joint: str, quantity: str, file_value: float, declared: float) -> tuple[str, bool]:
     """Return one comparison; with words if it fails."""
     is_equal = file_value == declared or math.isclose(file_value, declared, rel_tol=_ROUND_OFF, abs_tol=1e-12)
-    text = f"joint {joint}: {what}"
+    text = f"joint {joint}: {quantity}"
     return (text if is_equal else f"{text} is {file_value:g} in the file, {declared:g} was read"), is_equal
 
 
@@ -134,20 +148,20 @@ def _read_start_table(robot: RobotMechanics, key: str) -> Mapping[str, float]:
 
 def _read_urdf_joint_values(source: Path) -> dict[str, _JointFileValues]:
     """Return joint → its values in a URDF file."""
-    found = {}
+    values_by_joint = {}
     for joint in ET.parse(source).getroot().findall("joint"):  # noqa: S314 - the file was read before, strictly
         if joint.get("type") not in {"revolute", "continuous", "prismatic"}:
             continue
         limit, dynamics = joint.find("limit"), joint.find("dynamics")
-        given = {key: float(limit.get(key, "0")) for key in _LIMIT_ATTRIBUTES} if limit is not None else {}
+        limit_values = {key: float(limit.get(key, "0")) for key in _LIMIT_ATTRIBUTES} if limit is not None else {}
         damping = float(dynamics.get("damping", "0")) if dynamics is not None else 0.0
-        lower, upper = given.get("lower", 0.0), given.get("upper", 0.0)
+        lower, upper = limit_values.get("lower", 0.0), limit_values.get("upper", 0.0)
         is_bounded = joint.get("type") in {"revolute", "prismatic"} and lower != upper
-        found[str(joint.get("name"))] = _JointFileValues(
+        values_by_joint[str(joint.get("name"))] = _JointFileValues(
             damping=damping,
             lower=lower if is_bounded else -math.inf,
             upper=upper if is_bounded else math.inf,
-            effort=abs(given.get("effort", 0.0)) or math.inf,
-            velocity=abs(given.get("velocity", 0.0)) or math.inf,
+            effort=abs(limit_values.get("effort", 0.0)) or math.inf,
+            velocity=abs(limit_values.get("velocity", 0.0)) or math.inf,
         )
-    return found
+    return values_by_joint

@@ -70,15 +70,15 @@ class _ContactProblem:
     minimum_forces: Floats
     known_senses: Floats
 
-    def solve(self, pressed: Sequence[bool], senses: Sequence[int | None]) -> tuple[Floats, Floats]:
+    def solve(self, are_pressed: Sequence[bool], senses: Sequence[int | None]) -> tuple[Floats, Floats]:
         """Return (N, T) and y for these pressed contacts; those with ``senses`` None stick, others slide."""
-        k = len(pressed)
+        k = len(are_pressed)
         # parts = base + S z, z the unknown ones
         columns, rows = [], []
-        base = np.where(pressed, 0.0, self.minimum_forces)
+        base = np.where(are_pressed, 0.0, self.minimum_forces)
         base = np.append(base, np.zeros(len(self.friction_contacts)))
         for contact in range(k):
-            if not pressed[contact]:
+            if not are_pressed[contact]:
                 continue
             column = np.zeros(len(base))
             column[contact] = 1.0
@@ -107,17 +107,19 @@ class _ContactProblem:
         return forces, self.q + self.W @ forces
 
     def compute_violation(
-        self, pressed: Sequence[bool], senses: Sequence[int | None], forces: Floats, y: Floats
+        self, are_pressed: Sequence[bool], senses: Sequence[int | None], forces: Floats, y: Floats
     ) -> float:
         """Return the violation of the law, in the unit of y; infinite where a known sense is contradicted."""
-        k, D = len(pressed), np.diag(self.W)
+        k, D = len(are_pressed), np.diag(self.W)
         worst = -np.inf
         for contact in range(k):
-            margin = D[contact] * (forces[contact] - self.minimum_forces[contact]) if pressed[contact] else y[contact]
+            margin = (
+                D[contact] * (forces[contact] - self.minimum_forces[contact]) if are_pressed[contact] else y[contact]
+            )
             worst = max(worst, -margin)
         for friction_index, (contact, sense) in enumerate(zip(self.friction_contacts, senses, strict=True)):
             normal, tangential = forces[contact], forces[k + friction_index]
-            if normal == 0.0 and not pressed[contact]:
+            if normal == 0.0 and not are_pressed[contact]:
                 continue
             if self.known_senses[friction_index] and sense != self.known_senses[friction_index]:
                 return np.inf
@@ -144,26 +146,28 @@ class _ContactSolution:
 
 
 def _iterate_contact_modes(
-    law: _ContactProblem, present: BooleanArray
+    law: _ContactProblem, are_present: BooleanArray
 ) -> Iterator[tuple[tuple[bool, ...], tuple[int | None, ...]]]:
     """Yield pressed or not, and the ways of those with friction: None sticks, 1, -1 or 0 (open)."""
     choices: list[list[tuple[bool, int | None]]] = []
-    for contact in range(len(present)):
-        if not present[contact]:
+    for contact in range(len(are_present)):
+        if not are_present[contact]:
             choices.append([(False, 0)])
         elif contact not in law.friction_contacts:
             choices.append([(True, 0), (False, 0)])
         else:
-            pressed: list[tuple[bool, int | None]] = [(True, None), (True, 1), (True, -1)]
-            pushed: list[tuple[bool, int | None]] = [(False, None), (False, 1), (False, -1)]
-            choices.append([*pressed, *(pushed if law.minimum_forces[contact] > 0.0 else [(False, 0)])])
+            force_choices: list[tuple[bool, int | None]] = [(True, None), (True, 1), (True, -1)]
+            minimum_force_choices: list[tuple[bool, int | None]] = [(False, None), (False, 1), (False, -1)]
+            choices.append(
+                [*force_choices, *(minimum_force_choices if law.minimum_forces[contact] > 0.0 else [(False, 0)])]
+            )
     for each in product(*choices):
         yield tuple(p for p, _ in each), tuple(each[contact][1] for contact in law.friction_contacts)
 
 
 def _solve_contact_modes(
     law: _ContactProblem,
-    present: BooleanArray,
+    are_present: BooleanArray,
     names: str,
     t: float,
     excluded: tuple[BooleanArray, Floats] | None = None,
@@ -173,28 +177,32 @@ def _solve_contact_modes(
     Raises:
         ValidationError: If none does, or another motion does, too.
     """
-    k = len(present)
-    open_q = np.append(present, present[[*law.friction_contacts]])
+    k = len(are_present)
+    open_q = np.append(are_present, are_present[[*law.friction_contacts]])
     size = float(np.abs(law.q[open_q]).sum()) + 1e-300
     candidates: list[tuple[float, _ContactSolution, Floats]] = []
-    for pressed, friction_senses in _iterate_contact_modes(law, present):
+    for are_pressed, friction_senses in _iterate_contact_modes(law, are_present):
         sense_values = np.array([sense or 0 for sense in friction_senses], dtype=float)
-        if excluded is not None and np.array_equal(pressed, excluded[0]) and np.array_equal(sense_values, excluded[1]):
+        if (
+            excluded is not None
+            and np.array_equal(are_pressed, excluded[0])
+            and np.array_equal(sense_values, excluded[1])
+        ):
             continue
-        parts, y = law.solve(pressed, friction_senses)
-        restricted = _restrict_problem(law, present)
-        misfit = restricted.compute_violation(
-            *_restrict_modes(present, law.friction_contacts, pressed, friction_senses),
-            *_select_contact_rows(present, law.friction_contacts, parts, y),
+        parts, y = law.solve(are_pressed, friction_senses)
+        restricted = _restrict_problem(law, are_present)
+        violation = restricted.compute_violation(
+            *_restrict_modes(are_present, law.friction_contacts, are_pressed, friction_senses),
+            *_select_contact_rows(are_present, law.friction_contacts, parts, y),
         )
         rates = np.where(open_q, y, 0.0)
-        candidates.append((misfit, _ContactSolution(parts, np.array(pressed, dtype=float), sense_values), rates))
+        candidates.append((violation, _ContactSolution(parts, np.array(are_pressed, dtype=float), sense_values), rates))
     best_candidate = min(candidates, key=lambda each: each[0])
     if best_candidate[0] > _LAW_TOLERANCE * size:
         raise _make_paradox_error(t, names, "no motion agrees")
-    for misfit, _, y in candidates:
+    for violation, _, y in candidates:
         if (
-            -misfit > _DISTINCT_SOLUTION_TOLERANCE * size
+            -violation > _DISTINCT_SOLUTION_TOLERANCE * size
             and np.abs(y - best_candidate[2]).max() > _DISTINCT_SOLUTION_TOLERANCE * size
         ):
             raise _make_paradox_error(t, names, "more than one motion agrees")
@@ -202,11 +210,11 @@ def _solve_contact_modes(
     return best_candidate[1]
 
 
-def _restrict_problem(law: _ContactProblem, present: BooleanArray) -> _ContactProblem:
+def _restrict_problem(law: _ContactProblem, are_present: BooleanArray) -> _ContactProblem:
     """Return the law restricted to some contacts."""
-    contacts = [contact for contact in range(len(present)) if present[contact]]
-    places = [place for place, contact in enumerate(law.friction_contacts) if present[contact]]
-    rows = [*contacts, *(len(present) + place for place in places)]
+    contacts = [contact for contact in range(len(are_present)) if are_present[contact]]
+    places = [place for place, contact in enumerate(law.friction_contacts) if are_present[contact]]
+    rows = [*contacts, *(len(are_present) + place for place in places)]
     return _ContactProblem(
         law.W[np.ix_(rows, rows)],
         law.q[rows],
@@ -218,21 +226,23 @@ def _restrict_problem(law: _ContactProblem, present: BooleanArray) -> _ContactPr
 
 
 def _restrict_modes(
-    present: BooleanArray,
+    are_present: BooleanArray,
     friction_contact_indices: Sequence[int],
-    pressed: Sequence[bool],
+    are_pressed: Sequence[bool],
     senses: Sequence[int | None],
 ) -> tuple[list[bool], list[int | None]]:
     """Return modes restricted to some contacts."""
-    kept_senses = [sense for sense, contact in zip(senses, friction_contact_indices, strict=True) if present[contact]]
-    return [p for p, is_present in zip(pressed, present, strict=True) if is_present], kept_senses
+    kept_senses = [
+        sense for sense, contact in zip(senses, friction_contact_indices, strict=True) if are_present[contact]
+    ]
+    return [p for p, is_present in zip(are_pressed, are_present, strict=True) if is_present], kept_senses
 
 
 def _select_contact_rows(
-    present: BooleanArray, friction_contact_indices: Sequence[int], parts: Floats, y: Floats
+    are_present: BooleanArray, friction_contact_indices: Sequence[int], parts: Floats, y: Floats
 ) -> tuple[Floats, Floats]:
     """Return the rows of some contacts."""
-    rows = np.append(present, present[[*friction_contact_indices]])
+    rows = np.append(are_present, are_present[[*friction_contact_indices]])
     return parts[rows], y[rows]
 
 
@@ -280,18 +290,18 @@ def solve_frictional_contact_events(
         friction_share = friction_contacts.coefficients[place] * friction_contacts.senses[place]
         W[:, contact] += friction_share * W[:, k + place]
         state_effects[:, contact] += friction_share * state_effects[:, k + place]
-    zero_impulses, rests, senses = np.zeros(len(W)), contact_rows.resting, friction_contacts.sliding
-    impulses, after, slides = (
+    zero_impulses, resting, senses = np.zeros(len(W)), contact_rows.resting, friction_contacts.sliding
+    impulses, after, slip_senses = (
         _solve_friction_impacts(contacts, W, contact_rows, friction_contacts, t)
         if hit
-        else (zero_impulses, rests, senses)
+        else (zero_impulses, resting, senses)
     )
     resting_after, senses_after, speed_impulses = (
         _change_friction_modes(contacts, W, contact_rows, friction_contacts, t)
         if change
-        else (rests, senses, zero_impulses)
+        else (resting, senses, zero_impulses)
     )
-    results = np.concatenate([impulses[:k], after, impulses[k:], slides, resting_after, senses_after])
+    results = np.concatenate([impulses[:k], after, impulses[k:], slip_senses, resting_after, senses_after])
     return results, state_effects @ impulses, state_effects @ speed_impulses
 
 
@@ -311,7 +321,7 @@ def _solve_friction_impacts(
     reimpact_speed = float(REIMPACT_SPEED_RATIO) * contact_rows.rest_below
     v = np.append(contact_rows.approach_rates, friction_contacts.slip_speeds)
     impulses, resting, senses = np.zeros(len(v)), contact_rows.resting.copy(), friction_contacts.senses
-    groups = [[each] for each in range(k)] if contacts.order == "in turn" else [[*range(k)]]
+    groups = [[each] for each in range(k)] if contacts.order == "sequential" else [[*range(k)]]
     for group in groups:
         in_group = np.isin(np.arange(k), group) & (contact_rows.closed > 0.5)
         if not np.any(in_group & (v[:k] < -reimpact_speed * contact_rows.resting)):
@@ -345,20 +355,20 @@ def _solve_friction_impacts(
 
 
 def _solve_impact_law(
-    contacts: Contacts, law: _ContactProblem, present: BooleanArray, e: Floats, t: float
+    contacts: Contacts, law: _ContactProblem, are_present: BooleanArray, e: Floats, t: float
 ) -> _ContactSolution:
     """Return the impulses by Newton's or Poisson's law."""
-    k, names = len(present), _format_contact_names(contacts)
+    k, names = len(are_present), _format_contact_names(contacts)
     v = law.q
-    if contacts.each[int(np.argmax(present))].law == "newton":
+    if contacts.each[int(np.argmax(are_present))].law == "newton":
         target_rates = v - np.append(e * np.maximum(-v[:k], 0.0), np.zeros(len(v) - k))
         return _solve_contact_modes(
             _ContactProblem(law.W, target_rates, law.friction_contacts, law.mu, law.minimum_forces, law.known_senses),
-            present,
+            are_present,
             names,
             t,
         )
-    compression_solution = _solve_contact_modes(law, present, names, t)
+    compression_solution = _solve_contact_modes(law, are_present, names, t)
     if not np.any(e * compression_solution.contact_unknowns[:k] > 0.0):
         return compression_solution
     restitution_problem = _ContactProblem(
@@ -369,7 +379,7 @@ def _solve_impact_law(
         e * compression_solution.contact_unknowns[:k],
         law.known_senses,
     )
-    restitution_solution = _solve_contact_modes(restitution_problem, present, names, t)
+    restitution_solution = _solve_contact_modes(restitution_problem, are_present, names, t)
     return _ContactSolution(
         compression_solution.contact_unknowns + restitution_solution.contact_unknowns,
         restitution_solution.pressed,
@@ -382,26 +392,26 @@ def _change_friction_modes(
 ) -> tuple[Floats, Floats, Floats]:
     """Return new ``resting`` and ``sliding``, then impulses that adapt speeds to held and new sliding contacts."""
     k, friction_contact_indices = len(contacts.each), list_friction_contacts(contacts)
-    present = contact_rows.resting > 0.5
+    resting = contact_rows.resting > 0.5
     rest_speeds = contact_rows.rest_below[list(friction_contact_indices)]
     is_at_rest = np.abs(friction_contacts.slip_speeds) < float(ZERO_SLIP_RATIO) * rest_speeds
     has_reversed = (friction_contacts.senses * friction_contacts.slip_speeds <= 0.0) & (
         np.abs(friction_contacts.slip_speeds) < rest_speeds
     )
-    known = np.where(is_at_rest | has_reversed, 0.0, np.where(friction_contacts.slip_speeds > 0.0, 1.0, -1.0))
+    known_senses = np.where(is_at_rest | has_reversed, 0.0, np.where(friction_contacts.slip_speeds > 0.0, 1.0, -1.0))
     law = _ContactProblem(
         W,
         np.append(contact_rows.accelerations, friction_contacts.accelerations),
         friction_contact_indices,
         friction_contacts.coefficients,
         np.zeros(k),
-        known,
+        known_senses,
     )
     solution = _solve_contact_modes(
-        law, present, _format_contact_names(contacts), t, (present, friction_contacts.senses)
+        law, resting, _format_contact_names(contacts), t, (resting, friction_contacts.senses)
     )
     begins_sliding = (solution.senses != 0.0) & (
-        (known == 0.0) | (solution.senses * friction_contacts.slip_speeds < float(ZERO_SLIP_RATIO) * rest_speeds)
+        (known_senses == 0.0) | (solution.senses * friction_contacts.slip_speeds < float(ZERO_SLIP_RATIO) * rest_speeds)
     )
     begin_speeds = solution.senses * np.maximum(
         solution.senses * friction_contacts.slip_speeds, friction_contacts.sliding_thresholds
@@ -416,12 +426,12 @@ def _change_friction_modes(
         friction_contact_indices,
         friction_contacts.coefficients,
         np.zeros(k),
-        known,
+        known_senses,
     )
     friction_senses: list[int | None] = [
         None if solution.pressed[contact] and (starts_now or not sense) else int(sense)
         for contact, sense, starts_now in zip(friction_contact_indices, solution.senses, begins_sliding, strict=True)
     ]
     impulses, _ = speeds.solve([bool(p) for p in solution.pressed], friction_senses)
-    resting_after = np.where(present, np.where(solution.pressed > 0.5, 1.0, float(OPENING_STATE)), contact_rows.resting)
+    resting_after = np.where(resting, np.where(solution.pressed > 0.5, 1.0, float(OPENING_STATE)), contact_rows.resting)
     return resting_after, solution.senses, impulses

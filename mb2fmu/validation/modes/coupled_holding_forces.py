@@ -47,22 +47,26 @@ def solve_coupled_holding_forces(
     Raises:
         LinAlgError: If nothing holds.
     """
-    values, effective = np.zeros(len(right_side)), np.flatnonzero(_has_effect(B, limits))
+    values, effective_indices = np.zeros(len(right_side)), np.flatnonzero(_has_effect(B, limits))
     signs = len(limits)
-    if len(effective) < len(right_side):
-        signs = int(np.sum(effective < len(limits)))
-        B, right_side, limits = B[np.ix_(effective, effective)], right_side[effective], limits[effective[:signs]]
-    if signs == len(effective):
-        values[effective] = _share_holding_forces(B, right_side, limits, negligible_rate)
+    if len(effective_indices) < len(right_side):
+        signs = int(np.sum(effective_indices < len(limits)))
+        B, right_side, limits = (
+            B[np.ix_(effective_indices, effective_indices)],
+            right_side[effective_indices],
+            limits[effective_indices[:signs]],
+        )
+    if signs == len(effective_indices):
+        values[effective_indices] = _share_holding_forces(B, right_side, limits, negligible_rate)
         return values
     row_inverse = _weighted_pseudo_inverse(B[signs:, signs:])
     if not signs:
-        values[effective] = row_inverse @ right_side
+        values[effective_indices] = row_inverse @ right_side
         return values
-    coupling = B[:signs, signs:] @ row_inverse
+    row_effects = B[:signs, signs:] @ row_inverse
     reduced, reduced_right_side = (
-        B[:signs, :signs] - coupling @ B[signs:, :signs],
-        right_side[:signs] - coupling @ right_side[signs:],
+        B[:signs, :signs] - row_effects @ B[signs:, :signs],
+        right_side[:signs] - row_effects @ right_side[signs:],
     )
     effective_frictions = np.flatnonzero(~_find_ineffective_frictions(reduced, B))
     friction_values = np.zeros(signs)
@@ -72,7 +76,7 @@ def solve_coupled_holding_forces(
         limits[effective_frictions],
         negligible_rate,
     )
-    values[effective] = np.append(
+    values[effective_indices] = np.append(
         friction_values, row_inverse @ (right_side[signs:] - B[signs:, :signs] @ friction_values)
     )
     return values

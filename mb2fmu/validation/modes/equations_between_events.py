@@ -110,20 +110,26 @@ class EquationsBetweenEvents:
         return frozenset(i for i, s in enumerate(self.switches) if s.surface.free_symbols <= constant)
 
     @functools.cached_property
+    def steady_clock_switches(self) -> frozenset[int]:
+        """Numbers of those that grow as evenly as time does: their margins fall alike before each of their events."""
+        t = self.equations.t
+        return frozenset(i for i in self.clock_switches if not self.switches[i].surface.diff(t).has(t))
+
+    @functools.cached_property
     def condition_switches(self) -> frozenset[int]:
         """Numbers of the switches that only conditions of events depend on."""
         e = self.equations
         first_condition = self.outputs + 3 * len(self.switches)
-        tests = {o.name for o in e.outputs[first_condition : first_condition + len(self.events)]}
-        outputs = [o.expression for o in e.outputs if o.name not in tests]
+        condition_names = {o.name for o in e.outputs[first_condition : first_condition + len(self.events)]}
+        outputs = [o.expression for o in e.outputs if o.name not in condition_names]
         used_parts = set(iterate_distinct_subexpressions([*_iterate_motion_expressions(e), *outputs]))
         return frozenset(i for i, s in enumerate(self.switches) if s.symbol not in used_parts)
 
 
 def compute_counter_margin(surface: float, mode: float, *, clock: bool) -> float:
     """Return how far what counts is from its next step; a clock within round-off of an instant is at it."""
-    ahead = mode + 1.0 - surface
-    return 0.0 if clock and abs(ahead) <= _CLOCK_ROUND_OFF * abs(surface) else min(surface - mode, ahead)
+    margin_above = mode + 1.0 - surface
+    return 0.0 if clock and abs(margin_above) <= _CLOCK_ROUND_OFF * abs(surface) else min(surface - mode, margin_above)
 
 
 def form_equations_between_events(equations: EquationsOfMotion) -> EquationsBetweenEvents | None:
@@ -221,11 +227,11 @@ class _SwitchFinder:
         if isinstance(node, sm.Abs):
             return arguments[0] * (2 * self._find_mode_symbol("truth", arguments[0], name, words=_SIDE_WORDS) - 1)
         if isinstance(node, sm.Heaviside):
-            above = self._find_mode_symbol("truth", arguments[0], name, words=("0", "1"))
-            return sm.Piecewise((arguments[1], sm.Eq(arguments[0], 0)), (above, True))
+            is_above = self._find_mode_symbol("truth", arguments[0], name, words=("0", "1"))
+            return sm.Piecewise((arguments[1], sm.Eq(arguments[0], 0)), (is_above, True))
         if isinstance(node, (sm.floor, sm.frac)):
-            below = self._find_mode_symbol("integer", arguments[0], name)
-            return below if isinstance(node, sm.floor) else arguments[0] - below
+            integer_below = self._find_mode_symbol("integer", arguments[0], name)
+            return integer_below if isinstance(node, sm.floor) else arguments[0] - integer_below
         if isinstance(node, sm.ceiling):
             return -self._find_mode_symbol("integer", -arguments[0], name)
         if isinstance(node, LookupTableDerivative):
@@ -256,18 +262,20 @@ class _SwitchFinder:
             return rebuilt
         relations = [each for _, condition in node.args for each in condition.atoms(Relational)]
         relations = [each for each in relations if not each.has(*_MODE_FUNCTIONS) and each in self._replacements]
-        differs = sm.Or(*(sm.Xor(each, self._replacements[each], evaluate=False).to_nnf() for each in relations))
-        if differs == sm.false:
+        is_other_branch = sm.Or(
+            *(sm.Xor(each, self._replacements[each], evaluate=False).to_nnf() for each in relations)
+        )
+        if is_other_branch == sm.false:
             return rebuilt
         surfaces = [each.lhs - each.rhs for each in relations]
-        limited = [
+        limited_functions = [
             each
             for expression, _ in rebuilt.args
             for each in expression.atoms(*_LIMITED_FUNCTIONS)
             if _is_limited(each, surfaces)
         ]
-        ends = {each: _end_at_domain(each, differs) for each in limited}
-        pairs = [(expression.xreplace(ends), condition) for expression, condition in rebuilt.args]
+        ended_functions = {each: _end_at_domain(each, is_other_branch) for each in limited_functions}
+        pairs = [(expression.xreplace(ended_functions), condition) for expression, condition in rebuilt.args]
         return sm.Piecewise(*pairs, evaluate=False)
 
     def _replace_table(self, node: LookupTableDerivative, argument: sm.Expr, name: str) -> sm.Expr:
@@ -278,9 +286,9 @@ class _SwitchFinder:
         if order > 1:
             return node.func(argument, *node.args[1:])
         xs, ys = (np.array(column) for column in table.data)
-        rises = np.diff(ys) / np.diff(xs)
-        outside = (0.0, 0.0) if table.extrapolation == "constant" else (rises[0], rises[-1])
-        slopes = np.array([outside[0], *rises, outside[1]])
+        line_slopes = np.diff(ys) / np.diff(xs)
+        outside_slopes = (0.0, 0.0) if table.extrapolation == "constant" else (line_slopes[0], line_slopes[-1])
+        slopes = np.array([outside_slopes[0], *line_slopes, outside_slopes[1]])
         kinks = np.flatnonzero(slopes[1:] != slopes[:-1])
         if not len(kinks):
             return node.func(argument, *node.args[1:])
@@ -292,8 +300,8 @@ class _SwitchFinder:
             return LookupTable(f"{table.name} by line", numbers, values, "linear", "constant")(line_mode)
 
         slope = on_line(slopes[[0, *(kinks + 1)]])
-        ends = [kinks[0], *kinks]
-        return slope if order else on_line(ys[ends]) + slope * (argument - on_line(xs[ends]))
+        line_ends = [kinks[0], *kinks]
+        return slope if order else on_line(ys[line_ends]) + slope * (argument - on_line(xs[line_ends]))
 
     def _replace_smooth_table(self, node: LookupTableDerivative, argument: sm.Expr, name: str) -> sm.Expr:
         """Return a table of cubics with a mode for each end at which its slope jumps to that of a constant."""
@@ -301,17 +309,25 @@ class _SwitchFinder:
         if table.extrapolation != "constant":
             return node.func(argument, *node.args[1:])
         xs, ys = table.data
-        on = LookupTable(table.name, xs, ys, table.kind, "linear")
-        slopes = on.coefficients[1]
-        bends = [abs(slopes[end]) > 1e-12 * max(map(abs, slopes)) for end in (0, -1)]
-        kinks = [x for x, is_bent in zip((xs[0], xs[-1]), bends, strict=True) if is_bent]
+        unextrapolated_table = LookupTable(table.name, xs, ys, table.kind, "linear")
+        slopes = unextrapolated_table.coefficients[1]
+        has_kink = [abs(slopes[end]) > 1e-12 * max(map(abs, slopes)) for end in (0, -1)]
+        kinks = [x for x, is_bent in zip((xs[0], xs[-1]), has_kink, strict=True) if is_bent]
         if not kinks:
             return node.func(argument, *node.args[1:])
         piece = self._find_piece_mode(table, kinks, argument, name)
-        ends = [0.0, 0.0] if order else [ys[0], ys[-1]]
-        pieces = [(sm.Float(ends[0], 17), piece < _ONE_HALF)] if bends[0] else []
-        pieces += [(sm.Float(ends[1], 17), piece > len(kinks) - _ONE_HALF)] if bends[1] else []
-        return sm.Piecewise(*pieces, (on(argument) if not order else LookupTableDerivative(argument, on, order), True))
+        end_values = [0.0, 0.0] if order else [ys[0], ys[-1]]
+        pieces = [(sm.Float(end_values[0], 17), piece < _ONE_HALF)] if has_kink[0] else []
+        pieces += [(sm.Float(end_values[1], 17), piece > len(kinks) - _ONE_HALF)] if has_kink[1] else []
+        return sm.Piecewise(
+            *pieces,
+            (
+                unextrapolated_table(argument)
+                if not order
+                else LookupTableDerivative(argument, unextrapolated_table, order),
+                True,
+            ),
+        )
 
     def _find_piece_mode(self, table: LookupTable, kinks: Any, argument: sm.Expr, name: str) -> sm.Expr:
         """Return the mode that counts the kinks below the argument."""
@@ -328,14 +344,14 @@ class _SwitchFinder:
 
     def _replace_extreme(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Expr:
         """Return Min and Max of several arguments, two by two."""
-        result, so_far = arguments[0], str(node.args[0])
+        result, extreme_name = arguments[0], str(node.args[0])
         for k, other in enumerate(arguments[1:], start=1):
             largest = isinstance(node, sm.Max)
-            words = (str(node.args[k]), so_far) if largest else (so_far, str(node.args[k]))
+            words = (str(node.args[k]), extreme_name) if largest else (extreme_name, str(node.args[k]))
             first = self._find_mode_symbol("truth", result - other, name, words=words)
             pair = (other, result) if largest else (result, other)
             result = sm.Piecewise((pair[1], first > _ONE_HALF), (pair[0], True))
-            so_far = f"{node.func.__name__}({', '.join(map(str, node.args[: k + 1]))})"
+            extreme_name = f"{node.func.__name__}({', '.join(map(str, node.args[: k + 1]))})"
         return result
 
     def _replace_comparison(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Basic:
@@ -376,7 +392,7 @@ class _SwitchFinder:
         )
         friction_assignments = _assign_contact_frictions(e.contacts) if e.contacts else ()
         parts: dict[str, Any] = {
-            "intermediates": (*friction_assignments, *map(self._intermediate, e.intermediates)),
+            "intermediates": (*friction_assignments, *map(self._rebuild_intermediate, e.intermediates)),
             "kinematics": replace(
                 e.kinematics, matrix=self._matrix(e.kinematics.matrix), offset=self._matrix(e.kinematics.offset)
             ),
@@ -401,7 +417,7 @@ class _SwitchFinder:
         """Return a matrix with the switches of all entries replaced."""
         return sm.ImmutableMatrix(*matrix.shape, [self(entry) for entry in matrix])
 
-    def _intermediate(self, item: Assignment | LinearSolve) -> Assignment | LinearSolve:
+    def _rebuild_intermediate(self, item: Assignment | LinearSolve) -> Assignment | LinearSolve:
         """Return an intermediate with its switches replaced."""
         return replace(item, expression=self(item.expression)) if isinstance(item, Assignment) else self._solve(item)
 
@@ -429,21 +445,21 @@ def _is_limited(function: sm.Expr, surfaces: Sequence[sm.Expr]) -> bool:
     return True
 
 
-def _end_at_domain(function: sm.Expr, differs: sm.Basic) -> sm.Expr:
-    """Return a function that is constant outside of its domain, where ``differs`` is true."""
+def _end_at_domain(function: sm.Expr, is_other_branch: sm.Basic) -> sm.Expr:
+    """Return a function that is constant outside of its domain, where ``is_other_branch`` is true."""
     argument = function.args[0]
     if isinstance(function, sm.Pow):
-        ends = [(sm.S.Zero, argument <= 0)]
+        end_pieces = [(sm.S.Zero, argument <= 0)]
     elif isinstance(function, sm.log):
         tiny = sm.Float(np.finfo(float).tiny, 17)
-        ends = [(sm.log(tiny), argument <= tiny)]
+        end_pieces = [(sm.log(tiny), argument <= tiny)]
     elif isinstance(function, sm.acosh):
-        ends = [(sm.S.Zero, argument <= 1)]
+        end_pieces = [(sm.S.Zero, argument <= 1)]
     else:
         largest = sm.Float(1.0 - 2.0**-53, 17) if isinstance(function, sm.atanh) else sm.S.One
-        ends = [(function.func(-largest), argument <= -largest), (function.func(largest), argument >= largest)]
+        end_pieces = [(function.func(-largest), argument <= -largest), (function.func(largest), argument >= largest)]
     return sm.Piecewise(
-        *((value, sm.And(differs, outside)) for value, outside in ends), (function, True), evaluate=False
+        *((value, sm.And(is_other_branch, outside)) for value, outside in end_pieces), (function, True), evaluate=False
     )
 
 
@@ -564,16 +580,16 @@ def _iterate_contact_powers(e: EquationsOfMotion, rows: Sequence[UnilateralRow])
 def _iterate_switching_nodes(expression: sm.Basic) -> Iterator[sm.Basic]:
     """Yield all nodes, arguments first; parts without events are skipped."""
     stack: list[tuple[sm.Basic, bool]] = [(expression, False)]
-    seen: set[sm.Basic] = set()
+    visited: set[sm.Basic] = set()
     while stack:
-        node, opened = stack.pop()
-        if opened:
+        node, is_expanded = stack.pop()
+        if is_expanded:
             yield node
-        elif node not in seen:
-            seen.add(node)
+        elif node not in visited:
+            visited.add(node)
             stack.append((node, True))
-            inside = () if isinstance(node, NoEvent) else node.args
-            stack.extend((argument, False) for argument in inside if isinstance(argument, sm.Basic))
+            inner_nodes = () if isinstance(node, NoEvent) else node.args
+            stack.extend((argument, False) for argument in inner_nodes if isinstance(argument, sm.Basic))
 
 
 def _differentiate_surface(e: EquationsOfMotion, surface: sm.Expr) -> sm.Expr:

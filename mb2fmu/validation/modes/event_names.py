@@ -54,14 +54,14 @@ def _name_contact_changes(
 ) -> Iterator[str]:
     """Yield the changes of contacts."""
     for c in frozen.contacts.each if frozen.contacts else ():
-        rested, rests = before[c.resting] > 0.5, after[c.resting] > 0.5
+        rested_before, rests_after = before[c.resting] > 0.5, after[c.resting] > 0.5
         if after[c.impact_count] > before[c.impact_count]:
             yield f"impact of {c.name}"
-        elif rested and not rests:
+        elif rested_before and not rests_after:
             yield f"{c.name} opens"
         elif before[c.resting] > 0.0 and after[c.resting] == 0.0:
             yield f"{c.name} has parted"
-        elif c.friction and rests and after[c.friction.sliding] != before[c.friction.sliding]:
+        elif c.friction and rests_after and after[c.friction.sliding] != before[c.friction.sliding]:
             yield f"{c.name} {'slides' if abs(after[c.friction.sliding]) > 0.5 else 'sticks'}"
 
 

@@ -168,11 +168,11 @@ class HybridEquations(ModeEquations):
             values = self._compute_driven_holding_values(
                 motion, values, self.rest_slip_limits(t, x, r, prepared, modes)
             )
-            excess = [
+            excess_values = [
                 abs(values[i]) - motion.holding_limits[i] if modes.values[i] == 0.0 else -np.inf for i in self.signs
             ]
-            worst = int(np.argmax(excess))
-            if excess[worst] > 0.0:
+            worst = int(np.argmax(excess_values))
+            if excess_values[worst] > 0.0:
                 modes.values[self.signs[worst]] = np.sign(values[self.signs[worst]])
                 released.add(self.signs[worst])
                 continue
@@ -187,13 +187,13 @@ class HybridEquations(ModeEquations):
 
         Where contacts or latches hold its motion it is driven by slip alone, which they give it.
         """
-        found = values.copy()
+        driven_values = values.copy()
         for i in self.signs:
-            if found[i] == 0.0 and rest_limits[i] > 0.0:
-                found[i] = motion.holding_limits[i] * motion.surfaces[i] / rest_limits[i]
-            elif found[i] == 0.0 and abs(motion.rates[i]) > REST_SLIP_TOLERANCE:
-                found[i] = np.copysign(motion.holding_limits[i] + abs(motion.rates[i]), motion.rates[i])
-        return found
+            if driven_values[i] == 0.0 and rest_limits[i] > 0.0:
+                driven_values[i] = motion.holding_limits[i] * motion.surfaces[i] / rest_limits[i]
+            elif driven_values[i] == 0.0 and abs(motion.rates[i]) > REST_SLIP_TOLERANCE:
+                driven_values[i] = np.copysign(motion.holding_limits[i] + abs(motion.rates[i]), motion.rates[i])
+        return driven_values
 
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
         """Return margins, positive where modes are right, one per switch."""
@@ -222,9 +222,12 @@ class HybridEquations(ModeEquations):
 
         What holds contradicts a state that slips, however much it could hold.
         """
-        surfaces = self.evaluate_in_modes(t, x, r, prepared, modes.values).surfaces
-        rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
-        slips = [abs(surfaces[i]) - rest_limits[i] for i in self.signs if modes.values[i] == 0.0]
+        held = [i for i in self.signs if modes.values[i] == 0.0]
+        slips: list[float] = []
+        if held:
+            surfaces = self.evaluate_in_modes(t, x, r, prepared, modes.values).surfaces
+            rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
+            slips = [abs(surfaces[i]) - rest_limits[i] for i in held]
         return float(max(0.0, *slips, *(-self.margins(t, x, r, prepared, modes)), 0.0))
 
     # --- events ------------------------------------------------------------------------------------------------------
@@ -261,9 +264,9 @@ class HybridEquations(ModeEquations):
             tolerances = np.array(
                 [REST_SLIP_TOLERANCE if i in switches_at_surface else 0.0 for i in range(self._switch_count)]
             )
-            contradicted = np.flatnonzero(margins < -tolerances)
-            if len(contradicted):
-                i = int(contradicted[np.argmin(margins[contradicted])])
+            contradicted_modes = np.flatnonzero(margins < -tolerances)
+            if len(contradicted_modes):
+                i = int(contradicted_modes[np.argmin(margins[contradicted_modes])])
                 x = self._change_mode(i, t, x, r, prepared, modes)
                 switches_at_surface.add(i)
                 changed.append(self.switch_names[i])
@@ -326,7 +329,7 @@ class HybridEquations(ModeEquations):
                 if abs(motion.surfaces[j]) <= max(REST_SLIP_TOLERANCE, rest_limits[j]):
                     modes.values[j] = 0.0
             modes.values[i] = 0.0
-            slipping_state, x = x, self._stop_surfaces(t, x, r, prepared, modes)
+            slipping_state, x = x, self._bring_surfaces_to_rest(t, x, r, prepared, modes)
             motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
             values = self._compute_driven_holding_values(motion, values, rest_limits)
             if abs(values[i]) > motion.holding_limits[i]:
@@ -338,7 +341,7 @@ class HybridEquations(ModeEquations):
                     x = slipping_state  # at a dead centre round-off of slip would be a blow on all that moves
         return x
 
-    def _stop_surfaces(
+    def _bring_surfaces_to_rest(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Return speeds changed by an impulse of the held signs alone, so that their surfaces are at zero."""
@@ -407,8 +410,8 @@ class HybridEquations(ModeEquations):
         setters: dict[int, str] = {}
         events, conditions = self.frozen.events, motion.conditions.copy()
         model_event_fires = any(
-            now > was and not v.is_contact_or_latch_event
-            for v, now, was in zip(events, conditions, modes.past_conditions, strict=True)
+            is_true > was_true and not v.is_contact_or_latch_event
+            for v, is_true, was_true in zip(events, conditions, modes.past_conditions, strict=True)
         )
         for k, targets in enumerate(self.event_targets):
             event = events[k]
@@ -456,17 +459,19 @@ class HybridEquations(ModeEquations):
             motion_without_forces.friction_contacts, accelerations=accelerations[self._contact_count :]
         )
         if not self._friction_contact_indices:
-            impulses, rests = solve_impact_impulses(contacts, W, contact_rows)
-            return np.concatenate([impulses, rests, self._expand_speed_jumps(state_effects @ impulses)])
+            impulses, resting_after = solve_impact_impulses(contacts, W, contact_rows)
+            return np.concatenate([impulses, resting_after, self._expand_speed_jumps(state_effects @ impulses)])
         counts = [sum(x[place] for place in self._counts), x[self._changes]]
         has_impact, has_mode_change = (
             self._is_event_due(held, modes, *prefix_and_count)
             for prefix_and_count in zip(("impact of ", "friction of "), counts, strict=True)
         )
-        found, impulses, pushes = solve_frictional_contact_events(
+        event_values, impulses, mode_change_impulses = solve_frictional_contact_events(
             contacts, (W, state_effects), (contact_rows, friction_contacts), t, hit=has_impact, change=has_mode_change
         )
-        return np.concatenate([found, self._expand_speed_jumps(impulses), self._expand_speed_jumps(pushes)])
+        return np.concatenate(
+            [event_values, self._expand_speed_jumps(impulses), self._expand_speed_jumps(mode_change_impulses)]
+        )
 
     def _is_event_due(self, motion: MotionInModes, modes: SwitchModes, prefix: str, count: float) -> bool:
         """Return whether an event with this name prefix happens now, with a number above its last one."""
@@ -513,7 +518,7 @@ class HybridEquations(ModeEquations):
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Return the state with speeds for which everything held by these modes stands still."""
-        return self._stop_surfaces(t, x, r, prepared, modes) if self._list_holding_inputs(x, modes) else x
+        return self._bring_surfaces_to_rest(t, x, r, prepared, modes) if self._list_holding_inputs(x, modes) else x
 
     def start_modes_and_state(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]

@@ -2,7 +2,7 @@
 
 An impulse is the limit of a large force for a short time, and accelerations are linear in forces: so what a force at
 contact k changes the second rates of all gaps by is what an impulse there changes the rates by. Nothing of the program
-is used; impacts at once are found as a least-squares problem with bounds and not by modes.
+is used; simultaneous impacts are found as a least-squares problem with bounds and not by modes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def solve_impact_impulses(contacts: Contacts, W: Floats, contact_rows: ContactsA
         contact_rows: Just before.
     """
     reimpact_speed = float(REIMPACT_SPEED_RATIO) * contact_rows.rest_below
-    if contacts.order == "in turn":
+    if contacts.order == "sequential":
         impulses, rests = _solve_sequential_impacts(W, contact_rows, reimpact_speed)
     else:
         impulses, rests = _solve_simultaneous_impacts(W, contact_rows, poisson=contacts.each[0].law == "poisson")
@@ -123,8 +123,8 @@ def _solve_complementarity(W: Floats, q: Floats) -> Floats:
     root = np.sqrt(values[is_kept])[:, None] * vectors[:, is_kept].T
     right = -(vectors[:, is_kept].T @ q) / np.sqrt(values[is_kept])
     z = np.asarray(nnls(root, right)[0], dtype=np.float64)
-    pressed = z > 0.0
-    if pressed.any():  # once more, without the errors of squares
-        part = W[np.ix_(pressed, pressed)]
-        z[pressed] = np.maximum(np.linalg.lstsq(part, -q[pressed], rcond=None)[0], 0.0)
+    is_pressed = z > 0.0
+    if is_pressed.any():  # once more, without the errors of squares
+        part = W[np.ix_(is_pressed, is_pressed)]
+        z[is_pressed] = np.maximum(np.linalg.lstsq(part, -q[is_pressed], rcond=None)[0], 0.0)
     return z

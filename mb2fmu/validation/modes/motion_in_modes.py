@@ -113,9 +113,9 @@ class MotionInModes:
     @cached_property
     def rates(self) -> Floats:
         """Rates of the signs' surfaces, then second rates of gaps, rates of slip, second rates of latch rows."""
-        found = self.motion.outputs[self._counts.rate_indices]
-        found[: self._counts.switches] /= self._sizes
-        return found
+        scaled_rates = self.motion.outputs[self._counts.rate_indices]
+        scaled_rates[: self._counts.switches] /= self._sizes
+        return scaled_rates
 
     @cached_property
     def conditions(self) -> Floats:

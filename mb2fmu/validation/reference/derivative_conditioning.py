@@ -52,16 +52,16 @@ class LeastKnownDigits:
         )
 
 
-def count_known_digits(magnification: float) -> float:
+def count_known_digits(error_growth: float) -> float:
     """Return the decimal digits of a double that are left, 0 to 16, where relative errors are magnified."""
-    return round(min(DOUBLE_DIGITS, max(0.0, DOUBLE_DIGITS - math.log10(max(magnification, 1.0)))), 1)
+    return round(min(DOUBLE_DIGITS, max(0.0, DOUBLE_DIGITS - math.log10(max(error_growth, 1.0)))), 1)
 
 
 def compute_least_known_digits(reference: ReferenceRun) -> LeastKnownDigits | None:
     """Return the known digits of the reference's worst derivative, at a dozen points; None without any."""
     numeric, run = reference.numeric, reference.experiment
     rows = np.unique(np.linspace(0, len(reference.states) - 2, _SAMPLED_POINTS).astype(np.int64)).tolist()
-    random, found, changes = np.random.default_rng(16), [], []
+    random, least_digits, changes = np.random.default_rng(16), [], []
     free = np.array(run.parameters)
     for k in rows:
         t, x, r = float(run.time[k]), reference.states[k], run.inputs_at(k)
@@ -69,22 +69,24 @@ def compute_least_known_digits(reference: ReferenceRun) -> LeastKnownDigits | No
             base = numeric.x_dot(t, x, r.tolist(), numeric.prepare(run.parameters))[0]
             changed = np.zeros_like(base)
             for _ in range(_RANDOM_DRAWS):
-                moved = [part * (1 + _RELATIVE_CHANGE * random.choice([-1.0, 1.0], len(part))) for part in (x, r, free)]
-                prepared = numeric.prepare(moved[2].tolist())
-                projected = numeric.project(t, moved[0], moved[1], prepared)
-                changed_x_dot = numeric.x_dot(t, projected, moved[1].tolist(), prepared)[0]
+                moved_parts = [
+                    part * (1 + _RELATIVE_CHANGE * random.choice([-1.0, 1.0], len(part))) for part in (x, r, free)
+                ]
+                prepared = numeric.prepare(moved_parts[2].tolist())
+                projected = numeric.project(t, moved_parts[0], moved_parts[1], prepared)
+                changed_x_dot = numeric.x_dot(t, projected, moved_parts[1].tolist(), prepared)[0]
                 changed = np.maximum(changed, np.abs(changed_x_dot - base) / _RELATIVE_CHANGE)
         except (ValidationError, ArithmeticError, ValueError):
             continue  # other lengths do not close the loop
-        found.append((float(run.time[k]), np.abs(base)))
+        least_digits.append((float(run.time[k]), np.abs(base)))
         changes.append(changed)
-    if not found or not numeric.n_x:
+    if not least_digits or not numeric.n_x:
         return None
-    sizes = np.max([size for _, size in found], axis=0)
+    sizes = np.max([size for _, size in least_digits], axis=0)
     # A rate that cancels throughout matters as far as it would move its state in the whole experiment.
     sizes = np.maximum(sizes, reference.state_scales / float(run.time[-1] - run.time[0]))
     kappa = np.array(changes) / sizes
     row, column = np.unravel_index(int(np.argmax(kappa)), kappa.shape)
-    known = count_known_digits(float(kappa[row, column]))
+    known_digits = count_known_digits(float(kappa[row, column]))
     name = reference.variables[reference.state_columns[column]].name
-    return LeastKnownDigits(name, found[row][0], known)
+    return LeastKnownDigits(name, least_digits[row][0], known_digits)

@@ -80,7 +80,7 @@ def drop_round_off_events(events: Sequence[LocatedEvent]) -> tuple[LocatedEvent,
 def find_round_off_switches(events: Sequence[LocatedEvent]) -> frozenset[int]:
     """Return the numbers of the switches whose modes round-off changes."""
     pairs = (zip(event.before, event.after, strict=True) for event in events if event.round_off)
-    return frozenset(i for pair in pairs for i, (was, now) in enumerate(pair) if was != now)
+    return frozenset(i for pair in pairs for i, (old_side, new_side) in enumerate(pair) if old_side != new_side)
 
 
 def _drop_idle_modes(modes: Sequence[float], round_off_switches: frozenset[int]) -> tuple[float, ...]:

@@ -17,11 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.root_finding import find_first_crossing
-from mb2fmu.validation.compiled.compiled_mode_steps import EventLimits, ModeStepResult
+from mb2fmu.validation.compiled.compiled_mode_steps import EventLimits, ModeStepResult, SettledEvents
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, make_integration_standstill_error
+from mb2fmu.validation.reference.smooth_integration import (
+    TIGHTEST_SOLVER_TOLERANCE,
+    make_integration_standstill_error,
+    require_slope_at_start,
+    return_nan_outside_domain,
+)
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
@@ -157,13 +162,15 @@ class _EventStepLoop:
         event_log: IntegrationEventLog | None,
     ) -> None:
         self.numeric, self.prepared = numeric, prepared
-        self._relative, self._absolute = relative, absolute
+        self._relative_tolerance, self._absolute_tolerances = relative, absolute
         self._projected, self._budget, self._event_log = projected, budget, event_log
         self._evaluations_spent = self._events = 0
         self._events_at_instant: tuple[float, list[str]] = (-np.inf, [])
         self.step_size = np.inf  # of the next internal step
         self._last_event_time = np.nan  # instant of the last event
-        self._condition_switches = numeric.frozen.condition_switches
+        condition_switches = numeric.frozen.condition_switches
+        self._matters = np.array([i not in condition_switches for i in range(len(numeric.frozen.switches))], np.bool_)
+        """Of each switch whether more than conditions depends on it."""
         self.number = 0  # of the communication step
         self.span = 1.0  # its length in s
         self.modes: SwitchModes
@@ -206,7 +213,7 @@ class _EventStepLoop:
         parts = max(1, math.ceil((end - t) / largest_step * (1.0 - 1e-12)))
         steps = compiled.integrate(
             (t, end), y, min(self.step_size, end - t) if np.isfinite(self.step_size) else np.inf,
-            (self._relative, self._absolute), parts=parts, projected=self._projected,
+            (self._relative_tolerance, self._absolute_tolerances), parts=parts, projected=self._projected,
             behind=self._last_event_time == t, budget=self._budget - self._evaluations_spent,
             limits=self._form_event_limits(largest_step),
         )  # fmt: skip
@@ -216,8 +223,8 @@ class _EventStepLoop:
             self._take_settled_events(steps)
         if steps.event_margins is None:
             return steps.time, steps.y, steps.is_stopped
-        before, margins, *earlier = steps.event_margins
-        state = self._process_switch_event(steps.time, steps.y, r, (before, margins), lambda: earlier)
+        margins_before, margins, *earlier_margins = steps.event_margins
+        state = self._process_switch_event(steps.time, steps.y, r, (margins_before, margins), lambda: earlier_margins)
         return steps.time, state, True
 
     def _form_event_limits(self, longest_step: float) -> EventLimits:
@@ -230,38 +237,33 @@ class _EventStepLoop:
         self._events += steps.event_count
         self._last_event_time = steps.last_event_time
         self.modes = SwitchModes(steps.values, steps.conditions)
-        frozen = self.numeric.frozen
-        for event in steps.events:
-            name = frozen.events[event.fired].name if event.fired >= 0 else self.numeric.switch_names[event.switch]
-            sides = [SwitchModes(event.modes[side], event.conditions[side]) for side in (0, 1)]
-            self._record_event(event.time, name, [event.switch], (sides[0], sides[1]), event.y, event.round_off)
+        if steps.events:
+            self._record_events(steps.events)
 
     def _make_slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
         """Return y' (x' and the power of loads) as a function; NaN where it is not defined, which shortens the step."""
 
         def slope(t: float, y: Any) -> Any:
             """Return y' at t, s."""
-            try:
-                x_dot, power = self.numeric.slope(t, y[:-1], r, self.prepared, self.modes)
-            except (ArithmeticError, ValueError):
-                return np.full_like(y, np.nan)
             y_dot = np.empty_like(y)
-            y_dot[:-1], y_dot[-1] = x_dot, power
-            return y_dot if np.isfinite(y_dot).all() else np.full_like(y, np.nan)
+            y_dot[:-1], y_dot[-1] = self.numeric.slope(t, y[:-1], r, self.prepared, self.modes)
+            return y_dot
 
-        return slope
+        return return_nan_outside_domain(slope)
 
     def _make_solver(self, t: float, y: Floats, end: float, r: Sequence[float], largest_step: float) -> DOP853:
         """Return an integrator from t to `end` at most, starting with the last step size known."""
         from scipy.integrate import DOP853  # takes long to import, and smooth equations do without
 
         first_step = min(self.step_size, largest_step, end - t)
-        return DOP853(
+        solver: DOP853[Any] = DOP853(
             self._make_slope(r), t, y, end, first_step=first_step if np.isfinite(self.step_size) else None,
             max_step=largest_step,
-            rtol=self._relative, atol=self._absolute,  # type: ignore[arg-type] # SciPy takes one per component
+            rtol=self._relative_tolerance, atol=self._absolute_tolerances,  # type: ignore[arg-type] # SciPy takes one per component
 
         )  # fmt: skip
+        require_slope_at_start(t, solver.f, y[np.newaxis])
+        return solver
 
     def _integrate_to_event(
         self, t: float, end: float, y: Floats, r: Sequence[float], largest_step: float
@@ -343,7 +345,7 @@ class _EventStepLoop:
         y: Floats,
         r: Sequence[float],
         margins: tuple[Floats, Floats],
-        look_back: Callable[[], Sequence[Floats]],
+        find_earlier_margins: Callable[[], Sequence[Floats]],
     ) -> Floats:
         """Return the state after an event of switches.
 
@@ -352,22 +354,24 @@ class _EventStepLoop:
             y: (x, W) there.
             r: Inputs.
             margins: Of all switches at the beginning of the step, and here.
-            look_back: Gives the margins a thousandth and a half of the last step before.
+            find_earlier_margins: Gives the margins a thousandth and a half of the last step before.
         """
-        before, here = margins
-        falling = here < 0.5 * before
-        is_near = np.abs(here) <= 1e-9 * np.maximum(1.0, np.abs(before))
-        due_switches = np.flatnonzero((falling & is_near) | (here < 0.0))
+        margins_before, margins_here = margins
+        is_falling = margins_here < 0.5 * margins_before
+        is_near = np.abs(margins_here) <= 1e-9 * np.maximum(1.0, np.abs(margins_before))
+        due_switches = np.flatnonzero((is_falling & is_near) | (margins_here < 0.0))
         due_switches = (
-            due_switches[np.argsort(here[due_switches])] if len(due_switches) else np.array([int(np.argmin(here))])
+            due_switches[np.argsort(margins_here[due_switches])]
+            if len(due_switches)
+            else np.array([int(np.argmin(margins_here))])
         )
-        return self._process_event(t, y, r, *self._find_event_switch(due_switches, margins, look_back))
+        return self._process_event(t, y, r, *self._find_event_switch(due_switches, margins, find_earlier_margins))
 
     def _find_event_switch(
         self,
         due_switches: npt.NDArray[np.intp],
         margins: tuple[Floats, Floats],
-        look_back: Callable[[], Sequence[Floats]],
+        find_earlier_margins: Callable[[], Sequence[Floats]],
     ) -> tuple[list[int], bool]:
         """Return the switch that an event is of, and whether its margin has been zero all the time, by round-off.
 
@@ -376,16 +380,22 @@ class _EventStepLoop:
         Args:
             due_switches: Switches that may have come to their surfaces, those first that are farthest beyond.
             margins: Of all switches at the beginning of the step, and here.
-            look_back: As for :meth:`_process_switch_event`.
+            find_earlier_margins: As for :meth:`_process_switch_event`.
         """
-        before, margins_here = (each[due_switches] for each in margins)
+        margins_before, margins_here = (each[due_switches] for each in margins)
         if len(due_switches) == 1 and abs(margins_here[0]) > _HELD_AT_ZERO_FRACTION:
             return due_switches.tolist(), False
-        margins_seen = np.array([*(seen[due_switches] for seen in look_back()), before, margins_here])
-        is_round_off = np.all(np.abs(margins_seen) <= _HELD_AT_ZERO_FRACTION, axis=0)
+        known_margins = np.array(
+            [
+                *(earlier_margins[due_switches] for earlier_margins in find_earlier_margins()),
+                margins_before,
+                margins_here,
+            ]
+        )
+        is_round_off = np.all(np.abs(known_margins) <= _HELD_AT_ZERO_FRACTION, axis=0)
         with np.errstate(over="ignore"):  # what has not fallen is infinitely far away
             times_away = (np.abs(margins_here) + _HELD_AT_ZERO_FRACTION) / np.maximum(
-                margins_seen[0] - margins_here, np.finfo(float).tiny
+                known_margins[0] - margins_here, np.finfo(float).tiny
             )
         k = int(np.flatnonzero(times_away <= 100.0 * np.min(times_away))[0])
         return [int(due_switches[k])], bool(is_round_off[k])
@@ -408,48 +418,54 @@ class _EventStepLoop:
         after, name = self.numeric.settle_modes(t, x, r, self.prepared, self.modes, due_switches)
         work = 0.0
         if not np.array_equal(after, x):
-            before, behind = (self.numeric.kinetic_energy_at(t, each, r, self.prepared) for each in (x, after))
-            work = behind - before
+            energy_before, energy_after = (
+                self.numeric.kinetic_energy_at(t, each, r, self.prepared) for each in (x, after)
+            )
+            work = energy_after - energy_before
         state_after = np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))
         if self._event_log is not None:
-            self._record_event(
-                t, name, due_switches, (before_modes, self.modes.copy()), np.array([y, state_after]), is_round_off
-            )
+            modes = np.array([[before_modes.values, self.modes.values]])
+            conditions = np.array([[before_modes.past_conditions, self.modes.past_conditions]])
+            first_switch, states = due_switches[0] if due_switches else -1, np.array([[y, state_after]])
+            round_off = np.array([is_round_off], dtype=np.bool_)
+            self._record_events(SettledEvents([t], [first_switch], [-1], round_off, modes, conditions, states), name)
         return state_after
 
     def _check_event_accumulation(self, t: float, due: Sequence[int]) -> None:
         """Raise if events follow each other without end at one instant."""
-        since, names = self._events_at_instant
-        if t - since > _SIMULTANEOUS_FRACTION * self.span:
-            since, names = t, []
+        first_time, names = self._events_at_instant
+        if t - first_time > _SIMULTANEOUS_FRACTION * self.span:
+            first_time, names = t, []
         names.extend(self.numeric.frozen.switches[i].name for i in due)
-        self._events_at_instant = (since, names)
+        self._events_at_instant = (first_time, names)
         if len(names) > _MAX_SIMULTANEOUS_EVENTS:
             raise make_alternating_switches_error(
                 t, f"more than {_MAX_SIMULTANEOUS_EVENTS} events follow each other at once", names
             )
 
-    def _record_event(
-        self,
-        t: float,
-        name: str,
-        due: Sequence[int],
-        sides: tuple[SwitchModes, SwitchModes],
-        states: Floats,
-        is_round_off: bool,
-    ) -> None:
-        """Keep an event in which anything changed."""
+    def _record_events(self, events: SettledEvents, name: str | None = None) -> None:
+        """Keep the events in which anything changed, all at once; ``name``: of the only one, else they have their own.
+
+        Some models have ten thousand, ten times over.
+        """
         assert self._event_log is not None
-        old, new = (tuple(side.values.tolist()) for side in sides)
-        jumped = not np.array_equal(states[0, :-1], states[1, :-1])
-        if old != new or jumped:
-            switch = due[0] if due else -1
-            round_off = (
-                is_round_off and not jumped and np.array_equal(sides[0].past_conditions, sides[1].past_conditions)
-            )
-            round_off &= {
-                i for i, (was, now) in enumerate(zip(old, new, strict=True)) if was != now
-            } <= self._condition_switches
+        changed = events.modes[:, 0] != events.modes[:, 1]
+        jumped = (events.y[:, 0, :-1] != events.y[:, 1, :-1]).any(axis=1)
+        shows = jumped | (events.conditions[:, 0] != events.conditions[:, 1]).any(axis=1)
+        round_off = (events.round_off & ~shows & ~(changed & self._matters).any(axis=1)).tolist()
+        before, after = (list(map(tuple, events.modes[:, side].tolist())) for side in (0, 1))
+        kept, sets_state = changed.any(axis=1) | jumped, jumped.tolist()
+        for k in np.flatnonzero(kept).tolist():
+            switch, modes, conditions = events.switches[k], events.modes[k], events.conditions[k]
+            sides = SwitchModes(modes[0], conditions[0]), SwitchModes(modes[1], conditions[1])
             self._event_log.events.append(
-                LocatedEvent(t, name, old, new, jumped, not due, switch, self.number, sides, states, round_off)
-            )
+                LocatedEvent(
+                    events.times[k], self._name_event(events.fired[k], switch) if name is None else name,
+                    before[k], after[k], sets_state[k], switch < 0, switch, self.number, sides, events.y[k],
+                    round_off[k],
+                )
+            )  # fmt: skip
+
+    def _name_event(self, fired: int, switch: int) -> str:
+        """Return the name of the model's event that happened, if any did, else of the switch."""
+        return self.numeric.frozen.events[fired].name if fired >= 0 else self.numeric.switch_names[switch]

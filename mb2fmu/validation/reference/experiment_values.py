@@ -132,13 +132,13 @@ def evaluate_calculated_parameters(definition: Declarations, parameters: Sequenc
     """Return FMU names of the calculated parameters → values that follow from the free ones; nan: undefined."""
     free = [p for p in definition.parameters if not p.calculated]
     values = {p.symbol: sm.Float(v, 17) for p, v in zip(free, parameters, strict=True)}
-    calculated = {}
+    calculated_values = {}
     for parameter in definition.parameters:
         if parameter.calculated:
             value = sm.sympify(parameter.value).xreplace(values).evalf()
             values[parameter.symbol] = value
-            calculated[parameter.name] = float(value) if value.is_number and value.is_real else math.nan
-    return calculated
+            calculated_values[parameter.name] = float(value) if value.is_number and value.is_real else math.nan
+    return calculated_values
 
 
 def _sample_signal(signal: Any, time: Floats, name: str) -> tuple[Floats, Fault | None]:

@@ -205,25 +205,27 @@ def _measure_differences(
         errors = (np.abs(a - b) + c for a, b, c in zip(small_step, large_step, noise, strict=True))
         rows.append((*best, *errors))
     n, n_x = len(reference.variables), reference.numeric.n_x
-    stacked = [np.array([row[i] for row in rows]).reshape(len(rows), (n, n_x, n, n_x)[i]) for i in range(4)]
-    return DirectionalDifferences(stacked[0], inputs, parameters, stacked[1], stacked[2], stacked[3])
+    stacked_values = [np.array([row[i] for row in rows]).reshape(len(rows), (n, n_x, n, n_x)[i]) for i in range(4)]
+    return DirectionalDifferences(
+        stacked_values[0], inputs, parameters, stacked_values[1], stacked_values[2], stacked_values[3]
+    )
 
 
 def _evaluate_at_point(
     reference: ReferenceRun,
     point: FiniteDifferencePoint,
-    later: float,
+    time_shift: float,
     state: Floats,
     inputs: Floats,
     parameters: Sequence[float] | Floats,
 ) -> tuple[Floats, Floats]:
-    """Return all compared variables and x', at the point's time + ``later`` and a state, put onto the constraints.
+    """Return all compared variables and x', at the point's time + ``time_shift`` and a state, put onto the constraints.
 
     Raises:
         ValidationError, ArithmeticError, ValueError: Where an expression leaves its domain.
     """
     numeric = reference.numeric
-    t = float(reference.experiment.time[point.row]) + later
+    t = float(reference.experiment.time[point.row]) + time_shift
     prepared = numeric.prepare([float(p) for p in parameters])
     x = numeric.project(t, state, inputs, prepared)
     motion = numeric.motion(t, x, inputs.tolist(), prepared)

@@ -57,17 +57,17 @@ def find_potential_energy(equations: EquationsOfMotion) -> PotentialFunction | N
     e = equations
     if e.energy.potential is None:
         return None
-    given = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
-    planner = ExpressionPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(given)})
+    given_symbols = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
+    planner = ExpressionPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(given_symbols)})
     try:
         plan = planner.plan([e.energy.potential])
     except KeyError:  # a speed, an input, an auxiliary state
         return None
-    blank = [0.0] * (planner.size - len(given))
+    blank_values = [0.0] * (planner.size - len(given_symbols))
 
     def potential(t: float, q: Floats, parameters: Floats) -> float:
         """Return V in J."""
-        return float(plan([t, *q.tolist(), *np.asarray(parameters).tolist(), *blank])[-1])
+        return float(plan([t, *q.tolist(), *np.asarray(parameters).tolist(), *blank_values])[-1])
 
     return potential
 
@@ -111,14 +111,14 @@ class FirstIntegralsAlongRun:
     def evaluate_integrals(self, values: Floats) -> tuple[Floats, Floats]:
         """Return C and the sizes of its terms at the points; ``values``: of the compared variables, shape (n_t, n)."""
         run, numeric = self._reference.experiment, self._reference.numeric
-        ends = np.cumsum([numeric.n_q, numeric.n_u, numeric.n_z]).tolist()
+        part_ends = np.cumsum([numeric.n_q, numeric.n_u, numeric.n_z]).tolist()
         values_and_sizes = []
         free = np.array(run.parameters, dtype=float)
         for k in self.points:
-            q, u, z, _ = np.split(values[k], ends)
+            q, u, z, _ = np.split(values[k], part_ends)
             values_and_sizes.append(self._conserved.evaluate(float(run.time[k]), q, u, z, run.inputs_at(k), free))
-        both = np.array(values_and_sizes)
-        return both[:, 0], both[:, 1]
+        integrals_and_sizes = np.array(values_and_sizes)
+        return integrals_and_sizes[:, 0], integrals_and_sizes[:, 1]
 
     def compute_deviations(self, values: Floats) -> Floats:
         """Return |C(t) - C(0)| of each, shape (n, n_points); skipped steps count as no change."""

@@ -39,38 +39,38 @@ def diagnose_integration_standstill(
     Returns:
         ``error`` itself where nothing was reached: then its own remedy holds.
     """
-    reached = error.reached
-    if reached is None or not len(reached):
+    reached_states = error.reached
+    if reached_states is None or not len(reached_states):
         return error
     f = return_nan_outside_domain(slope)
     with np.errstate(all="ignore"):
-        derivatives = f(error.time, reached[-1])
-        beyond = _find_point_without_value(f, error.time, reached[-1], derivatives)
-    if beyond is not None:
-        where = ", ".join(
-            f"{name} = {value:.6g}" for name, value in zip(names[:_MAX_SHOWN_POINT], beyond, strict=False)
+        derivatives = f(error.time, reached_states[-1])
+        point_without_value = _find_point_without_value(f, error.time, reached_states[-1], derivatives)
+    if point_without_value is not None:
+        state_text = ", ".join(
+            f"{name} = {value:.6g}" for name, value in zip(names[:_MAX_SHOWN_POINT], point_without_value, strict=False)
         )
-        more = f" and {len(names) - _MAX_SHOWN_POINT} more states" if len(names) > _MAX_SHOWN_POINT else ""
-        what = f"x' has no value at {where}{more}"
+        remainder_text = f" and {len(names) - _MAX_SHOWN_POINT} more states" if len(names) > _MAX_SHOWN_POINT else ""
+        problem = f"x' has no value at {state_text}{remainder_text}"
         remedy = "look for a root or logarithm of a negative number, or a division by zero, there; or stop earlier"
-        return _form_explained_error(error, what, remedy)
-    if len(reached) < 2:
+        return _form_explained_error(error, problem, remedy)
+    if len(reached_states) < 2:
         return error
     derivatives = derivatives[: len(names)]
-    sizes = np.abs(reached[:, : len(names)])
-    early, now = np.max(sizes[: max(len(sizes) // 2, 1)], axis=0), np.max(sizes[len(sizes) // 2 :], axis=0)
-    ratios = np.divide(now, early, out=np.zeros(len(now)), where=early > 0.0)
-    runaways = [int(i) for i in np.argsort(-ratios) if ratios[i] > _RUNAWAY_RATIO][:_SHOWN_STATES]
-    if runaways:
-        shown = ", ".join(f"{names[i]} from {early[i]:.3g} to {now[i]:.3g}" for i in runaways)
-        what = f"x' has values there, and states grow without bound: {shown}"
+    sizes = np.abs(reached_states[:, : len(names)])
+    early_sizes, late_sizes = np.max(sizes[: max(len(sizes) // 2, 1)], axis=0), np.max(sizes[len(sizes) // 2 :], axis=0)
+    ratios = np.divide(late_sizes, early_sizes, out=np.zeros(len(late_sizes)), where=early_sizes > 0.0)
+    growing_states = [int(i) for i in np.argsort(-ratios) if ratios[i] > _RUNAWAY_RATIO][:_SHOWN_STATES]
+    if growing_states:
+        growth_text = ", ".join(f"{names[i]} from {early_sizes[i]:.3g} to {late_sizes[i]:.3g}" for i in growing_states)
+        problem = f"x' has values there, and states grow without bound: {growth_text}"
         remedy = "an earlier stop; an unstable feedback, a force with the wrong sign or a damper that drives does so"
     else:
-        fastest = int(np.argmax(np.abs(derivatives) / np.maximum(early, np.finfo(float).tiny)))
-        what = f"x' has values there, and no state grows: {names[fastest]} changes fastest, "
-        what += f"by {derivatives[fastest]:.3g} per second"
+        fastest = int(np.argmax(np.abs(derivatives) / np.maximum(early_sizes, np.finfo(float).tiny)))
+        problem = f"x' has values there, and no state grows: {names[fastest]} changes fastest, "
+        problem += f"by {derivatives[fastest]:.3g} per second"
         remedy = "stiff=True if the model is stiff; near a singular position start elsewhere, or stop earlier"
-    return _form_explained_error(error, what, remedy)
+    return _form_explained_error(error, problem, remedy)
 
 
 def explain_scipy_failure(
@@ -86,9 +86,9 @@ def explain_scipy_failure(
         start: Time at which it began, s.
     """
     time = float(solution.t[-1]) if len(solution.t) else start
-    reached = np.asarray(solution.y).T if len(solution.t) else None
+    reached_states = np.asarray(solution.y).T if len(solution.t) else None
     reason = "the step size vanishes" if "step size" in solution.message else str(solution.message).rstrip(".")
-    error = make_integration_standstill_error(time, f"or soon after {reason}", reached, headline=headline)
+    error = make_integration_standstill_error(time, f"or soon after {reason}", reached_states, headline=headline)
     return diagnose_integration_standstill(error, slope, names)
 
 
@@ -98,15 +98,15 @@ def _find_point_without_value(f: SlopeFunction, t: float, y: Floats, derivatives
         return y
     rate = float(np.max(np.abs(derivatives) / np.maximum(np.abs(y), 1.0), initial=0.0))
     for part in _PROBED_PARTS if rate > 0.0 else ():
-        ahead = y + part / rate * derivatives
-        if not np.all(np.isfinite(f(t + part / rate, ahead))):
-            return ahead
+        extrapolated = y + part / rate * derivatives
+        if not np.all(np.isfinite(f(t + part / rate, extrapolated))):
+            return extrapolated
     return None
 
 
-def _form_explained_error(error: IntegrationStandstillError, what: str, remedy: str) -> ValidationError:
+def _form_explained_error(error: IntegrationStandstillError, problem: str, remedy: str) -> ValidationError:
     """Return the error of an integration whose end the numbers explain."""
-    fault = Fault(f"at t = {error.time:.6g} s {error.reason}; {what}", "", remedy)
-    explained = ValidationError(error.headline, [fault])
-    explained.is_explained = True
-    return explained
+    fault = Fault(f"at t = {error.time:.6g} s {error.reason}; {problem}", "", remedy)
+    explained_error = ValidationError(error.headline, [fault])
+    explained_error.is_explained = True
+    return explained_error

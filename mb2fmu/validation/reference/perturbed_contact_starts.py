@@ -59,9 +59,9 @@ class ContactGaps:
             expression for each in self._contacts for expression in (each.gap, each.resting_speed, each.stabilization)
         ]
         self._plan = planner.plan(expressions) if self._contacts else None
-        self._blank = [0.0] * (planner.size - len(known_symbols))
+        self._blank_values = [0.0] * (planner.size - len(known_symbols))
         states = {symbol: i for i, symbol in enumerate(e.states)}
-        self._rests = [states[each.resting] for each in self._contacts]
+        self._resting_states = [states[each.resting] for each in self._contacts]
 
     def evaluate_gaps(self, q: Floats, prepared: Sequence[float]) -> Floats:
         """Return all gaps at t = 0, in their own units, shape (k,)."""
@@ -71,8 +71,8 @@ class ContactGaps:
         """Return for each contact its gap, the rest speed and its stabilization at t = 0, shape (k, 3)."""
         if self._plan is None:
             return np.zeros((0, 3))
-        found = self._plan([0.0, *q.tolist(), *prepared, *self._blank])
-        return np.array(found, dtype=np.float64).reshape(-1, 3)
+        row_values = self._plan([0.0, *q.tolist(), *prepared, *self._blank_values])
+        return np.array(row_values, dtype=np.float64).reshape(-1, 3)
 
     def check_overlaps(self, x: Floats, prepared: Sequence[float]) -> None:
         """Refuse a start with overlapping bodies.
@@ -120,24 +120,24 @@ class ContactGaps:
         """
         if self._plan is None:
             return x
-        n_q, typical = self._numeric.n_q, self._numeric.typical[: self._numeric.n_q]
+        n_q, typical_coordinates = self._numeric.n_q, self._numeric.typical[: self._numeric.n_q]
         target_gaps = self.evaluate_gaps(default[:n_q], before)
-        opened = self._numeric.project(0.0, x, r, prepared)
+        open_state = self._numeric.project(0.0, x, r, prepared)
         for _ in range(_MAX_NEWTON_ITERATIONS):
-            gap_errors = self.evaluate_gaps(opened[:n_q], prepared) - target_gaps
+            gap_errors = self.evaluate_gaps(open_state[:n_q], prepared) - target_gaps
             rows_to_close = [
                 k
                 for k, gap in enumerate(gap_errors + target_gaps)
-                if gap < min(target_gaps[k], 0.0) or default[self._rests[k]] > _CLOSED_MODE_THRESHOLD
+                if gap < min(target_gaps[k], 0.0) or default[self._resting_states[k]] > _CLOSED_MODE_THRESHOLD
             ]
-            slopes = self._differentiate_gaps(opened[:n_q], prepared)[rows_to_close] * typical
+            slopes = self._differentiate_gaps(open_state[:n_q], prepared)[rows_to_close] * typical_coordinates
             if not rows_to_close or np.all(
                 np.abs(gap_errors[rows_to_close]) <= _CLOSURE_TOLERANCE * np.abs(slopes).sum(axis=1)
             ):
-                return opened
-            opened = opened.copy()
-            opened[:n_q] -= typical * np.linalg.lstsq(slopes, gap_errors[rows_to_close], rcond=None)[0]
-            opened = self._numeric.project(0.0, opened, r, prepared)
+                return open_state
+            open_state = open_state.copy()
+            open_state[:n_q] -= typical_coordinates * np.linalg.lstsq(slopes, gap_errors[rows_to_close], rcond=None)[0]
+            open_state = self._numeric.project(0.0, open_state, r, prepared)
         message = "no start is found at which nothing lies inside of what it touches"
         raise ValidationError("the perturbed experiment cannot be started:", [Fault(message, remedy="move less")])
 

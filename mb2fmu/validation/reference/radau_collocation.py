@@ -118,9 +118,9 @@ def _step_twice(
 
 def _compute_slope_and_jacobian(f: BatchSlopeFunction, t: float, y: Floats, scales: Floats) -> tuple[Floats, Floats]:
     """Return f, shape (n,), and its derivatives by forward differences, (n, n); these affect only Newton's speed."""
-    displaced = np.vstack([y, y + 1e-7 * np.diag(np.maximum(scales, np.abs(y)))])
-    slopes = f(np.full(len(displaced), t), displaced)
-    return slopes[0], np.asarray((slopes[1:] - slopes[0]) / (np.diag(displaced[1:]) - y)[:, None]).T
+    displaced_states = np.vstack([y, y + 1e-7 * np.diag(np.maximum(scales, np.abs(y)))])
+    slopes = f(np.full(len(displaced_states), t), displaced_states)
+    return slopes[0], np.asarray((slopes[1:] - slopes[0]) / (np.diag(displaced_states[1:]) - y)[:, None]).T
 
 
 @dataclass(frozen=True, slots=True)

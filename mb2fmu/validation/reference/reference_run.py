@@ -240,12 +240,12 @@ def make_reference(
     numeric.compile()
     variables, columns = list_compared_variables(definition, equations), _find_states_among_compared_variables(numeric)
     units = estimate_characteristic_units(definition, _list_largest_inputs(definition, run))
-    typical = np.array([units.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
+    typical_magnitudes = np.array([units.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
     energy = units.magnitude("J")
-    integrated = _integrate_twice(numeric, run, typical[list(columns)], energy)
-    transient = _observe_transients(numeric, run, integrated, typical[list(columns)], energy)
-    is_moving = find_moving_variables(integrated.values, integrated.uncertainty, typical)
-    scales = compute_motion_scales(np.vstack([integrated.values, transient]), is_moving, typical)
+    integrated = _integrate_twice(numeric, run, typical_magnitudes[list(columns)], energy)
+    transient = _observe_transients(numeric, run, integrated, typical_magnitudes[list(columns)], energy)
+    is_moving = find_moving_variables(integrated.values, integrated.uncertainty, typical_magnitudes)
+    scales = compute_motion_scales(np.vstack([integrated.values, transient]), is_moving, typical_magnitudes)
     return ReferenceRun(
         trajectory=Trajectory(
             names=tuple(v.name for v in variables),
@@ -258,7 +258,7 @@ def make_reference(
         states=integrated.motion[:, :-1],
         state_columns=columns,
         scales=scales,
-        typical=typical,
+        typical=typical_magnitudes,
         natural_energy=energy,
         work=integrated.motion[:, -1],
         balances=(
@@ -362,7 +362,7 @@ def _observe_transients(
     scales = compute_tolerance_scales(largest, np.append(typical, 0.0), _TRANSIENT_TOLERANCE)
     jumps = np.abs(np.diff(run.inputs, axis=0))
     steps = {0} if isinstance(numeric, HybridEquations) or not jumps.any() else {0, *(np.argmax(jumps, axis=0) + 1)}
-    found = []
+    transients = []
     for k in sorted(int(step) for step in steps):
         time = list_step_start_instants(*run.time[k : k + 2].tolist())
         inputs = np.repeat(run.inputs[k : k + 1], len(time) - 1, axis=0)
@@ -376,8 +376,8 @@ def _observe_transients(
             continue
         for t, x in zip(time.tolist(), motion[:, :-1], strict=True):
             instant = observe_instant(numeric, t, x, run.inputs[k].tolist(), prepared, None)
-            found.append(list_compared_values(numeric, x, instant))
-    return np.array(found).reshape(-1, integrated.values.shape[1])
+            transients.append(list_compared_values(numeric, x, instant))
+    return np.array(transients).reshape(-1, integrated.values.shape[1])
 
 
 def make_numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
@@ -553,12 +553,12 @@ def drop_diagnostic_outputs(equations: EquationsOfMotion) -> EquationsOfMotion:
 
 
 def _compute_energy_balance(
-    equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural: float
+    equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural_energy: float
 ) -> tuple[BalanceResidual, ...]:
-    """Return T - T(0) - W over the scale of energies; () if energies need not balance. ``natural``: in J."""
+    """Return T - T(0) - W over the scale of energies; () if energies need not balance. ``natural_energy``: in J."""
     if equations.energy.kinetic is None or not equations.energy.balanced:
         return ()
-    scale = compute_energy_scale(kinetic, work, natural)
+    scale = compute_energy_scale(kinetic, work, natural_energy)
     return (BalanceResidual("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"),)
 
 

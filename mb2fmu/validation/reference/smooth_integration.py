@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.validation.evaluation_plans.expression_plan import SingularMatrixError
 
 Floats = npt.NDArray[np.float64]
 SlopeFunction = Callable[[float, Floats], Floats]
@@ -76,6 +77,7 @@ def integrate_smooth(
             atol=tolerance * scales
             + min(step, largest_step) * error_weight_sum * noise,  # SciPy takes one per component
         )
+        require_slope_at_start(solver.t, solver.f, y[: k + 1])
         while solver.status == "running":
             failure = solver.step()
             if failure:
@@ -131,17 +133,23 @@ def integrate_explicit_euler(slope: HeldSlopeFunction, time: Floats, start: Floa
 
 
 def return_nan_outside_domain(slope: SlopeFunction) -> SlopeFunction:
-    """Turn errors of the domain, and what overflows, into NaN: the trial step is refused and made smaller."""
+    """Turn errors of the domain, singular matrices and what overflows into NaN: a shorter step is tried."""
 
     def guarded(t: float, y: Floats) -> Floats:
         """Return the slope; NaN where it cannot be evaluated or is not finite."""
         try:
             y_dot = slope(t, y)
-        except (ArithmeticError, ValueError):
+        except (ArithmeticError, ValueError, SingularMatrixError):
             return np.full_like(y, np.nan)
         return y_dot if np.isfinite(y_dot).all() else np.full_like(y, np.nan)
 
     return guarded
+
+
+def require_slope_at_start(t: float, slope: Floats, reached: Floats) -> None:
+    """Raise the error of a standstill where an integration begins and the slope has no value: SciPy would never end."""
+    if not np.isfinite(slope).all():
+        raise make_integration_standstill_error(t, "x' has no value", reached)
 
 
 def make_slope_at_instants(slope: SlopeFunction) -> BatchSlopeFunction:

@@ -64,8 +64,8 @@ def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
     rapid_rows = set()
     for column in (run.time[rows, None] * rates).T:
         largest = 0.0
-        for index, (size, known) in enumerate(zip(column.tolist(), is_selected.tolist(), strict=True)):
-            if size > 1.25 * largest > 0.0 and not known:
+        for index, (size, is_known) in enumerate(zip(column.tolist(), is_selected.tolist(), strict=True)):
+            if size > 1.25 * largest > 0.0 and not is_known:
                 rapid_rows.update(rows[max(index - 1, 0) : index + 2].tolist())
             largest = max(largest, size)
     return np.array(sorted(rapid_rows - set(rows[is_selected].tolist())), dtype=np.int64)
@@ -113,11 +113,13 @@ def measure_output_sensitivity(reference: ReferenceRun) -> Floats:
         )
         changes = []
         try:
-            unmoved = observe_instant(numeric, t, reference.states[row], r, prepared, modes).outputs
+            unmoved_outputs = observe_instant(numeric, t, reference.states[row], r, prepared, modes).outputs
             for direction in axes:
                 x = reference.states[row] + RELATIVE_START_ERROR * direction * reference.state_scales
-                moved = observe_instant(numeric, t, numeric.project(t, x, r, prepared), r, prepared, modes).outputs
-                changes.append(np.abs(np.subtract(moved, unmoved)) / RELATIVE_START_ERROR)
+                moved_outputs = observe_instant(
+                    numeric, t, numeric.project(t, x, r, prepared), r, prepared, modes
+                ).outputs
+                changes.append(np.abs(np.subtract(moved_outputs, unmoved_outputs)) / RELATIVE_START_ERROR)
         except (ValidationError, ArithmeticError, ValueError):
             continue
         if changes:
@@ -152,7 +154,7 @@ def measure_start_error_growth(reference: ReferenceRun) -> Floats:
     scales = reference.error_scales(INTEGRATION_TOLERANCE)
     gaps, error_ratios = ContactGaps(numeric), []
     axes = choose_error_directions(numeric.n_x)
-    one_by_one = len(axes) == numeric.n_x
+    has_all_axes = len(axes) == numeric.n_x
     axes[:, list(find_switch_mode_state_indices(numeric))] = 0.0
     for direction in axes[axes.any(axis=1)]:
         x0 = reference.states[0] + RELATIVE_START_ERROR * direction * reference.state_scales
@@ -182,7 +184,7 @@ def measure_start_error_growth(reference: ReferenceRun) -> Floats:
         )
     if not error_ratios:  # without states nothing is perturbed
         return np.zeros_like(reference.trajectory.values)
-    combined = np.sum(error_ratios, axis=0) if one_by_one else np.max(error_ratios, axis=0)
+    combined = np.sum(error_ratios, axis=0) if has_all_axes else np.max(error_ratios, axis=0)
     largest = np.maximum.accumulate(combined, axis=0)
     # Between the points looked at: linear, which keeps it from decreasing.
     return np.array([np.interp(reference.trajectory.time, run.time, column) for column in largest.T]).T

@@ -185,17 +185,17 @@ def compute_tolerance_scales(largest: Floats, typical: Floats, tolerance: float)
     return np.maximum(largest, EPSILON / tolerance * typical)
 
 
-def compute_energy_scale(kinetic: Floats, work: Floats, natural: float) -> float:
+def compute_energy_scale(kinetic: Floats, work: Floats, natural_energy: float) -> float:
     """Return the scale of energies in J, > 0, by this module's docstring; NaN stands for unknown energies.
 
     Args:
         kinetic: T in J, shape (n,).
         work: Integrated power in J, shape (m,).
-        natural: Natural energy in J.
+        natural_energy: Natural energy in J.
     """
-    known = kinetic[np.isfinite(kinetic)]
-    largest = max(float(np.max(np.abs(known), initial=0.0)), float(np.ptp(work)) if len(work) else 0.0)
-    return largest if largest > STANDSTILL_FRACTION**2 * natural else natural
+    finite_energies = kinetic[np.isfinite(kinetic)]
+    largest = max(float(np.max(np.abs(finite_energies), initial=0.0)), float(np.ptp(work)) if len(work) else 0.0)
+    return largest if largest > STANDSTILL_FRACTION**2 * natural_energy else natural_energy
 
 
 def compute_row_scales(
@@ -231,9 +231,11 @@ def compute_row_scales(
         for j, scale in enumerate(scales.tolist()):
             coordinates_and_speeds = np.append(q, u)
             for fraction in _DISPLACEMENT_FRACTIONS if j < n_q else _DISPLACEMENT_FRACTIONS[:1]:
-                displaced = coordinates_and_speeds.copy()
-                displaced[j] += fraction * scale
-                row_changes = np.abs(rows.residual(t, displaced[:n_q], displaced[n_q:], z, inputs[k], prepared) - base)
+                displaced_values = coordinates_and_speeds.copy()
+                displaced_values[j] += fraction * scale
+                row_changes = np.abs(
+                    rows.residual(t, displaced_values[:n_q], displaced_values[n_q:], z, inputs[k], prepared) - base
+                )
                 effects_of_row[j] = np.fmax(effects_of_row[j], row_changes)
             terms_of_row[j] = row_changes / abs(fraction * scale) * abs(coordinates_and_speeds[j])
         # Of velocity rows the speeds alone are moved.

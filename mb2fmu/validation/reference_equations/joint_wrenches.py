@@ -77,7 +77,7 @@ class JointWrenches:
         bodies: set[int] = set()
         queue = [body]
         carriers = {
-            other: self._body_finder.find_body_of_point(each.masscenter, among=sorted(joint_children))
+            other: self._body_finder.find_body_of_point(each.masscenter, candidates=sorted(joint_children))
             for other, each in enumerate(self.mechanism.bodies)
             if other not in joint_children
         }
@@ -125,7 +125,7 @@ class JointWrenches:
                 find_body = (
                     self._body_finder.find_body_of_frame if load.torque else self._body_finder.find_body_of_point
                 )
-                number = find_body(load.node, among=range(len(self.mechanism.bodies)))
+                number = find_body(load.node, candidates=range(len(self.mechanism.bodies)))
             if number in bodies:
                 yield load
 
@@ -155,10 +155,10 @@ class JointWrenches:
 
     def _iterate_constraint_forces(self) -> Iterator[_CutForce]:
         """Yield constraint forces: minus the multiplier times the vectors at their places of application."""
-        for symbol, acts in zip(self.mechanism.multipliers, self.mechanism.force_applications, strict=True):
-            for act in acts:
-                vector = -symbol * self.kinematic_quantities.in_inertial_frame(act.vector)
-                yield _CutForce(act.point_or_frame, vector, act.is_torque, act.body)
+        for symbol, applications in zip(self.mechanism.multipliers, self.mechanism.force_applications, strict=True):
+            for application in applications:
+                vector = -symbol * self.kinematic_quantities.in_inertial_frame(application.vector)
+                yield _CutForce(application.point_or_frame, vector, application.is_torque, application.body)
 
     @cached_property
     def _body_finder(self) -> _BodyOfPointFinder:
@@ -184,34 +184,34 @@ class _BodyOfPointFinder:
             places = np.array([point.position for point in numeric.points])
             self._points.append((places, np.array([point.partials for point in numeric.points])))
 
-    def find_body_of_frame(self, frame: int, among: Sequence[int]) -> int:
+    def find_body_of_frame(self, frame: int, candidates: Sequence[int]) -> int:
         """Return the body that a frame turns with, or the ground."""
         partials = [W[frame] for W in self._frames]
         if all(_is_equal_to_round_off(W, 0 * W, W) for W in partials):
             return GROUND_BODY
-        alike = [number for number in among if self._turn_alike(frame, self._bodies[number].frame)]
+        bodies_turning_alike = [number for number in candidates if self._turn_alike(frame, self._bodies[number].frame)]
         if not self._flexible:
-            return next(iter(alike), GROUND_BODY)
-        heavy = [number for number in alike if self._bodies[number].mass != 0]
+            return next(iter(bodies_turning_alike), GROUND_BODY)
+        heavy = [number for number in bodies_turning_alike if self._bodies[number].mass != 0]
         sections = [
             record.body
             for record in self._flexible
-            if record.body in among and any(self._turn_alike(frame, section) for section in record.points.values())
+            if record.body in candidates and any(self._turn_alike(frame, section) for section in record.points.values())
         ]
-        return next(iter((*heavy, *sections, *alike)), GROUND_BODY)
+        return next(iter((*heavy, *sections, *bodies_turning_alike)), GROUND_BODY)
 
-    def find_body_of_point(self, point: int, among: Sequence[int]) -> int:
+    def find_body_of_point(self, point: int, candidates: Sequence[int]) -> int:
         """Return the body that a point is a particle of, or the ground."""
-        here = [number for number in among if self._bodies[number].masscenter == point]
-        here = [number for number in here if self._bodies[number].mass != 0 or not self._flexible]
-        if here:
-            return here[0]
+        bodies_at_point = [number for number in candidates if self._bodies[number].masscenter == point]
+        bodies_at_point = [number for number in bodies_at_point if self._bodies[number].mass != 0 or not self._flexible]
+        if bodies_at_point:
+            return bodies_at_point[0]
         for record in self._flexible:
-            if record.body in among and self._belongs_to_flexible_body(record, point):
+            if record.body in candidates and self._belongs_to_flexible_body(record, point):
                 return record.body
         if all(not np.any(J[point]) for _, J in self._points):
             return GROUND_BODY
-        for number in among:
+        for number in candidates:
             if self._moves_with(number, point):
                 return number
         return GROUND_BODY

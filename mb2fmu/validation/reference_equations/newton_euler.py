@@ -144,7 +144,7 @@ class NewtonEulerEquations(NumericEquations):
         numbers = [*M[:n_u, :n_u].ravel(), *f[:n_u], *gamma]
         K, k0 = m.kinematic_matrices()
         values = [t, *q.tolist(), *u.tolist(), *z.tolist(), *r, *prepared]
-        values += self._blank[len(values) :]
+        values += self._blank_values[len(values) :]
         u_dot = self._accelerations(values, numbers, constraints)
         values[self._u_dot : self._u_dot + n_u] = u_dot.tolist()
         self._set_multipliers(values, numbers, constraints, u_dot)

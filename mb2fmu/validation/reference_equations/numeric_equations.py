@@ -138,12 +138,12 @@ class NumericEquations:
         self._calculated = ExpressionPlanner(e.calculated_parameters, {s: i for i, s in enumerate(e.p)}).plan(
             [c.symbol for c in e.calculated_parameters]
         )
-        given = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
+        given_symbols = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
         observed = self._form_observed_quantities()
         self._needs_multipliers = bool(observed.multipliers)
-        self._first_quantity_slot = len(given)
+        self._first_quantity_slot = len(given_symbols)
         planner = ExpressionPlanner(
-            observed.intermediates, {s: i for i, s in enumerate((*given, *observed.quantity_symbols))}
+            observed.intermediates, {s: i for i, s in enumerate((*given_symbols, *observed.quantity_symbols))}
         )
         constraints = e.velocity_constraints
         self.m = len(constraints.names) if constraints else 0
@@ -156,10 +156,10 @@ class NumericEquations:
         self._dynamics = self._plan_dynamics(planner)
         self._u_dot = planner.reserve(e.u_dot)
         self._multipliers = planner.reserve(observed.multipliers)
-        self._late = self._plan_late(planner)
+        self._late_plan = self._plan_late(planner)
         self._kinetic = planner.plan([observed.kinetic])
         self._outputs = planner.plan(list(observed.outputs))
-        self._blank = [0.0] * planner.size
+        self._blank_values = [0.0] * planner.size
         self.compiled_equations: CompiledEquations | None = None
 
     def compile(self) -> bool:
@@ -192,7 +192,7 @@ class NumericEquations:
             n_phi=len(e.position_rows),
             m=self.m,
             rows=self.rows,
-            size=len(self._blank),
+            size=len(self._blank_values),
             u_dot=self._u_dot,
             multipliers=self._multipliers if self._needs_multipliers else -1,
             seen=self._first_quantity_slot,
@@ -205,7 +205,7 @@ class NumericEquations:
             "slopes": self._holonomic_slopes,
             "constraints": self._constraints,
             "dynamics": self._dynamics,
-            "late": self._late,
+            "late": self._late_plan,
             "kinetic": self._kinetic,
             "outputs": self._outputs,
         }
@@ -312,7 +312,7 @@ class NumericEquations:
         if self.compiled_equations:
             return self.compiled_equations.residual(t, q, u, z, r, prepared)
         values = [t, *q, *u, *z, *r, *prepared]
-        values += self._blank[len(values) :]
+        values += self._blank_values[len(values) :]
         return self._residual(values, u, self._constraints(values))
 
     def holonomic_slopes(
@@ -320,7 +320,7 @@ class NumericEquations:
     ) -> Floats:
         """Return ∂φ/∂q, shape (n_phi, n_q)."""
         values = [t, *q, *([0.0] * self.n_u), *z, *r, *prepared]
-        values += self._blank[len(values) :]
+        values += self._blank_values[len(values) :]
         return np.array(self._holonomic_slopes(values), dtype=float).reshape(-1, self.n_q)
 
     def keep_modes(
@@ -395,23 +395,25 @@ class NumericEquations:
         u = x[self.n_q : self.n_q + self.n_u] if self.has_state_constraints else np.zeros(self.n_u)
         values = [t, *x[: self.n_q].tolist(), *u.tolist(), *x[self.n_x - self.n_z :].tolist()]
         values += [*r, *prepared]
-        return values + self._blank[len(values) :]
+        return values + self._blank_values[len(values) :]
 
     def _project_on_constraints(
         self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
     ) -> Floats:
         """Return q by Gauss-Newton steps of least norm for phi(q) = 0, then the nearest speeds with A u + b = 0."""
         x, n_q, last_size = x.copy(), self.n_q, np.inf
-        typical, speed_units = self.typical[:n_q], self.typical[n_q:]
+        typical_coordinates, speed_units = self.typical[:n_q], self.typical[n_q:]
         for _ in range(_MAX_PROJECTION_STEPS if self.equations.position_rows else 0):
             values = self._values(t, x, r, prepared)
             phi = np.array(self._holonomic(values))
-            step = _solve_least_norm(np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi, typical)
+            step = _solve_least_norm(
+                np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi, typical_coordinates
+            )
             x[:n_q] -= step
             q, step = np.abs(x[:n_q]), np.abs(step)
-            size = float(np.max(step / np.maximum(q, typical)))
+            size = float(np.max(step / np.maximum(q, typical_coordinates)))
             if (
-                np.all(step <= np.maximum(_CONVERGED_STEP_FRACTION * q, _EPSILON * typical))
+                np.all(step <= np.maximum(_CONVERGED_STEP_FRACTION * q, _EPSILON * typical_coordinates))
                 or last_size / _STALLED_STEP_RATIO <= size <= _ROUND_OFF_STEP_FRACTION
             ):
                 break
@@ -447,7 +449,7 @@ class NumericEquations:
         for i, value in zip(self._independent, state[n_q : n_q + n_i], strict=True):
             u[i] = value
         values = [t, *state[:n_q], *u, *state[n_q + n_i :], *r, *prepared]
-        values += self._blank[len(values) :]
+        values += self._blank_values[len(values) :]
         constraints = self._constraints(values)
         if self._dependent:
             A, b = self._rows(constraints)
@@ -461,7 +463,7 @@ class NumericEquations:
         u_dot = self._accelerations(values, numbers[n_q:], constraints)
         values[self._u_dot : self._u_dot + n_u] = u_dot.tolist()
         self._set_multipliers(values, numbers[n_q:], constraints, u_dot)
-        *z_dot, power = self._late(values)
+        *z_dot, power = self._late_plan(values)
         return values, constraints, np.array([*numbers[:n_q], *u_dot[self._independent], *z_dot]), power
 
     def _set_multipliers(
@@ -491,10 +493,11 @@ class NumericEquations:
             return _REDUNDANT_ROW_TOLERANCE
         phi = np.array(self._holonomic(values), dtype=float)
         G = np.array(self._holonomic_slopes(values)).reshape(len(phi), self.n_q)
-        typical = self.typical[: self.n_q]
+        typical_coordinates = self.typical[: self.n_q]
         return max(
             _REDUNDANT_ROW_TOLERANCE,
-            _ROW_ROTATION_RATE * float(np.linalg.norm(_solve_least_norm(G, phi, typical) / typical)),
+            _ROW_ROTATION_RATE
+            * float(np.linalg.norm(_solve_least_norm(G, phi, typical_coordinates) / typical_coordinates)),
         )
 
     def _accelerations(self, values: list[float], numbers: list[float], constraints: list[float]) -> Floats:
@@ -507,8 +510,8 @@ class NumericEquations:
         A, _ = self._rows(constraints)
         gamma = np.array(numbers[rows * n_u + rows :])
         if rows < n_u:
-            stacked = np.concatenate([M, A])
-            return solve_linear_system(stacked, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
+            stacked_matrix = np.concatenate([M, A])
+            return solve_linear_system(stacked_matrix, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
         # Null space: A D = U S Vt, D the units of the speeds; u' = D (v_p + Z w) with A D Z = 0, and
         # Z^T D (M u' - f) = 0 removes the multipliers.
         speed_units = self.typical[self.n_q :]

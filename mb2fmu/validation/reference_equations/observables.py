@@ -159,9 +159,9 @@ class _ObservableWriter:
             "velocity": "velocity",
             "angular velocity": "omega",
         }
-        for sensed in self.mechanism.motion_vectors:
-            vector = self.kinematic_quantities.vector(kinds[sensed.kind], sensed.point_or_frame)
-            yield from (Assignment(symbol, value) for symbol, value in zip(sensed.symbols, vector, strict=True))
+        for motion_vector in self.mechanism.motion_vectors:
+            vector = self.kinematic_quantities.vector(kinds[motion_vector.kind], motion_vector.point_or_frame)
+            yield from (Assignment(symbol, value) for symbol, value in zip(motion_vector.symbols, vector, strict=True))
 
     def _form_difference(self, kind: str, a: int, b: int) -> sm.Matrix:
         """Return position or velocity of point b less that of point a."""
@@ -171,8 +171,8 @@ class _ObservableWriter:
         """Yield (name, expression) of each scalar of a request; nothing for an FMU's own numbers."""
         writers = {
             "orientation": self._orientation,
-            "force": self._load,
-            "power": self._load,
+            "force": self._list_load_outputs,
+            "power": self._list_load_outputs,
             "reaction_force": self._form_joint_wrench,
             "reaction_torque": self._form_joint_wrench,
             "joint_effort": self._form_joint_effort,
@@ -326,11 +326,11 @@ class _ObservableWriter:
             if body.inertia is not None and not body.inertia.is_zero_matrix:
                 R = self.kinematic_quantities.rotation(body.frame)
                 total += R * body.inertia * R.T * self._angular_velocity_of(body.frame)
-        about = request.relative_to
+        reference_node = request.relative_to
         reference_point = (
             mass_moment / sm.Add(*(b.mass for b in bodies))
-            if about is None
-            else self.kinematic_quantities.vector("position", about)
+            if reference_node is None
+            else self.kinematic_quantities.vector("position", reference_node)
         )
         yield from self._components(request, total - reference_point.cross(momentum))
 
@@ -368,7 +368,7 @@ class _ObservableWriter:
             angles = euler_angles(rotation, request.representation)
             yield from zip((f"{request.name}[{i}]" for i in (1, 2, 3)), angles, strict=True)
 
-    def _load(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+    def _list_load_outputs(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield the force, torque or power of a load; an actuator's power is by the relative rate of its ends."""
         load = self.mechanism.loads[request.subject[0]]
         if isinstance(load, PathwayLoad):

@@ -101,8 +101,8 @@ class _ForkServerClient:
     def _read_ends(self) -> None:
         """Hand on the exit codes as they come; when the server ends, tell all that wait."""
         assert self._process.stdout is not None
-        with self._process.stdout as ends:
-            for line in ends:
+        with self._process.stdout as end_lines:
+            for line in end_lines:
                 end = json.loads(line)
                 self._codes.pop(end["run"]).set_result(end["code"])
         with self._lock:
@@ -138,9 +138,9 @@ def _find_server() -> _ForkServerClient:
     with _start_lock:
         slot = _server_slot()
         if not slot or not slot[0].is_alive():
-            for ended in slot:
-                ended.end()
-                atexit.unregister(ended.end)
+            for ended_server in slot:
+                ended_server.end()
+                atexit.unregister(ended_server.end)
             slot[:] = [_ForkServerClient()]
         return slot[0]
 
@@ -161,12 +161,12 @@ def run_driver_process(folder: Path, time_limit: float) -> CompletedFmuProcess:
             return CompletedFmuProcess(code, _read_output(folder / "stdout.txt"), _read_output(folder / "stderr.txt"))
     command = [sys.executable, "-P", _script("fmu_driver"), str(folder / REQUEST_FILE)]
     try:
-        done = subprocess.run(  # noqa: S603  our own interpreter and driver
+        completed_process = subprocess.run(  # noqa: S603  our own interpreter and driver
             command, capture_output=True, timeout=time_limit, check=False, cwd=folder, text=True, errors="replace"
         )
     except subprocess.TimeoutExpired as error:
         raise TimeoutError from error
-    return CompletedFmuProcess(done.returncode, done.stdout, done.stderr)
+    return CompletedFmuProcess(completed_process.returncode, completed_process.stdout, completed_process.stderr)
 
 
 def run_script_process(script: str, arguments: Sequence[str], time_limit: float) -> subprocess.CompletedProcess[str]:

@@ -152,8 +152,10 @@ class FmuDescription:
             for rate in derivatives
         ]
         pairs = zip(states, derivatives, strict=True)
-        found = tuple((state.name, rate.name) for state, rate in pairs if state is not None and rate is not None)
-        return found if len(found) == len(derivatives) else ()
+        complete_pairs = tuple(
+            (state.name, rate.name) for state, rate in pairs if state is not None and rate is not None
+        )
+        return complete_pairs if len(complete_pairs) == len(derivatives) else ()
 
     def driver_request(
         self, kind: InterfaceType, tolerance: float, state_scales: Mapping[str, float] | None = None
@@ -193,8 +195,8 @@ class FmuDescription:
     @property
     def any_step(self) -> bool:
         """Whether Co-Simulation, if the FMU has it, takes communication steps of any size."""
-        found = self.capabilities.get("CoSimulation")
-        return found is None or found.any_step
+        capabilities = self.capabilities.get("CoSimulation")
+        return capabilities is None or capabilities.any_step
 
 
 def read_fmu_description(tree: FileTree) -> FmuDescription:
@@ -214,7 +216,10 @@ def read_fmu_description(tree: FileTree) -> FmuDescription:
     names = {array.name: tuple(array.annotations.get(ELEMENT_NAMES_ANNOTATION, "").split()) for array in doubles}
     element_variables, sizes = _describe_array_elements(doubles, scalars, names)
     description = FmuDescription(
-        model, scalars | element_variables, sizes, {name: listed for name, listed in names.items() if listed}
+        model,
+        scalars | element_variables,
+        sizes,
+        {name: element_names for name, element_names in names.items() if element_names},
     )
     _check_platform(tree, description)
     return description
@@ -234,8 +239,8 @@ def _read_model(tree: FileTree) -> DescribedModel:
     except ValueError as error:
         is_description = root.tag == "fmiModelDescription"
         version = root.get("fmiVersion") or "of no version"
-        found = f"FMI {version}{', a draft' if '-' in version else ''}" if is_description else f"a <{root.tag!s}>"
-        fault = Fault(f"is {found}", DESCRIPTION, "FMI 2.0 or 3.0 is needed")
+        found_text = f"FMI {version}{', a draft' if '-' in version else ''}" if is_description else f"a <{root.tag!s}>"
+        fault = Fault(f"is {found_text}", DESCRIPTION, "FMI 2.0 or 3.0 is needed")
         raise _make_refusal_error(fault) from error
 
 
@@ -315,20 +320,22 @@ def describe_denied_capabilities(description: FmuDescription) -> tuple[str, ...]
 
     ``()`` where it denies nothing.
     """
-    model, denied = description.model, dict[str, list[str]]()
+    model, denied_kinds = description.model, dict[str, list[str]]()
     for kind in description.identifiers:
         names = _CAPABILITY_FLAGS[model.version]
         names += _CO_SIMULATION_FLAGS[model.version] if kind == "CoSimulation" else ()
         for name in names:
             if not model.flag(kind, name):
-                denied.setdefault(name, []).append(kind)
+                denied_kinds.setdefault(name, []).append(kind)
         if kind == "CoSimulation" and not description.capabilities[kind].output_derivatives:
-            denied.setdefault("maxOutputDerivativeOrder", []).append(kind)
+            denied_kinds.setdefault("maxOutputDerivativeOrder", []).append(kind)
         if model.flag(kind, "canBeInstantiatedOnlyOncePerProcess"):
-            denied.setdefault("a second instance (canBeInstantiatedOnlyOncePerProcess)", []).append(kind)
+            denied_kinds.setdefault("a second instance (canBeInstantiatedOnlyOncePerProcess)", []).append(kind)
     places = description.identifiers
-    listed = [f"{name} of {kinds[0]}" if len(kinds) < len(places) else name for name, kinds in denied.items()]
-    return (f"what the FMU cannot do by its description: {', '.join(listed)}",) if listed else ()
+    denied_names = [
+        f"{name} of {kinds[0]}" if len(kinds) < len(places) else name for name, kinds in denied_kinds.items()
+    ]
+    return (f"what the FMU cannot do by its description: {', '.join(denied_names)}",) if denied_names else ()
 
 
 def find_platform_folder(version: int) -> tuple[str, str]:
@@ -346,17 +353,21 @@ def _check_platform(tree: FileTree, description: FmuDescription) -> None:
     """Raise where the FMU has no binary for this machine; name the platforms it has."""
     folder, extension = find_platform_folder(description.version)
     place = f"binaries/{folder}/"
-    needed = [f"{place}{identifier}{extension}" for identifier in description.identifiers.values()]
-    missing = [path for path in needed if path not in tree]
+    needed_paths = [f"{place}{identifier}{extension}" for identifier in description.identifiers.values()]
+    missing = [path for path in needed_paths if path not in tree]
     if not missing:
         return
-    others = sorted(path.removeprefix(place) for path in tree if path.startswith(place) and path.endswith(extension))
-    if others:
+    other_names = sorted(
+        path.removeprefix(place) for path in tree if path.startswith(place) and path.endswith(extension)
+    )
+    if other_names:
         library = missing[0].removeprefix(place)
         remedy = f"export it again: the library of the model identifier is {library}"
-        raise _make_refusal_error(Fault(f"it has {', '.join(others)}, not {library}", place.rstrip("/"), remedy))
-    offered = sorted({path.split("/")[1] for path in tree if path.startswith("binaries/") and path.count("/") >= 2})
-    platforms_text = f"it has {', '.join(offered)}" if offered else "it has none at all"
+        raise _make_refusal_error(Fault(f"it has {', '.join(other_names)}, not {library}", place.rstrip("/"), remedy))
+    offered_platforms = sorted(
+        {path.split("/")[1] for path in tree if path.startswith("binaries/") and path.count("/") >= 2}
+    )
+    platforms_text = f"it has {', '.join(offered_platforms)}" if offered_platforms else "it has none at all"
     raise _make_refusal_error(
         Fault(
             f"the FMU has no binary for this machine ({folder}): {platforms_text}",

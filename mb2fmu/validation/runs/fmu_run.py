@@ -192,7 +192,7 @@ def require_experiment_variables(
     Raises:
         ValidationError: If it lacks some of that.
     """
-    known = description.variables
+    known_variables = description.variables
     faults = []
     for role, names in (
         ("variable", variables),
@@ -200,12 +200,12 @@ def require_experiment_variables(
         ("parameter", tuple(experiment.overridden_values)),
     ):
         for name in names:
-            if name not in known:
+            if name not in known_variables:
                 faults.append(Fault(f"the FMU has no {role} {name}", name, "is it an FMU of this model?"))
-            elif not known[name].is_double:
+            elif not known_variables[name].is_double:
                 faults.append(Fault("is no scalar of doubles in the FMU", name, "declare it as Real or Float64"))
-            elif role == "input" and known[name].causality != "input":
-                faults.append(Fault(f"is {known[name].causality}, not input, in the FMU", name))
+            elif role == "input" and known_variables[name].causality != "input":
+                faults.append(Fault(f"is {known_variables[name].causality}, not input, in the FMU", name))
     if faults:
         raise ValidationError("the FMU cannot be compared with the model:", faults)
 
@@ -281,14 +281,14 @@ def _describe_late_end(code: int) -> Fault:
     return Fault(message, remedy="FMUs of pythonfmu 0.7.0 free a block twice there: build it with another version")
 
 
-def _collect_messages(folder: Path, out: str, err: str) -> list[Fault]:
+def _collect_messages(folder: Path, output_text: str, err: str) -> list[Fault]:
     """Return the FMU's log messages and console output, the last lines of each."""
     log = folder / "log.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     messages = [
         Fault(f"{status} {category}: {text}".strip(), "log") for status, category, text in map(json.loads, lines)
     ]
-    for stream, text in (("stdout", out), ("stderr", err)):
+    for stream, text in (("stdout", output_text), ("stderr", err)):
         lines = [
             line
             for line in _EARLIER_EXCEPTION.split(text)[-1].splitlines()
@@ -300,9 +300,9 @@ def _collect_messages(folder: Path, out: str, err: str) -> list[Fault]:
 
 def _describe_console_line(line: str, stream: str) -> Fault:
     """Return a line of a console; of a library that is refused, which it is and why."""
-    refused = _LIBRARY_REFUSAL.fullmatch(line)
-    if refused is None:
+    refusal = _LIBRARY_REFUSAL.fullmatch(line)
+    if refusal is None:
         return Fault(line, stream)
-    path, reason = refused.groups()
+    path, reason = refusal.groups()
     remedy = "export the FMU again, for this platform"
     return Fault(f"its library cannot be loaded: {reason.removeprefix(f'{path}: ')}", Path(path).name, remedy)

@@ -40,14 +40,14 @@ def compare_recompiled_sources(
     if not any(path.startswith("sources/") and path.endswith(".c") for path in tree):
         return ()
     if _MAIN_SOURCE not in tree or _CONFIGURATION not in tree:
-        return (_untried("made by another tool"),)
+        return (_form_untried_finding("made by another tool"),)
     try:
         return (_compare_with_sources(fmu, tree, description, experiment),)
     except ToolError as error:
-        return (_untried(f"they cannot be compiled here: {' '.join(str(error).split())[:120]}"),)
+        return (_form_untried_finding(f"they cannot be compiled here: {' '.join(str(error).split())[:120]}"),)
 
 
-def _untried(reason: str) -> CheckerFinding:
+def _form_untried_finding(reason: str) -> CheckerFinding:
     """Return the note on sources that were not tried."""
     return CheckerFinding(CHECKER, "note", f"not tried: the sources in the archive ({reason})")
 
@@ -63,21 +63,25 @@ def _compare_with_sources(
     variables = [name for name, variable in description.variables.items() if variable.is_double]
     sources = FileTree({path: tree[path] for path in tree if path.startswith("sources/")})
     expected = simulate_fmu(fmu, first, variables, kind=kind).values
-    host = [toolchain.host_platform()]
+    host_platforms = [toolchain.host_platform()]
     compiler = toolchain.default_compiler()
     for fast in (False, True):
-        built = toolchain.compile_fmu_binaries(sources, identifier, host, fmi=version, compiler=compiler, fast=fast)
-        if all(path in tree and tree[path] == built[path] for path in built):
+        built_binaries = toolchain.compile_fmu_binaries(
+            sources, identifier, host_platforms, fmi=version, compiler=compiler, fast=fast
+        )
+        if all(path in tree and tree[path] == built_binaries[path] for path in built_binaries):
             break
         with make_temporary_folder("run the FMU of the sources") as folder:
             path = folder / fmu.name
-            write_fmu_archive(FileTree({**tree.files, **built.files}), path)
+            write_fmu_archive(FileTree({**tree.files, **built_binaries.files}), path)
             values = simulate_fmu(path, first, variables, kind=kind).values
         if np.array_equal(values, expected, equal_nan=True):
             break
     else:
         row, column = np.argwhere(values != expected)[0]
-        where = f"{variables[column]} at t = {first.time[row]:.6g} s is {values[row, column]!r}"
-        message = f"the sources in the archive are not those of its binary: compiled, {where}; the binary has "
+        difference_text = f"{variables[column]} at t = {first.time[row]:.6g} s is {values[row, column]!r}"
+        message = (
+            f"the sources in the archive are not those of its binary: compiled, {difference_text}; the binary has "
+        )
         return CheckerFinding(CHECKER, "error", f"{message}{expected[row, column]!r}")
     return CheckerFinding(CHECKER, "note", "the sources in the archive, compiled, move to the bit as its binary")

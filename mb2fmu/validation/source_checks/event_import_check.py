@@ -105,7 +105,7 @@ class EventImportCheck:
         self._random = np.random.default_rng(17)
         imported = mechanism
         self._u_dot = [sm.Symbol(f"mb2fmu_rate_of_{i}") for i in range(len(imported.u))]
-        calculated = [each.symbol for each in imported.calculated_parameters]
+        calculated_symbols = [each.symbol for each in imported.calculated_parameters]
         self._solved = dict(_pair_unknown_forces(definition, imported))
         self._import_symbols = [
             imported.t,
@@ -114,7 +114,7 @@ class EventImportCheck:
             *imported.z,
             *imported.r,
             *imported.p,
-            *calculated,
+            *calculated_symbols,
             *self._u_dot,
             *self._solved.values(),
         ]
@@ -136,7 +136,7 @@ class EventImportCheck:
         self.mismatches = list(self._list_mismatches())
         self.left_out: list[str] = []
         self._pairs = self._form_evaluable(self._iterate_pairs(), self._compile_pair)
-        self._moving = self._form_evaluable(self._iterate_moving(), self._compile_moving)
+        self._moving_events = self._form_evaluable(self._iterate_moving(), self._compile_moving)
 
     @property
     def is_empty(self) -> bool:
@@ -146,13 +146,13 @@ class EventImportCheck:
 
     def _form_evaluable(self, items: Iterator[Any], form: Callable[[Any], Any]) -> list[Any]:
         """Return the items that can be evaluated; keep the names of the others in ``left_out``."""
-        formed = []
+        evaluable_events = []
         for item in items:
             try:
-                formed.append((item, form(item)))
+                evaluable_events.append((item, form(item)))
             except SourceEvaluationError:
                 self.left_out.append(item.description)
-        return formed
+        return evaluable_events
 
     def _compile_pair(self, pair: _SourceAndImport) -> Any:
         """Return both sides as functions."""
@@ -328,7 +328,7 @@ class EventImportCheck:
                 abs(source_value - imported_value),
                 SAME_VALUE_TOLERANCE * max(abs(source_value), abs(imported_value)),
             )
-        for item, (source_function, import_function) in self._moving:
+        for item, (source_function, import_function) in self._moving_events:
             yield from self._compare_rates(item, source_function, import_function(import_values), list(values), u_dot)
 
     def _leave_constraints(self, values: Sequence[float]) -> list[float]:
@@ -449,10 +449,10 @@ def _replace_sticking_signs(expression: sm.Expr) -> sm.Expr:
 
 def _differentiate_at_zero(function: Callable[[float], float], step: float) -> tuple[float, float]:
     """Return the derivative at zero by central differences of fourth order, and the difference of two step sizes."""
-    coarse, fine = (
+    coarse_difference, fine_difference = (
         math.fsum(w * function(place * h) for place, w in _DIFFERENCE_STENCIL) / h for h in (step, step / 2.0)
     )
-    return fine, abs(fine - coarse)
+    return fine_difference, abs(fine_difference - coarse_difference)
 
 
 def compute_condition_margin(condition: sm.Basic) -> sm.Expr:

@@ -192,10 +192,16 @@ def _judge_momentum(
             continue
         free_axes.append(axis)
         F = np.array([motion.forces @ speeds for motion, speeds in zip(motions, axis_speeds, strict=True)])
-        fine, coarse = _integrate_twice(F, time)[::2], _integrate_twice(F[::2], even_times)
-        scale[axis] += np.max(np.abs(fine))
-        integration_error[:, axis] = np.maximum.accumulate(np.abs(fine - coarse))
-        error[:, axis] = np.abs(S[::2, axis] - S[0, axis] - even_times * P[axis] - fine - (fine - coarse) / 3.0)
+        fine_integrals, coarse_integrals = _integrate_twice(F, time)[::2], _integrate_twice(F[::2], even_times)
+        scale[axis] += np.max(np.abs(fine_integrals))
+        integration_error[:, axis] = np.maximum.accumulate(np.abs(fine_integrals - coarse_integrals))
+        error[:, axis] = np.abs(
+            S[::2, axis]
+            - S[0, axis]
+            - even_times * P[axis]
+            - fine_integrals
+            - (fine_integrals - coarse_integrals) / 3.0
+        )
     sizes = float(np.max(m @ np.max(np.abs(centres), axis=0))) + np.max(scale)
     if not free_axes or np.max(integration_error[:, free_axes]) > _SMOOTHNESS_FRACTION * np.max(scale):
         return  # loads change too fast for sums over these points

@@ -86,8 +86,8 @@ class _FlexibleBodyIndices:
         self.rates = [speeds.index(u) for u in body.u]
         self.n_u = len(mechanism.u)
         values = {item.symbol: item.value for item in definition.parameters}
-        self.stiffness = _with_values(body.data.stiffness, body.stiffness_symbols, values)
-        self.damping = _with_values(body.data.damping, body.damping_symbols, values)
+        self.stiffness = _substitute_values(body.data.stiffness, body.stiffness_symbols, values)
+        self.damping = _substitute_values(body.data.damping, body.damping_symbols, values)
         numeric = NumericMechanism(mechanism)
         self.masses, self.inertias = _part_values(mechanism, self.parts, numeric)
 
@@ -100,7 +100,7 @@ class _FlexibleBodyIndices:
             fields = fields + np.einsum("klnj,l->knj", data.second_order, eta)
             place = place + np.einsum("klnj,k,l->nj", data.second_order, eta, eta) / 2.0
         R, spin = frame.rotation, frame.partials[:, : self.n_u]
-        J = _turned(spin, place @ R.T) + origin.partials[None, :, : self.n_u]
+        J = _turn_arms(spin, place @ R.T) + origin.partials[None, :, : self.n_u]
         J[:, :, self.rates] += np.einsum("ij,knj->nik", R, fields)
         weighted = (data.mass @ J.reshape(len(J), -1)).reshape(J.shape)
         inertia = np.einsum("nia,nib->ab", J, weighted, optimize=True)
@@ -108,13 +108,13 @@ class _FlexibleBodyIndices:
         if data.rotational_inertia is not None and data.rotations is not None:
             seconds = np.trace(data.rotational_inertia, axis1=1, axis2=2)[:, None, None] * np.eye(3) / 2.0
             seconds = seconds - data.rotational_inertia
-            arms = [self._arm(axis, R, spin, eta) for axis in np.eye(3)]
+            arms = [self._list_arm_partials(axis, R, spin, eta) for axis in np.eye(3)]
             for i, j in np.ndindex(3, 3):
                 A, B = arms[i], arms[j]
                 inertia += np.einsum("n,nia,nib->ab", seconds[:, i, j], A, B, optimize=True)
         return inertia, moment
 
-    def _arm(self, axis: Floats, R: Floats, spin: Floats, eta: Floats) -> Floats:
+    def _list_arm_partials(self, axis: Floats, R: Floats, spin: Floats, eta: Floats) -> Floats:
         """Return the partial velocities of an arm e + Σ (ψ_k × e) η_k of each section, shape (n, 3, n_u).
 
         With second-order displacements the arm has ½ Σ ψ_k × (ψ_l × e) η_k η_l, too, of the pairs that count.
@@ -124,11 +124,15 @@ class _FlexibleBodyIndices:
         fields = np.cross(psi, axis)
         arms = axis + np.einsum("knj,k->nj", fields, eta)
         if self.data.second_order is not None:
-            twice = np.cross(psi[:, None], np.cross(psi, axis)[None])
-            twice = (twice + twice.swapaxes(0, 1)) / 2.0 * self.data.second_order_pairs()[:, :, None, None]
-            arms = arms + np.einsum("klnj,k,l->nj", twice, eta, eta) / 2.0
-            fields = fields + np.einsum("klnj,l->knj", twice, eta)
-        J = _turned(spin, arms @ R.T)
+            second_order_turn = np.cross(psi[:, None], np.cross(psi, axis)[None])
+            second_order_turn = (
+                (second_order_turn + second_order_turn.swapaxes(0, 1))
+                / 2.0
+                * self.data.second_order_pairs()[:, :, None, None]
+            )
+            arms = arms + np.einsum("klnj,k,l->nj", second_order_turn, eta, eta) / 2.0
+            fields = fields + np.einsum("klnj,l->knj", second_order_turn, eta)
+        J = _turn_arms(spin, arms @ R.T)
         J[:, :, self.rates] += np.einsum("ij,knj->nik", R, fields)
         return J
 
@@ -155,7 +159,7 @@ class _FlexibleBodyIndices:
         return forces, sizes
 
 
-def _turned(spin: Floats, arms: Floats) -> Floats:
+def _turn_arms(spin: Floats, arms: Floats) -> Floats:
     """Return the partial velocities Ω_j × r of arms, shape (n, 3, n_u)."""
     return np.asarray(np.cross(spin.T[None, :, :], arms[:, None, :]).transpose(0, 2, 1))
 
@@ -178,7 +182,7 @@ def _isolate_loads(mechanism: Mechanism, body: FlexibleBody) -> NumericMechanism
     return NumericMechanism(replace(mechanism, loads=loads, potential_forces=(), lagrangian=None))
 
 
-def _with_values(matrix: Floats, symbols: Sequence[sm.Symbol], values: Mapping[Any, Any]) -> Floats:
+def _substitute_values(matrix: Floats, symbols: Sequence[sm.Symbol], values: Mapping[Any, Any]) -> Floats:
     """Return a modal matrix with the values of the parameters on its diagonal."""
     changed = matrix.copy()
     for k, symbol in enumerate(symbols):

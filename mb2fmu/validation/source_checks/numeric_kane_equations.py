@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -72,20 +72,40 @@ class SourceMotion:
 
 
 @dataclass(frozen=True, slots=True)
+class BodyMotion:
+    """A body at one instant; vectors in the inertial frame's components.
+
+    Attributes:
+        mass: kg.
+        position: Of the mass centre, m, and the sum of the magnitudes of what it is made of; None: not joined to the
+            origin.
+        velocity: Of the mass centre, m/s.
+        spin: Angular momentum about the mass centre, kg·m²/s.
+    """
+
+    mass: float
+    position: tuple[Floats, float] | None
+    velocity: Floats
+    spin: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class PointAndFrameMotion:
-    """Points and frames that outputs need; vectors in the inertial frame's components.
+    """Points, frames and bodies that outputs need; vectors in the inertial frame's components.
 
     Attributes:
         positions: Point → from the origin, m, and the sum of the magnitudes of what it is made of.
         velocities: Point → the derivative of its position, m/s.
         omegas: Frame → rad/s.
         rotations: Frame → components in the inertial frame = this @ components in the frame.
+        bodies: ``id`` of each body, the ground too → its motion.
     """
 
     positions: dict[Any, tuple[Floats, float]]
     velocities: dict[Any, Floats]
     omegas: dict[Any, Floats]
     rotations: dict[Any, Floats]
+    bodies: dict[int, BodyMotion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +160,10 @@ class NumericKaneEquations:
         self._parts, self._symbols = parts, symbols
         self._expressions: list[sm.Expr] = []
         slot = symbols.slot
-        self._moving = [(slot[s], slot.get(s.diff(symbols.t), -1)) for s in (*symbols.q, *symbols.r)]
+        self._moving_slots = [(slot[s], slot.get(s.diff(symbols.t), -1)) for s in (*symbols.q, *symbols.r)]
         N = parts.frame
         self._frames = find_shortest_path_tree(N, lambda frame: frame._dcm_dict)
-        self._turning = find_shortest_path_tree(N, lambda frame: frame._ang_vel_dict)
+        self._frame_path_tree = find_shortest_path_tree(N, lambda frame: frame._ang_vel_dict)
         self._rotations = {
             f: self._add_expressions(parent._dcm_dict[f].flat())
             for f, parent in self._frames.items()
@@ -152,16 +172,16 @@ class NumericKaneEquations:
         self._rigid = [isinstance(b, RigidBody) and getattr(b, "is_rigidbody", True) for b in parts.bodies]
         self._points = [body.masscenter for body in parts.bodies]
         self._points += [place for place, _ in parts.loads if isinstance(place, Point)]
-        self._spinning = [b.frame if rigid else N for b, rigid in zip(parts.bodies, self._rigid, strict=True)]
-        self._spinning += [place for place, _ in parts.loads if not isinstance(place, Point)]
-        self._requested_frames = [frame for frame in frames if frame in self._turning]
-        self._spinning += self._requested_frames
+        self._spinning_frames = [b.frame if rigid else N for b, rigid in zip(parts.bodies, self._rigid, strict=True)]
+        self._spinning_frames += [place for place, _ in parts.loads if not isinstance(place, Point)]
+        self._requested_frames = [frame for frame in frames if frame in self._frame_path_tree]
+        self._spinning_frames += self._requested_frames
         self._omegas: dict[Any, _VectorTerms] = {}
         self._steps: list[_VelocityStep] = []
         self._stops: list[Any] = []
         self._numbers: dict[tuple[int, Any], int] = {}
         self._ends = {point: self._add_path(point) for point in dict.fromkeys(self._points)}
-        for frame in self._spinning:
+        for frame in self._spinning_frames:
             self._add_omega_path(frame)
         self._masses = self._add_expressions([body.mass for body in parts.bodies])
         self._inertias = [
@@ -197,15 +217,21 @@ class NumericKaneEquations:
     def _add_rates(self, vector: Vector) -> _VectorTerms:
         """Return a vector as places of its components' time derivatives per frame; what is constant has none."""
         t = self._symbols.t
-        found = [([c.diff(t) for c in components], frame) for components, frame in self._list_components(vector)]
-        return [(self._add_expressions(rates), frame) for rates, frame in found if any(rate != 0 for rate in rates)]
+        component_rates = [
+            ([c.diff(t) for c in components], frame) for components, frame in self._list_components(vector)
+        ]
+        return [
+            (self._add_expressions(rates), frame)
+            for rates, frame in component_rates
+            if any(rate != 0 for rate in rates)
+        ]
 
     def _add_omega_path(self, frame: Any) -> None:
         """Add angular velocities on the path from the inertial frame."""
         while frame not in self._omegas:
-            if frame not in self._turning:
+            if frame not in self._frame_path_tree:
                 raise SourceEvaluationError(f"the angular velocity of frame {frame.name} is not known")
-            parent = self._turning[frame]
+            parent = self._frame_path_tree[frame]
             self._omegas[frame] = [] if parent is None else self._add_terms(frame._ang_vel_dict[parent])
             if parent is None:
                 return
@@ -257,13 +283,13 @@ class NumericKaneEquations:
             if self._parts.origin is not None
             else {}
         )
-        found: dict[Any, _VectorTerms] = {}
+        position_of_point: dict[Any, _VectorTerms] = {}
         for point in dict.fromkeys(point for point in points if point in parents):
-            found[point], node = [], point
+            position_of_point[point], node = [], point
             while parents[node] is not None:
-                found[point] += self._add_terms(node._pos_dict[parents[node]])
+                position_of_point[point] += self._add_terms(node._pos_dict[parents[node]])
                 node = parents[node]
-        return found
+        return position_of_point
 
     def _evaluate_requested(self, values: RealOrComplexArray, moving: _SourceVelocities) -> PointAndFrameMotion:
         """Return velocities of points and frames at a state a complex step along the motion."""
@@ -273,10 +299,17 @@ class NumericKaneEquations:
             total = sum(contributions, np.zeros(3, dtype=complex))
             positions[point] = (total.real, float(sum(np.max(np.abs(part.real)) for part in contributions)))
             velocities[point] = total.imag / _COMPLEX_STEP
-        first = len(self._spinning) - len(self._requested_frames)
+        first = len(self._spinning_frames) - len(self._requested_frames)
         omegas = {f: moving.angular_velocities[first + k, :, 0].real for k, f in enumerate(self._requested_frames)}
+        bodies: dict[int, BodyMotion] = {}
+        for i, body in enumerate(self._parts.bodies):
+            spin = self._inertia(i, values, moving) @ moving.angular_velocities[i, :, 0]  # of a particle zero
+            bodies[id(body)] = BodyMotion(
+                float(values[self._masses[i], 0].real), positions.get(self._points[i]),
+                moving.velocities[i, :, 0].real, spin.real,
+            )  # fmt: skip
         return PointAndFrameMotion(
-            positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()}
+            positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()}, bodies
         )
 
     # ------------------------------------------------------------------ numbers
@@ -298,7 +331,7 @@ class NumericKaneEquations:
                 local = values[self._rotations[frame]].reshape(3, 3, count)
                 R[frame] = np.einsum("ijk,jlk->ilk", R[parent], local)
         omegas: dict[Any, RealOrComplexArray] = {}
-        for frame, parent in self._turning.items():
+        for frame, parent in self._frame_path_tree.items():
             if frame in self._omegas:
                 own_omega = expressed(self._omegas[frame], R)
                 omegas[frame] = own_omega if parent is None else omegas[parent] + own_omega
@@ -311,7 +344,7 @@ class NumericKaneEquations:
                 velocity += _cross(omegas[frame], expressed([(places, frame)], R))
             moving.append(velocity)
         linear = np.array([moving[self._ends[point]] for point in self._points])
-        return _SourceVelocities(linear, np.array([omegas[frame] for frame in self._spinning]), R)
+        return _SourceVelocities(linear, np.array([omegas[frame] for frame in self._spinning_frames]), R)
 
     def _evaluate_expressions(self, values: list[Any], count: int, dtype: Any) -> RealOrComplexArray:
         """Return all expressions, shape (number of expressions, count)."""
@@ -351,7 +384,7 @@ class NumericKaneEquations:
         s = self._symbols
         stepped: list[Any] = list(values)
         stepped[0] = values[0] + 1j * _COMPLEX_STEP
-        for slot, rate_slot in self._moving:
+        for slot, rate_slot in self._moving_slots:
             stepped[slot] = values[slot] + (1j * _COMPLEX_STEP * values[rate_slot] if rate_slot >= 0 else 0.0)
         for symbol, rate in u_dot.items():
             stepped[s.slot[symbol]] = values[s.slot[symbol]] + 1j * _COMPLEX_STEP * rate

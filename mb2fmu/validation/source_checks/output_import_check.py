@@ -62,8 +62,8 @@ def _pair_model_and_import_objects(
     if records:
         subjects = zip(item.subject, imported_output.subject, records, strict=True)
         pairs |= {
-            str(k): (_name_model_objects(definition, model_object), _name_record(mechanism, among[number]))
-            for k, (model_object, number, among) in enumerate(subjects, 1)
+            str(k): (_name_model_objects(definition, model_object), _name_record(mechanism, candidates[number]))
+            for k, (model_object, number, candidates) in enumerate(subjects, 1)
         }
     if item.relative_to is not None and imported_output.relative_to is not None:
         of_frame = OUTPUT_KINDS[item.kind].relative_to in {"frame", "oriented frame"}

@@ -92,15 +92,17 @@ class _ForcesAtRest:
     """Generalized forces at rest and without inputs, at random places."""
 
     def __init__(self, mechanism: Mechanism, potential: PotentialFunction) -> None:
-        passive = [f - drive for f, drive in zip(mechanism.potential_forces, mechanism.drive_forces, strict=False)]
+        passive = [
+            f - drive_force for f, drive_force in zip(mechanism.potential_forces, mechanism.drive_forces, strict=False)
+        ]
         self.m = replace(mechanism, potential_forces=tuple(passive)) if passive else mechanism
         self._potential, self._numeric = potential, NumericMechanism(self.m)
-        self._isolated: dict[str, NumericMechanism] = {}
+        self._isolated_mechanisms: dict[str, NumericMechanism] = {}
         self._generator = np.random.default_rng(11)
-        natural = estimate_characteristic_units(mechanism.declared)
-        self._q = np.array([natural.typical(c) for c in mechanism.declared.coordinates])
-        sizes = np.array([natural.typical(s) for s in mechanism.declared.speeds])
-        self._step = _TIME_STEP_FRACTION * natural.magnitude("s")
+        natural_units = estimate_characteristic_units(mechanism.declared)
+        self._q = np.array([natural_units.typical(c) for c in mechanism.declared.coordinates])
+        sizes = np.array([natural_units.typical(s) for s in mechanism.declared.speeds])
+        self._step = _TIME_STEP_FRACTION * natural_units.magnitude("s")
         self._samples = [
             (sample, sizes * self._generator.uniform(-1, 1, sizes.shape))
             for sample in draw_random_states(self._numeric)
@@ -181,10 +183,10 @@ class _ForcesAtRest:
 
     def _isolate_load(self, load: Load) -> NumericMechanism:
         """Return the mechanism with this load only."""
-        if load.name not in self._isolated:
+        if load.name not in self._isolated_mechanisms:
             mechanism = replace(self.m, loads=(load,), potential_forces=(), lagrangian=None)
-            self._isolated[load.name] = NumericMechanism(mechanism)
-        return self._isolated[load.name]
+            self._isolated_mechanisms[load.name] = NumericMechanism(mechanism)
+        return self._isolated_mechanisms[load.name]
 
     def _compute_forces(self, numeric: NumericMechanism, sample: RandomStateSample, q: Floats) -> tuple[Floats, Floats]:
         """Return the generalized forces of the speeds, and the sums of their terms' magnitudes."""

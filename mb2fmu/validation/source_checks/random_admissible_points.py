@@ -173,20 +173,20 @@ class RandomPointGenerator:
         """Return whether no row vanishes."""
         return bool(np.all(np.linalg.norm(rows, axis=1) >= _VANISHING_ROW_FRACTION * self._longest_rows))
 
-    def _has_default_freedom(self, found: list[float]) -> bool:
+    def _has_default_freedom(self, point_values: list[float]) -> bool:
         """Return whether the constraints at a point leave as many degrees of freedom as with the lengths by default.
 
         There may be more of them, too: where all cranks lie in line with what they carry, it can move in two ways.
         """
         if not self._independent:
             return True
-        rows = self._constraints.scaled_rows(found, self._speed_scale(found))
+        rows = self._constraints.scaled_rows(point_values, self._speed_scale(point_values))
         singular_values = singular_values_of_unit_rows(rows)
         redundant = min(self._independent.values()) < len(rows)
         has_same_counts = all(int(np.sum(singular_values > part)) == count for part, count in self._independent.items())
         return has_same_counts and (not redundant or self._is_clear(rows))
 
-    def _is_on_start_branch(self, found: list[float]) -> bool:
+    def _is_on_start_branch(self, point_values: list[float]) -> bool:
         """Return whether the coordinates that the FMU computes are on the branch of the start."""
         if not self._computed:
             return True
@@ -201,7 +201,7 @@ class RandomPointGenerator:
             start[slot[r.symbol]] = r.start
         scale = {slot[qi]: size for qi, size in zip(self._symbols.q, self.q_scale.tolist(), strict=True)}
         complete_start = self._symbols.complete_values(start)
-        return self._constraints.has_start_assembly(complete_start, found, self._computed, scale)
+        return self._constraints.has_start_assembly(complete_start, point_values, self._computed, scale)
 
     def _speed_scale(self, values: list[float]) -> Floats:
         """Return how far each speed may move in the search for the constraints."""
@@ -259,9 +259,11 @@ class RandomPointGenerator:
         """Return how far a coordinate may move from its start."""
         if c.unit in {"rad", "1", "deg"}:
             return _ANGLE_RANGE_RAD
-        alike = self._typical_of_unit(c)
+        typical_values = self._typical_of_unit(c)
         # Where loops were closed, a start value of zero is round-off: no scale.
-        return c.nominal or 0.3 * (abs(c.start) if abs(c.start) > _NEGLIGIBLE_START_FRACTION * alike else alike)
+        return c.nominal or 0.3 * (
+            abs(c.start) if abs(c.start) > _NEGLIGIBLE_START_FRACTION * typical_values else typical_values
+        )
 
     def _speed_range(self, s: Speed) -> float:
         """Return how far a speed may move from its start: at least its coordinates' scale in part of the experiment."""

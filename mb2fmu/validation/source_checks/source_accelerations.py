@@ -222,8 +222,8 @@ class _SourceSampler:
         self.left_out: list[str] = []
         self.indefinite_points = 0
         self.latched_import_differences: list[ImportDifferencesAtTime] = []
-        work = estimate_pathway_length_cost(definition.mechanics)
-        parts = self._parts = extract_source_objects(definition.mechanics, actuators=work <= MAX_PATHWAY_WORK)
+        cost = estimate_pathway_length_cost(definition.mechanics)
+        parts = self._parts = extract_source_objects(definition.mechanics, actuators=cost <= MAX_PATHWAY_WORK)
         self.symbols = SourceSymbols(definition, parts)
         latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
         self._latched = (
@@ -233,8 +233,8 @@ class _SourceSampler:
             self.symbols.compile_function([c.gap for c in definition.contacts]) if _has_switched_loads(parts) else None
         )
         self.methods: list[SourceEquations | NumericKaneEquations] = []
-        if work > MAX_PATHWAY_WORK:
-            reason = f"the lengths of its pathways have about {work:.1e} operations, more than {MAX_PATHWAY_WORK:.1e}"
+        if cost > MAX_PATHWAY_WORK:
+            reason = f"the lengths of its pathways have about {cost:.1e} operations, more than {MAX_PATHWAY_WORK:.1e}"
             self.missing = {"equations": reason, "kinematics": reason}
             return
         self._equations, self._kinematics = self._form_equations(), self._form_kinematics()
@@ -496,7 +496,7 @@ class _ImportComparison:
         self._q = [symbols.slot[c.symbol] for c in d.coordinates]
         self._u = [symbols.slot[s.symbol] for s in d.speeds]
         self._order = [list(symbols.u).index(s.symbol) for s in d.speeds]
-        self._still = np.zeros(len(mechanism.u_auxiliary))
+        self._zero_auxiliary_speeds = np.zeros(len(mechanism.u_auxiliary))
         points = mechanism.points
         number = {(body.name, points[body.masscenter].name): k for k, body in enumerate(mechanism.bodies)}
         self._pairs = [
@@ -510,7 +510,7 @@ class _ImportComparison:
         """Return (error, bound) of the worst velocity, angular velocity, energy and generalized force."""
         s, n, array = self._symbols, self._numeric, np.array(values)
         z, r, p = ([s.slot[symbol] for symbol in group] for group in (s.z, s.r, (*s.p, *s.calculated)))
-        u_all = np.concatenate([array[self._u], self._still])
+        u_all = np.concatenate([array[self._u], self._zero_auxiliary_speeds])
         n.set_state(values[0], array[self._q], u_all, array[z], array[r], array[p])
         bodies = n.mechanism.bodies
         v = np.array([n.points[bodies[j].masscenter].velocity for _, j in self._pairs])

@@ -56,9 +56,9 @@ class SourceConstraints:
 
     def _rows(self, values: list[Any], count: int) -> RealOrComplexArray:
         """Return kinematic equations, then velocity constraints."""
-        found = [np.asarray(value) for value in self._evaluate(values)]
-        table = np.empty((len(found), count), dtype=np.result_type(float, *(value.dtype for value in found)))
-        for k, value in enumerate(found):
+        row_values = [np.asarray(value) for value in self._evaluate(values)]
+        table = np.empty((len(row_values), count), dtype=np.result_type(float, *(value.dtype for value in row_values)))
+        for k, value in enumerate(row_values):
             table[k] = value
         return table
 
@@ -77,9 +77,11 @@ class SourceConstraints:
         slopes = rows[:, :-1] - rows[:, -1:]
         right_side = np.column_stack([slopes[:, len(free) :], rows[:, -1:]])
         rate_matrix = slopes[:, : len(free)]
-        separate = np.count_nonzero(rate_matrix) == len(free) and bool(np.all(np.diagonal(rate_matrix)))
+        is_diagonal = np.count_nonzero(rate_matrix) == len(free) and bool(np.all(np.diagonal(rate_matrix)))
         solved = (
-            -right_side / np.diagonal(rate_matrix)[:, None] if separate else -np.linalg.solve(rate_matrix, right_side)
+            -right_side / np.diagonal(rate_matrix)[:, None]
+            if is_diagonal
+            else -np.linalg.solve(rate_matrix, right_side)
         )
         K, k0 = K.astype(solved.dtype), k0.astype(solved.dtype)
         K[free], k0[free] = solved[:, :-1], solved[:, -1]
@@ -88,10 +90,10 @@ class SourceConstraints:
     def with_rates(self, values: list[Any]) -> list[Any]:
         """Return the values with q' as it follows from q and u; complex ones at a complex state."""
         K, k0 = self.kinematic_matrices(values)
-        found = list(values)
+        values_with_rates = list(values)
         for k, rate in zip(self.rates, (K @ np.array([values[j] for j in self.speeds]) + k0).tolist(), strict=True):
-            found[k] = rate
-        return found
+            values_with_rates[k] = rate
+        return values_with_rates
 
     def values_at_unit_speeds(self, values: list[Any], K: Floats, k0: Floats) -> list[Any]:
         """Return the values with one speed at 1 and the others at 0, then with all at 0; q' accordingly."""
@@ -133,14 +135,14 @@ class SourceConstraints:
             None if there is no such state near by.
         """
         values, places = list(values), [self._symbols.slot[qi] for qi in self._symbols.q]
-        settled = 0
+        converged_count = 0
         for _ in range(_MAX_PROJECTION_STEPS if self._holonomic else 0):
             step = self._position_step(values, places, q_scale)
             for k, change in zip(places, (step * q_scale).tolist(), strict=True):
                 values[k] -= change
             if np.max(np.abs(step)) <= _CONVERGED_STEP:
-                settled += 1
-            if settled > _POLISHING_STEPS:
+                converged_count += 1
+            if converged_count > _POLISHING_STEPS:
                 break
         else:
             if self._holonomic:
@@ -176,9 +178,9 @@ class SourceConstraints:
             return True
         sizes, values_here = np.array([scale[k] for k in computed]), list(start)
         for part in np.linspace(0.0, 1.0, _PATH_STEPS + 1)[1:].tolist():
-            kept = [values_here[k] for k in computed]
+            start_values = [values_here[k] for k in computed]
             values_here = [a + part * (b - a) for a, b in zip(start, values, strict=True)]
-            for k, value in zip(computed, kept, strict=True):
+            for k, value in zip(computed, start_values, strict=True):
                 values_here[k] = value
             for _ in range(_NEWTON_STEPS_PER_PATH_STEP):
                 step = self._position_step(values_here, list(computed), sizes)
@@ -188,10 +190,10 @@ class SourceConstraints:
                     break
             else:
                 return False
-            if np.max(np.abs(np.array([values_here[k] for k in computed]) - kept) / sizes) > _LARGEST_PATH_JUMP:
+            if np.max(np.abs(np.array([values_here[k] for k in computed]) - start_values) / sizes) > _LARGEST_PATH_JUMP:
                 return False
-        away = np.abs(np.array([values_here[k] - values[k] for k in computed])) / sizes
-        return bool(np.max(away) <= _PATH_TOLERANCE) and _has_independent_loops(
+        distances = np.abs(np.array([values_here[k] - values[k] for k in computed])) / sizes
+        return bool(np.max(distances) <= _PATH_TOLERANCE) and _has_independent_loops(
             self._slopes(values, list(computed), sizes)
         )
 
@@ -207,9 +209,9 @@ class SourceConstraints:
         for k, size in zip(places, scale.tolist(), strict=True):
             sides = []
             for sign in (1.0, -1.0):
-                displaced = list(values)
-                displaced[k] += sign * _SLOPE_STEP * size
-                sides.append(np.array(self._holonomic(displaced)))
+                displaced_values = list(values)
+                displaced_values[k] += sign * _SLOPE_STEP * size
+                sides.append(np.array(self._holonomic(displaced_values)))
             columns.append((sides[0] - sides[1]) / (2 * _SLOPE_STEP))
         return np.array(columns).T
 
@@ -234,15 +236,15 @@ def _iterate_triangular_blocks(slopes: Floats) -> Iterator[tuple[IndexArray, Ind
     from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
     count, width = slopes.shape
-    filled = csr_array(slopes != 0.0)
-    own = maximum_bipartite_matching(filled, perm_type="column").astype(np.intp)
-    if count != width or (own < 0).any():
+    nonzero_slopes = csr_array(slopes != 0.0)
+    matched_columns = maximum_bipartite_matching(nonzero_slopes, perm_type="column").astype(np.intp)
+    if count != width or (matched_columns < 0).any():
         yield np.arange(count), np.arange(width)
         return
-    blocks, labels = connected_components(filled[:, own], directed=True, connection="strong")
+    blocks, labels = connected_components(nonzero_slopes[:, matched_columns], directed=True, connection="strong")
     for block in range(blocks):
         rows = np.flatnonzero(labels == block)
-        yield rows, own[rows]
+        yield rows, matched_columns[rows]
 
 
 def singular_values_of_unit_rows(rows: Floats) -> Floats:

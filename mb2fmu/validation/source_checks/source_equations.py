@@ -58,7 +58,7 @@ class SourceEquations:
 
     def __init__(self, mechanics: Mechanics, parts: SourceObjects, symbols: SourceSymbols) -> None:
         self._symbols = symbols
-        self._solves: list[tuple[list[sm.Symbol], sm.Matrix, sm.Matrix]] = []
+        self._linear_solves: list[tuple[list[sm.Symbol], sm.Matrix, sm.Matrix]] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of SymPy, about points that several others could give a velocity
             try:
@@ -70,15 +70,15 @@ class SourceEquations:
         if is_kane:
             M, f = self._move_accelerations(method, M, f)
         self.q, self.u = tuple(method.q), tuple(method.u) if is_kane else tuple(method._qdots)
-        self._by_lagrange = not is_kane
+        self._is_lagrange = not is_kane
         rates = dict(method._qdot_u_map or {}) if is_kane else {}
         self._rate_places = [symbols.slot[rate] for rate in rates if rate not in symbols.u]
         self._rates = symbols.compile_function([value for rate, value in rates.items() if rate not in symbols.u])
         self._ratios = [
             (len(unknowns), right.shape, symbols.compile_function([*matrix, *right]))
-            for unknowns, matrix, right in self._solves
+            for unknowns, matrix, right in self._linear_solves
         ]
-        unknown_ratios = [symbol for unknowns, _, _ in self._solves for symbol in unknowns]
+        unknown_ratios = [symbol for unknowns, _, _ in self._linear_solves for symbol in unknowns]
         terms = [sm.Add.make_args(entry) for entry in f]
         self._counts = [len(of_entry) for of_entry in terms]
         self._size = M.rows
@@ -103,10 +103,10 @@ class SourceEquations:
             if method._fr is None or method._frstar is None:
                 method.kanes_equations()
             return method
-        count, fixed = len(parts.u) - len(parts.dependent), len(parts.q) - len(parts.holonomic)
+        count, n_free_q = len(parts.u) - len(parts.dependent), len(parts.q) - len(parts.holonomic)
         method = KanesMethod(
-            parts.frame, list(parts.q[:fixed]), list(parts.u[:count]), kd_eqs=list(parts.kinematic),
-            q_dependent=list(parts.q[fixed:]) or None, configuration_constraints=list(parts.holonomic) or None,
+            parts.frame, list(parts.q[:n_free_q]), list(parts.u[:count]), kd_eqs=list(parts.kinematic),
+            q_dependent=list(parts.q[n_free_q:]) or None, configuration_constraints=list(parts.holonomic) or None,
             u_dependent=list(parts.dependent) or None,
             velocity_constraints=_select_independent_rows(parts, self._symbols) or None,
             u_auxiliary=list(parts.auxiliary) or None,
@@ -117,9 +117,9 @@ class SourceEquations:
 
     def _solve_numerically(self, matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
         """Return stand-ins for ``matrix``⁻¹ ``right``, which are solved for in numbers."""
-        first = sum(len(known) for known, _, _ in self._solves)
+        first = sum(len(known) for known, _, _ in self._linear_solves)
         unknowns = [make_unused_symbol(first + k, "ratio") for k in range(right.rows * right.cols)]
-        self._solves.append((unknowns, sm.Matrix(matrix), sm.Matrix(right)))
+        self._linear_solves.append((unknowns, sm.Matrix(matrix), sm.Matrix(right)))
         return sm.Matrix(right.rows, right.cols, unknowns)
 
     def _move_accelerations(self, method: Any, M: sm.Matrix, f: sm.Matrix) -> tuple[sm.Matrix, sm.Matrix]:
@@ -130,9 +130,9 @@ class SourceEquations:
         plain = f.xreplace(rates)
         slopes = plain.jacobian(list(rates.values()))
         first = M.cols - len(rates)
-        moved = sm.Matrix(M)
-        moved[:, first:] = moved[:, first:] - slopes
-        return moved, plain.xreplace(dict.fromkeys(rates.values(), sm.S.Zero))
+        mass_matrix = sm.Matrix(M)
+        mass_matrix[:, first:] = mass_matrix[:, first:] - slopes
+        return mass_matrix, plain.xreplace(dict.fromkeys(rates.values(), sm.S.Zero))
 
     def mass_matrix(self, values: list[float]) -> Floats:
         """Return M of the object over its speeds, not reduced by constraints of a Lagrangian, shape (n_u, n_u)."""
@@ -145,13 +145,16 @@ class SourceEquations:
         for place, rate in zip(self._rate_places, self._rates(values), strict=True):
             values[place] = rate
         for _, shape, function in self._ratios:
-            found = np.array(function(values[: len(self._symbols.slot)]))
-            split = shape[0] ** 2
-            matrix, right = found[:split].reshape(shape[0], shape[0]), found[split:].reshape(shape)
+            matrix_values = np.array(function(values[: len(self._symbols.slot)]))
+            matrix_size = shape[0] ** 2
+            matrix, right = (
+                matrix_values[:matrix_size].reshape(shape[0], shape[0]),
+                matrix_values[matrix_size:].reshape(shape),
+            )
             values += np.linalg.solve(matrix, right).ravel().tolist()
-        found = np.array(self._numbers(values))
-        M = found[: self._size**2].reshape(self._size, self._size)
-        return M, found[self._size**2 :]
+        matrix_values = np.array(self._numbers(values))
+        M = matrix_values[: self._size**2].reshape(self._size, self._size)
+        return M, matrix_values[self._size**2 :]
 
     def x_dot(self, values: list[float]) -> tuple[Floats, Floats]:
         """Return (q', u') in the order of ``q`` and ``u``, and the sums of the magnitudes of their terms.
@@ -162,14 +165,17 @@ class SourceEquations:
         Raises:
             numpy.linalg.LinAlgError: If a matrix is singular.
         """
-        M, found = self._evaluate_matrices(values)
-        terms = np.split(found, np.cumsum(self._counts)[:-1])
-        f, size = np.array([np.sum(of) for of in terms]), np.array([np.sum(np.abs(of)) for of in terms])
+        M, force_terms = self._evaluate_matrices(values)
+        terms = np.split(force_terms, np.cumsum(self._counts)[:-1])
+        f, size = (
+            np.array([np.sum(row_terms) for row_terms in terms]),
+            np.array([np.sum(np.abs(row_terms)) for row_terms in terms]),
+        )
         inverse = np.linalg.inv(M)
         x_dot = np.linalg.solve(M, f)
         scale = np.abs(inverse) @ (size + np.abs(M) @ np.abs(x_dot))
         n, count = len(self.q), len(self.q) + len(self.u)
-        if self._by_lagrange:
+        if self._is_lagrange:
             scale[n:count] = add_floor_to_scales(scale[n:count], np.sqrt(np.abs(np.diag(M)[n:count])))
         return x_dot[:count], scale[:count]
 
@@ -189,11 +195,11 @@ def _select_independent_rows(parts: SourceObjects, symbols: SourceSymbols) -> li
         samples.append(constraints.compute_linear_rows(values)[2])
     A = np.hstack(samples)
     A = A / np.maximum(np.linalg.norm(A, axis=1), np.finfo(float).tiny)[:, None]
-    chosen: list[int] = []
+    independent_rows: list[int] = []
     for number in range(len(rows)):
-        if np.linalg.matrix_rank(A[[*chosen, number]], tol=_DEPENDENT_ROW_FRACTION) > len(chosen):
-            chosen.append(number)
-    return [rows[number] for number in chosen] if len(chosen) == len(parts.dependent) else rows
+        if np.linalg.matrix_rank(A[[*independent_rows, number]], tol=_DEPENDENT_ROW_FRACTION) > len(independent_rows):
+            independent_rows.append(number)
+    return [rows[number] for number in independent_rows] if len(independent_rows) == len(parts.dependent) else rows
 
 
 def estimate_equation_forming_cost(mechanics: Mechanics, parts: SourceObjects) -> float:
@@ -205,12 +211,14 @@ def estimate_equation_forming_cost(mechanics: Mechanics, parts: SourceObjects) -
     that moves there (about one per frame), and those of the velocities that are set, once per speed. A Lagrangian is
     formed by a formulation, too, and what is formed already costs nothing.
     """
-    formed = mechanics.eom_method if isinstance(mechanics, System) else mechanics
-    if parts.lagrangian or parts.frame is None or (isinstance(formed, KanesMethod) and formed._frstar is not None):
+    method = mechanics.eom_method if isinstance(mechanics, System) else mechanics
+    if parts.lagrangian or parts.frame is None or (isinstance(method, KanesMethod) and method._frstar is not None):
         return 0.0
     paths = _list_frame_paths(parts)
-    given = [body.masscenter._vel_dict.get(parts.frame, 0) for body in parts.bodies]
-    sizes = [_count_entry_operations(c) for vector in given for part, _ in getattr(vector, "args", ()) for c in part]
+    velocities = [body.masscenter._vel_dict.get(parts.frame, 0) for body in parts.bodies]
+    sizes = [
+        _count_entry_operations(c) for vector in velocities for part, _ in getattr(vector, "args", ()) for c in part
+    ]
     total = len(parts.u) * sum(size for size in sizes if size > 0)
     for path in paths:
         if total > MAX_FORMING_WORK:
@@ -247,26 +255,28 @@ def estimate_pathway_length_cost(mechanics: Mechanics) -> float:
     parents = find_shortest_path_tree(mechanics.frame, lambda frame: frame._dcm_dict)
     total = 0.0
     for actuator in actuators:
-        ends = getattr(getattr(actuator, "pathway", None), "attachments", ())
-        for start, end in itertools.pairwise(ends):
-            known = find_shortest_path_tree(start, lambda point: point._pos_dict)
+        attachments = getattr(getattr(actuator, "pathway", None), "attachments", ())
+        for start, end in itertools.pairwise(attachments):
+            paths = find_shortest_path_tree(start, lambda point: point._pos_dict)
             frames: dict[Any, None] = {}
             node = end
-            while known.get(node) is not None:
-                frames |= dict.fromkeys(frame for _, frame in node._pos_dict[known[node]].args if frame in parents)
-                node = known[node]
+            while paths.get(node) is not None:
+                frames |= dict.fromkeys(frame for _, frame in node._pos_dict[paths[node]].args if frame in parents)
+                node = paths[node]
             total += sum(_count_path_operations(a, b, parents) for a, b in itertools.combinations(frames, 2))
     return total
 
 
 def _count_path_operations(a: Any, b: Any, parents: dict[Any, Any]) -> float:
     """Return the operations of the direction cosines between two frames."""
-    above: list[list[Any]] = []
+    entries_above: list[list[Any]] = []
     for frame in (a, b):
-        above.append([frame])
-        while parents[above[-1][-1]] is not None:
-            above[-1].append(parents[above[-1][-1]])
-    path = [f for f in above[0] if f not in above[1]] + [f for f in above[1] if f not in above[0]]
+        entries_above.append([frame])
+        while parents[entries_above[-1][-1]] is not None:
+            entries_above[-1].append(parents[entries_above[-1][-1]])
+    path = [f for f in entries_above[0] if f not in entries_above[1]] + [
+        f for f in entries_above[1] if f not in entries_above[0]
+    ]
     product: Floats | None = None
     for frame in path:
         sizes = np.array([_count_entry_operations(entry) for entry in parents[frame]._dcm_dict[frame]]).reshape(3, 3)
@@ -301,17 +311,19 @@ def _count_entry_operations(entry: sm.Expr) -> float:
     """Count the operations of an entry, as a tree visits them; −1 for zero."""
     if entry == 0:
         return -1.0
-    known: dict[sm.Basic, float] = {}
+    count_of_node: dict[sm.Basic, float] = {}
     stack = [entry]
     while stack:
         node = stack[-1]
-        missing = [a for a in node.args if a not in known]
+        missing = [a for a in node.args if a not in count_of_node]
         if missing and not isinstance(node, AppliedUndef | sm.Derivative):
             stack += missing
         else:
-            inner = 0.0 if isinstance(node, AppliedUndef | sm.Derivative) else sum(known[a] for a in node.args)
-            known[stack.pop()] = inner + max(len(node.args) - 1, 0)
-    return known[entry]
+            inner_count = (
+                0.0 if isinstance(node, AppliedUndef | sm.Derivative) else sum(count_of_node[a] for a in node.args)
+            )
+            count_of_node[stack.pop()] = inner_count + max(len(node.args) - 1, 0)
+    return count_of_node[entry]
 
 
 def _count_product_operations(a: Floats, b: Floats) -> Floats:

@@ -1,12 +1,12 @@
 """Outputs from the user's own expressions by ``lambdify``, with points and frames by SymPy's objects.
 
-Nothing of the formulations' way to outputs is used, nor of the reference's to attitudes. Reactions, multipliers,
-momenta, powers and energies that are found from loads are not evaluated in this way.
+Nothing of the formulations' way to outputs is used, nor of the reference's to attitudes. Accelerations, reactions,
+multipliers, momenta of single speeds, powers and energies that are found from loads are not evaluated in this way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +16,7 @@ import sympy as sm
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output
+from mb2fmu.model.sources import mechanics_source
 from mb2fmu.validation.source_checks.numeric_kane_equations import (
     NumericKaneEquations,
     PointAndFrameMotion,
@@ -29,7 +30,10 @@ from mb2fmu.validation.source_checks.source_symbols import (
 )
 
 _AXIS_SUFFIXES = (".x", ".y", ".z")
-_MOTION_OUTPUT_KINDS = {"position", "velocity", "distance", "angular_velocity", "orientation", "kinetic_energy"}
+_POINT_OUTPUT_KINDS = {"position", "velocity", "distance", "relative_velocity"}
+_FRAME_OUTPUT_KINDS = {"angular_velocity", "orientation"}
+_BODY_OUTPUT_KINDS = {"centre_of_mass", "centre_of_mass_velocity", "linear_momentum", "angular_momentum"}
+_MOTION_OUTPUT_KINDS = _POINT_OUTPUT_KINDS | _FRAME_OUTPUT_KINDS | _BODY_OUTPUT_KINDS | {"kinetic_energy"}
 _JUMP_MARGIN = 1e-3
 """rad, or a quaternion's w: so near to where an attitude's numbers jump it is not compared."""
 NamedOutputValues = dict[str, tuple[float, float]]
@@ -41,10 +45,16 @@ def list_points_and_frames_of_outputs(definition: ModelDefinition) -> tuple[list
     points: list[Any] = []
     frames: list[Any] = []
     for request in definition.outputs:
-        if isinstance(request, OutputRequest) and request.kind in {"position", "velocity", "distance"}:
-            points += [point for point in (*request.subject, request.relative_to) if point is not None]
-        if isinstance(request, OutputRequest) and request.kind in {"angular_velocity", "orientation"}:
-            frames += [frame for frame in (*request.subject, request.relative_to) if frame is not None]
+        if not isinstance(request, OutputRequest):
+            continue
+        reference = [] if request.relative_to is None else [request.relative_to]
+        if request.kind in _POINT_OUTPUT_KINDS:
+            points += request.subject
+        if request.kind in _FRAME_OUTPUT_KINDS:
+            frames += request.subject
+        (frames if request.kind in {*_FRAME_OUTPUT_KINDS, "relative_velocity"} else points).extend(
+            reference if request.kind in _MOTION_OUTPUT_KINDS else []
+        )
     return points, frames
 
 
@@ -61,6 +71,7 @@ class SourceOutputs:
         self, definition: ModelDefinition, symbols: SourceSymbols, kinematics: NumericKaneEquations | None
     ) -> None:
         self._symbols, self._kinematics = symbols, kinematics
+        self._moving_bodies = mechanics_source.bodies(definition.mechanics) if kinematics else ()
         self._speed_rate_symbols = {u: make_unused_symbol(k, "dot") for k, u in enumerate(symbols.u)}
         output_expressions = [sm.sympify(item.expression) for item in definition.outputs if isinstance(item, Output)]
         accelerated_coordinates = (
@@ -121,20 +132,25 @@ class SourceOutputs:
             values_by_name[name] = (value, abs(value))
         for request in self._requests if motion is not None else ():
             assert motion is not None
-            values_by_name |= _evaluate_request(request, motion)
+            values_by_name |= _evaluate_request(request, motion, self._moving_bodies)
         return {
             name: value_and_size for name, value_and_size in values_by_name.items() if np.isfinite(value_and_size[0])
         }
 
 
-def _evaluate_request(request: OutputRequest, motion: SourceMotion) -> NamedOutputValues:
+def _evaluate_request(request: OutputRequest, motion: SourceMotion, moving_bodies: Sequence[Any]) -> NamedOutputValues:
     """Return the values of a request; nothing where the objects do not give them."""
     requested = motion.requested_motion
     if request.kind == "kinetic_energy":
         return {request.name: (motion.kinetic, abs(motion.kinetic))}
     if request.kind == "orientation":
         return _evaluate_orientation(request, requested)
-    vector = _evaluate_vector(request, requested)
+    if request.kind in _BODY_OUTPUT_KINDS:
+        vector = _evaluate_bodies(request, requested, request.subject or moving_bodies)
+    elif request.kind == "relative_velocity":
+        vector = _evaluate_relative_velocity(request, requested)
+    else:
+        vector = _evaluate_vector(request, requested)
     if vector is None:
         return {}
     value, size = vector
@@ -207,4 +223,47 @@ def _evaluate_vector(request: OutputRequest, requested: PointAndFrameMotion) -> 
     value, size = vectors[terms[0]]
     if reference is not None:
         value, size = value - vectors[reference][0], size + vectors[reference][1]
+    return value, size
+
+
+def _evaluate_relative_velocity(request: OutputRequest, requested: PointAndFrameMotion) -> tuple[Floats, float] | None:
+    """Return v_P − v_O − ω × (r_P − r_O), the rate of r_P − r_O that the frame of O sees, and its terms' magnitudes."""
+    P, O = request.subject
+    base = request.relative_to
+    if P not in requested.velocities or O not in requested.velocities or (base and base not in requested.omegas):
+        return None
+    omega = requested.omegas[base] if base else np.zeros(3)
+    (place, place_size), (origin, origin_size) = requested.positions[P], requested.positions[O]
+    v, w = requested.velocities[P], requested.velocities[O]
+    size = float(np.max(np.abs(v)) + np.max(np.abs(w)) + np.max(np.abs(omega)) * (place_size + origin_size))
+    return v - w - np.cross(omega, place - origin), size
+
+
+def _evaluate_bodies(
+    request: OutputRequest, requested: PointAndFrameMotion, bodies: Sequence[Any]
+) -> tuple[Floats, float] | None:
+    """Return a sum over bodies, and the magnitudes of its terms: Σ m r / Σ m, its rate, Σ m v, or Σ r × m v + I ω."""
+    motions = [requested.bodies[id(body)] for body in bodies if id(body) in requested.bodies]
+    mass = sum(body.mass for body in motions)
+    if len(motions) < len(bodies) or mass == 0.0:
+        return None
+    momentum = sum((body.mass * body.velocity for body in motions), np.zeros(3))
+    momentum_size = float(sum(abs(body.mass) * np.max(np.abs(body.velocity)) for body in motions))
+    if request.kind == "linear_momentum":
+        return momentum, momentum_size
+    if request.kind == "centre_of_mass_velocity":
+        return momentum / mass, momentum_size / abs(mass)
+    places = [body.position for body in motions if body.position is not None]
+    if len(places) < len(motions):
+        return None
+    centre = sum((b.mass * r for b, (r, _) in zip(motions, places, strict=True)), np.zeros(3)) / mass
+    centre_size = float(sum(abs(b.mass) * size for b, (_, size) in zip(motions, places, strict=True)) / abs(mass))
+    about = (centre, centre_size) if request.relative_to is None else requested.positions.get(request.relative_to)
+    if request.kind == "centre_of_mass" or about is None:
+        return None if about is None else (centre, centre_size)
+    value, size = np.zeros(3), 0.0
+    for body, (place, place_size) in zip(motions, places, strict=True):
+        value = value + np.cross(place - about[0], body.mass * body.velocity) + body.spin
+        size += (place_size + about[1]) * abs(body.mass) * float(np.max(np.abs(body.velocity)))
+        size += float(np.max(np.abs(body.spin)))
     return value, size

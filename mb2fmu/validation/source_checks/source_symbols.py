@@ -83,14 +83,14 @@ class SourceSymbols:
 
     def _add_state_rates(self, definition: ModelDefinition) -> None:
         """Add z' where the mechanics contain it, as the model gives it; z'' is its derivative."""
-        given = {state.symbol: sm.sympify(state.derivative) for state in definition.auxiliary_states}
-        self._replacements |= {z.diff(self.t): self._translate(rate) for z, rate in given.items()}
-        for z, rate in given.items():
+        declared_rates = {state.symbol: sm.sympify(state.derivative) for state in definition.auxiliary_states}
+        self._replacements |= {z.diff(self.t): self._translate(rate) for z, rate in declared_rates.items()}
+        for z, rate in declared_rates.items():
             try:
                 self._replacements[z.diff(self.t, 2)] = self._translate(rate.diff(self.t))
             except SourceEvaluationError:
                 continue  # q'' would be needed: if it stands in the mechanics, the error is raised there
-        self.z_dot = self.compile_function(list(given.values()))
+        self.z_dot = self.compile_function(list(declared_rates.values()))
 
     def compile_function(
         self, expressions: Sequence[sm.Expr], further_symbols: Sequence[sm.Symbol] = ()
@@ -116,13 +116,15 @@ class SourceSymbols:
         """
         translated = [self._translate(expression) for expression in expressions]
         functions = set().union(*(e.atoms(sm.Function, sm.Piecewise) for e in translated))
-        not_differentiable = {type(f).__name__ for f in functions if complex_step and isinstance(f, _NO_COMPLEX_STEP)}
-        not_differentiable |= {type(f).__name__ for f in functions if isinstance(f, LookupTableDerivative)}
-        if not_differentiable:
+        nonanalytic_names = {type(f).__name__ for f in functions if complex_step and isinstance(f, _NO_COMPLEX_STEP)}
+        nonanalytic_names |= {type(f).__name__ for f in functions if isinstance(f, LookupTableDerivative)}
+        if nonanalytic_names:
             raise SourceEvaluationError(
-                f"the kinematics have {', '.join(sorted(not_differentiable))} in them, which has no complex derivative"
+                f"the kinematics have {', '.join(sorted(nonanalytic_names))} in them, which has no complex derivative"
             )
-        printer = NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+        printer = NumPyPrinter(
+            {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True, "order": "none"}
+        )
         compiled = lambdify_with_shared_parts(
             self._slot_symbols, translated, modules=[dict(SCALAR_FUNCTIONS)], printer=printer
         )
@@ -145,11 +147,11 @@ class SourceSymbols:
         plain = replace_symbols(expression, self._replacements)
         if any(isinstance(part, sm.Derivative) for part in iterate_distinct_subexpressions([plain])):
             plain = replace_symbols(expression.doit(), self._replacements)
-        left = [
+        untranslated = [
             part for part in iterate_distinct_subexpressions([plain]) if isinstance(part, AppliedUndef | sm.Derivative)
         ]
-        if left:
-            raise SourceEvaluationError(f"{', '.join(sorted(map(str, left)))} has no number")
+        if untranslated:
+            raise SourceEvaluationError(f"{', '.join(sorted(map(str, untranslated)))} has no number")
         unknown = sorted(_free_symbols(plain) - self._known_symbols, key=str)
         for symbol in unknown:
             self._replacements.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._replacements) % 41)))

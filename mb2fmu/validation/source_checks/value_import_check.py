@@ -37,8 +37,8 @@ def compare_quaternion_lengths(mechanism: Mechanism) -> Iterator[tuple[str, bool
         is_attracted = True
         for length in _LENGTHS:
             components = length * quaternion / np.linalg.norm(quaternion)
-            at = values | {mechanism.q[k]: sm.Float(e) for k, e in zip(group, components, strict=True)}
-            rates = np.array([float(row.xreplace(at)) for row in rows])
+            values_at_length = values | {mechanism.q[k]: sm.Float(e) for k, e in zip(group, components, strict=True)}
+            rates = np.array([float(row.xreplace(values_at_length)) for row in rows])
             growth = float(components @ rates) * (length - 1.0)
             is_attracted = is_attracted and growth <= _ROUND_OFF * float(np.abs(components) @ np.abs(rates))
         yield f"the length of the quaternion {names} is driven away from 1" * (not is_attracted), is_attracted

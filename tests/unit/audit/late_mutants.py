@@ -54,6 +54,13 @@ ENERGY = "case ENERGY: *value = s->m * (s->g * s->h + 0.5 * s->v * s->v); break;
 CACHE = ("    unsigned char blob[8];\n", "    unsigned char blob[8];\n    double cache, cache_h, cache_v, cache_t;\n")
 
 
+def by_tolerance(version: int) -> Edits:
+    """The ball with internal steps that the tolerance decides on, kept in its state: right."""
+    longest = "longest = td && tol > 1e-5 ? 2e-3 : 1e-3;"
+    entries = {2: ("    (void)td, (void)tol;\n    b->s.time", f"    b->s.{longest}\n    b->s.time"), 3: ("    (void)td, (void)tol;\n    NEED(", f"    s->{longest}\n    NEED(")}
+    return (("    double time, h, v, g,", "    double longest, time, h, v, g,"), ("    s->h = 1.0;\n", "    s->h = 1.0;\n    s->longest = 1e-3;\n"), ("        if (size > 1e-3) size = 1e-3;\n", "        if (size > s->longest) size = s->longest;\n"), entries[version])
+
+
 def cached(condition: str) -> Edits:
     """The energy is calculated again only under a condition."""
     new = f"case ENERGY: if ({condition}) {{ State *k = (State *)s; k->cache = s->m * (s->g * s->h + 0.5 * s->v * s->v); k->cache_h = s->h; k->cache_v = s->v; k->cache_t = s->time; }} *value = s->cache; break;"

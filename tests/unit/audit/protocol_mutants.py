@@ -8,7 +8,7 @@ They were invented from the tables of the standards, built outside of the projec
 
 from __future__ import annotations
 
-from late_mutants import CACHE, SLOPE, LateMutant
+from late_mutants import CACHE, CS, SLOPE, LateMutant, by_tolerance
 
 BALL = [
     LateMutant("a restored state leaves the mode as it is", "life.order", (("    memcpy(&((Ball *)c)->s, state, sizeof(State));", "    { int m = ((Ball *)c)->s.mode;    memcpy(&((Ball *)c)->s, state, sizeof(State)); ((Ball *)c)->s.mode = m; }"),), (2,)),
@@ -45,6 +45,8 @@ BALL = [
     LateMutant("speaks in steps though it is silenced", "log.disabled", (("    if (b->logging && f.logger) f", "    if (f.logger) f"), ('    NEED(b->s.mode == STEPPING, "wrong mode");', '    callbacks_of(b).logger(b->environment, b->name, fmi2OK, "logStatusError", "a step");\n    NEED(b->s.mode == STEPPING, "wrong mode");')), (2,)),
     LateMutant("a restored state has no stop time", "state.roundtrip", (("    memcpy(&((Ball *)c)->s, state, sizeof(State));", "    memcpy(&((Ball *)c)->s, state, sizeof(State));\n    ((Ball *)c)->s.has_stop = 0;"),), (2,)),
     LateMutant("a restored state keeps the stop time that it finds", "state.roundtrip", (("    memcpy(&((Unit *)c)->ball.s, state, sizeof(State));", "    { int k = ((Unit *)c)->ball.s.has_stop; double e = ((Unit *)c)->ball.s.stop; memcpy(&((Unit *)c)->ball.s, state, sizeof(State)); ((Unit *)c)->ball.s.has_stop = k; ((Unit *)c)->ball.s.stop = e; }"),), (3,)),
+    LateMutant("a restored state keeps the tolerance that it finds", "state.roundtrip", (*by_tolerance(2), ("    memcpy(&((Ball *)c)->s, state, sizeof(State));", "    { double k = ((Ball *)c)->s.longest; memcpy(&((Ball *)c)->s, state, sizeof(State)); ((Ball *)c)->s.longest = k; }")), (2,), CS),
+    LateMutant("bytes keep the tolerance that they find", "state.serialize", (*by_tolerance(3), ("    memcpy(*state, data, size);\n", "    memcpy(*state, data, size);\n    ((State *)*state)->longest = ((Unit *)c)->ball.s.longest;\n")), (3,), CS),
     LateMutant("bytes have the start value of a parameter", "state.serialize", (("    memcpy(*state, data, size);\n", "    memcpy(*state, data, size);\n    ((State *)*state)->e = 0.7;\n"),), (2,)),
     LateMutant("a last time that is the start", "steps.last", (('const fmi2StatusKind k, fmi2Real *v) { (void)k, (void)v; return fail((Ball *)c, "not supported"); }', "const fmi2StatusKind k, fmi2Real *v) { (void)c, (void)k; *v = 0.0; return fmi2OK; }"),), (2,)),
     LateMutant("a status that is none of the step", "steps.last", (('const fmi2StatusKind k, fmi2Status *v) { (void)k, (void)v; return fail((Ball *)c, "not supported"); }', "const fmi2StatusKind k, fmi2Status *v) { (void)c, (void)k; *v = fmi2Warning; return fmi2OK; }"),), (2,)),
@@ -52,6 +54,7 @@ BALL = [
 ]
 
 SAMPLER = [
+    LateMutant("sampler: evaluates discrete states in steps, it says", "flags.true", (("fmi3Status fmi3EvaluateDiscreteStates(fmi3Instance c) { (void)c; return fmi3OK; }", "fmi3Status fmi3EvaluateDiscreteStates(fmi3Instance c) { (void)c; return fmi3Error; }"),), (3,), description=(('hasEventMode="true"', 'hasEventMode="true" providesEvaluateDiscreteStates="true"'),)),
     LateMutant("sampler: an interval that is not known yet", "clock.interval", (("q[i] = fmi3IntervalUnchanged;", "q[i] = fmi3IntervalNotYetKnown;"),), (3,)),
     LateMutant("sampler: the output clock stays", "clock.ticks", (("        if (vr[i] == FIFTH) S->fifth = 0;\n", ""), ("    s->fifth = 0;\n}", "}")), (3,)),
     LateMutant("sampler: a matrix by columns", "value.start", (("    double time, x, gain[MOST]", "    double time, x, table[6], gain[MOST]"), ("    s->n = 3;\n", "    s->n = 3;\n    for (i = 0; i < 6; ++i) s->table[i] = i + 1.0;\n"), ("        const int array = vr[i] == GAIN || vr[i] == U || vr[i] == Y;\n        NEED(k + (array ? S->n : 1) <= nv", "        const int array = vr[i] == GAIN || vr[i] == U || vr[i] == Y;\n        NEED(k + (vr[i] == 21 ? 6 : array ? S->n : 1) <= nv"), ("        case DER_X: value[k++]", "        case 21: for (j = 0; j < 6; ++j) value[k++] = S->table[(j % 2) * 3 + j / 2]; break;\n        case DER_X: value[k++]"), ("        case GAIN: for (j = 0; j < S->n; ++j) S->gain[j] = value[k++]; break;", "        case 21: for (j = 0; j < 6; ++j) S->table[j] = value[k++]; break;\n        case GAIN: for (j = 0; j < S->n; ++j) S->gain[j] = value[k++]; break;")), (3,), description=(("</ModelVariables>", '<Float64 name="table" valueReference="21" causality="parameter" variability="fixed" start="1 2 3 4 5 6"><Dimension start="2"/><Dimension start="3"/></Float64></ModelVariables>'),)),

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import ball
+from late_mutants import by_tolerance
 
 CAPABLE2 = ' canGetAndSetFMUstate="true" canSerializeFMUstate="true" providesDirectionalDerivative="true"'
 CAPABLE3 = ' canGetAndSetFMUState="true" canSerializeFMUState="true" providesDirectionalDerivatives="true" providesAdjointDerivatives="true"'
@@ -36,6 +37,8 @@ ODD = {
     "a reference of 32 bits": Odd(2, (('valueReference="11"', 'valueReference="4294967295"'),), (("    double dh, dv;\n    ball_slopes(s, s->h, s->v, &dh, &dv);\n    switch (reference) {", "    double dh, dv;\n    if (reference == 4294967295u) reference = ENERGY;\n    ball_slopes(s, s->h, s->v, &dh, &dv);\n    switch (reference) {"), ("    *value = 0.0;\n    if (known != H", "    *value = 0.0;\n    if (unknown == 4294967295u) unknown = ENERGY;\n    if (known != H"), ("vr[i] == H || vr[i] == ENERGY ||", "vr[i] == H || vr[i] == 4294967295u ||"))),
     "an experiment before zero": Odd(2, (('startTime="0" stopTime="2"', 'startTime="-30" stopTime="-28"'),)),
     "an experiment that begins late": Odd(3, (('startTime="0" stopTime="2"', 'startTime="86400" stopTime="86402"'),)),
+    "steps by the tolerance": Odd(2, code=by_tolerance(2)),
+    "steps by the tolerance, FMI 3": Odd(3, code=by_tolerance(3)),
     "no options at all": Odd(2, ((CAPABLE2, ""), (' maxOutputDerivativeOrder="1"', ""))),
     "no options at all, FMI 3": Odd(3, ((CAPABLE3, ""),)),
     "Model Exchange only": Odd(3, kinds=("ModelExchange",)),

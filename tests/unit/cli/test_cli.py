@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from shorter_validations import PRELUDE, shorten_validations
 
-from mb2fmu import pipeline
+from mb2fmu import cli, pipeline
 from mb2fmu.cli import commands
 from mb2fmu.cli.stage_progress_display import StageProgress
 from mb2fmu.errors import Fault, ToolError
@@ -311,6 +311,23 @@ def test_interrupting_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
     result = call("run", "x.py")
     assert result.exit_code == 130
     assert result.stderr == "mb2fmu: interrupted\n"
+
+
+def test_interrupting_while_commands_are_imported_is_clean(monkeypatch, capsys) -> None:
+    """Seen: Ctrl-C within the first 0.3 s showed a traceback of imports."""
+
+    class Interrupting:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            if name == "mb2fmu.cli.cli_application":
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "meta_path", [Interrupting, *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "mb2fmu.cli.cli_application")
+    monkeypatch.delattr(cli, "cli_application")
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert (ended.value.code, capsys.readouterr().err) == (130, "mb2fmu: interrupted\n")
 
 
 @pytest.mark.parametrize("command", [None, "run", "export", "validate", "equations", "new", "list"])

@@ -134,6 +134,17 @@ def test_friction_that_sticks_has_modes(name: str, stop: float) -> None:
     assert max(errors(MODELS / f"{name}.py", stop=stop).values()) <= 1e-6
 
 
+def test_a_friction_that_others_drive_back_is_held_again(tmp_path: Path) -> None:
+    """Both hinges are let go, and one slips against its own acceleration: without a trial the event never ends."""
+    path = tmp_path / "arm.py"
+    path.write_text(
+        "from dry_hinges import arm\n\nfrom mb2fmu import Model\n\n\n"
+        "def released() -> Model:\n    return arm(0.0587, 0.0749)\n"
+    )
+    assert "again > 0.5 then -1.0" in readers.source_of(pipeline.derive(path))
+    assert max(errors(path, stop=0.05).values()) <= 1e-6
+
+
 @pytest.mark.parametrize("name", [*by_night("gripper"), "rocking_block", "slider_crank_clearance"])
 def test_latches_and_contacts_have_modes(name: str) -> None:
     """Grips, carries and drops; rocks from one edge to the other; strikes, slides and rests in a joint with play."""

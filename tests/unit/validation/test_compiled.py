@@ -301,3 +301,30 @@ def test_the_stiff_integrator_tells_of_a_singular_matrix():
     problem = IntegrationProblem(numeric, np.array([0.5, 1.0]), np.empty((1, 0)), (), stiff=True)
     with pytest.raises(ValidationError, match="accelerations is singular"):
         problem.integrate_trajectory(np.array([0.0, 2.0, 0.0]), 1e-10, np.ones(3))
+
+
+def _wall_before_a_singularity():
+    """u' = -200 exp(200 (q - 0.9)), with a mass that is zero from q = 1 on, where no motion comes."""
+    mass = sm.Max(1 - q, 0)
+    force = -200 * mass * sm.exp(200 * (q - sm.Rational(9, 10)))
+    return replace(one_freedom(0), dynamics=MassMatrixDynamics(ONE * mass, ONE * force))
+
+
+@pytest.mark.parametrize("stiff", [False, True])
+@pytest.mark.parametrize("form", [compiled, NumericEquations])
+def test_a_singular_matrix_at_a_trial_makes_the_step_shorter(form, stiff):
+    """Seen: a rattleback's flow over a long step ended the whole validation, though its motion goes on."""
+    time = np.array([0.0, 2.0])
+    problem = IntegrationProblem(form(_wall_before_a_singularity()), time, np.zeros((1, 0)), (), stiff=stiff)
+    position, speed, _ = problem.integrate_trajectory(np.array([0.0, 1.0, 0.0]), 1e-9, np.ones(3))[1]
+    assert speed == pytest.approx(-1.0, abs=1e-7)  # thrown back with all its energy
+    assert position < 0.0
+
+
+@pytest.mark.parametrize("form", [compiled, NumericEquations])
+def test_a_singular_matrix_on_the_way_ends_the_motion(form):
+    """The mass vanishes at q = 1, which a constant speed reaches at t = 1 s."""
+    equations = replace(one_freedom(0), dynamics=MassMatrixDynamics(ONE * sm.Max(1 - q, 0), ONE * 0))
+    for start in (0.0, 1.0):
+        with pytest.raises(ValidationError, match=r"at t = |accelerations is singular"):
+            _travelled(form(equations), np.array([0.0, 2.0]), [start, 1.0, 0.0], 1e-9, [1.0] * 3)

@@ -31,7 +31,7 @@ def touch(rate: float, meeting: float) -> ContactsAtInstant:
     )
 
 
-@pytest.mark.parametrize("order", ["in turn", "at once"])
+@pytest.mark.parametrize("order", ["sequential", "simultaneous"])
 @pytest.mark.parametrize("rate", [1e-17, 0.0, -1e-17])
 def test_an_approach_that_begins_ends_at_rest(order, rate):
     impulses, rests = solve_impact_impulses(contacts(order), np.eye(2), touch(rate, 1.0))
@@ -40,7 +40,7 @@ def test_an_approach_that_begins_ends_at_rest(order, rate):
     assert impulses[1] == 0.0
 
 
-@pytest.mark.parametrize("order", ["in turn", "at once"])
+@pytest.mark.parametrize("order", ["sequential", "simultaneous"])
 @pytest.mark.parametrize("rate", [1e-17, 0.0, -1e-17])
 def test_so_it_is_with_friction(order, rate):
     rub = FrictionContacts(*(np.array([value]) for value in (0.0, 0.4, 1e-16, 0.2, 0.0)))
@@ -52,7 +52,7 @@ def test_so_it_is_with_friction(order, rate):
     assert list(found[2:4]) == [1.0, 0.0]
 
 
-@pytest.mark.parametrize("order", ["in turn", "at once"])
+@pytest.mark.parametrize("order", ["sequential", "simultaneous"])
 def test_what_does_not_approach_is_not_struck(order):
     impulses, rests = solve_impact_impulses(contacts(order), np.eye(2), touch(1e-17, 0.0))
     assert not impulses.any()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,9 @@ from mb2fmu.audit.behaviour.process.trial_time_budget import TrialBudget
 from mb2fmu.audit.description.description_records import DescribedModel
 
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
+SUCCEEDED = frozenset({OK, WARNING})
+"""Statuses of a call that did what it was asked for."""
+
 STATUS_NAMES = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
 
 
@@ -212,16 +215,19 @@ class FmuLibrary:
 
     def status_function(self, name: str) -> tuple[Any, str]:
         """Return a function that returns a status, and its full name; cached, as there are thousands of calls."""
-        if name not in self._status_functions:
+        known = self._status_functions.get(name)
+        if known is None:
             function = self.function(name)
             function.restype = c.c_int
-            self._status_functions[name] = (function, f"fmi{self.description.version}{name}")
-        return self._status_functions[name]
+            known = self._status_functions[name] = (function, f"fmi{self.description.version}{name}")
+        return known
 
 
 FILL_BYTE = 0xA5
-_UNWRITTEN_BYTES = bytes([FILL_BYTE]) * 8
-_FLOAT_TYPES = frozenset({c.c_double, c.c_float})
+_FILL = bytes([FILL_BYTE])
+_UNWRITTEN_BYTES = _FILL * 8
+_POINTER_TYPES = frozenset({c.c_char_p, c.c_void_p})
+_FLOAT_WIDTHS = {c.c_double: 8, c.c_float: 4}
 GUARD_ELEMENTS = 4
 """Guard elements behind each array that an FMU fills: they must stay unchanged."""
 
@@ -236,19 +242,18 @@ class GuardedArray:
 
     def __init__(self, element_type: Any, size: int) -> None:
         self.size, self._kind = size, element_type
-        self.array = (element_type * (size + GUARD_ELEMENTS))()
         # Pointers begin as null: what is not written must not be followed.
-        self._byte = 0 if element_type in {c.c_char_p, c.c_void_p} else FILL_BYTE
-        self._width, self._bytes = c.sizeof(element_type), c.sizeof(self.array)
-        c.memset(self.array, self._byte, self._bytes)
+        fill, width = b"\0" if element_type in _POINTER_TYPES else _FILL, c.sizeof(element_type)
+        self._guard = fill * (width * GUARD_ELEMENTS)
+        self.array = (element_type * (size + GUARD_ELEMENTS)).from_buffer_copy(fill * (width * size) + self._guard)
 
     def values(self) -> list[Any]:
         """Return the values; a floating point number that was not written is NaN."""
-        elements = list(self.array)[: self.size]
-        unwritten = self._unwritten_elements()
+        elements: list[Any] = self.array[: self.size]
+        unwritten_elements = self._unwritten_elements(bytes(self.array))
         return (
-            [float("nan") if index in unwritten else value for index, value in enumerate(elements)]
-            if unwritten
+            [float("nan") if index in unwritten_elements else value for index, value in enumerate(elements)]
+            if unwritten_elements
             else elements
         )
 
@@ -258,22 +263,22 @@ class GuardedArray:
         Args:
             succeeded: The call returned OK, so all elements must be written.
         """
-        guard = c.string_at(self.array, self._bytes)[self.size * self._width :]
-        if guard.count(self._byte) != len(guard):
+        content = bytes(self.array)
+        if not content.endswith(self._guard):
             return f"writes beyond the {self.size} requested values"
-        if succeeded and self._unwritten_elements():
+        if succeeded and self._unwritten_elements(content):
             return "returns OK, but leaves values unwritten"
         return ""
 
-    def _unwritten_elements(self) -> set[int]:
+    def _unwritten_elements(self, content: bytes) -> Sequence[int]:
         """Return positions of floating point numbers that still hold the fill pattern."""
-        if self._kind not in _FLOAT_TYPES:
-            return set()
-        width = self._width
-        content, unwritten = c.string_at(self.array, self.size * width), _UNWRITTEN_BYTES[:width]
-        if unwritten not in content:
-            return set()
-        return {index for index in range(self.size) if content[index * width : (index + 1) * width] == unwritten}
+        width = _FLOAT_WIDTHS.get(self._kind)
+        if width is None:
+            return ()
+        unwritten_bytes = _UNWRITTEN_BYTES[:width]
+        if content.find(unwritten_bytes, 0, self.size * width) < 0:
+            return ()
+        return [index for index in range(self.size) if content[index * width : (index + 1) * width] == unwritten_bytes]
 
 
 class BooleanOutputArguments:

@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     DISCARD,
     FILL_BYTE,
     OK,
-    WARNING,
+    SUCCEEDED,
     AllocateCallback,
     BooleanOutputArguments,
     Callbacks2,
@@ -49,7 +49,9 @@ MAX_SERIALIZED_BYTES = 1 << 30
 def _array(element_type: Any, values: Iterable[Any]) -> Any:
     """Return values as a ctypes array with room for one at least."""
     elements = list(values)
-    return (element_type * max(len(elements), 1))(*elements)
+    array = (element_type * max(len(elements), 1))()
+    array[: len(elements)] = elements
+    return array
 
 
 class InstanceOptions(TypedDict, total=False):
@@ -190,14 +192,16 @@ class FmuInstance:
 
     def call(self, name: str, *arguments: Any) -> int:
         """Call a function and return its status."""
-        function, full_name = self.library.status_function(name)
-        trial_budget = self.library.trial_budget
+        library = self.library
+        function, full_name = library.status_function(name)
+        trial_budget = library.trial_budget
         trial_budget.check()
         trial_budget.begin_call(full_name)
         try:
-            if self.library.traps:
+            if library.traps:
                 return self._call_with_traps(function, arguments)
-            return int(function(self._handle, *arguments))
+            status: int = function(self._handle, *arguments)
+            return status
         finally:
             trial_budget.end_call()
 
@@ -214,7 +218,7 @@ class FmuInstance:
     def _read_block(self, name: str, status: int, *blocks: GuardedArray) -> list[Any]:
         """Return the content of the last array of a call; record faults of the write access."""
         for block in blocks:
-            violation = block.find_violation(succeeded=status in {OK, WARNING})
+            violation = block.find_violation(succeeded=status in SUCCEEDED)
             if violation:
                 self.library.violations[f"fmi{self.version}{name} {violation}"] = "life.writes"
         return blocks[-1].values()
@@ -223,12 +227,12 @@ class FmuInstance:
         self, name: str, flags: BooleanOutputArguments, required_names: Sequence[str] | None = None
     ) -> list[bool]:
         """Return Booleans written by a call that returned OK; record unwritten ones."""
-        unwritten = [
+        unwritten_flags = [
             flag_name for flag_name in flags.unwritten_names() if required_names is None or flag_name in required_names
         ]
-        if unwritten:
+        if unwritten_flags:
             self.library.violations[
-                f"fmi{self.version}{name} returns OK, but does not write {', '.join(unwritten)}"
+                f"fmi{self.version}{name} returns OK, but does not write {', '.join(unwritten_flags)}"
             ] = "life.writes"
         return flags.values()
 
@@ -244,7 +248,7 @@ class FmuInstance:
         """
         message_count = len(self.messages)
         status = self.call(name, *arguments)
-        if status not in {OK, WARNING}:
+        if status not in SUCCEEDED:
             raise RefusedCallError(f"fmi{self.version}{name}", status, self.messages_since(message_count), self.mode)
 
     def free(self) -> None:
@@ -311,8 +315,16 @@ class FmuInstance:
             self.must_call(function, *flags.pointers, c.byref(time))
         is_model_exchange = self.interface == "ModelExchange"  # two of them are for Model Exchange only
         required_names = [name for name in names if is_model_exchange or "ContinuousStates" not in name]
-        needed, terminate, nominals, values, defined = self._read_flags(function, flags, required_names)
-        return DiscreteStateUpdate(needed, terminate, nominals, values, time.value if defined else None)
+        update_needed, terminate_requested, nominals_changed, values_changed, next_time_defined = self._read_flags(
+            function, flags, required_names
+        )
+        return DiscreteStateUpdate(
+            update_needed,
+            terminate_requested,
+            nominals_changed,
+            values_changed,
+            time.value if next_time_defined else None,
+        )
 
     def enter_event_mode(self) -> None:
         """Enter Event Mode."""
@@ -378,7 +390,7 @@ class FmuInstance:
         last_time = c.c_double(float("nan"))
         arguments = c.c_double(begin_time), c.c_double(step_size), c.c_bool(self.no_set_state_before)
         status = self.call("DoStep", *arguments, *flags.pointers, c.byref(last_time))
-        if status in {OK, WARNING}:
+        if status in SUCCEEDED:
             event_needed, terminate, returned_early = self._read_flags("DoStep", flags)
             return StepResult(status, event_needed, terminate, returned_early, last_time.value)
         return StepResult(status)
@@ -386,7 +398,7 @@ class FmuInstance:
     def _wants_to_terminate(self) -> bool:
         """Return whether an FMI 2 step was discarded because the FMU wants to end."""
         status, terminated = self.get_step_report("Boolean", TERMINATED_STATUS_KIND)
-        return status in {OK, WARNING} and bool(terminated)
+        return status in SUCCEEDED and bool(terminated)
 
     def get_step_report(self, type_name: str, kind: int) -> tuple[int, float]:
         """Return status and value of what an FMU of FMI 2 reports of its last step; never raise.
@@ -408,7 +420,7 @@ class FmuInstance:
         """
         message_count = len(self.messages)
         result = self.do_step(begin_time, step_size)
-        if result.status not in {OK, WARNING} and not result.terminate:
+        if result.status not in SUCCEEDED and not result.terminate:
             name = f"fmi{self.version}DoStep({begin_time:.6g}, {step_size:.6g})"
             raise RefusedCallError(name, result.status, self.messages_since(message_count), self.mode)
         return result
@@ -514,7 +526,7 @@ class FmuInstance:
         for variable, value in values.items():
             message_count = len(self.messages)
             status = self.try_set(variable, value)
-            if status not in {OK, WARNING}:
+            if status not in SUCCEEDED:
                 raise RefusedCallError(
                     f'setting "{variable.name}" to {value!r}', status, self.messages_since(message_count), self.mode
                 )

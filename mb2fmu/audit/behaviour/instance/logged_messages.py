@@ -144,8 +144,8 @@ class LoggedMessages:
             self._violations[f"a message has status {status}, which the standard does not know"] = "log.arguments"
         for part, content in (("category", category), ("text", text)):
             if content is not None and not _is_utf8(content):
-                shown = content[:40].decode("utf-8", "backslashreplace")
-                self._violations[f'the {part} of a message is not UTF-8: "{shown}"'] = "value.text"
+                shown_text = content[:40].decode("utf-8", "backslashreplace")
+                self._violations[f'the {part} of a message is not UTF-8: "{shown_text}"'] = "value.text"
         if len(self.messages) < MAX_KEPT_MESSAGES:
             self.messages.append(
                 (status, (category or b"").decode("utf-8", "replace"), (text or b"").decode("utf-8", "replace"))
@@ -160,8 +160,8 @@ class LoggedMessages:
         if content is None:
             self._violations[f'reading "{variable_name}": the FMU returns OK and a null pointer as text'] = "value.text"
         elif not _is_utf8(content):
-            shown = content[:40].decode("utf-8", "backslashreplace")
-            self._violations[f'reading "{variable_name}": a text is not UTF-8: "{shown}"'] = "value.text"
+            shown_text = content[:40].decode("utf-8", "backslashreplace")
+            self._violations[f'reading "{variable_name}": a text is not UTF-8: "{shown_text}"'] = "value.text"
         return content or b""
 
 

@@ -70,9 +70,9 @@ class RemoteLibrary:
         self._loggers: dict[int, tuple[Any, Any]] = {}
         self._update: Any = None
         self._send(b"O", _prefix_length(path.encode()))
-        loaded = self._await_result()
+        load_result = self._await_result()
         error_code, reason = self._read_number("I"), self._read_text()
-        if not loaded:
+        if not load_result:
             raise OSError((reason or b"").decode("utf-8", "replace") or f"Windows refuses it with error {error_code}")
 
     def close(self) -> None:

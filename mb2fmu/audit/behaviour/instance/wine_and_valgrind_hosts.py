@@ -128,15 +128,15 @@ def _build_host_program(target: str) -> Path:
     )
     if not program.exists():
         with make_temporary_folder("compile the host of the FMU", program.parent) as folder:
-            built = folder / program.name
-            command = [sys.executable, "-I", "-m", "ziglang", "cc", *flags, str(HOST_SOURCE), "-o", str(built)]
+            built_program = folder / program.name
+            command = [sys.executable, "-I", "-m", "ziglang", "cc", *flags, str(HOST_SOURCE), "-o", str(built_program)]
             _run_setup_command(
                 [*command, *(() if "windows" in target else ("-ldl",))],
                 {"ZIG_GLOBAL_CACHE_DIR": str(_make_cache_folder("zig"))},
                 "the host of the FMU is not compiled",
                 "install the compiler anew (pip install --force-reinstall ziglang)",
             )
-            built.replace(program)
+            built_program.replace(program)
     return program
 
 
@@ -180,8 +180,8 @@ def _run_setup_command(command: Sequence[str], variables: dict[str, str], failur
             stdin=subprocess.DEVNULL, timeout=_SETUP_TIME_LIMIT, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        wait = "run it again when the machine is less busy"
-        fault = Fault(f"it did not finish within {_SETUP_TIME_LIMIT:g} s", command[0], wait)
+        retry_remedy = "run it again when the machine is less busy"
+        fault = Fault(f"it did not finish within {_SETUP_TIME_LIMIT:g} s", command[0], retry_remedy)
         raise ToolError(f"{failure}:", [fault]) from error
     if process.returncode:
         tool = "the compiler zig" if "ziglang" in command else Path(command[0]).name
@@ -203,26 +203,28 @@ def load_remote_library(host_values: dict[str, Any], root: Path, path: Path) -> 
     Raises:
         OSError: If it is refused.
     """
-    host = RemoteHost(**host_values)
+    remote_host = RemoteHost(**host_values)
     auditor_folder = root / AUDITOR_FOLDER
     auditor_folder.mkdir(exist_ok=True)
-    if host.name == VALGRIND:
+    if remote_host.name == VALGRIND:
         command = [
-            host.launcher,
+            remote_host.launcher,
             "--quiet",
             "--xml=yes",
             f"--xml-file={auditor_folder / _VALGRIND_REPORT}",
             "--track-origins=yes",
             f"--num-callers={MAX_STACK_FRAMES}",
             "--leak-check=no",
-            host.program,
+            remote_host.program,
         ]
         return RemoteLibrary(command, str(path), {**os.environ, "VALGRIND_OPTS": ""})
     prefix = auditor_folder / "prefix"
     if not prefix.exists():
-        _copy_wine_prefix(Path(host.prefix), prefix)
+        _copy_wine_prefix(Path(remote_host.prefix), prefix)
     wine_variables = _wine_environment(prefix, auditor_folder)
-    return RemoteLibrary([host.launcher, host.program], windows_path(path), {**os.environ, **wine_variables})
+    return RemoteLibrary(
+        [remote_host.launcher, remote_host.program], windows_path(path), {**os.environ, **wine_variables}
+    )
 
 
 def _copy_wine_prefix(template: Path, prefix: Path) -> None:

@@ -29,12 +29,12 @@ def list_descendant_processes(ancestor: int) -> list[int]:
     """Return all descendants of a process."""
     parents = _map_parents()
     descendants: list[int] = []
-    pending = [ancestor]
-    while pending:
-        parent = pending.pop()
+    pending_processes = [ancestor]
+    while pending_processes:
+        parent = pending_processes.pop()
         children = [process for process, parent_of_process in parents.items() if parent_of_process == parent]
         descendants += children
-        pending += children
+        pending_processes += children
     return descendants
 
 
@@ -82,13 +82,13 @@ def list_processes_with_token(token: str) -> list[int]:
 
 def remove_shared_memory(creator: int) -> int:
     """Remove segments of shared memory that a process has left behind, and return how many."""
-    removed = 0
+    removed_count = 0
     segments = Path("/proc/sysvipc/shm")
     for line in segments.read_text(encoding="ascii").splitlines()[1:] if segments.exists() else ():
         fields = line.split()
         if int(fields[4]) == creator:
-            removed += c.CDLL(None).shmctl(int(fields[1]), 0, None) == 0
-    return removed
+            removed_count += c.CDLL(None).shmctl(int(fields[1]), 0, None) == 0
+    return removed_count
 
 
 def is_process_waiting(process: int) -> bool:

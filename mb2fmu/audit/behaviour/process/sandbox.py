@@ -186,30 +186,43 @@ def _build_filter(process: int) -> bytes:
 
 def _build_call_filter(name: str, process: int) -> list[bytes]:
     """Return the filter of one system call, which decides by its arguments."""
-    allow, notify = _bpf_instruction(_BPF_RETURN, _SECCOMP_ALLOW), _bpf_instruction(_BPF_RETURN, _SECCOMP_NOTIFY)
+    allow_call, notify_monitor = (
+        _bpf_instruction(_BPF_RETURN, _SECCOMP_ALLOW),
+        _bpf_instruction(_BPF_RETURN, _SECCOMP_NOTIFY),
+    )
     if name == "clone3":  # its flags cannot be seen here; the C library falls back to clone
         return [_bpf_instruction(_BPF_RETURN, _SECCOMP_ERRNO | _ENOSYS)]
     if name == "clone":
-        return [_bpf_instruction(_BPF_LOAD, 16), _bpf_instruction(_BPF_JUMP_SET, _CLONE_THREAD, 0, 1), allow, notify]
+        return [
+            _bpf_instruction(_BPF_LOAD, 16),
+            _bpf_instruction(_BPF_JUMP_SET, _CLONE_THREAD, 0, 1),
+            allow_call,
+            notify_monitor,
+        ]
     if name in {"kill", "tgkill"}:
-        return [_bpf_instruction(_BPF_LOAD, 16), _bpf_instruction(_BPF_JUMP_EQUAL, process, 0, 1), allow, notify]
+        return [
+            _bpf_instruction(_BPF_LOAD, 16),
+            _bpf_instruction(_BPF_JUMP_EQUAL, process, 0, 1),
+            allow_call,
+            notify_monitor,
+        ]
     if name in {"open", "openat"}:
         return [
             _bpf_instruction(_BPF_LOAD, 24 if name == "open" else 32),
             _bpf_instruction(_BPF_JUMP_SET, _WRITE_FLAGS, 1, 0),
-            allow,
-            notify,
+            allow_call,
+            notify_monitor,
         ]
     if name == "socket":
-        local, netlink = _LOCAL_SOCKET_FAMILIES
+        local_family, netlink_family = _LOCAL_SOCKET_FAMILIES
         return [
             _bpf_instruction(_BPF_LOAD, 16),
-            _bpf_instruction(_BPF_JUMP_EQUAL, local, 1, 0),
-            _bpf_instruction(_BPF_JUMP_EQUAL, netlink, 0, 1),
-            allow,
-            notify,
+            _bpf_instruction(_BPF_JUMP_EQUAL, local_family, 1, 0),
+            _bpf_instruction(_BPF_JUMP_EQUAL, netlink_family, 0, 1),
+            allow_call,
+            notify_monitor,
         ]
-    return [notify]
+    return [notify_monitor]
 
 
 def install_seccomp_filter(connection: socket.socket | None, *, is_remote: bool) -> str:

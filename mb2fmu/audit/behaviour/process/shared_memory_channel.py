@@ -16,7 +16,6 @@ from typing import Any
 CHANNEL_BYTES = 16 * 1024**2
 _NAME_SLICE = slice(24, 120)
 _MESSAGES_START = 128
-_CALL_COUNT_AND_STATE, _CALL_STATE = struct.Struct("QQ"), struct.Struct("Q")
 
 
 @functools.cache
@@ -37,6 +36,8 @@ class SharedMemoryChannel:
             path.write_bytes(bytes(CHANNEL_BYTES))
         with path.open("r+b") as file:
             self._memory = mmap.mmap(file.fileno(), CHANNEL_BYTES)
+        self._counters = memoryview(self._memory)[: _NAME_SLICE.start].cast("Q")
+        """End of the messages, calls so far, and whether one is running."""
         self._read_position = _MESSAGES_START
         self.calls = 0
 
@@ -60,11 +61,13 @@ class SharedMemoryChannel:
         """Note that a call of the FMU begins."""
         self.calls += 1
         self._memory[_NAME_SLICE] = _encode_name(name)
-        _CALL_COUNT_AND_STATE.pack_into(self._memory, 8, self.calls, 1)
+        counters = self._counters
+        counters[1] = self.calls
+        counters[2] = 1
 
     def end_call(self) -> None:
         """Note that the call came back."""
-        _CALL_STATE.pack_into(self._memory, 16, 0)
+        self._counters[2] = 0
 
     # --- the watching side
 
@@ -84,8 +87,8 @@ class SharedMemoryChannel:
 
     def activity_counters(self) -> tuple[int, int, int]:
         """Return three counters, of which at least one changes with any activity."""
-        used, calls, inside = struct.unpack_from("QQQ", self._memory)
-        return used, calls, inside
+        cpu_time, calls, is_inside_call = struct.unpack_from("QQQ", self._memory)
+        return cpu_time, calls, is_inside_call
 
     def last_call(self) -> tuple[str, bool]:
         """Return the function called last, and whether it is still running."""

@@ -84,12 +84,12 @@ class SystemCallMonitor:
         except OSError:
             return  # the process is gone
         notification_id, process, _, number, _, _, *arguments = struct.unpack("QIIiIQ6Q", notification)
-        error_number = self._decide(process, self._call_names.get(number, str(number)), arguments)
+        error_number = self._decide_system_call(process, self._call_names.get(number, str(number)), arguments)
         response = struct.pack("QqiI", notification_id, 0, -error_number, 0 if error_number else _CONTINUE_FLAG)
         with suppress(OSError):
             fcntl.ioctl(self.listener, _IOCTL_SEND, bytearray(response))
 
-    def _decide(self, process: int, name: str, arguments: list[int]) -> int:
+    def _decide_system_call(self, process: int, name: str, arguments: list[int]) -> int:
         """Return the error number for a call; 0: it proceeds."""
         if name in _FILE_CALLS:
             return self._decide_file_access(process, name, arguments)

@@ -116,7 +116,7 @@ class Supervisor:
         try:
             ending, broken_limit = self._watch_worker(process, monitor)
         finally:
-            remaining = set(list_descendant_processes(os.getpid())) - {process.process_id}
+            remaining_processes = set(list_descendant_processes(os.getpid())) - {process.process_id}
             kill_process_session(process.process_id)
             process.wait()
             own_end.close()
@@ -124,8 +124,8 @@ class Supervisor:
                 monitor.close()
         self._forward_messages()
         if self.request["far"] or (not self.done and self.last_begin is None):
-            remaining = set()
-        self._report_leftovers(process.process_id, len(remaining), snapshot)
+            remaining_processes = set()
+        self._report_leftovers(process.process_id, len(remaining_processes), snapshot)
         if self.done or self.needs_new_process:
             return
         if (
@@ -152,10 +152,10 @@ class Supervisor:
         last_progress_time, cpu_at_progress, progress = time.monotonic(), 0.0, (0, 0, 0)
         while True:
             watched_inputs = [sys.stdin] + ([monitor.listener] if monitor else [])
-            ready = select.select(watched_inputs, [], [], POLL_INTERVAL)[0] if os.name == "posix" else []
-            if sys.stdin in ready and not os.read(sys.stdin.fileno(), 1):
+            readable_inputs = select.select(watched_inputs, [], [], POLL_INTERVAL)[0] if os.name == "posix" else []
+            if sys.stdin in readable_inputs and not os.read(sys.stdin.fileno(), 1):
                 raise EOFError  # the auditor is gone
-            if monitor and monitor.listener in ready:
+            if monitor and monitor.listener in readable_inputs:
                 monitor.handle_notification()
             self._forward_messages()
             exit_code = process.poll()
@@ -214,9 +214,9 @@ class Supervisor:
 
     def _clear_suspicion(self) -> None:
         """Report a suspected trial that now ended normally: an earlier trial had damaged the process."""
-        suspicion = self.suspected_trials.pop(self.last_begin["begin"], None) if self.last_begin else None
-        if suspicion:
-            rule, text, interface = suspicion
+        suspected_trial = self.suspected_trials.pop(self.last_begin["begin"], None) if self.last_begin else None
+        if suspected_trial:
+            rule, text, interface = suspected_trial
             text += "; tried alone it does not: something tried before has done the damage"
             self.send_output_line(found=[rule, text, interface], killed=True)
 
@@ -336,8 +336,8 @@ class _WorkerProcess:
             return self._process.poll()
         if self._exit_code is None:
             with suppress(ChildProcessError):
-                ended, status = os.waitpid(self.process_id, os.WNOHANG)
-                if ended:
+                ended_process_id, status = os.waitpid(self.process_id, os.WNOHANG)
+                if ended_process_id:
                     self._exit_code = os.waitstatus_to_exitcode(status)  # type: ignore[assignment]
         return self._exit_code
 
@@ -353,7 +353,7 @@ class _WorkerProcess:
 def _start_worker(
     request: dict[str, Any],
     channel: SharedMemoryChannel,
-    tried: list[str],
+    tried_rules: list[str],
     ended_interfaces: list[str],
     own_end: socket.socket,
     worker_end: socket.socket,
@@ -361,7 +361,7 @@ def _start_worker(
     """Start a process that tries the FMU: a fork where the system has it, a new interpreter elsewhere."""
     from mb2fmu.audit.behaviour.runner import worker_process
 
-    current_request = {**request, "tried": tried, "ended": ended_interfaces}
+    current_request = {**request, "tried": tried_rules, "ended": ended_interfaces}
     if hasattr(os, "fork"):
         worker_process.read_cached_description(request["folder"])
         parent = os.getpid()

@@ -37,6 +37,15 @@ _PLATFORM_FOLDERS = {
     ("Windows", "AMD64"): ("win64", "x86_64-windows", ".dll"),
 }
 _WINDOWS = ("Windows", "AMD64")
+UNTRIED_FLAGS = (
+    "needsExecutionTool",
+    "canRunAsynchronuously",
+    "fixedInternalStepSize",
+    "mightReturnEarlyFromDoStep",
+)
+"""Attributes of an interface that claim what no trial can refute; misspelled as in FMI 2. What is recommended only,
+``recommendedIntermediateInputSmoothness``, claims nothing."""
+_NO_CLAIM = ("", "false", "0")
 INSTANTIATION_CRASH_END = "while trying instantiating it"
 """End of the message on a crash in the first trial."""
 
@@ -164,6 +173,24 @@ def find_loadable_libraries(
     }
 
 
+def _list_untried(description: DescribedModel, members: Collection[str], *, windows: bool) -> Iterator[str]:
+    """Yield interfaces that are not run, and attributes of the others that no trial is about, with reasons."""
+    for interface, attributes in description.interfaces.items():
+        if interface not in members:
+            reason = (
+                "the auditor does not run it"
+                if interface == "ScheduledExecution"
+                else "the archive has no binary for Windows"
+                if windows
+                else "the archive has no binary for this machine"
+            )
+            yield f"{interface}: {reason}; only its description was judged"
+            continue
+        untried = [name for name in UNTRIED_FLAGS if attributes.get(name, "").strip() not in _NO_CLAIM]
+        if untried:
+            yield f"{interface}: no trial says whether this is so: {', '.join(untried)}"
+
+
 def run_all_trials(
     archive: FmuArchive, description: DescribedModel, rules: Collection[str], limits: SupervisedRunOptions
 ) -> SupervisedRunResult:
@@ -177,16 +204,7 @@ def run_all_trials(
     """
     members = find_loadable_libraries(description, archive.names, windows=limits.windows)
     result = SupervisedRunResult(runnable=bool(members))
-    for interface in description.interfaces:
-        if interface not in members:
-            reason = (
-                "the auditor does not run it"
-                if interface == "ScheduledExecution"
-                else "the archive has no binary for Windows"
-                if limits.windows
-                else "the archive has no binary for this machine"
-            )
-            result.skipped.append(f"{interface}: {reason}; only its description was judged")
+    result.skipped += _list_untried(description, members, windows=limits.windows)
     if not members:
         return result
     with make_temporary_folder("run the FMU") as work_folder:
@@ -363,7 +381,7 @@ def _run_supervisor(
     # A cache of small blocks would hand them out as they were given back, whatever new memory is filled with.
     environment["GLIBC_TUNABLES"] = "glibc.malloc.tcache_count=0"
     command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.runner.fmu_process_supervisor", str(request_file)]
-    complete = False
+    is_complete = False
     with error_file.open("ab") as errors:
         process = subprocess.Popen(  # noqa: S603  our own interpreter and module
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True,
@@ -383,7 +401,7 @@ def _run_supervisor(
         try:
             assert process.stdout is not None
             for line in process.stdout:
-                complete = _read_report_line(result, line, ended_interfaces) or complete
+                is_complete = _read_report_line(result, line, ended_interfaces) or is_complete
             exit_code = process.wait()
         finally:
             supervisors.running.discard(process)
@@ -397,10 +415,10 @@ def _run_supervisor(
             for process_id in list_processes_with_token(token):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(process_id, getattr(signal, "SIGKILL", signal.SIGTERM))
-    if timed_out.is_set() and not complete:
+    if timed_out.is_set() and not is_complete:
         result.skipped.append(f"what was being tried: {BUDGET_SPENT}")
         return ""
-    return "" if complete else f"ends with {exit_code}"
+    return "" if is_complete else f"ends with {exit_code}"
 
 
 def _read_report_line(result: SupervisedRunResult, text: str, ended_interfaces: list[str]) -> bool:

@@ -104,28 +104,28 @@ def order_trials_by_risk() -> list[Trial]:
 def _run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
     """Run one trial; return whether the FMU can be instantiated, so that further trials make sense."""
     can_be_instantiated, trial_budget = True, fixture.library.trial_budget
-    judged, reports_leak = False, False
+    is_judged, reports_leak = False, False
     for _ in range(2 + _INPUT_REDUCTIONS):
         try:
             for observation in trial.function(fixture):
                 can_be_instantiated = can_be_instantiated and observation.rule != "life.instantiate"
                 reports_leak = reports_leak or observation.rule == LEAK_RULE
                 write({"found": [observation.rule, observation.message, observation.where]})
-            judged = True
+            is_judged = True
         except (TerminateSimulationError, IntegratorBudgetError) as error:
-            judged, retry = _handle_early_end(trial, fixture, error, write)
+            is_judged, retry = _handle_early_end(trial, fixture, error, write)
             if retry:
                 continue
         except Exception as error:  # noqa: BLE001  whatever it is: it must not take the other trials along
             if isinstance(error, RefusedCallError) and _reduce_inputs(fixture, error):
                 continue
-            judged = _report_stop(trial, fixture, error, write)
+            is_judged = _report_stop(trial, fixture, error, write)
         break
     _report_side_effects(fixture, write, reports_leak=reports_leak)
     if trial_budget.exhausted_reason:
-        judged = False
+        is_judged = False
         write({"skipped": f"{fixture.interface}: {trial.title}: not to its end: {trial_budget.exhausted_reason}"})
-    if judged:
+    if is_judged:
         write({"judged": [rule for rule in trial.rules if rule not in fixture.inapplicable]})
     for rule, reason in fixture.inapplicable.items():
         write({"idle": [rule, f"{fixture.interface}: {reason}"]})
@@ -138,8 +138,8 @@ def _report_side_effects(fixture: TrialFixture, write: Any, *, reports_leak: boo
     for violation, rule in fixture.library.violations.items():
         write({"found": [rule, violation, fixture.interface]})
     fixture.library.violations.clear()
-    if not reports_leak and (exhausted := describe_exhausted_resources()):
-        write({"found": [LEAK_RULE, exhausted, fixture.interface]})
+    if not reports_leak and (exhausted_resource := describe_exhausted_resources()):
+        write({"found": [LEAK_RULE, exhausted_resource, fixture.interface]})
 
 
 def _handle_early_end(
@@ -210,9 +210,9 @@ def _report_stop(trial: Trial, fixture: TrialFixture, error: Exception, write: A
         # ctypes: a function that is not exported; binary.symbols names it
         write({"skipped": f"{fixture.interface}: {trial.title}: {str(error).rpartition(': ')[2]}"})
     elif isinstance(error, (OSError, MemoryError, ImportError, RuntimeError)) and (
-        exhausted := describe_exhausted_resources() or (MEMORY_SPENT if isinstance(error, MemoryError) else "")
+        exhausted_resource := describe_exhausted_resources() or (MEMORY_SPENT if isinstance(error, MemoryError) else "")
     ):
-        write({"skipped": f"{fixture.interface}: {trial.title}: {exhausted}"})
+        write({"skipped": f"{fixture.interface}: {trial.title}: {exhausted_resource}"})
     else:
         write({"fault": f"{fixture.interface}: {trial.title}: {''.join(traceback.format_exception(error))}"})
     return False
@@ -344,11 +344,11 @@ def _decide_continuation(fixture: TrialFixture, write: Any, *, can_be_instantiat
         return True
     if fixture.single_instance_only and fixture.instance_count:
         return False
-    exhausted = describe_exhausted_resources()
-    if not exhausted:
+    exhausted_resource = describe_exhausted_resources()
+    if not exhausted_resource:
         return None
     if _is_process_busy():
-        write({"ended": fixture.interface, "why": f"{exhausted}, and they keep the processor busy"})
+        write({"ended": fixture.interface, "why": f"{exhausted_resource}, and they keep the processor busy"})
         return True
     return False
 
@@ -394,13 +394,13 @@ def run_trials_in_sandbox(
         os.environ.update(work_folder_environment(root))
         os.chdir(root / WORK)
         remote_host = request["far"]
-        lacking = [
+        missing_protections = [
             *limit_resources(None if remote_host else request["memory"]),
             confine_writes(root),
             install_seccomp_filter(connection, is_remote=bool(remote_host)),
         ]
         connection.close()
-        channel.write({"lacking": [bound for bound in lacking if bound]})
+        channel.write({"lacking": [bound for bound in missing_protections if bound]})
         sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  what Python says is not the FMU's
         _run_requested_trials(request, channel)
     except BaseException:  # noqa: BLE001  a fork must not go on as its parent would
@@ -428,8 +428,12 @@ def main() -> None:
     channel = SharedMemoryChannel(root.parent / f"{root.name}.channel")
     os.environ.update(work_folder_environment(root))
     os.chdir(root / WORK)
-    lacking = [*limit_resources(request["memory"]), confine_writes(root), install_seccomp_filter(None, is_remote=False)]
-    channel.write({"lacking": [bound for bound in lacking if bound]})
+    missing_protections = [
+        *limit_resources(request["memory"]),
+        confine_writes(root),
+        install_seccomp_filter(None, is_remote=False),
+    ]
+    channel.write({"lacking": [bound for bound in missing_protections if bound]})
     # The deadline is by the clock of the watching process.
     request["deadline"] = time.monotonic() + request["left"]
     _run_requested_trials(request, channel)

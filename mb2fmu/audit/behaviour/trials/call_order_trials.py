@@ -137,9 +137,11 @@ def _set_tunable_parameter(sequence: _RandomCallSequence) -> None:
 
 def _read_variables(sequence: _RandomCallSequence) -> None:
     """Read a random half of the variables in random order."""
-    chosen = [variable for variable in sequence.fixture.variables_to_try if sequence.random_source.random() < 0.5]
-    sequence.random_source.shuffle(chosen)
-    sequence.instance.get(chosen)
+    chosen_variables = [
+        variable for variable in sequence.fixture.variables_to_try if sequence.random_source.random() < 0.5
+    ]
+    sequence.random_source.shuffle(chosen_variables)
+    sequence.instance.get(chosen_variables)
 
 
 def _read_in_initialization(sequence: _RandomCallSequence) -> None:

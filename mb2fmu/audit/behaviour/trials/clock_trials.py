@@ -266,7 +266,7 @@ def try_clocked_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
         return
     for clock in _list_input_clocks(fixture):
         entries = _list_sampled_unknowns(fixture, clock)
-        outputs = [sampled.variable for sampled in entries if sampled.variable]
+        outputs = [sampled_unknown.variable for sampled_unknown in entries if sampled_unknown.variable]
         base_values = _read_after_tick(fixture, clock, outputs, None, 0.0)
         reported: set[tuple[int, int]] = set()
         for known, value in _iterate_changed_values(fixture) if base_values else ():
@@ -282,7 +282,7 @@ def try_clocked_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 if (
                     key not in reported
                     and not have_same_bits(old, new)
-                    and all(known is not sampled for sampled in entry.targets)
+                    and all(known is not sampled_unknown for sampled_unknown in entry.targets)
                 ):
                     reported.add(key)
                     message = (
@@ -363,11 +363,11 @@ def try_clocked_state_dependencies(fixture: TrialFixture) -> Iterator[RuleViolat
     """
     for clock in _list_input_clocks(fixture):
         entries = [
-            sampled
-            for sampled in _list_sampled_unknowns(fixture, clock)
-            if sampled.variable and sampled.variable.written.get("previous") is not None
+            sampled_unknown
+            for sampled_unknown in _list_sampled_unknowns(fixture, clock)
+            if sampled_unknown.variable and sampled_unknown.variable.written.get("previous") is not None
         ]
-        outputs = [sampled.variable for sampled in entries if sampled.variable]
+        outputs = [sampled_unknown.variable for sampled_unknown in entries if sampled_unknown.variable]
         with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
             fixture.initialize(instance)
             instance.enter_event_mode()
@@ -379,13 +379,13 @@ def try_clocked_state_dependencies(fixture: TrialFixture) -> Iterator[RuleViolat
             if len(readings) < 3:
                 continue
             changed = {
-                sampled.index
-                for sampled, old, new in zip(variables, readings[0][0], readings[1][0], strict=True)
+                sampled_unknown.index
+                for sampled_unknown, old, new in zip(variables, readings[0][0], readings[1][0], strict=True)
                 if not have_same_bits(old, new)
             }
             changed |= _list_previous_holders(fixture, changed)
             for entry, old, new in zip(entries, readings[1][1], readings[2][1], strict=True):
-                declared = {sampled.index for sampled in entry.targets if sampled}
+                declared = {sampled_unknown.index for sampled_unknown in entry.targets if sampled_unknown}
                 if not have_same_bits(old, new) and not declared & changed:
                     message = (
                         f'goes from {old!r} to {new!r} with a second tick of "{clock.name}" at one instant, where '
@@ -398,12 +398,12 @@ def try_clocked_state_dependencies(fixture: TrialFixture) -> Iterator[RuleViolat
 
 def _list_previous_holders(fixture: TrialFixture, indices: set[int]) -> set[int]:
     """Return variables that hold the previous values of others."""
-    holders = (
+    holder_names = (
         fixture.description.find_referenced_variable(variable.written.get("previous"))
         for variable in fixture.description.variables
         if variable.index in indices
     )
-    return {variable.index for variable in holders if variable}
+    return {variable.index for variable in holder_names if variable}
 
 
 @register_trial("event mode between steps, where nothing is due", "exchange.unannounced", interfaces=("CoSimulation",))

@@ -138,7 +138,7 @@ def try_variable_step_sizes(fixture: TrialFixture) -> Iterator[RuleViolation]:
             message = f"{error}; canHandleVariableCommunicationStepSize is true"
             yield RuleViolation("steps.variable", message, fixture.interface)
             return
-    for other_run, way in zip(runs[1:], [*step_patterns][1:], strict=True):
+    for other_run, pattern_name in zip(runs[1:], [*step_patterns][1:], strict=True):
         worst = find_largest_difference(fixture, runs[0], other_run, variables)
         if (
             worst
@@ -151,7 +151,7 @@ def try_variable_step_sizes(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     fixture, runs[0], other_run, variables, _term_magnitudes(model_exchange, instance, variables)
                 )
         if worst and worst[0] > relative_tolerance(fixture):
-            message = f"{way} over the same time move it by {worst[0]:.2g} of its size"
+            message = f"{pattern_name} over the same time move it by {worst[0]:.2g} of its size"
             message += f"; the tolerance is {fixture.tolerance or 1e-4:g}"
             yield RuleViolation("steps.parts", message, fixture.format_finding_location(worst[1]))
             return
@@ -235,10 +235,10 @@ def _compare_parameter_set(
                 fixture.mark_inapplicable("steps.exchange", f"as Model Exchange it does not come to the end: {error}")
                 return
         runs = (own_run, reference_run, disturbed_run)
-        found = list(_find_differences(fixture, runs, variables, term_magnitudes))
-        if not found:
+        differences = list(_find_differences(fixture, runs, variables, term_magnitudes))
+        if not differences:
             return
-        violations = violations or found
+        violations = violations or differences
         if not _has_time_event_at_point(fixture, reference_run):
             break
     yield from violations
@@ -280,8 +280,8 @@ def _run_from_disturbed_start(
     for state in model_exchange.states:
         start = parameters.get(state, model_exchange.start_value(state))
         if state.initial == "exact" and isinstance(start, float):
-            disturbed = start + START_DISTURBANCE * model_exchange.typical_magnitude(state)
-            initial_values[state] = model_exchange.clip_to_bounds(state, disturbed)
+            disturbed_start = start + START_DISTURBANCE * model_exchange.typical_magnitude(state)
+            initial_values[state] = model_exchange.clip_to_bounds(state, disturbed_start)
     if not initial_values:
         return None
     with model_exchange.open_instance() as instance:

@@ -194,13 +194,13 @@ def _has_no_bounds(variable: DescribedVariable) -> bool:
 @register_trial("setting what cannot be set", "value.unsettable")
 def try_setting_unsettable_variables(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that constants, time and calculated values cannot be set."""
-    unsettable = [
+    unsettable_variables = [
         item
         for item in fixture.float_scalars
         if item.variability == "constant" or item.causality in {"independent", "calculatedParameter"}
     ]
     accepted = []
-    for variable in unsettable[:5]:
+    for variable in unsettable_variables[:5]:
         with fixture.open_instance() as instance:
             instance.enter_initialization(fixture.start, None, fixture.tolerance)
             if instance.try_set(variable, 0.123) in {OK, WARNING} and variable.initial != "approx":
@@ -358,7 +358,7 @@ def _check_discrete_values(fixture: TrialFixture, run: TrialRun) -> Iterator[Rul
 )
 def try_extreme_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check extreme values: either a call is refused, or everything stays finite."""
-    watched = [item for item in fixture.float_scalars if item.causality not in {"parameter", "input"}]
+    watched_variables = [item for item in fixture.float_scalars if item.causality not in {"parameter", "input"}]
     yield from _check_nan_states(fixture)
     has_time = fixture.make_time_remaining_check()
     for variable in [*fixture.inputs, *fixture.select_scalars("parameter")[:8]]:
@@ -371,7 +371,7 @@ def try_extreme_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
             rule = "value.nan" if math.isnan(value) else "value.extreme"
             fixture.report_progress(f'"{variable.name}" = {value}')
             with fixture.open_instance() as instance:
-                non_finite = _list_non_finite_after_setting(fixture, instance, variable, value, watched)
+                non_finite = _list_non_finite_after_setting(fixture, instance, variable, value, watched_variables)
             if non_finite:
                 message = (
                     f"{value} is taken with OK, and {abbreviate_name_list(non_finite, 3)} are no finite "
@@ -440,7 +440,7 @@ def _list_non_finite_after_setting(
     instance: FmuInstance,
     variable: DescribedVariable,
     value: float,
-    watched: list[DescribedVariable],
+    watched_variables: list[DescribedVariable],
 ) -> list[DescribedVariable]:
     """Return which variables are not finite after a value was set and nothing was refused."""
     try:
@@ -449,7 +449,7 @@ def _list_non_finite_after_setting(
             run_co_simulation(fixture, instance, (), steps=1, include_start=False)
         elif fixture.n_states:
             instance.get_derivatives(fixture.n_states)
-        values = instance.get(watched)
+        values = instance.get(watched_variables)
     except (RefusedCallError, SkippedTrialError):
         return []
-    return [item for item, read_value in zip(watched, values, strict=True) if not are_all_finite(read_value)]
+    return [item for item, read_value in zip(watched_variables, values, strict=True) if not are_all_finite(read_value)]

@@ -362,7 +362,7 @@ def try_dependencies_within_steps(fixture: TrialFixture) -> Iterator[RuleViolati
         return
     for known in fixture.inputs:
         effects = _measure_immediate_effects(fixture, known, outputs, TINY_STEP_SHARE * fixture.step)
-        suspects = [
+        suspected_outputs = [
             index
             for index, (magnitude, changes) in enumerate(effects)
             if changes
@@ -372,10 +372,10 @@ def try_dependencies_within_steps(fixture: TrialFixture) -> Iterator[RuleViolati
         # What goes by way of a state is small with the time that goes by, and may be large beside a state near zero.
         effects_in_smaller_step = (
             _measure_immediate_effects(fixture, known, outputs, TINY_STEP_SHARE * fixture.step / 8.0)
-            if suspects
+            if suspected_outputs
             else []
         )
-        for index in suspects:
+        for index in suspected_outputs:
             if min(effects_in_smaller_step[index][1], default=0.0) > 0.5 * min(effects[index][1]):
                 message = f'changes with "{known.name}" without time going by, which its dependencies leave out'
                 yield RuleViolation(

@@ -93,20 +93,19 @@ def try_discrete_update_flags(fixture: TrialFixture) -> Iterator[RuleViolation]:
     }
     for index in sorted(changed_states):
         if not fixture.states[index].flag("reinit"):
-            written = fixture.states[index].written.get("reinit")
-            declaration = "says reinit=false" if written else "has no reinit, which means false"
+            reinit_text = fixture.states[index].written.get("reinit")
+            declaration = "says reinit=false" if reinit_text else "has no reinit, which means false"
             message = f"an event changes it, but it {declaration}"
             yield RuleViolation("exchange.reinit", message, fixture.format_finding_location(fixture.states[index]))
 
 
 def _check_event_flags(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> Iterator[RuleViolation]:
     """Yield flags of events that contradict what the events did to states and nominal values."""
-    unreported = [event for event in events if event.before != event.after and not event.update.values_changed]
+    unreported_events = [event for event in events if event.before != event.after and not event.update.values_changed]
     without_change = [event for event in events if event.before == event.after and event.update.values_changed]
-    if unreported:
-        message = (
-            f"an event changes the states without valuesOfContinuousStatesChanged, at t = {unreported[0].time:.6g}"
-        )
+    if unreported_events:
+        time = unreported_events[0].time
+        message = f"an event changes the states without valuesOfContinuousStatesChanged, at t = {time:.6g}"
         yield RuleViolation("exchange.values_changed", message, fixture.interface)
     if without_change:
         message = "valuesOfContinuousStatesChanged is true at an event that changes no bit of the states, "

@@ -58,23 +58,23 @@ def try_reading_order(fixture: TrialFixture) -> Iterator[RuleViolation]:
             instance.must_step(fixture.start, fixture.step)
         for group in _group_by_type(fixture.variables_to_try):
             sample = group[:MAX_SINGLE_READS]
-            together = instance.get(sample)
+            values_together = instance.get(sample)
             reads = {
                 "alone": [instance.get([variable])[0] for variable in sample],
                 "together with the others in another order": instance.get_in_order(sample[::-1])[::-1],
                 "the second time in one call": instance.get_in_order([*sample, *sample])[len(sample) :],
             }
-            for way, values in reads.items():
+            for order, values in reads.items():
                 differing = next(
                     (
                         index
-                        for index, (first, second) in enumerate(zip(together, values, strict=True))
+                        for index, (first, second) in enumerate(zip(values_together, values, strict=True))
                         if not have_same_bits(first, second)
                     ),
                     None,
                 )
                 if differing is not None:
-                    message = f"is {together[differing]!r} read together, and {values[differing]!r} read {way}"
+                    message = f"is {values_together[differing]!r} read together, and {values[differing]!r} read {order}"
                     yield RuleViolation("value.order", message, fixture.format_finding_location(sample[differing]))
                     return
 

@@ -76,21 +76,21 @@ def try_floating_point_traps(fixture: TrialFixture) -> Iterator[RuleViolation]:
 @register_trial("another rounding mode", "host.rounding", "host.restored", hosts=IN_PROCESS_ONLY)
 def try_upward_rounding(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a host that rounds upward: the motion is nearly the same, and the mode is restored."""
-    upward = _UPWARD_ROUNDING_MODES.get(_processor_architecture())
+    upward_mode = _UPWARD_ROUNDING_MODES.get(_processor_architecture())
     library = load_c_rounding_mode_library()
-    if upward is None or library is None or fixture.flag("needsExecutionTool"):
+    if upward_mode is None or library is None or fixture.flag("needsExecutionTool"):
         return
     variables = fixture.variables_to_try
     with fixture.open_instance() as instance:
         expected_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
-    library.fesetround(upward)
+    library.fesetround(upward_mode)
     try:
         with fixture.open_instance() as instance:
             upward_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
         final_mode = int(library.fegetround())
     finally:
         library.fesetround(0)
-    if final_mode != upward:
+    if final_mode != upward_mode:
         yield RuleViolation(
             "host.restored", "the rounding mode that the host had set has changed after a run", fixture.interface
         )

@@ -51,15 +51,15 @@ def try_output_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
             if isinstance(coarse, str):
                 yield RuleViolation("steps.output_derivatives", coarse, fixture.interface)
                 return
-            fine: dict[DescribedVariable, _OutputDerivative] | str = {}
+            fine_derivatives: dict[DescribedVariable, _OutputDerivative] | str = {}
             if any(item.disagrees for item in coarse.values()):
-                fine = _measure_output_derivatives(
+                fine_derivatives = _measure_output_derivatives(
                     fixture, instance, outputs, order, time, 0.25 * SMALL_STEP_SHARE * fixture.step
                 )
                 time += 0.75 * SMALL_STEP_SHARE * fixture.step
-            if isinstance(fine, str):
+            if isinstance(fine_derivatives, str):
                 return
-            for variable, fine_result in fine.items():
+            for variable, fine_result in fine_derivatives.items():
                 # A method of first order comes nearer to the slope in proportion to its steps: that is its own matter.
                 if (
                     coarse[variable].disagrees
@@ -154,7 +154,7 @@ def try_input_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     for known in fixture.inputs:
         start_value = fixture.choose_near_start(known, 0.0)
         slope = fixture.typical_magnitude(known) / fixture.step
-        held_values = _run_with_moved_input(fixture, variables, known, (start_value, 0.0), (1.0,))
+        held_input_values = _run_with_moved_input(fixture, variables, known, (start_value, 0.0), (1.0,))
         ramp_values = _run_with_input_derivative(fixture, variables, known, (start_value, slope))
         if ramp_values is None:
             message = f'canInterpolateInputs is true, but a slope of "{known.name}" is refused'
@@ -172,12 +172,14 @@ def try_input_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 for index, effect in effects.items()
                 if abs(effect)
                 > 1e-6 * max(abs(moved_values[index]), 1e-3 * fixture.typical_magnitude(variables[index]))
-                and abs(ramp_values[index] - held_values[index] - effect) > 0.3 * abs(effect)
+                and abs(ramp_values[index] - held_input_values[index] - effect) > 0.3 * abs(effect)
             }
             if not differing:
                 break
         for index, effect in differing.items():
-            message = f'a slope of "{known.name}" moves it by {ramp_values[index] - held_values[index]:.4g} in a step'
+            message = (
+                f'a slope of "{known.name}" moves it by {ramp_values[index] - held_input_values[index]:.4g} in a step'
+            )
             message += f"; moving the input along, by {effect:.4g}"
             yield RuleViolation("steps.input_derivatives", message, fixture.format_finding_location(variables[index]))
             return
@@ -185,11 +187,11 @@ def try_input_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 def _shortening_parts() -> tuple[float, ...]:
     """Return ends of steps within [0, 1]: at most 1/32, and at most 1/5 of the rest, down to a millionth."""
-    ends, remaining = [], 1.0
-    while remaining > 1e-6:
-        remaining -= min(1 / 32, remaining / 5)
-        ends.append(1.0 - remaining)
-    return (*ends[:-1], 1.0)
+    part_ends, remaining_length = [], 1.0
+    while remaining_length > 1e-6:
+        remaining_length -= min(1 / 32, remaining_length / 5)
+        part_ends.append(1.0 - remaining_length)
+    return (*part_ends[:-1], 1.0)
 
 
 _EQUAL_PARTS = tuple((k + 1) / 16 for k in range(16))
@@ -286,7 +288,11 @@ def _find_first_affected_step(fixture: TrialFixture, known: DescribedVariable) -
                 readings.append(instance.get(fixture.states))
             runs.append(readings)
     return next(
-        (step_index for step_index, (unchanged, changed) in enumerate(zip(*runs, strict=True)) if unchanged != changed),
+        (
+            step_index
+            for step_index, (unchanged_value, changed_value) in enumerate(zip(*runs, strict=True))
+            if unchanged_value != changed_value
+        ),
         None,
     )
 

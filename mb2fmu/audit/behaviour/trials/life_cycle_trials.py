@@ -221,19 +221,21 @@ def try_neighbouring_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
     instances = fixture.instantiate(), fixture.instantiate(name=b"neighbour")
-    are_alive = [made.alive for made in instances]
-    for made in instances:
-        made.free()
+    are_alive = [created_instance.alive for created_instance in instances]
+    for created_instance in instances:
+        created_instance.free()
     if not all(are_alive):
         message = "a second instance beside the first is not made, though canBeInstantiatedOnlyOncePerProcess is false"
         yield RuleViolation("life.several", message, fixture.interface)
         return
     variables = fixture.variables_to_try
-    with fixture.open_instance() as alone:
-        expected = run_interface_type(fixture, alone, variables, steps=SHORT_RUN_STEPS)
+    with fixture.open_instance() as single_instance:
+        expected = run_interface_type(fixture, single_instance, variables, steps=SHORT_RUN_STEPS)
     with fixture.open_instance() as instance, fixture.open_instance(name=b"neighbour") as neighbour:
         settable = [*fixture.select_scalars("parameter", variability="tunable"), *fixture.inputs]
-        initial_values = {made: fixture.choose_near_start(made, 0.3) for made in settable}
+        initial_values = {
+            created_instance: fixture.choose_near_start(created_instance, 0.3) for created_instance in settable
+        }
         with suppress(RefusedCallError, SkippedTrialError):  # other values may be impossible ones
             run_interface_type(fixture, neighbour, [], initial_values=initial_values, steps=1)
         run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
@@ -303,21 +305,23 @@ def try_messages_of_invalid_call(fixture: TrialFixture) -> Iterator[RuleViolatio
         with fixture.open_instance(logging=logging) as instance:
             instance.enter_initialization(fixture.start, None, fixture.tolerance)
             message_count = len(instance.messages)
-            unwanted = find_messages_without_logging(instance.messages[:message_count], instance.version)
+            unwanted_messages = find_messages_without_logging(instance.messages[:message_count], instance.version)
             status = instance.call("EnterInitializationMode", *_initialization_arguments(fixture))
             new_messages = instance.messages[message_count:]
-        if not logging and unwanted:
+        if not logging and unwanted_messages:
             yield RuleViolation(
-                "log.disabled", f'"{unwanted[0][2]}" is written though logging is off', fixture.interface
+                "log.disabled", f'"{unwanted_messages[0][2]}" is written though logging is off', fixture.interface
             )
         if logging and status in {ERROR, FATAL} and not new_messages:
             yield RuleViolation("log.silent", "Error is returned without a message", fixture.interface)
         declared_categories = set(fixture.description.categories)
-        undeclared = sorted({message[1] for message in new_messages if message[1] not in declared_categories})
-        if logging and declared_categories and undeclared:
+        undeclared_categories = sorted(
+            {message[1] for message in new_messages if message[1] not in declared_categories}
+        )
+        if logging and declared_categories and undeclared_categories:
             yield RuleViolation(
                 "log.undeclared",
-                f"category {', '.join(map(repr, undeclared))} is not in LogCategories",
+                f"category {', '.join(map(repr, undeclared_categories))} is not in LogCategories",
                 fixture.interface,
             )
 

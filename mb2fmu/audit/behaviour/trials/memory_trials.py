@@ -143,8 +143,8 @@ def _check_memory_flag(fixture: TrialFixture, allocations: int) -> Iterator[Rule
     """Yield canNotUseMemoryManagementFunctions if it contradicts how the FMU allocates (FMI 2)."""
     if fixture.description.version != 2:
         return
-    declares_own = fixture.flag("canNotUseMemoryManagementFunctions")
-    if declares_own and allocations:
+    declares_own_allocation = fixture.flag("canNotUseMemoryManagementFunctions")
+    if declares_own_allocation and allocations:
         yield RuleViolation(
             "flags.memory",
             "canNotUseMemoryManagementFunctions is true, but it calls the importer's functions",
@@ -156,7 +156,7 @@ def _check_memory_flag(fixture: TrialFixture, allocations: int) -> Iterator[Rule
         fixture.mark_inapplicable("flags.memory", "the library is not there any more")
         return
     if (
-        not declares_own
+        not declares_own_allocation
         and not allocations
         and any({"malloc", "calloc", "realloc"} & image.imported for image in images)
     ):

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.trial_fixture import NoInstanceError, TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.fixture.trial_run_comparison import find_largest_difference, relative_tolerance
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
+    find_first_run_difference,
     start_integration,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
@@ -32,6 +35,9 @@ MOTION_TIME_SHARE = 0.3
 MOTION_STOPS = (0.31, 0.63, 0.97)
 """Fractions of a motion at which an instance is evaluated between events: uneven, since events occur at even ones."""
 ROUND_OFF_TOLERANCE = 1e-12
+_COMPLETED_STEP_TOLERANCE = 1e-8
+_STEPS_BEHIND_DIFFERENCE = 4
+"""Communication steps behind the first bits that differ: a difference that grows is visible then, and chaos is not."""
 _DEFAULT_TOLERANCE = 1e-6
 """Of FMUs that name none."""
 _TIGHTER_TOLERANCE_FACTOR = 1e-3
@@ -513,7 +519,8 @@ def try_capability_functions(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3's functions behind capability flags: they answer OK."""
     if fixture.description.version != 3:
         return
-    with fixture.open_instance() as instance:
+    has_event_mode = fixture.interface == "ModelExchange" or fixture.flag("hasEventMode")
+    with suppress(NoInstanceError), fixture.open_instance(event_mode=has_event_mode) as instance:
         fixture.initialize(instance)
         outputs = [
             entry.variable
@@ -526,9 +533,36 @@ def try_capability_functions(fixture: TrialFixture) -> Iterator[RuleViolation]:
             if status not in {OK, WARNING}:
                 message = "providesPerElementDependencies is true, but fmi3GetNumberOfVariableDependencies"
                 yield RuleViolation("flags.true", f"{message} returns {status_name(status)}", fixture.interface)
-        if fixture.flag("providesEvaluateDiscreteStates") and fixture.interface == "ModelExchange":
+        if fixture.flag("providesEvaluateDiscreteStates") and has_event_mode:
             instance.enter_event_mode()
             status = instance.call("EvaluateDiscreteStates")
             if status not in {OK, WARNING}:
                 message = f"providesEvaluateDiscreteStates is true, but the function returns {status_name(status)}"
                 yield RuleViolation("flags.true", message, fixture.interface)
+
+
+@register_trial("motion without completed steps", "flags.true", interfaces=MODEL_EXCHANGE)
+def try_motion_without_completed_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
+    """Check needsCompletedIntegratorStep (FMI 3), or its absence: importers then leave out these calls."""
+    if fixture.description.version != 3 or fixture.flag("needsCompletedIntegratorStep"):
+        return
+    variables, runs = fixture.variables_to_try, (TrialRun(), TrialRun())
+    for run, completes_steps in zip(runs, (True, False), strict=True):
+        with suppress(SkippedTrialError), fixture.open_instance() as instance:
+            integration = start_integration(fixture, instance, _COMPLETED_STEP_TOLERANCE)
+            integration.completes_steps = completes_steps
+            for step_index in range(fixture.affordable_step_count):
+                integration.advance(fixture.start + (step_index + 1) * fixture.step)
+                run.values.append(instance.get(variables))
+    first_difference = find_first_run_difference(variables, *runs)
+    if not first_difference:
+        return
+    end = min(first_difference[1] + _STEPS_BEHIND_DIFFERENCE, *(len(run.values) for run in runs))
+    with_calls, without_calls = (TrialRun([], run.values[:end]) for run in runs)
+    difference = find_largest_difference(fixture, with_calls, without_calls, variables)
+    if difference and difference[0] > relative_tolerance(fixture):
+        message = (
+            f"needsCompletedIntegratorStep is false, but without these calls it is {difference[0]:.2g} of its size "
+            f"elsewhere at t = {fixture.start + end * fixture.step:.6g} s"
+        )
+        yield RuleViolation("flags.true", message, fixture.format_finding_location(difference[1]))

@@ -76,9 +76,11 @@ def try_logging_off(fixture: TrialFixture) -> Iterator[RuleViolation]:
             run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
         except RefusedCallError:
             return  # reported by the ordinary run
-        unwanted = find_messages_without_logging(instance.messages, instance.version)
-    if unwanted:
-        yield RuleViolation("log.disabled", f'"{unwanted[0][2]}" is written though logging is off', fixture.interface)
+        unwanted_messages = find_messages_without_logging(instance.messages, instance.version)
+    if unwanted_messages:
+        yield RuleViolation(
+            "log.disabled", f'"{unwanted_messages[0][2]}" is written though logging is off', fixture.interface
+        )
 
 
 @register_trial("switching messages on and off", "log.setting", crash_rule="log.setting")
@@ -86,13 +88,13 @@ def try_switching_log_categories(fixture: TrialFixture) -> Iterator[RuleViolatio
     """Check categories of messages: all (none given), each one, none; then an invalid call."""
     categories = [category.encode() for category in fixture.description.categories]
     with fixture.open_instance(logging=False) as instance:
-        for switched in ([], categories, *([category] for category in categories)):
+        for switched_categories in ([], categories, *([category] for category in categories)):
             for enabled in (True, False):
-                status = _switch_logging(instance, switched, enabled=enabled)
+                status = _switch_logging(instance, switched_categories, enabled=enabled)
                 if status not in {OK, WARNING}:
                     category_text = (
-                        f"for {', '.join(category.decode() for category in switched)}"
-                        if switched
+                        f"for {', '.join(category.decode() for category in switched_categories)}"
+                        if switched_categories
                         else "for all categories"
                     )
                     message = (
@@ -100,9 +102,11 @@ def try_switching_log_categories(fixture: TrialFixture) -> Iterator[RuleViolatio
                     )
                     yield RuleViolation("log.setting", message, fixture.interface)
                     return
-        unwanted = find_messages_without_logging(_collect_refusal_messages(fixture, instance), instance.version)
-        if unwanted:
-            message = f'"{unwanted[0][2]}" is written though messages were switched off again'
+        unwanted_messages = find_messages_without_logging(
+            _collect_refusal_messages(fixture, instance), instance.version
+        )
+        if unwanted_messages:
+            message = f'"{unwanted_messages[0][2]}" is written though messages were switched off again'
             yield RuleViolation("log.setting", message, fixture.interface)
 
 

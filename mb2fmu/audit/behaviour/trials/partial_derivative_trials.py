@@ -68,14 +68,19 @@ def _difference_column(
     for (plus, minus, near_plus, near_minus), middle_value, noise in zip(
         end_values, middle_values, noise_levels, strict=True
     ):
-        wide, narrow = (plus - minus) / (2 * change), (near_plus - near_minus) / (0.6 * change)
-        is_smooth = abs(wide - narrow) <= 1e-3 * max(abs(wide), abs(narrow)) + 100 * noise
+        wide_difference, narrow_difference = (plus - minus) / (2 * change), (near_plus - near_minus) / (0.6 * change)
+        is_smooth = (
+            abs(wide_difference - narrow_difference)
+            <= 1e-3 * max(abs(wide_difference), abs(narrow_difference)) + 100 * noise
+        )
         # Beside the middle a kink rises in proportion (0.3), what is curved by squares (0.09).
         is_kink = _may_have_kink((plus, minus, near_plus, near_minus), change, noise) and abs(
             near_plus + near_minus - 2 * middle_value
         ) > 0.2 * abs(plus + minus - 2 * middle_value)
-        is_reliable = is_smooth and not is_kink and math.isfinite(narrow)
-        column.append((narrow, abs(wide - narrow) + 10 * noise) if is_reliable else None)
+        is_reliable = is_smooth and not is_kink and math.isfinite(narrow_difference)
+        column.append(
+            (narrow_difference, abs(wide_difference - narrow_difference) + 10 * noise) if is_reliable else None
+        )
     return column
 
 
@@ -100,13 +105,13 @@ def _compare_with_differences(
     mode: str,
 ) -> Iterator[RuleViolation]:
     """Compare ``matrix[known][unknown]`` from differences with the FMU's derivatives."""
-    directional = fixture.flag(
+    has_directional = fixture.flag(
         "providesDirectionalDerivative" if fixture.description.version == 2 else "providesDirectionalDerivatives"
     )
-    adjoint = fixture.description.version == 3 and fixture.flag("providesAdjointDerivatives")
+    has_adjoint = fixture.description.version == 3 and fixture.flag("providesAdjointDerivatives")
     answers: list[tuple[str, list[list[float]]]] = []
-    for provided, name in ((directional, "partials.directional"), (adjoint, "partials.adjoint")):
-        if not provided:
+    for is_provided, name in ((has_directional, "partials.directional"), (has_adjoint, "partials.adjoint")):
+        if not is_provided:
             continue
         is_adjoint = name == "partials.adjoint"
         rows = []

@@ -193,21 +193,24 @@ def _find_deviations(
         band = max(
             max(BAND_WIDTH, tolerance_band) * value_range, 1e-3 * magnitude, 1e-6 * fixture.typical_magnitude(variable)
         )
-        largest_deviation, worst_point, found = 0.0, 0, 0.0
+        largest_deviation, worst_point, worst_value = 0.0, 0, 0.0
         for point, (time, values) in enumerate(zip(run.times, run.values, strict=True)):
             value = values[column]
             if not isinstance(value, int | float) or not times[0] <= time <= times[-1]:
                 continue
-            nearby = _list_reference_values_nearby(times, reference_values, time, time_tolerance)
-            deviation = max(min(nearby) - value, value - max(nearby), 0.0) if math.isfinite(value) else math.inf
+            nearby_values = _list_reference_values_nearby(times, reference_values, time, time_tolerance)
+            deviation = (
+                max(min(nearby_values) - value, value - max(nearby_values), 0.0) if math.isfinite(value) else math.inf
+            )
             if deviation > largest_deviation:
-                largest_deviation, worst_point, found = deviation, point, value
+                largest_deviation, worst_point, worst_value = deviation, point, value
         if largest_deviation > band:
             reference_value = _interpolate(times, reference_values, run.times[worst_point])
             yield (
                 variable,
                 (
-                    f"is {found:.6g} at t = {run.times[worst_point]:.6g}, the recorded result {reference_value:.6g}; "
+                    f"is {worst_value:.6g} at t = {run.times[worst_point]:.6g}, "
+                    f"the recorded result {reference_value:.6g}; "
                     f"{band:.3g} beside what is recorded within {time_tolerance:.3g} s would pass"
                 ),
             )
@@ -230,7 +233,7 @@ def _list_reference_values_nearby(
 ) -> list[float]:
     """Return recorded values from ``time - reach`` to ``time + reach``; beyond the ends extrapolated."""
     first_row, end_row = bisect_left(times, time - time_tolerance), bisect_right(times, time + time_tolerance)
-    nearby = [
+    nearby_values = [
         *values[first_row:end_row],
         *(_interpolate(times, values, moment) for moment in (time - time_tolerance, time, time + time_tolerance)),
     ]
@@ -240,8 +243,8 @@ def _list_reference_values_nearby(
     ):
         interval = abs(times[inner_index] - times[end_index])
         if distance > 0.0 and interval > 0.0:
-            nearby.append(values[end_index] + (values[end_index] - values[inner_index]) / interval * distance)
-    return nearby
+            nearby_values.append(values[end_index] + (values[end_index] - values[inner_index]) / interval * distance)
+    return nearby_values
 
 
 def _interpolate(times: Sequence[float], values: Sequence[float], time: float) -> float:

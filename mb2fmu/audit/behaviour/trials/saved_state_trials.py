@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes as c
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from typing import TypeVar
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_changed_value,
@@ -25,6 +27,8 @@ from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION, enter_step_mode
 from mb2fmu.audit.findings import RuleViolation
+
+Observation = TypeVar("Observation")
 
 MAX_STEPS_PER_RUN = 120
 """Communication steps from a kept state on."""
@@ -226,72 +230,131 @@ def try_state_of_initialization(fixture: TrialFixture) -> Iterator[RuleViolation
         restored_values["a state of Initialization Mode was set in a reset instance"] = instance.get(variables)
         instance.free_state(state)
     if data and not fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
-        with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance(name=b"heir") as heir:
-            heir.enter_initialization(fixture.start, None, fixture.tolerance)
-            state = heir.deserialize_state(data)
-            heir.set_state(state)
-            restored_values["bytes of Initialization Mode were set in a new instance"] = heir.get(variables)
-            heir.free_state(state)
-    for situation, restored in restored_values.items():
-        difference = find_first_run_difference(variables, TrialRun([0.0], [expected]), TrialRun([0.0], [restored]))
+        with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance(name=b"heir") as second_instance:
+            second_instance.enter_initialization(fixture.start, None, fixture.tolerance)
+            state = second_instance.deserialize_state(data)
+            second_instance.set_state(state)
+            restored_values["bytes of Initialization Mode were set in a new instance"] = second_instance.get(variables)
+            second_instance.free_state(state)
+    for situation, restored_value in restored_values.items():
+        difference = find_first_run_difference(
+            variables, TrialRun([0.0], [expected]), TrialRun([0.0], [restored_value])
+        )
         if difference:
             rule = "state.serialize" if situation.startswith("bytes") else "state.roundtrip"
             yield RuleViolation(rule, f'"{difference[0].name}" differs after {situation}', fixture.interface)
             return
 
 
-STEPS_TO_STOP = 2
-"""Communication steps up to the stop time that a saved state has."""
+STEPS_TO_STATE = 2
+"""Communication steps up to a state whose setup is tried; its stop time is there."""
+
+
+def _observe_restored(
+    fixture: TrialFixture,
+    move_to_state: Callable[[FmuInstance], None],
+    move_elsewhere: Callable[[FmuInstance], None],
+    observe: Callable[[FmuInstance], Observation],
+) -> dict[str, Observation]:
+    """Return what is observed from a state on: "before" where it was saved, else by the rule of how it was restored.
+
+    It is restored in the instance after a reset, and as bytes in a new one, both moved elsewhere first.
+    """
+    can_save, can_serialize = _state_capabilities(fixture)
+    observations: dict[str, Observation] = {}
+    if not can_save:
+        return observations
+    with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance() as instance:
+        move_to_state(instance)
+        state, mode = instance.get_state(), instance.mode
+        data = instance.serialize_state(state) if can_serialize else b""
+        observations["before"] = observe(instance)
+        instance.reset()
+        move_elsewhere(instance)
+        instance.set_state(state)
+        instance.mode = mode
+        instance.free_state(state)
+        observations["state.roundtrip"] = observe(instance)
+        if data and not fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
+            with fixture.open_instance(name=b"heir") as heir:
+                move_elsewhere(heir)
+                state = heir.deserialize_state(data)
+                heir.set_state(state)
+                heir.free_state(state)
+                observations["state.serialize"] = observe(heir)
+    return observations
 
 
 @register_trial("the stop time of a state", "state.roundtrip", "state.serialize", interfaces=CO_SIMULATION)
 def try_stop_time_of_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a restored state makes, or refuses, a step beyond the stop time as the saved one does."""
-    can_save, can_serialize = _state_capabilities(fixture)
-    if not can_save:
-        return
-    stop_time = fixture.start + STEPS_TO_STOP * fixture.step
+    stop_time = fixture.start + STEPS_TO_STATE * fixture.step
     for saved_stop, other_stop in ((stop_time, None), (None, stop_time)):
-        is_step_made: dict[str, bool] = {}
-        with suppress(RefusedCallError, SkippedTrialError), fixture.open_instance() as instance:
-            _step_to_stop_time(fixture, instance, saved_stop)
-            state, mode = instance.get_state(), instance.mode
-            data = instance.serialize_state(state) if can_serialize else b""
-            is_step_made["before"] = _makes_step(fixture, instance, stop_time)
-            instance.reset()
-            _step_to_stop_time(fixture, instance, other_stop)
-            instance.set_state(state)
-            instance.mode = mode
-            instance.free_state(state)
-            is_step_made["state.roundtrip"] = _makes_step(fixture, instance, stop_time)
-            if data and not fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
-                with fixture.open_instance(name=b"heir") as heir:
-                    _step_to_stop_time(fixture, heir, other_stop)
-                    state = heir.deserialize_state(data)
-                    heir.set_state(state)
-                    heir.free_state(state)
-                    is_step_made["state.serialize"] = _makes_step(fixture, heir, stop_time)
+        is_step_made = _observe_restored(
+            fixture,
+            partial(_step_to_stop_time, fixture, stop_time=saved_stop),
+            partial(_step_to_stop_time, fixture, stop_time=other_stop),
+            partial(_makes_step, fixture, time=stop_time),
+        )
         for rule, is_made in is_step_made.items():
             if is_made != is_step_made["before"]:
-                told = "with a stop time there" if saved_stop is not None else "without a stop time"
+                stop_text = "with a stop time there" if saved_stop is not None else "without a stop time"
                 outcomes = ("is refused", "returns OK")
                 message = (
-                    f"a step beyond {stop_time:.6g} s {outcomes[is_step_made['before']]} in a run {told}, and "
+                    f"a step beyond {stop_time:.6g} s {outcomes[is_step_made['before']]} in a run {stop_text}, and "
                     f"{outcomes[is_made]} from the state saved in it: the state does not keep the stop time"
                 )
                 yield RuleViolation(rule, message, fixture.interface)
                 return
 
 
-def _step_to_stop_time(fixture: TrialFixture, instance: FmuInstance, stop_time: float | None) -> None:
+def _step_to_stop_time(fixture: TrialFixture, instance: FmuInstance, *, stop_time: float | None) -> None:
     """Initialize, with or without a stop time, and step to where it is."""
     enter_step_mode(fixture, instance, stop_time)
-    run_co_simulation(fixture, instance, (), steps=STEPS_TO_STOP, include_start=False)
+    run_co_simulation(fixture, instance, (), steps=STEPS_TO_STATE, include_start=False)
 
 
-def _makes_step(fixture: TrialFixture, instance: FmuInstance, time: float) -> bool:
+def _makes_step(fixture: TrialFixture, instance: FmuInstance, *, time: float) -> bool:
     """Return whether a step from a time on succeeds."""
     return instance.do_step(time, fixture.step).status in {OK, WARNING}
+
+
+SAVED_TOLERANCE, OTHER_TOLERANCE = 1e-4, 1e-8
+
+
+@register_trial("the tolerance of a state", "state.roundtrip", "state.serialize", interfaces=CO_SIMULATION)
+def try_tolerance_of_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
+    """Check that a restored state goes on by the tolerance of its own run, not by that of where it is restored.
+
+    Bit for bit: only where the same tolerance gives the same bits, other bits say that the tolerance is another one.
+    """
+    move_to_state = partial(_step_with_tolerance, fixture, tolerance=SAVED_TOLERANCE)
+    move_elsewhere = partial(_step_with_tolerance, fixture, tolerance=OTHER_TOLERANCE)
+    variables, begin_time = fixture.variables_to_try, fixture.start + STEPS_TO_STATE * fixture.step
+    run_on = partial(
+        run_co_simulation, fixture, variables=variables, steps=_count_steps_after_state(fixture), begin_time=begin_time
+    )
+    same, other = (
+        _observe_restored(fixture, move_to_state, begin, run_on) for begin in (move_to_state, move_elsewhere)
+    )
+    for rule in ("state.roundtrip", "state.serialize"):
+        if rule not in same or rule not in other or find_first_run_difference(variables, same["before"], same[rule]):
+            continue
+        difference = find_first_run_difference(variables, same[rule], other[rule])
+        if difference:
+            message = (
+                f'"{difference[0].name}" differs after a state of a run with tolerance {SAVED_TOLERANCE:g} was set '
+                f"where the instance had been initialized with {OTHER_TOLERANCE:g}, and does not where that had the "
+                "same: the state does not keep the tolerance"
+            )
+            yield RuleViolation(rule, message, fixture.interface)
+            return
+
+
+def _step_with_tolerance(fixture: TrialFixture, instance: FmuInstance, *, tolerance: float) -> None:
+    """Initialize with a tolerance, and make some steps."""
+    fixture.initialize(instance, tolerance=tolerance)
+    run_co_simulation(fixture, instance, (), steps=STEPS_TO_STATE, include_start=False)
 
 
 def _move_to_other_point(fixture: TrialFixture, instance: FmuInstance, step_number: int) -> None:

@@ -109,11 +109,11 @@ def try_values_after_configuration(fixture: TrialFixture) -> Iterator[RuleViolat
     except (RefusedCallError, SkippedTrialError) as error:
         fixture.skipped.append(f"{fixture.interface}: Configuration Mode without a change: {error}")
         return
-    for variable, expected, found in zip(values, without_configuration, with_configuration, strict=True):
-        if not have_same_bits(expected, found):
+    for variable, expected, actual in zip(values, without_configuration, with_configuration, strict=True):
+        if not have_same_bits(expected, actual):
             message = (
                 f"set to {expected!r} before Configuration Mode, in which nothing was changed, it is "
-                f"{found!r} behind it"
+                f"{actual!r} behind it"
             )
             yield RuleViolation("value.structural", message, fixture.format_finding_location(variable))
             return

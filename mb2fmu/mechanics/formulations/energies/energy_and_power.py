@@ -103,32 +103,34 @@ def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
     """Return the potential energy of the loads of a mechanism."""
     m = kinematics.mechanism
     terms: list[sm.Expr] = []
-    unknown: dict[str, None] = {}
-    without: dict[str, None] = {}
+    names_of_unknown: dict[str, None] = {}
+    names_without_potential: dict[str, None] = {}
     actions: dict[tuple[bool, VectorTerms], _ActionGroup] = {}
-    told = _element_potentials(m)
-    terms += [energy for _, energy in told]
-    places = {s for sensed in m.motion_vectors if sensed.kind == "position" for s in sensed.symbols}
-    settled = frozenset().union(*(names for names, _ in told))
+    element_potentials = _element_potentials(m)
+    terms += [energy for _, energy in element_potentials]
+    places = {
+        s for motion_vector in m.motion_vectors if motion_vector.kind == "position" for s in motion_vector.symbols
+    }
+    element_loads = frozenset().union(*(names for names, _ in element_potentials))
     for load in m.loads:
-        if load.name in settled:
+        if load.name in element_loads:
             continue
         pieces = any(sm.sympify(c).has(sm.Piecewise) for c in load_scalars(load))
         if has_more_operations_than(load_scalars(load), MAX_OPERATIONS if pieces else _MAX_LOAD_OPERATIONS):
-            unknown[load.name] = None
+            names_of_unknown[load.name] = None
             continue
         scalars = [_evaluate_load_at_rest(m, load, c) for c in load_scalars(load)]
         symbols: set[sm.Basic] = set().union(*(s.free_symbols for s in scalars)) if scalars else set()
         if all(s == 0 for s in scalars):
             continue
         if symbols & ({*m.z} | places):
-            unknown[load.name] = None
+            names_of_unknown[load.name] = None
         elif m.t in symbols:
-            without[load.name] = None
+            names_without_potential[load.name] = None
         elif isinstance(load, PathwayLoad):
             energy = _pathway_potential(load, scalars[0], m)
             if energy is None:
-                unknown[load.name] = None
+                names_of_unknown[load.name] = None
             else:
                 kinematics.assign_pathway(load)
                 terms.append(energy)
@@ -136,19 +138,21 @@ def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
             terms += weight
         else:
             _collect_action(load, m, actions)
-    found, lost, none = _integrate_actions(m, actions.values())
-    return LoadPotential(sm.Add(*terms, *found), (*unknown, *lost), (*without, *none))
+    energies, further_unknown, further_without = _integrate_actions(m, actions.values())
+    return LoadPotential(
+        sm.Add(*terms, *energies), (*names_of_unknown, *further_unknown), (*names_without_potential, *further_without)
+    )
 
 
 def _element_potentials(m: Mechanism) -> list[tuple[frozenset[str], sm.Expr]]:
     """Return potentials that elements state for their loads, if -∂V/∂q are the loads' generalized forces."""
-    found = []
+    potentials = []
     for names, energy in m.known_potentials:
         loads = tuple(load for load in m.loads if load.name in names)
-        alone = replace(m, loads=loads, potential_forces=(), lagrangian=None)
-        if len(loads) == len(names) and is_load_potential(alone, energy):
-            found.append((names, energy))
-    return found
+        mechanism_of_element = replace(m, loads=loads, potential_forces=(), lagrangian=None)
+        if len(loads) == len(names) and is_load_potential(mechanism_of_element, energy):
+            potentials.append((names, energy))
+    return potentials
 
 
 @np.errstate(all="ignore")  # random places may be where a force has no value
@@ -162,8 +166,12 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
     for sample in draw_random_states(numeric, without_zeros=True):
         numeric.set_state(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
         forces = numeric.generalized_forces()[: len(m.u)]
-        wanted = -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematic_matrices()[0]
-        if np.max(np.abs(forces - wanted)) > _FORCE_TOLERANCE * np.max(np.abs([*forces, *wanted])):
+        generalized_forces = (
+            -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematic_matrices()[0]
+        )
+        if np.max(np.abs(forces - generalized_forces)) > _FORCE_TOLERANCE * np.max(
+            np.abs([*forces, *generalized_forces])
+        ):
             return False
     return True
 
@@ -179,7 +187,9 @@ def _integrate_generalized_forces(forces: GeneralizedForces, name: str) -> LoadP
 def _evaluate_load_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
     """Return a load's scalar without inputs, speeds and unknown forces."""
     moving = {*m.r, *m.u_all, *m.constraint_forces}
-    moving |= {s for sensed in m.motion_vectors if sensed.kind != "position" for s in sensed.symbols}
+    moving |= {
+        s for motion_vector in m.motion_vectors if motion_vector.kind != "position" for s in motion_vector.symbols
+    }
     moving |= {load.rate} if isinstance(load, PathwayLoad) else set()
     return sm.sympify(expression).xreplace(dict.fromkeys(moving, sm.S.Zero))
 
@@ -266,19 +276,19 @@ def _velocity_differs_from_rate(m: Mechanism, point: int) -> bool:
 def _collect_action(load: Load, m: Mechanism, actions: dict[tuple[bool, VectorTerms], _ActionGroup]) -> None:
     """Add a load to the action that has the same or the opposite vector."""
     if isinstance(load, ForceLoad):
-        torque, vector, ends = False, _vector_at_rest(load, load.force, m), [(load.point, 1)]
+        torque, vector, loaded_nodes = False, _vector_at_rest(load, load.force, m), [(load.point, 1)]
     elif isinstance(load, TorqueLoad):
-        torque, vector, ends = True, _vector_at_rest(load, load.torque, m), [(load.frame, 1)]
+        torque, vector, loaded_nodes = True, _vector_at_rest(load, load.torque, m), [(load.frame, 1)]
     else:
         assert isinstance(load, TorqueActuatorLoad)
         size = _evaluate_load_at_rest(m, load, load.torque)
         torque, vector = True, tuple((frame, scale_components(size, axis)) for frame, axis in load.axis)
-        ends = [(load.frame, 1), *([(load.reaction, -1)] if load.reaction >= 0 else [])]
+        loaded_nodes = [(load.frame, 1), *([(load.reaction, -1)] if load.reaction >= 0 else [])]
     opposite = tuple((frame, scale_components(sm.S.NegativeOne, components)) for frame, components in vector)
     sign = -1 if (torque, opposite) in actions else 1
     action = actions.setdefault((torque, vector if sign == 1 else opposite), _ActionGroup(torque, vector))
-    for at, count in ends:
-        action.count_by_node[at] = action.count_by_node.get(at, 0) + sign * count
+    for node, count in loaded_nodes:
+        action.count_by_node[node] = action.count_by_node.get(node, 0) + sign * count
     action.load_names[load.name] = None
 
 
@@ -286,7 +296,7 @@ def _integrate_actions(m: Mechanism, actions: Iterable[_ActionGroup]) -> tuple[l
     """Return the potentials, the names of loads with unknown potential, and of loads without one."""
     energies: list[sm.Expr] = []
     unknown: list[str] = []
-    left: list[tuple[_ActionGroup, GeneralizedForces]] = []
+    unintegrated: list[tuple[_ActionGroup, GeneralizedForces]] = []
     for action in actions:
         try:
             forces = _CoordinateForces(m).form_forces(action)
@@ -295,21 +305,25 @@ def _integrate_actions(m: Mechanism, actions: Iterable[_ActionGroup]) -> tuple[l
             continue
         energy = find_potential_energy(forces)
         if energy is None:
-            left.append((action, forces))
+            unintegrated.append((action, forces))
         else:
             energies.append(energy)
-    if not left:
+    if not unintegrated:
         return energies, unknown, []
-    together = find_potential_energy(
-        _add_generalized_forces(forces for _, forces in left)
+    joint_energy = find_potential_energy(
+        _add_generalized_forces(forces for _, forces in unintegrated)
     )  # springs whose ends are told one by one
-    if together is not None:
-        return [*energies, together], unknown, []
-    names = [name for action, _ in left for name in action.load_names]
-    if len(left) > _MAX_SUBSET_LOADS or unknown:
+    if joint_energy is not None:
+        return [*energies, joint_energy], unknown, []
+    names = [name for action, _ in unintegrated for name in action.load_names]
+    if len(unintegrated) > _MAX_SUBSET_LOADS or unknown:
         return energies, [*unknown, *names], []
-    some = [s for n in range(1, len(left) + 1) for s in itertools.combinations((forces for _, forces in left), n)]
-    if any(is_conservative(_add_generalized_forces(forces)) for forces in some):
+    subsets = [
+        s
+        for n in range(1, len(unintegrated) + 1)
+        for s in itertools.combinations((forces for _, forces in unintegrated), n)
+    ]
+    if any(is_conservative(_add_generalized_forces(forces)) for forces in subsets):
         return energies, names, []
     return energies, [], names
 
@@ -317,8 +331,8 @@ def _integrate_actions(m: Mechanism, actions: Iterable[_ActionGroup]) -> tuple[l
 def _add_generalized_forces(forces: Iterable[GeneralizedForces]) -> GeneralizedForces:
     """Add generalized forces by coordinate, expanded."""
     total: dict[sm.Symbol, sm.Expr] = {}
-    for some in forces:
-        for q, force in some.items():
+    for summand in forces:
+        for q, force in summand.items():
             total[q] = total.get(q, sm.S.Zero) + force
     return {q: sm.expand(force) for q, force in total.items()}
 
@@ -333,10 +347,10 @@ class _CoordinateForces:
         """Return coordinate → generalized force; zero for coordinates that occur only in other forces."""
         forces = self._project_torque(action) if action.is_torque else self._project_force(action)
         forces = {q: sm.expand(force) for q, force in forces.items()}
-        standing: set[sm.Basic] = set().union(*(force.free_symbols for force in forces.values()))
-        if standing - {*self.m.q, *_constant_symbols(self.m)}:
+        symbols_at_rest: set[sm.Basic] = set().union(*(force.free_symbols for force in forces.values()))
+        if symbols_at_rest - {*self.m.q, *_constant_symbols(self.m)}:
             raise _UnknownForceError
-        return {q: forces.get(q, sm.S.Zero) for q in self.m.q if q in standing or forces.get(q, sm.S.Zero) != 0}
+        return {q: forces.get(q, sm.S.Zero) for q in self.m.q if q in symbols_at_rest or forces.get(q, sm.S.Zero) != 0}
 
     def _project_torque(self, action: _ActionGroup) -> GeneralizedForces:
         """T·∂w/∂q' along all frames that turn."""
@@ -354,8 +368,8 @@ class _CoordinateForces:
             for q in turning:
                 axis = _rotation_axis(sm.ImmutableMatrix(self.m.frames[frame].rotation), q)
                 for k, components in action.vector:
-                    turned = self._express_in_frame(axis, frame, k)
-                    total[q] = total.get(q, sm.S.Zero) + count * dot_product(components, turned)
+                    axis_components = self._express_in_frame(axis, frame, k)
+                    total[q] = total.get(q, sm.S.Zero) + count * dot_product(components, axis_components)
         return total
 
     def _project_force(self, action: _ActionGroup) -> GeneralizedForces:
@@ -384,14 +398,14 @@ class _CoordinateForces:
             if q in moving
         }
 
-    def _express_in_frame(self, vector: Components, frame: int, into: int) -> Components:
+    def _express_in_frame(self, vector: Components, frame: int, target_frame: int) -> Components:
         """Return a vector's components in another frame: up to the frame that both hang on, and down from there."""
-        m, up, down = self.m, _frame_ancestors(self.m, frame), _frame_ancestors(self.m, into)
-        common = next(k for k in up if k in down)
+        m, frame_path, target_path = self.m, _frame_ancestors(self.m, frame), _frame_ancestors(self.m, target_frame)
+        common = next(k for k in frame_path if k in target_path)
         column = sm.Matrix(vector)
-        for k in up[: up.index(common)]:
+        for k in frame_path[: frame_path.index(common)]:
             column = self._check_length(m.frames[k].rotation * column)
-        for k in reversed(down[: down.index(common)]):
+        for k in reversed(target_path[: target_path.index(common)]):
             column = self._check_length(m.frames[k].rotation.T * column)
         return (column[0], column[1], column[2])
 
@@ -439,17 +453,17 @@ def form_energy_balance(kinematics: NamedKinematics) -> EnergyBalance:
     m = kinematics.mechanism
     if m.lagrangian is not None and m.is_lagrangian_only:
         return _lagrangian_energy(kinematics, m.lagrangian)
-    hidden = dict.fromkeys(m.constraint_forces, sm.S.Zero)
+    zero_forces = dict.fromkeys(m.constraint_forces, sm.S.Zero)
     powers = []
     for number, load in enumerate(m.loads):
-        delivered = form_load_power(number, kinematics)
-        powers.append((load.name, delivered.xreplace(hidden) if hidden else delivered))
+        load_power = form_load_power(number, kinematics)
+        powers.append((load.name, load_power.xreplace(zero_forces) if zero_forces else load_power))
     if m.potential_forces:
         total = sm.Add(*(force * u for force, u in zip(m.potential_forces, m.u, strict=True)))
         powers.append(("potential", total))
     prescribed = m.is_rheonomic or m.prescribed
-    known = kinetic_energy(kinematics), potential_energy(kinematics)
-    return EnergyBalance(*known, tuple(powers), not prescribed, _PRESCRIBED_WORK_REASON if prescribed else "")
+    energies = kinetic_energy(kinematics), potential_energy(kinematics)
+    return EnergyBalance(*energies, tuple(powers), not prescribed, _PRESCRIBED_WORK_REASON if prescribed else "")
 
 
 def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
@@ -466,13 +480,13 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
     Where loads leave it open, what the bodies declare is V if its derivatives are all the loads' generalized forces.
     """
     m = kinematics.mechanism
-    given = m.given_potential
-    if given is not None:
-        return given
-    found = load_potential(kinematics)
-    if not found.unknown_loads:
-        return sm.Add(found.energy, m.spring_potential, _lagrangian_potential(m))
-    return _declared_potential(m) if m.lagrangian is None and not found.loads_without_potential else None
+    given_potential = m.given_potential
+    if given_potential is not None:
+        return given_potential
+    load_energy = load_potential(kinematics)
+    if not load_energy.unknown_loads:
+        return sm.Add(load_energy.energy, m.spring_potential, _lagrangian_potential(m))
+    return _declared_potential(m) if m.lagrangian is None and not load_energy.loads_without_potential else None
 
 
 def load_potential(kinematics: NamedKinematics) -> LoadPotential:
@@ -483,10 +497,10 @@ def load_potential(kinematics: NamedKinematics) -> LoadPotential:
         """Return the potential; of a Lagrangian only the generalized forces are known."""
         if m.lagrangian is None or not m.is_lagrangian_only:
             return find_load_potential(kinematics)
-        still = dict.fromkeys([*m.u, *m.r], sm.S.Zero)
-        forces = {q: force.xreplace(still) for q, force in zip(m.q, m.lagrangian.forces, strict=True)}
-        standing: set[sm.Basic] = set().union(*(force.free_symbols for force in forces.values()))
-        if standing & {m.t, *m.z}:
+        zero_speeds = dict.fromkeys([*m.u, *m.r], sm.S.Zero)
+        forces = {q: force.xreplace(zero_speeds) for q, force in zip(m.q, m.lagrangian.forces, strict=True)}
+        symbols_at_rest: set[sm.Basic] = set().union(*(force.free_symbols for force in forces.values()))
+        if symbols_at_rest & {m.t, *m.z}:
             return LoadPotential(sm.S.Zero, ("the loads",))
         return _integrate_generalized_forces(forces, "the loads")
 
@@ -511,9 +525,9 @@ def _lagrangian_energy(kinematics: NamedKinematics, lagrangian: Lagrangian) -> E
     """
     m = kinematics.mechanism
     kinetic = _quadratic_rate_part(m, lagrangian.expression)
-    own = _lagrangian_potential(m)
+    potential = _lagrangian_potential(m)
     powers = (
-        ("potential", -sm.Add(*(own.diff(q) * u for q, u in zip(m.q, m.u, strict=True)))),
+        ("potential", -sm.Add(*(potential.diff(q) * u for q, u in zip(m.q, m.u, strict=True)))),
         ("loads", sm.Add(*(force * u for force, u in zip(lagrangian.forces, m.u, strict=True)))),
     )
     reason = ""

@@ -92,16 +92,18 @@ class FirstIntegralFinder:
         terms = self._terms
         if terms is None:
             return
-        held = self._constrained_coordinates()
+        constrained = self._constrained_coordinates()
         sums = [
             _CancellingSum((slope, *forces))
             for slope, forces in zip(terms.kinetic_derivatives, terms.forces, strict=True)
         ]
         zero = self._vanish_at_samples(sums)
         for r, q in enumerate(self._m.q):
-            if zero[r] and not held[r]:
-                how = "shown in symbols" if self._vanishes_symbolically(sums[r]) else "found with numbers"
-                yield FormulationQuantity("invariant", f"momentum of {q}, ignorable ({how})", None, terms.momenta[r])
+            if zero[r] and not constrained[r]:
+                evidence = "shown in symbols" if self._vanishes_symbolically(sums[r]) else "found with numbers"
+                yield FormulationQuantity(
+                    "invariant", f"momentum of {q}, ignorable ({evidence})", None, terms.momenta[r]
+                )
 
     def find_energy_integral(self) -> Iterator[FormulationQuantity]:
         """Energy, or Jacobi's integral."""
@@ -114,26 +116,26 @@ class FirstIntegralFinder:
         work = _CancellingSum((-terms.kinetic_time_derivative, terms.potential_time_derivative, *flow))
         h = sm.Add(*(p * rate for p, rate in zip(terms.momenta, terms.rates, strict=True))) - terms.kinetic + V
         gap = _CancellingSum((h, -terms.kinetic, -V))
-        kept, quadratic = self._vanish_at_samples([work, gap])
-        if kept:
-            how = "shown in symbols" if self._vanishes_symbolically(work) else "found with numbers"
-            name = f"energy T + V ({how})" if quadratic else f"Jacobi's integral T2 - T0 + V ({how})"
+        is_conserved, quadratic = self._vanish_at_samples([work, gap])
+        if is_conserved:
+            evidence = "shown in symbols" if self._vanishes_symbolically(work) else "found with numbers"
+            name = f"energy T + V ({evidence})" if quadratic else f"Jacobi's integral T2 - T0 + V ({evidence})"
             yield FormulationQuantity("invariant", name, None, terms.kinetic + V if quadratic else h)
 
     def find_momentum_components(self) -> Iterator[FormulationQuantity]:
         """Yield components of momentum and angular momentum of all bodies in the inertial frame; non-zero ones."""
         if not self._m.bodies:
             return
-        kept = ConservedQuantities(self._m, None).conserved_components
+        components = ConservedQuantities(self._m, None).conserved_components
         bodies = list(self._m.bodies)
-        if any(kept[:3]):
+        if any(components[:3]):
             P = linear_momentum(bodies, self._k)
             names = (f"momentum of all bodies along N.{axis}" for axis in "xyz")
-            yield from _select_conserved(names, P, kept[:3])
-        if any(kept[3:]):
+            yield from _select_conserved(names, P, components[:3])
+        if any(components[3:]):
             H = angular_momentum(bodies, 0, self._k)
             names = (f"angular momentum of all bodies about N.{axis} through the origin" for axis in "xyz")
-            yield from _select_conserved(names, H, kept[3:])
+            yield from _select_conserved(names, H, components[3:])
 
     # ------------------------------------------------------------------ numbers
 
@@ -143,7 +145,7 @@ class FirstIntegralFinder:
         assert terms is not None
         order = [m.t, *m.q, *terms.rates, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
         chain = [(a.symbol, a.expression) for a in terms.intermediates]
-        flat = [term for one in sums for term in one.terms]
+        flat = [term for cancelling_sum in sums for term in cancelling_sum.terms]
         evaluate: Callable[..., list[float]] = lambdify_for_numpy(
             order, flat, cse=lambda expressions: (chain, list(expressions))
         )
@@ -152,20 +154,22 @@ class FirstIntegralFinder:
             set_random_mechanism_state(self._numeric, sample, on_constraints=True)
             K, k0 = self._numeric.kinematic_matrices()
             rates = K @ sample.u_constrained + k0
-            found = evaluate(sample.t, *sample.q, *rates, *sample.z, *sample.r, *sample.parameters)
-            numbers = iter(np.asarray(found, dtype=float))
-            for i, one in enumerate(sums):
-                parts = np.array([next(numbers) for _ in one.terms])
+            term_values = evaluate(sample.t, *sample.q, *rates, *sample.z, *sample.r, *sample.parameters)
+            numbers = iter(np.asarray(term_values, dtype=float))
+            for i, cancelling_sum in enumerate(sums):
+                parts = np.array([next(numbers) for _ in cancelling_sum.terms])
                 zero[i] &= bool(abs(parts.sum()) <= ZERO_TOLERANCE * np.sum(np.abs(parts)))
         return zero
 
     def _constrained_coordinates(self) -> list[bool]:
         """Return whether a constraint's force works along each coordinate."""
-        held = np.zeros(len(self._m.q), dtype=bool)
+        is_constrained = np.zeros(len(self._m.q), dtype=bool)
         for sample in self._samples:
             set_random_mechanism_state(self._numeric, sample, on_constraints=True)
-            held |= find_coordinates_with_constraint_work(self._numeric, self._numeric.kinematic_matrices()[0])
-        return [bool(each) for each in held]
+            is_constrained |= find_coordinates_with_constraint_work(
+                self._numeric, self._numeric.kinematic_matrices()[0]
+            )
+        return [bool(each) for each in is_constrained]
 
     def _constraints_do_work(self) -> bool:
         """Return whether constraints do work."""
@@ -175,18 +179,22 @@ class FirstIntegralFinder:
                 return True
         return False
 
-    def _vanishes_symbolically(self, one: _CancellingSum) -> bool:
+    def _vanishes_symbolically(self, cancelling_sum: _CancellingSum) -> bool:
         """Return whether the expanded expression is zero."""
         terms = self._terms
         assert terms is not None
-        whole: dict[sm.Basic, sm.Expr] = {}
+        full_expressions: dict[sm.Basic, sm.Expr] = {}
         for item in terms.intermediates:
-            whole[item.symbol] = replace_symbols(item.expression, whole)
-        return bool(expand_trigonometric_products(replace_symbols(sm.Add(*one.terms), whole)) == 0)
+            full_expressions[item.symbol] = replace_symbols(item.expression, full_expressions)
+        return bool(
+            expand_trigonometric_products(replace_symbols(sm.Add(*cancelling_sum.terms), full_expressions)) == 0
+        )
 
 
-def _select_conserved(names: Iterable[str], vector: Components, kept: Iterable[bool]) -> Iterator[FormulationQuantity]:
+def _select_conserved(
+    names: Iterable[str], vector: Components, are_conserved: Iterable[bool]
+) -> Iterator[FormulationQuantity]:
     """Yield the components that keep their value."""
-    for name, component, is_kept in zip(names, vector, kept, strict=True):
+    for name, component, is_kept in zip(names, vector, are_conserved, strict=True):
         if is_kept:
             yield FormulationQuantity("invariant", f"{name} (found with numbers)", None, component)

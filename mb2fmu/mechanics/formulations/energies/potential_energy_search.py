@@ -36,45 +36,49 @@ def find_potential_energy(forces: GeneralizedForces) -> sm.Expr | None:
     Args:
         forces: Expressions of coordinates and constants.
     """
-    wanted = {q: sm.sympify(force) for q, force in forces.items()}
-    if not any(force != 0 for force in wanted.values()):
+    exact_forces = {q: sm.sympify(force) for q, force in forces.items()}
+    if not any(force != 0 for force in exact_forces.values()):
         return sm.S.Zero
-    if has_more_operations_than(wanted.values()):
+    if has_more_operations_than(exact_forces.values()):
         return None
-    wanted = {q: sm.nsimplify(force, rational=True) for q, force in wanted.items()}  # else round-off would not cancel
-    if any(force.has(sm.Abs, sm.sign) for force in wanted.values()):  # whose derivatives SymPy knows of reals alone
-        symbols = set().union(wanted, *(force.free_symbols for force in wanted.values()))
+    exact_forces = {
+        q: sm.nsimplify(force, rational=True) for q, force in exact_forces.items()
+    }  # else round-off would not cancel
+    if any(
+        force.has(sm.Abs, sm.sign) for force in exact_forces.values()
+    ):  # whose derivatives SymPy knows of reals alone
+        symbols = set().union(exact_forces, *(force.free_symbols for force in exact_forces.values()))
         real = {s: sm.Dummy(s.name, real=True) for s in sorted(symbols, key=str)}
-        found = _find_rational_potential({real[q]: force.xreplace(real) for q, force in wanted.items()})
-        return None if found is None else found.xreplace({dummy: s for s, dummy in real.items()})
-    return _find_rational_potential(wanted)
+        potential = _find_rational_potential({real[q]: force.xreplace(real) for q, force in exact_forces.items()})
+        return None if potential is None else potential.xreplace({dummy: s for s, dummy in real.items()})
+    return _find_rational_potential(exact_forces)
 
 
-def _find_rational_potential(wanted: GeneralizedForces) -> sm.Expr | None:
+def _find_rational_potential(forces: GeneralizedForces) -> sm.Expr | None:
     """Find V as :func:`find_potential_energy` does, for rational numbers."""
     potential: sm.Expr = sm.S.Zero
-    done: set[sm.Symbol] = set()
-    for q, force in wanted.items():
+    integrated: set[sm.Symbol] = set()
+    for q, force in forces.items():
         rest = sm.expand(-force - potential.diff(q))
-        if rest.free_symbols & done:
+        if rest.free_symbols & integrated:
             rest = sm.expand(TR8(rest))
-        if rest.free_symbols & done:
+        if rest.free_symbols & integrated:
             return None
         part = integrate_expression(rest, q)
         if part is None:
             return None
         potential += part
-        done.add(q)
-    return potential if _is_potential(potential, wanted) else None
+        integrated.add(q)
+    return potential if _is_potential(potential, forces) else None
 
 
-def has_more_operations_than(expressions: Iterable[sm.Expr], most: int = MAX_OPERATIONS) -> bool:
+def has_more_operations_than(expressions: Iterable[sm.Expr], max_operations: int = MAX_OPERATIONS) -> bool:
     """Return whether expressions have more operations than that; counts no further."""
-    left = most
+    remaining = max_operations
     for expression in expressions:
         for node in sm.preorder_traversal(expression):
-            left -= len(node.args) > 0
-            if left < 0:
+            remaining -= len(node.args) > 0
+            if remaining < 0:
                 return True
     return False
 
@@ -86,13 +90,13 @@ def is_conservative(forces: GeneralizedForces) -> bool:
     Args:
         forces: Of all coordinates that stand in them, those along which there is no force as zeros.
     """
-    wanted = {q: sm.sympify(force) for q, force in forces.items()}
-    symbols = sorted(set().union(*(f.free_symbols for f in wanted.values())) | wanted.keys(), key=str)
-    evaluate = lambdify_for_numpy(symbols, list(wanted.values()), cse=True)
-    moved = [symbols.index(q) for q in wanted]
+    exact_forces = {q: sm.sympify(force) for q, force in forces.items()}
+    symbols = sorted(set().union(*(f.free_symbols for f in exact_forces.values())) | exact_forces.keys(), key=str)
+    evaluate = lambdify_for_numpy(symbols, list(exact_forces.values()), cse=True)
+    coordinate_columns = [symbols.index(q) for q in exact_forces]
     for point in _random_points(len(symbols)):
-        slopes = np.zeros((len(moved), len(moved)))
-        for column, k in enumerate(moved):
+        slopes = np.zeros((len(coordinate_columns), len(coordinate_columns)))
+        for column, k in enumerate(coordinate_columns):
             sides = []
             for sign in (1.0, -1.0):
                 place = point.copy()
@@ -116,8 +120,8 @@ def integrate_expression(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr | No
         factor, core = term.as_independent(symbol, as_Add=False)
         integral = _integrate_product(core, symbol)
         if integral is None and core.has(sm.sin, sm.cos):
-            turned = sm.expand(TR8(core))  # products and powers of sines and cosines become sums
-            integral = integrate_expression(turned, symbol) if turned != core else None
+            harmonic_sum = sm.expand(TR8(core))  # products and powers of sines and cosines become sums
+            integral = integrate_expression(harmonic_sum, symbol) if harmonic_sum != core else None
         if integral is None:
             return None
         total += factor * integral
@@ -147,8 +151,8 @@ def _integrate_function(function: sm.Expr, power: sm.Expr, x: sm.Symbol) -> sm.E
     base, exponent = function.as_base_exp() if function.is_Pow else (function, sm.S.One)
     if isinstance(base, (sm.Max, sm.Min)) and len(base.args) == 2 and sm.S.Zero in base.args:
         slope = _linear_slope(sm.Add(*base.args), x)
-        good = power == 0 and slope is not None and exponent.is_Integer and exponent > 0
-        return base ** (exponent + 1) / ((exponent + 1) * slope) if good else None
+        is_integrable = power == 0 and slope is not None and exponent.is_Integer and exponent > 0
+        return base ** (exponent + 1) / ((exponent + 1) * slope) if is_integrable else None
     if exponent != 1 or not function.args or not isinstance(function.args[0], sm.Expr):  # a Piecewise has pairs
         return None
     slope = _linear_slope(function.args[0], x)
@@ -177,18 +181,18 @@ def _integrate_by_parts(function: sm.Expr, power: int, slope: sm.Expr, x: sm.Sym
     """∫ x^n f(a x + b) for f = sin, cos, exp."""
     argument = function.args[0]
     if isinstance(function, sm.sin):
-        inner = -sm.cos(argument) / slope
+        integrated_function = -sm.cos(argument) / slope
     elif isinstance(function, sm.cos):
-        inner = sm.sin(argument) / slope
+        integrated_function = sm.sin(argument) / slope
     elif isinstance(function, sm.exp):
-        inner = function / slope
+        integrated_function = function / slope
     else:
         return None
     if power == 0:
-        return inner
-    factor, rest = inner.as_independent(x, as_Add=False)
-    left = _integrate_by_parts(rest, power - 1, slope, x)
-    return None if left is None else x**power * inner - power * factor * left
+        return integrated_function
+    factor, rest = integrated_function.as_independent(x, as_Add=False)
+    remaining_integral = _integrate_by_parts(rest, power - 1, slope, x)
+    return None if remaining_integral is None else x**power * integrated_function - power * factor * remaining_integral
 
 
 def _linear_slope(argument: sm.Expr, x: sm.Symbol) -> sm.Expr | None:

@@ -1,9 +1,9 @@
 """Explicit loops: dependent coordinates of closed loops in closed form of the independent ones.
 
-Input: ``Mechanism``. Output: ``ClosedFormLoops``: a closed form for each loop, in an order in which each uses
-    coordinates
-that are known by then. A kind of loop is one file and one class (:class:`KinematicLoopKind`); ``LOOP_KINDS`` lists
-them.
+Input: ``Mechanism``. Output: ``ClosedFormLoops``: a form for each loop, in an order in which what it uses is known.
+Promises: each form is on the branch of the start values; a loop that no kind fits is refused with the reason.
+Must not: iterate, or choose another branch. A kind is one file and one class (:class:`KinematicLoopKind`);
+``LOOP_KINDS`` lists them.
 
 Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresden: ``AddLoop.FourBar``,
 ``AddLoop.CrankSlider``, ``AddLoop.FourBarTrans``, ``AddLoop.Transmission``); M. Hiller, Mechanische Systeme, Springer

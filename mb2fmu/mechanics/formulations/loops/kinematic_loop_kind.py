@@ -49,9 +49,9 @@ class LoopStartValues:
 
     def evaluate(self, expression: sm.Expr) -> float:
         """Return the value of an expression at the start."""
-        given = sm.sympify(expression)
-        numbers = {s: sm.Float(self.values[s], 17) for s in given.free_symbols if s in self.values}
-        return float(given.xreplace(numbers).evalf(17))
+        value = sm.sympify(expression)
+        numbers = {s: sm.Float(self.values[s], 17) for s in value.free_symbols if s in self.values}
+        return float(value.xreplace(numbers).evalf(17))
 
     def define(self, name: str, expression: sm.Expr) -> Assignment:
         """Return a new symbol for an expression."""

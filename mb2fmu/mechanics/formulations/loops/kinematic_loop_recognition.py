@@ -85,16 +85,23 @@ class _UserLoopClosedForm:
             FormulationError: If the start is on none of the branches, or on several; if the branch does not solve
                 the rows near the start.
         """
-        on = [found for branch in self.branches if (found := _shift_full_turns(branch, start, angles)) is not None]
-        if len(on) != 1:
-            there = ", ".join(f"{q} = {start.evaluate(q):.6g}" for q in self.unknowns)
-            what = (
-                f"{'none' if not on else 'more than one'} of the {len(self.branches)} branches of {self.name} is that"
+        start_branches = [
+            branch_solution
+            for branch in self.branches
+            if (branch_solution := _shift_full_turns(branch, start, angles)) is not None
+        ]
+        if len(start_branches) != 1:
+            start_text = ", ".join(f"{q} = {start.evaluate(q):.6g}" for q in self.unknowns)
+            count = "more than one" if start_branches else "none"
+            problem = f"{count} of the {len(self.branches)} branches of {self.name} is that"
+            remedy = (
+                "start where the branches differ" if start_branches else "give the closed form of each way of assembly"
             )
-            remedy = "start where the branches differ" if on else "give the closed form of each way of assembly"
-            raise FormulationError(GIVEN_FORM_HEADLINE, [Fault(f"{what} of the start, {there}", self.where, remedy)])
-        self._check(on[0], start)
-        assignments = tuple(Assignment(q, on[0][q]) for q in self.unknowns)
+            raise FormulationError(
+                GIVEN_FORM_HEADLINE, [Fault(f"{problem} of the start, {start_text}", self.where, remedy)]
+            )
+        self._check(start_branches[0], start)
+        assignments = tuple(Assignment(q, start_branches[0][q]) for q in self.unknowns)
         return ClosedFormLoopSolution(self.name, self.rows, self.unknowns, assignments, self.positive, self.relation)
 
     def _check(self, branch: Mapping[sm.Symbol, sm.Expr], start: LoopStartValues) -> None:
@@ -109,17 +116,18 @@ class _UserLoopClosedForm:
             shift = {
                 s: _SAMPLE_DISTANCE * generator.uniform(-1, 1) if s in start.moving_symbols else 0.0 for s in known
             }
-            near = [start.values[s] + shift[s] for s in known]
+            sample = [start.values[s] + shift[s] for s in known]
             with np.errstate(all="ignore"):
-                found = np.array(solve(*near), dtype=complex)
-                left = np.array(rows(*near, *found[: len(values)].real), dtype=complex)
-            closes = np.isfinite(found).all() and not found.imag.any() and (found[len(values) :].real > 0).all()
-            if closes and not np.max(np.abs(left)) <= _ROW_TOLERANCE * (1 + np.max(np.abs(found))):
-                what = (
-                    f"the closed form of {self.name} does not solve its rows: {np.max(np.abs(left)):.3g} is left over"
-                )
+                solution = np.array(solve(*sample), dtype=complex)
+                residual = np.array(rows(*sample, *solution[: len(values)].real), dtype=complex)
+            has_solution = (
+                np.isfinite(solution).all() and not solution.imag.any() and (solution[len(values) :].real > 0).all()
+            )
+            if has_solution and not np.max(np.abs(residual)) <= _ROW_TOLERANCE * (1 + np.max(np.abs(solution))):
+                largest = np.max(np.abs(residual))
+                problem = f"the closed form of {self.name} does not solve its rows: {largest:.3g} is left over"
                 raise FormulationError(
-                    GIVEN_FORM_HEADLINE, [Fault(what, self.where, "correct it: near the start rows must vanish")]
+                    GIVEN_FORM_HEADLINE, [Fault(problem, self.where, "correct it: near the start rows must vanish")]
                 )
 
 
@@ -127,17 +135,17 @@ def _shift_full_turns(
     branch: Mapping[sm.Symbol, sm.Expr], start: LoopStartValues, angles: frozenset[sm.Symbol]
 ) -> dict[sm.Symbol, sm.Expr] | None:
     """Return the solution shifted by full turns to match the start; None if the start is on another branch."""
-    found = {}
+    shifted_branch = {}
     for q, expression in branch.items():
         try:
-            off = start.evaluate(q) - start.evaluate(expression)
+            start_error = start.evaluate(q) - start.evaluate(expression)
         except TypeError:  # not real there
             return None
-        turns = round(off / (2 * math.pi)) if q in angles and math.isfinite(off) else 0
-        if not abs(off - 2 * math.pi * turns) <= _BRANCH_TOLERANCE * (1 + abs(start.evaluate(q))):
+        turns = round(start_error / (2 * math.pi)) if q in angles and math.isfinite(start_error) else 0
+        if not abs(start_error - 2 * math.pi * turns) <= _BRANCH_TOLERANCE * (1 + abs(start.evaluate(q))):
             return None
-        found[q] = expression + 2 * sm.pi * turns
-    return found
+        shifted_branch[q] = expression + 2 * sm.pi * turns
+    return shifted_branch
 
 
 def _read_user_closed_forms(m: Mechanism, start: LoopStartValues) -> Iterator[_UserLoopClosedForm]:
@@ -150,16 +158,16 @@ def _read_user_closed_forms(m: Mechanism, start: LoopStartValues) -> Iterator[_U
     known = set(start.values)
     for loop in m.loop_closed_forms:
         if loop.unknown_row:
-            what = f"{loop.unknown_row} is not among the mechanics' holonomic constraints"
+            problem = f"{loop.unknown_row} is not among the mechanics' holonomic constraints"
             raise FormulationError(
-                GIVEN_FORM_HEADLINE, [Fault(what, loop.where, "give the expression that the mechanics have")]
+                GIVEN_FORM_HEADLINE, [Fault(problem, loop.where, "give the expression that the mechanics have")]
             )
         rest = (loop.positive, loop.relation)
-        every = [*(value for branch in loop.branches for value in branch.values()), *rest[0], *rest[1]]
-        unknown = set().union(*(e.free_symbols for e in every)) - known
+        expressions = [*(value for branch in loop.branches for value in branch.values()), *rest[0], *rest[1]]
+        unknown = set().union(*(e.free_symbols for e in expressions)) - known
         if unknown:
-            what = f"{', '.join(sorted(map(str, unknown)))} in {loop.name} is no coordinate, parameter, or time"
-            raise FormulationError(GIVEN_FORM_HEADLINE, [Fault(what, loop.where, "use those only")])
+            problem = f"{', '.join(sorted(map(str, unknown)))} in {loop.name} is no coordinate, parameter, or time"
+            raise FormulationError(GIVEN_FORM_HEADLINE, [Fault(problem, loop.where, "use those only")])
         yield _UserLoopClosedForm(
             loop.name,
             tuple(m.holonomic[i][0] for i in loop.rows),
@@ -204,15 +212,15 @@ def find_closed_form_loops(
     """
     m = mechanism
     start = _collect_loop_start_values(m)
-    given = tuple(_read_user_closed_forms(m, start))
+    user_forms = tuple(_read_user_closed_forms(m, start))
     first: FormulationError | None = None
-    chosen = tuple(m.q[i] for i in dependent)
-    for wanted in (chosen,) if chosen else _propose_dependent_coordinates(m, given):
+    named_coordinates = tuple(m.q[i] for i in dependent)
+    for unknowns in (named_coordinates,) if named_coordinates else _propose_dependent_coordinates(m, user_forms):
         try:
-            forms = _solve_in_order(m, wanted, start, given, kinds)
+            forms = _solve_in_order(m, unknowns, start, user_forms, kinds)
             solved = {s for form in forms for s in form.unknowns}
             q_dependent = tuple(i for i, q in enumerate(m.q) if q in solved)
-            u_dependent = _select_dependent_speeds(m, q_dependent, named=not chosen)
+            u_dependent = _select_dependent_speeds(m, q_dependent, named=not named_coordinates)
             return ClosedFormLoops(tuple(forms), q_dependent, u_dependent, _replace_loop_velocity_rows(m, forms))
         except FormulationError as error:
             first = first or error
@@ -221,7 +229,7 @@ def find_closed_form_loops(
 
 
 def _propose_dependent_coordinates(
-    m: Mechanism, given: Sequence[_UserLoopClosedForm]
+    m: Mechanism, user_forms: Sequence[_UserLoopClosedForm]
 ) -> Iterator[tuple[sm.Symbol, ...]]:
     """Yield choices of dependent coordinates, one per row: named by the model; else its guesses; else any.
 
@@ -230,21 +238,21 @@ def _propose_dependent_coordinates(
     """
     count = len(m.holonomic)
     named = {q for q, c in zip(m.q, m.declared.coordinates, strict=True) if c.name in m.declared.dependent}
-    appearing = {s for _, phi in m.holonomic for s in phi.free_symbols & set(m.q)}
-    guesses = {q for q, c in zip(m.q, m.declared.coordinates, strict=True) if c.kind == "guess"} & appearing
-    needed = {q for loop in given for q in loop.unknowns}
-    for chosen in (named, guesses):
-        if len(chosen) == count and needed <= chosen:
-            yield tuple(q for q in m.q if q in chosen)
+    candidates = {s for _, phi in m.holonomic for s in phi.free_symbols & set(m.q)}
+    guesses = {q for q, c in zip(m.q, m.declared.coordinates, strict=True) if c.kind == "guess"} & candidates
+    unknowns_of_forms = {q for loop in user_forms for q in loop.unknowns}
+    for proposal in (named, guesses):
+        if len(proposal) == count and unknowns_of_forms <= proposal:
+            yield tuple(q for q in m.q if q in proposal)
             return
     # Those that must be, then those that may: guesses, then late ones, which stand further from the ground.
-    must = needed | named
-    may = sorted(appearing - must, key=lambda q: (q not in guesses, -m.q.index(q)))
-    if not len(must) <= count <= len(must) + len(may):
-        what = f"{count} holonomic constraints want as many dependent coordinates, of the {len(appearing)} in them"
-        raise FormulationError(NO_CLOSED_FORM_HEADLINE, [Fault(what, remedy=_REMEDY)])
-    for more in itertools.islice(itertools.combinations(may, count - len(must)), _MAX_CHOICES):
-        yield tuple(q for q in m.q if q in must.union(more))
+    required = unknowns_of_forms | named
+    optional = sorted(candidates - required, key=lambda q: (q not in guesses, -m.q.index(q)))
+    if not len(required) <= count <= len(required) + len(optional):
+        problem = f"{count} holonomic constraints want as many dependent coordinates, of the {len(candidates)} in them"
+        raise FormulationError(NO_CLOSED_FORM_HEADLINE, [Fault(problem, remedy=_REMEDY)])
+    for added_coordinates in itertools.islice(itertools.combinations(optional, count - len(required)), _MAX_CHOICES):
+        yield tuple(q for q in m.q if q in required.union(added_coordinates))
 
 
 _MAX_CHOICES = 200
@@ -259,38 +267,38 @@ def _collect_loop_start_values(m: Mechanism) -> LoopStartValues:
     values |= {q: float(c.start) for q, c in zip(m.q, m.declared.coordinates, strict=True)}
     values |= {r: float(i.start) for r, i in zip(m.r, m.declared.inputs, strict=True)}
     values[m.t] = 0.0
-    every = {str(s) for s in (*values, *m.u_all, *m.u_dot, *m.z, *m.multipliers, *m.constraint_forces)}
-    return LoopStartValues(values, frozenset({m.t, *m.q, *m.r}), every)
+    names = {str(s) for s in (*values, *m.u_all, *m.u_dot, *m.z, *m.multipliers, *m.constraint_forces)}
+    return LoopStartValues(values, frozenset({m.t, *m.q, *m.r}), names)
 
 
 def _solve_in_order(
     m: Mechanism,
-    wanted: Sequence[sm.Symbol],
+    unknowns: Sequence[sm.Symbol],
     start: LoopStartValues,
-    given: Sequence[_UserLoopClosedForm],
+    user_forms: Sequence[_UserLoopClosedForm],
     kinds: Sequence[KinematicLoopKind],
 ) -> list[ClosedFormLoopSolution]:
     """Remove one solvable loop after the other from the rows."""
-    rows = [_LoopRow(name, phi, phi.free_symbols & set(wanted)) for name, phi in m.holonomic]
-    own = {name for loop in given for name in loop.rows}
-    found: list[ClosedFormLoopSolution] = []
+    rows = [_LoopRow(name, phi, phi.free_symbols & set(unknowns)) for name, phi in m.holonomic]
+    rows_of_forms = {name for loop in user_forms for name in loop.rows}
+    solutions: list[ClosedFormLoopSolution] = []
     reasons: list[str] = []
     while rows:
         reasons = []
-        others = [row for row in rows if row.name not in own]
-        form = _solve_by_given_form(rows, given, start, m) or _solve_by_first_kind(
-            others, wanted, start, kinds, reasons
+        remaining_rows = [row for row in rows if row.name not in rows_of_forms]
+        form = _solve_by_given_form(rows, user_forms, start, m) or _solve_by_first_kind(
+            remaining_rows, unknowns, start, kinds, reasons
         )
         if form is None:
             break
-        found.append(form)
+        solutions.append(form)
         rows = [_LoopRow(r.name, r.phi, r.unknowns - set(form.unknowns)) for r in rows if r.name not in form.rows]
     if rows:
-        which = [str(q) for q in wanted if any(q in row.unknowns for row in rows)]
-        what = f"no kind of loop gives {', '.join(which)} from {', '.join(row.name for row in rows)}"
+        unsolved_names = [str(q) for q in unknowns if any(q in row.unknowns for row in rows)]
+        problem = f"no kind of loop gives {', '.join(unsolved_names)} from {', '.join(row.name for row in rows)}"
         reasons = reasons or ["no one or two of these rows have one or two unknowns"]
-        raise FormulationError(NO_CLOSED_FORM_HEADLINE, [Fault(f"{what} ({'; '.join(reasons)})", remedy=_REMEDY)])
-    return found
+        raise FormulationError(NO_CLOSED_FORM_HEADLINE, [Fault(f"{problem} ({'; '.join(reasons)})", remedy=_REMEDY)])
+    return solutions
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,27 +311,27 @@ class _LoopRow:
 
 
 def _solve_by_given_form(
-    rows: Sequence[_LoopRow], given: Sequence[_UserLoopClosedForm], start: LoopStartValues, m: Mechanism
+    rows: Sequence[_LoopRow], user_forms: Sequence[_UserLoopClosedForm], start: LoopStartValues, m: Mechanism
 ) -> ClosedFormLoopSolution | None:
     """Return the closed form of a declared loop, once its rows contain no other unknowns."""
-    left = {row.name: row for row in rows}
+    row_by_name = {row.name: row for row in rows}
     angles = frozenset(q for q, c in zip(m.q, m.declared.coordinates, strict=True) if c.unit == "rad")
-    for loop in given:
-        if all(name in left and left[name].unknowns <= set(loop.unknowns) for name in loop.rows):
+    for loop in user_forms:
+        if all(name in row_by_name and row_by_name[name].unknowns <= set(loop.unknowns) for name in loop.rows):
             return loop.closed_form(start, angles)
     return None
 
 
 def _solve_by_first_kind(
     rows: Sequence[_LoopRow],
-    wanted: Sequence[sm.Symbol],
+    unknowns: Sequence[sm.Symbol],
     start: LoopStartValues,
     kinds: Sequence[KinematicLoopKind],
     reasons: list[str],
 ) -> ClosedFormLoopSolution | None:
     """Return the first loop of the first kind that fits; append to ``reasons`` why other kinds do not."""
     for kind in kinds:
-        for group in _group_rows(rows, wanted, kind.size):
+        for group in _group_rows(rows, unknowns, kind.size):
             try:
                 return kind.solve(group, start)
             except LoopKindMismatchError as misfit:
@@ -331,33 +339,35 @@ def _solve_by_first_kind(
     return None
 
 
-def _group_rows(rows: Sequence[_LoopRow], wanted: Sequence[sm.Symbol], size: int) -> Iterator[LoopClosureEquations]:
+def _group_rows(rows: Sequence[_LoopRow], unknowns: Sequence[sm.Symbol], size: int) -> Iterator[LoopClosureEquations]:
     """Yield single rows, pairs and triples that have as many unknowns as rows."""
 
     def group(*taken: _LoopRow) -> LoopClosureEquations:
         """Return these rows, and the wanted coordinates that occur in them."""
-        together = set().union(*(row.unknowns for row in taken))
+        unknowns_together = set().union(*(row.unknowns for row in taken))
         return LoopClosureEquations(
             tuple(row.name for row in taken),
             tuple(row.phi for row in taken),
-            tuple(q for q in wanted if q in together),
+            tuple(q for q in unknowns if q in unknowns_together),
         )
 
     if size == 1:
         yield from (group(row) for row in rows if len(row.unknowns) == 1)
         return
     if size == 3:
-        alike = [row for row in rows if 2 <= len(row.unknowns) <= 3]
-        for three in itertools.combinations(alike, 3):
+        candidate_rows = [row for row in rows if 2 <= len(row.unknowns) <= 3]
+        for three in itertools.combinations(candidate_rows, 3):
             if len(set().union(*(row.unknowns for row in three))) == 3:
                 yield group(*three)
         return
     pairs = [row for row in rows if len(row.unknowns) == 2]
     for first in pairs:
         after = rows[rows.index(first) + 1 :]
-        others = [r for r in after if r.unknowns and r.unknowns <= first.unknowns]
-        others += [r for r in rows if len(r.unknowns) == 1 and r.unknowns < first.unknowns and r not in others]
-        yield from (group(*sorted((first, other), key=rows.index)) for other in others)
+        dependent_rows = [r for r in after if r.unknowns and r.unknowns <= first.unknowns]
+        dependent_rows += [
+            r for r in rows if len(r.unknowns) == 1 and r.unknowns < first.unknowns and r not in dependent_rows
+        ]
+        yield from (group(*sorted((first, other), key=rows.index)) for other in dependent_rows)
 
 
 def _select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: bool = True) -> tuple[int, ...]:
@@ -375,20 +385,20 @@ def _select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named:
     assert c is not None
     q, z, r = (np.array([x.start for x in items]) for items in (d.coordinates, d.auxiliary_states, d.inputs))
     A, _, K = NumericConstraints(m).evaluate(0.0, q, z, r, free_parameter_values(m))
-    chosen = [i for i in range(len(m.u)) if i not in m.u_independent]
-    if len(chosen) != len(A) or not named:
+    dependent_speeds = [i for i in range(len(m.u)) if i not in m.u_independent]
+    if len(dependent_speeds) != len(A) or not named:
         first = np.flatnonzero(np.any(K[list(q_dependent)] != 0.0, axis=0)) if q_dependent else np.zeros(0, dtype=int)
         # What these columns explain is taken out before the others are looked at.
         Q = scipy.linalg.qr(A[:, first])[0]
         rest = Q[:, len(first) :].T @ A
         others = scipy.linalg.qr(rest, pivoting=True, mode="r")[1][: len(rest)] if len(rest) else first
-        chosen = sorted({*map(int, first), *map(int, others)})
-    square = A[:, chosen]
-    if len(chosen) != len(A) or np.linalg.cond(square) > _MAX_CONDITION_NUMBER:
-        which = ", ".join(str(m.u[i]) for i in chosen)
-        what = f"at the start the constraints do not determine the speeds {which}"
-        raise FormulationError(NO_CLOSED_FORM_HEADLINE, [Fault(what, remedy=_REMEDY)])
-    return tuple(chosen)
+        dependent_speeds = sorted({*map(int, first), *map(int, others)})
+    dependent_block = A[:, dependent_speeds]
+    if len(dependent_speeds) != len(A) or np.linalg.cond(dependent_block) > _MAX_CONDITION_NUMBER:
+        speed_names = ", ".join(str(m.u[i]) for i in dependent_speeds)
+        problem = f"at the start the constraints do not determine the speeds {speed_names}"
+        raise FormulationError(NO_CLOSED_FORM_HEADLINE, [Fault(problem, remedy=_REMEDY)])
+    return tuple(dependent_speeds)
 
 
 _MAX_CONDITION_NUMBER = 1e10
@@ -403,12 +413,12 @@ def _replace_loop_velocity_rows(
     if c is None or not relations:
         return None
     q_dot = coordinate_rates(m.kinematics, m.u)
-    without = dict.fromkeys(m.u, sm.S.Zero)
+    zero_speeds = dict.fromkeys(m.u, sm.S.Zero)
     A, b, gamma = c.jacobian.as_mutable(), c.offset.as_mutable(), c.bias.as_mutable()
     for i, name in enumerate(c.names):
         if name in relations:
             rate = time_derivative(relations[name], m.q, q_dot, m.t)
             A[i, :] = sm.Matrix([[rate.diff(u) for u in m.u]])
-            b[i] = rate.xreplace(without)
+            b[i] = rate.xreplace(zero_speeds)
             gamma[i] = time_derivative(rate, m.q, q_dot, m.t)
     return VelocityConstraints(c.names, *(sm.ImmutableMatrix(part) for part in (A, b, gamma)))

@@ -65,23 +65,23 @@ class _BranchRoot:
 
 def _make_branch_root(discriminant: sm.Expr, size: sm.Expr, start: LoopStartValues, name: str) -> _BranchRoot:
     """Return the discriminant D, and its size where the two links are at right angles."""
-    inside = start.define(f"{name}_inside", discriminant)
-    condition = inside.symbol - SINGULARITY_MARGIN * size
+    square_of_root = start.define(f"{name}_inside", discriminant)
+    condition = square_of_root.symbol - SINGULARITY_MARGIN * size
     is_flat = not start.evaluate(condition) > 0.0
-    root = start.define(f"{name}_root", sm.sqrt(inside.symbol)) if not is_flat else inside
-    return _BranchRoot((inside, root), root.symbol, condition, is_flat)
+    root = start.define(f"{name}_root", sm.sqrt(square_of_root.symbol)) if not is_flat else square_of_root
+    return _BranchRoot((square_of_root, root), root.symbol, condition, is_flat)
 
 
 _FLAT_LOOP_MESSAGE = "at the start it lies flat, where its two branches meet: start it elsewhere"
 
 
 def _solve_coordinates_from_angle_sums(
-    found: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: LoopStartValues
+    angle_solution: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: LoopStartValues
 ) -> dict[sm.Symbol, sm.Expr]:
     """Return coordinates from angles that are sums of them, with the full turns of the start.
 
     Args:
-        found: Sum of unknowns → its value, up to whole turns.
+        angle_solution: Sum of unknowns → its value, up to whole turns.
         unknowns: As many as there are sums.
         start: Says how many turns.
 
@@ -89,11 +89,13 @@ def _solve_coordinates_from_angle_sums(
         LoopKindMismatchError: If the start is another, or the sums do not tell the unknowns apart.
     """
     equations = []
-    for angle, value in found.items():
+    for angle, value in angle_solution.items():
         turns = (start.evaluate(angle) - start.evaluate(value)) / (2 * math.pi)
         if abs(turns - round(turns)) > _TURN_TOLERANCE:
-            left, right = start.evaluate(angle), start.evaluate(value)
-            raise LoopKindMismatchError(f"the start does not close it: {angle} is {left:.6g}, not {right:.6g}")
+            start_angle, start_value = start.evaluate(angle), start.evaluate(value)
+            raise LoopKindMismatchError(
+                f"the start does not close it: {angle} is {start_angle:.6g}, not {start_value:.6g}"
+            )
         equations.append((angle, value + 2 * sm.pi * round(turns)))
     matrix = sm.Matrix([[angle.diff(symbol) for symbol in unknowns] for angle, _ in equations])
     if matrix.shape[0] != matrix.shape[1] or matrix.det() == 0:
@@ -150,8 +152,8 @@ class FourBarLoop:
         s = 1 if math.sin(start_psi1 - start.evaluate(v.angle)) > 0 else -1
         psi1 = v.angle + s * sm.atan2(branch.root, P + R1 - R2)
         psi2 = v.angle - s * sm.atan2(branch.root, P + R2 - R1)
-        found = dict([_arm_angle(angle1, arm1, psi1, shape), _arm_angle(angle2, arm2, psi2, shape)])
-        solution = _solve_coordinates_from_angle_sums(found, rows.unknowns, start)
+        coordinate_solution = dict([_arm_angle(angle1, arm1, psi1, shape), _arm_angle(angle2, arm2, psi2, shape)])
+        solution = _solve_coordinates_from_angle_sums(coordinate_solution, rows.unknowns, start)
         helpers = (*v.helpers, *arm1.helpers, *arm2.helpers, *branch.helpers)
         return make_closed_form_loop_solution(self, rows, helpers, solution, (branch.condition,))
 
@@ -165,21 +167,21 @@ def _solve_parallelogram(shape: LoopPolygon, start: LoopStartValues) -> dict[sm.
     sides = (-shape.known).terms
     if len(sides) != 2:
         return None
-    found: dict[sm.Expr, sm.Expr] = {}
-    left = [PhasorSum((side,)) for side in sides]
+    solution: dict[sm.Expr, sm.Expr] = {}
+    remaining_sides = [PhasorSum((side,)) for side in sides]
     for angle, arm in shape.arms.items():
         if len(arm.terms) != 1:
             return None
-        own = form_polar_coordinates(arm, start, "")
-        for side in left:
+        polar_arm = form_polar_coordinates(arm, start, "")
+        for side in remaining_sides:
             opposite = form_polar_coordinates(side, start, "")
-            value = shape.senses[angle] * (opposite.angle - own.angle)
+            value = shape.senses[angle] * (opposite.angle - polar_arm.angle)
             is_parallel = math.cos(start.evaluate(angle) - start.evaluate(value)) > 1 - _TURN_TOLERANCE**2
-            if sm.expand(own.square - opposite.square) == 0 and is_parallel:
-                found[angle] = value
-                left.remove(side)
+            if sm.expand(polar_arm.square - opposite.square) == 0 and is_parallel:
+                solution[angle] = value
+                remaining_sides.remove(side)
                 break
-    return found if not left else None
+    return solution if not remaining_sides else None
 
 
 class CrankSliderLoop:
@@ -205,7 +207,8 @@ class CrankSliderLoop:
         length = sm.sqrt(line.square) if slide.single_length is None else sm.Abs(slide.single_length)
         parts = (-shape.known).components(line.angle) if shape.known.terms else (sm.S.Zero, sm.S.Zero)
         along, across = (
-            start.define(f"{name}_{what}", part) for what, part in zip(("along", "across"), parts, strict=True)
+            start.define(f"{name}_{direction_name}", part)
+            for direction_name, part in zip(("along", "across"), parts, strict=True)
         )
         v_l, v_n, R = along.symbol, across.symbol, arm.square
         discriminant = (w.single_length - v_n) * (w.single_length + v_n) if w.single_length is not None else R - v_n**2
@@ -238,7 +241,7 @@ class SlidingLinkLoop:
         shape = _recognize_loop_polygon(rows, start)
         if len(shape.sliding_arm_terms) != 1 or len(shape.arms) > 1 or shape.slides:
             raise LoopKindMismatchError(f"not one link with a slide on it, but {_describe_unknowns(shape)}")
-        ((x, angle), rail) = next(iter(shape.sliding_arm_terms.items()))
+        ((x, angle), rail_phasor) = next(iter(shape.sliding_arm_terms.items()))
         if shape.arms and angle not in shape.arms:
             raise LoopKindMismatchError(f"an arm turns with {next(iter(shape.arms))}, the slide with {angle}")
         if not shape.known.terms:
@@ -246,7 +249,7 @@ class SlidingLinkLoop:
         name = _solution_name(rows)
         v, line = (
             form_polar_coordinates(-shape.known, start, name),
-            form_polar_coordinates(rail, start, f"{name}_slide"),
+            form_polar_coordinates(rail_phasor, start, f"{name}_slide"),
         )
         a, b = _slide_offset(shape.arms.get(angle), line)
         length = line.square
@@ -254,10 +257,10 @@ class SlidingLinkLoop:
         if branch.is_flat:
             raise LoopKindMismatchError(_FLAT_LOOP_MESSAGE)
         if start.evaluate(x + a) > 0:
-            place, lean = branch.root - a, sm.atan2(b, branch.root)
+            place, inclination = branch.root - a, sm.atan2(b, branch.root)
         else:
-            place, lean = -branch.root - a, sm.pi - sm.atan2(b, branch.root)
-        psi = v.angle - (lean if b != 0 or start.evaluate(x + a) <= 0 else sm.S.Zero)
+            place, inclination = -branch.root - a, sm.pi - sm.atan2(b, branch.root)
+        psi = v.angle - (inclination if b != 0 or start.evaluate(x + a) <= 0 else sm.S.Zero)
         solution = _solve_coordinates_from_angle_sums(
             dict([_arm_angle(angle, line, psi, shape)]), [q for q in rows.unknowns if q != x], start
         )

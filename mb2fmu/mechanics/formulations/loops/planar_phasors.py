@@ -34,29 +34,29 @@ def decompose_loop_row_into_harmonics(row: sm.Expr, q: Iterable[sm.Symbol]) -> H
         q: Coordinates; all else is as constant as they need it.
     """
     symbols = frozenset(q)
-    found = _split_into_harmonics(sm.sympify(row), symbols)
-    expanded = ((key, sm.expand(value)) for key, value in found.items())
+    harmonics = _split_into_harmonics(sm.sympify(row), symbols)
+    expanded = ((key, sm.expand(value)) for key, value in harmonics.items())
     return {key: value for key, value in expanded if value != 0}
 
 
 def _split_into_harmonics(e: sm.Expr, q: frozenset[sm.Symbol]) -> dict[Harmonic, sm.Expr]:
     """Split an expression into a sum of harmonics of the coordinates ``q``, each with its amplitude."""
-    found: dict[Harmonic, sm.Expr] = {_UNIT_HARMONIC: e}
+    harmonics: dict[Harmonic, sm.Expr] = {_UNIT_HARMONIC: e}
     if not e.free_symbols & q:
-        return found
+        return harmonics
     if e in q:
-        found = {(e, sm.S.Zero, False): sm.S.One}
+        harmonics = {(e, sm.S.Zero, False): sm.S.One}
     elif isinstance(e, sm.Add):
-        found = _add_harmonics(_split_into_harmonics(term, q) for term in e.args)
+        harmonics = _add_harmonics(_split_into_harmonics(term, q) for term in e.args)
     elif isinstance(e, sm.Mul):
-        found = _multiply_all(_split_into_harmonics(factor, q) for factor in e.args)
+        harmonics = _multiply_all(_split_into_harmonics(factor, q) for factor in e.args)
     elif isinstance(e, sm.Pow) and e.exp.is_Integer and 0 < e.exp <= _MAX_POWER:
-        found = _multiply_all([_split_into_harmonics(e.base, q)] * int(e.exp))
+        harmonics = _multiply_all([_split_into_harmonics(e.base, q)] * int(e.exp))
     elif isinstance(e, sm.sin | sm.cos):
         angle = sm.expand(e.args[0])
         if all(not angle.diff(symbol).free_symbols & q for symbol in angle.free_symbols & q):
-            found = dict([_make_harmonic(sm.S.One, angle, sine=isinstance(e, sm.sin), factor=sm.S.One)])
-    return found
+            harmonics = dict([_make_harmonic(sm.S.One, angle, sine=isinstance(e, sm.sin), factor=sm.S.One)])
+    return harmonics
 
 
 _MAX_POWER = 4
@@ -98,13 +98,15 @@ def _multiply_harmonics(a: Mapping[Harmonic, sm.Expr], b: Mapping[Harmonic, sm.E
             continue
         half = factor / 2
         if sine_x and not sine_y:
-            together, apart = (half, True), (half, True)
+            sum_harmonic, difference_harmonic = (half, True), (half, True)
         elif sine_y and not sine_x:
-            together, apart = (half, True), (-half, True)
+            sum_harmonic, difference_harmonic = (half, True), (-half, True)
         else:
-            together, apart = (-half if sine_x else half, False), (half, False)
-        parts.append(dict([_make_harmonic(monomial, x + y, sine=together[1], factor=together[0])]))
-        parts.append(dict([_make_harmonic(monomial, x - y, sine=apart[1], factor=apart[0])]))
+            sum_harmonic, difference_harmonic = (-half if sine_x else half, False), (half, False)
+        parts.append(dict([_make_harmonic(monomial, x + y, sine=sum_harmonic[1], factor=sum_harmonic[0])]))
+        parts.append(
+            dict([_make_harmonic(monomial, x - y, sine=difference_harmonic[1], factor=difference_harmonic[0])])
+        )
     return _add_harmonics(parts)
 
 
@@ -129,12 +131,12 @@ class PhasorSum:
             return None
         return self.terms[0][0]
 
-    def components(self, turned: sm.Expr, quarters: int = 0) -> tuple[sm.Expr, sm.Expr]:
+    def components(self, rotation_angle: sm.Expr, quarters: int = 0) -> tuple[sm.Expr, sm.Expr]:
         """Return real and imaginary part of the sum times exp(−i (turned + quarters π/2))."""
         c, s = ((1, 0), (0, 1), (-1, 0), (0, -1))[quarters % 4]
         xs, ys = [], []
         for re, im, angle in self.terms:
-            cosine, sine = sm.cos(angle - turned), sm.sin(angle - turned)
+            cosine, sine = sm.cos(angle - rotation_angle), sm.sin(angle - rotation_angle)
             x, y = re * cosine - im * sine, im * cosine + re * sine
             xs.append(c * x + s * y)
             ys.append(c * y - s * x)
@@ -170,19 +172,19 @@ def form_polar_coordinates(vector: PhasorSum, start: LoopStartValues, name: str)
     """
     lengths = [math.hypot(start.evaluate(re), start.evaluate(im)) for re, im, _ in vector.terms]
     k = lengths.index(max(lengths))
-    re, im, turned = vector.terms[k]
+    re, im, rotation_angle = vector.terms[k]
     quarters = _quarter_turns(start.evaluate(re), start.evaluate(im))
     if len(vector.terms) == 1:
         direction = quarters * sm.pi / 2 if im == 0 else sm.atan2(im, re)
-        return PhasorSumPolarForm((), turned + direction, re**2 + im**2)
+        return PhasorSumPolarForm((), rotation_angle + direction, re**2 + im**2)
     if 2 * lengths[k] <= sum(lengths):
         x, y = (start.evaluate(part) for part in vector.components(sm.S.Zero))
-        turned, quarters = sm.S.Zero, _quarter_turns(x, y)
-    parts = zip("xy", vector.components(turned, quarters), strict=True)
+        rotation_angle, quarters = sm.S.Zero, _quarter_turns(x, y)
+    parts = zip("xy", vector.components(rotation_angle, quarters), strict=True)
     x_part, y_part = (start.define(f"{name}_{axis}", part) for axis, part in parts)
     x, y = x_part.symbol, y_part.symbol
     square = start.define(f"{name}_square", x**2 + y**2)
-    angle = start.define(f"{name}_angle", turned + quarters * sm.pi / 2 + sm.atan2(y, x))
+    angle = start.define(f"{name}_angle", rotation_angle + quarters * sm.pi / 2 + sm.atan2(y, x))
     return PhasorSumPolarForm((x_part, y_part, square, angle), angle.symbol, square.symbol)
 
 
@@ -257,10 +259,12 @@ def split_harmonic_by_unknowns(
     monomial: sm.Expr, angle: sm.Expr, *, sine: bool, factor: sm.Expr, unknowns: Sequence[sm.Symbol]
 ) -> tuple[tuple[sm.Expr, sm.Expr], sm.Expr, bool, sm.Expr]:
     """Split a harmonic: ((unknown displacement or 1, unknown angle), known angle, whether a sine, factor)."""
-    hidden = factor.free_symbols & set(unknowns)
-    if hidden:
-        which = ", ".join(sorted(map(str, hidden)))
-        raise LoopKindMismatchError(f"{which} stands in {str(factor)[:60]}, which is no sum of sines and cosines")
+    unknowns_in_factor = factor.free_symbols & set(unknowns)
+    if unknowns_in_factor:
+        unknown_names = ", ".join(sorted(map(str, unknowns_in_factor)))
+        raise LoopKindMismatchError(
+            f"{unknown_names} stands in {str(factor)[:60]}, which is no sum of sines and cosines"
+        )
     displacement, rest = monomial.as_independent(*unknowns)[::-1]
     if displacement not in (1, *unknowns):
         raise LoopKindMismatchError(f"the unknowns are multiplied: {displacement}")
@@ -282,13 +286,13 @@ def _rotating_vectors(
         if cx != 0 or cy != 0:
             yield cx, cy, sm.S.Zero
         return
-    for re, im, turned in (
+    for re, im, rotation_angle in (
         ((cx + sy) / 2, (cy - sx) / 2, angle),
         ((cx - sy) / 2, (cy + sx) / 2, -angle),
     ):
         re_, im_ = sm.expand(re), sm.expand(im)
         if re_ != 0 or im_ != 0:
-            yield re_, im_, turned
+            yield re_, im_, rotation_angle
 
 
 def _rotation_sense(

@@ -50,18 +50,20 @@ class RodLoop:
         name = f"loop_{unknown}"
         arm = form_polar_coordinates(w, start, f"{name}_arm")
         c = start.define(f"{name}_rest", rest)
-        inside = start.define(f"{name}_inside", arm.square - c.symbol**2)
-        condition = inside.symbol - SINGULARITY_MARGIN * arm.square
+        square_of_root = start.define(f"{name}_inside", arm.square - c.symbol**2)
+        condition = square_of_root.symbol - SINGULARITY_MARGIN * arm.square
         if not start.evaluate(condition) > 0.0:
             raise LoopKindMismatchError(
                 "at the start the link points at where its end must be, or away: start it elsewhere"
             )
-        root = start.define(f"{name}_root", sm.sqrt(inside.symbol))
+        root = start.define(f"{name}_root", sm.sqrt(square_of_root.symbol))
         psi = start.evaluate(angle + arm.angle)
         value = -arm.angle + (1 if math.sin(psi) > 0 else -1) * sm.atan2(root.symbol, -c.symbol)
         turns = round((start.evaluate(angle) - start.evaluate(value)) / (2 * math.pi))
         solution = {unknown: sm.expand((value + 2 * sm.pi * turns) / angle.diff(unknown))}
-        return make_closed_form_loop_solution(self, rows, (*arm.helpers, c, inside, root), solution, (condition,))
+        return make_closed_form_loop_solution(
+            self, rows, (*arm.helpers, c, square_of_root, root), solution, (condition,)
+        )
 
 
 def _split_row(
@@ -73,21 +75,21 @@ def _split_row(
     for (monomial, angle, sine), factor in decompose_loop_row_into_harmonics(
         phi, phi.free_symbols & start.moving_symbols
     ).items():
-        (displacement, own), known, is_sine, value = split_harmonic_by_unknowns(
+        (displacement, unknown_factor), known, is_sine, value = split_harmonic_by_unknowns(
             monomial, angle, sine=sine, factor=factor, unknowns=(unknown,)
         )
         if displacement != 1:
             raise LoopKindMismatchError(f"{unknown} is no angle in {row}")
-        if own == 0:
+        if unknown_factor == 0:
             rest.append(value * (sm.sin(known) if is_sine else sm.cos(known)))
             continue
-        terms = arms.setdefault(own, {})
+        terms = arms.setdefault(unknown_factor, {})
         re, im = terms.get(known, (sm.S.Zero, sm.S.Zero))
         terms[known] = (re, im - value) if is_sine else (re + value, im)
     if len(arms) != 1:
         raise LoopKindMismatchError(f"{row} contains {len(arms)} angles of {unknown}, not one")
-    ((angle, found),) = arms.items()
-    return angle, PhasorSum(tuple((re, im, known) for known, (re, im) in found.items())), sm.Add(*rest)
+    ((angle, arm_length),) = arms.items()
+    return angle, PhasorSum(tuple((re, im, known) for known, (re, im) in arm_length.items())), sm.Add(*rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,18 +138,18 @@ class HexapodLegLoop:
             raise LoopKindMismatchError("at the start it points along the axis of its first hinge: start it elsewhere")
         sigma = 1 if start.evaluate(slide + shape.offset) > 0 else -1
         s = 1 if math.cos(start.values[shape.beta]) > 0 else -1
-        found = {
+        solution = {
             slide: sigma * sm.sqrt(flat.symbol + h**2) - shape.offset,
             shape.alpha: sm.atan2(sigma * s * b, sigma * s * a),
             shape.beta: sm.atan2(sigma * h, s * sm.sqrt(flat.symbol)),
         }
-        for unknown, value in found.items():
-            off = start.evaluate(unknown) - start.evaluate(value)
-            turns = 0 if unknown == slide else round(off / (2 * math.pi))
-            if not abs(off - 2 * math.pi * turns) <= 1e-6 * (1 + abs(start.values[unknown])):
-                raise LoopKindMismatchError(f"the start does not close it: {unknown} is off by {off:.3g}")
-            found[unknown] = value + 2 * sm.pi * turns
-        return make_closed_form_loop_solution(self, rows, (*components, flat), found, (condition,))
+        for unknown, value in solution.items():
+            start_error = start.evaluate(unknown) - start.evaluate(value)
+            turns = 0 if unknown == slide else round(start_error / (2 * math.pi))
+            if not abs(start_error - 2 * math.pi * turns) <= 1e-6 * (1 + abs(start.values[unknown])):
+                raise LoopKindMismatchError(f"the start does not close it: {unknown} is off by {start_error:.3g}")
+            solution[unknown] = value + 2 * sm.pi * turns
+        return make_closed_form_loop_solution(self, rows, (*components, flat), solution, (condition,))
 
 
 def _find_displacement(rows: LoopClosureEquations) -> tuple[sm.Symbol, sm.Matrix, sm.Matrix]:
@@ -165,31 +167,37 @@ def _find_spherical_form(
 ) -> _SphericalForm:
     """Return the rows in the form of :class:`_SphericalForm`, validated by numbers at random places."""
     slide, direction, rest = linear
-    others = [unknown for unknown in rows.unknowns if unknown != slide]
+    angles = [unknown for unknown in rows.unknowns if unknown != slide]
     quarter, zero = sm.pi / 2, sm.S.Zero
-    for alpha, beta in itertools.permutations(others):
+    for alpha, beta in itertools.permutations(angles):
         along, first, second = (
             {alpha: angle, beta: height} for angle, height in ((zero, quarter), (zero, zero), (quarter, zero))
         )
         axes = (direction.xreplace(along), direction.xreplace(first), direction.xreplace(second))
         # rest = offset e − v: what it gains from β = −π/2 to π/2 is 2 offset n
-        gained = rest.xreplace(along) - rest.xreplace({alpha: zero, beta: -quarter})
-        offset = sm.expand(gained.dot(axes[0]) / 2)
+        change = rest.xreplace(along) - rest.xreplace({alpha: zero, beta: -quarter})
+        offset = sm.expand(change.dot(axes[0]) / 2)
         v = offset * axes[1] - rest.xreplace(first)
         shape = _SphericalForm(alpha, beta, axes, offset, v)
         if _matches_form(shape, direction, rest, start):
             return shape
     raise LoopKindMismatchError(
-        f"{', '.join(map(str, others))} are not the angles of a universal joint that turns {slide}"
+        f"{', '.join(map(str, angles))} are not the angles of a universal joint that turns {slide}"
     )
 
 
 def _matches_form(shape: _SphericalForm, direction: sm.Matrix, rest: sm.Matrix, start: LoopStartValues) -> bool:
     """Return whether the rows are of the shape, and its axes at right angles and of length 1, at random places."""
     n, m1, m2 = shape.axes
-    own = sm.sin(shape.beta) * n + sm.cos(shape.beta) * (sm.cos(shape.alpha) * m1 + sm.sin(shape.alpha) * m2)
+    rebuilt_direction = sm.sin(shape.beta) * n + sm.cos(shape.beta) * (
+        sm.cos(shape.alpha) * m1 + sm.sin(shape.alpha) * m2
+    )
     frame = sm.Matrix.hstack(n, m1, m2)
-    zeros = [*(own - direction), *(shape.offset * own - shape.v - rest), *(frame.T * frame - sm.eye(3))]
+    zeros = [
+        *(rebuilt_direction - direction),
+        *(shape.offset * rebuilt_direction - shape.v - rest),
+        *(frame.T * frame - sm.eye(3)),
+    ]
     symbols = sorted(start.values, key=str)
     if not set().union(*(entry.free_symbols for entry in zeros)) <= set(symbols):
         return False

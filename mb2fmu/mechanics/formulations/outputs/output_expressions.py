@@ -71,12 +71,12 @@ def quaternion_from_matrix(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.
     """
     trace = C[0, 0] + C[1, 1] + C[2, 2]
     squares = [1 + trace, *(1 + 2 * C[i, i] - trace for i in range(3))]  # 4w², 4x², 4y², 4z²
-    off = (C[2, 1] - C[1, 2], C[0, 2] - C[2, 0], C[1, 0] - C[0, 1])
-    both = {(0, 1): C[0, 1] + C[1, 0], (0, 2): C[0, 2] + C[2, 0], (1, 2): C[1, 2] + C[2, 1]}
-    candidates = [[squares[0], *off]]
+    differences = (C[2, 1] - C[1, 2], C[0, 2] - C[2, 0], C[1, 0] - C[0, 1])
+    sums = {(0, 1): C[0, 1] + C[1, 0], (0, 2): C[0, 2] + C[2, 0], (1, 2): C[1, 2] + C[2, 1]}
+    candidates = [[squares[0], *differences]]
     for i in range(3):
-        row = [off[i], *(squares[1 + i] if j == i else both[min(i, j), max(i, j)] for j in range(3))]
-        sign = sm.Piecewise((1, off[i] >= 0), (-1, True))
+        row = [differences[i], *(squares[1 + i] if j == i else sums[min(i, j), max(i, j)] for j in range(3))]
+        sign = sm.Piecewise((1, differences[i] >= 0), (-1, True))
         candidates.append([sign * part for part in row])
     # The largest square is at least 1; the others, whose branches are not taken, must not divide by zero either.
     scales = [1 / (2 * sm.sqrt(sm.Max(square, 1))) for square in squares]
@@ -193,13 +193,13 @@ def angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) 
 def _check_located(request: RequestedOutput, bodies: list[Body], k: NamedKinematics) -> None:
     """Refuse a sum over bodies whose mass centres have no position, or that have no mass at all."""
     if request.kind in {"centre_of_mass", "angular_momentum"}:
-        lost = [body.name for body in bodies if not k.mechanism.points[body.masscenter].located]
-        if lost:
-            what = f"no chain of positions leads from the origin to the mass centre of {', '.join(lost)}"
-            raise FormulationError("", [Fault(what, remedy="locate it by set_pos or locatenew")])
+        unlocated_names = [body.name for body in bodies if not k.mechanism.points[body.masscenter].located]
+        if unlocated_names:
+            problem = f"no chain of positions leads from the origin to the mass centre of {', '.join(unlocated_names)}"
+            raise FormulationError("", [Fault(problem, remedy="locate it by set_pos or locatenew")])
     if all(body.mass == 0 for body in bodies):
-        what = f"{request.name}: the bodies have no mass"
-        raise FormulationError("", [Fault(what, remedy="ask for bodies with a mass")])
+        problem = f"{request.name}: the bodies have no mass"
+        raise FormulationError("", [Fault(problem, remedy="ask for bodies with a mass")])
 
 
 class _JointSpaceQuantities:
@@ -245,7 +245,7 @@ class _JointSpaceQuantities:
         """Return partial velocities and the momenta that they cause; the same for partial angular velocities."""
         k, n = self._k, len(self._m.u)
         v = {j: column for j, column in k.velocity_partials(body.masscenter).items() if j < n}
-        found = [
+        momenta = [
             (
                 v,
                 {
@@ -256,8 +256,8 @@ class _JointSpaceQuantities:
         ]
         if body.inertia is not None and not body.inertia.is_zero_matrix:
             w = {j: column for j, column in k.omega_partials(body.frame).items() if j < n}
-            found.append((w, {j: self._form_angular_momentum(body, column, "IJw") for j, column in w.items()}))
-        return found
+            momenta.append((w, {j: self._form_angular_momentum(body, column, "IJw") for j, column in w.items()}))
+        return momenta
 
     def _form_angular_momentum(self, body: Body, turning: Components, hint: str) -> Components:
         """Return the inertia times a vector, both in N."""
@@ -286,10 +286,10 @@ class _JointSpaceQuantities:
         k, m = self._k, self._m
         if isinstance(k, RequestedRecursionQuantities):
             return k.inverse_efforts()
-        asked = m.inverse_dynamics
-        assert asked is not None, "the reader gives it"
-        efforts = [self._form_mass_matrix[i, :].dot(asked.accelerations) for i in range(len(m.u))]
-        for j, force in enumerate(asked.passive_forces):
+        request = m.inverse_dynamics
+        assert request is not None, "the reader gives it"
+        efforts = [self._form_mass_matrix[i, :].dot(request.accelerations) for i in range(len(m.u))]
+        for j, force in enumerate(request.passive_forces):
             efforts[j] -= force
         for body in m.bodies:
             rate = k.name_components(scale_components(body.mass, k.acceleration0(body.masscenter)), f"ma_{body.name}")
@@ -358,9 +358,9 @@ def _output_level(expression: sm.Expr, moving: set[sm.Symbol], late: set[sm.Symb
     return "velocity" if symbols & moving else "position"
 
 
-def _output_error(what: str, remedy: str = "") -> FormulationError:
+def _output_error(problem: str, remedy: str = "") -> FormulationError:
     """Return the error of an output that cannot be given, with its remedy."""
-    return FormulationError("", [Fault(what, remedy=remedy)])
+    return FormulationError("", [Fault(problem, remedy=remedy)])
 
 
 def _expand_request(  # noqa: C901 (one case per family of kinds)
@@ -540,15 +540,15 @@ def _canonical_momentum(request: RequestedOutput, k: NamedKinematics) -> sm.Expr
             f"{request.name}: the velocity of {names} already uses a constraint: T is not a function of q and q'",
             "give velocities that follow from positions",
         )
-    moved = [r for r in range(len(m.q)) if m.kinematics.offset[r] != 0]
-    wanted = request.subject if request.kind == "coordinate_momentum" else moved
-    if wanted and len(m.q) != len(m.u):
+    coordinates_with_offset = [r for r in range(len(m.q)) if m.kinematics.offset[r] != 0]
+    requested_coordinates = request.subject if request.kind == "coordinate_momentum" else coordinates_with_offset
+    if requested_coordinates and len(m.q) != len(m.u):
         raise _output_error(
             f"{request.name}: {len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u",
             "ask for the momentum of a speed",
         )
     momenta = {j: k.name(_speed_momentum(j, k), f"p_{m.u[j].name}") for j in range(len(m.u))}
-    inverse = invert_blocks(m.kinematics.matrix) if wanted else sm.zeros(0)
+    inverse = invert_blocks(m.kinematics.matrix) if requested_coordinates else sm.zeros(0)
 
     def of_coordinate(r: int) -> sm.Expr:
         """Return ∂T/∂q'_r."""
@@ -556,10 +556,12 @@ def _canonical_momentum(request: RequestedOutput, k: NamedKinematics) -> sm.Expr
 
     if request.kind == "coordinate_momentum":
         return of_coordinate(request.subject[0])
-    twice = [m.u[j] * momenta[j] for j in momenta] + [m.kinematics.offset[r] * of_coordinate(r) for r in moved]
+    twice_kinetic_energy = [m.u[j] * momenta[j] for j in momenta] + [
+        m.kinematics.offset[r] * of_coordinate(r) for r in coordinates_with_offset
+    ]
     if m.lagrangian is not None and m.is_lagrangian_only:
-        return sm.Add(*twice) - m.lagrangian.expression
-    return sm.Add(*twice) - kinetic_energy(k) + _known_potential(k)
+        return sm.Add(*twice_kinetic_energy) - m.lagrangian.expression
+    return sm.Add(*twice_kinetic_energy) - kinetic_energy(k) + _known_potential(k)
 
 
 def _speed_momentum(j: int, k: NamedKinematics) -> sm.Expr:

@@ -58,20 +58,22 @@ class ReactionWrenches:
     def __init__(self, kinematics: NamedKinematics) -> None:
         self._k = kinematics
         self._m: Mechanism = kinematics.mechanism
-        self._own: list[Wrench] | None = None
-        self._carried_by: dict[int, list[int]] | None = None
-        self._beyond: dict[int, Wrench] = {}
+        self._own_wrenches: list[Wrench] | None = None
+        self._carried_bodies: dict[int, list[int]] | None = None
+        self._wrenches_beyond: dict[int, Wrench] = {}
         self._children: dict[int, list[Joint]] = {}
-        self._inward: dict[int, Joint] = {}
+        self._inward_joints: dict[int, Joint] = {}
         for joint in self._m.joints:
             self._children.setdefault(joint.parent, []).append(joint)
-            self._inward[joint.child] = joint
+            self._inward_joints[joint.child] = joint
 
     def form_joint_wrench(self, number: int, at: int | None) -> Wrench:
         """Return the wrench of the joint's parent on its child; torque about ``at`` (else the joint's point on it)."""
         joint = self._m.joints[number]
         unknown = [
-            name for name, acts in zip(self._constraint_names(), self._m.force_applications, strict=True) if not acts
+            name
+            for name, applications in zip(self._constraint_names(), self._m.force_applications, strict=True)
+            if not applications
         ]
         if unknown:
             raise _reaction_error(
@@ -94,9 +96,10 @@ class ReactionWrenches:
                 )
         total = _ZERO_WRENCH
         for number in numbers:
-            moved = self._move_wrench(self._form_body_wrenches()[number], self._m.bodies[number].masscenter, at)
+            moved_wrench = self._move_wrench(self._form_body_wrenches()[number], self._m.bodies[number].masscenter, at)
             total = Wrench(
-                add_vector_components(total.force, moved.force), add_vector_components(total.torque, moved.torque)
+                add_vector_components(total.force, moved_wrench.force),
+                add_vector_components(total.torque, moved_wrench.torque),
             )
         return total
 
@@ -110,58 +113,61 @@ class ReactionWrenches:
         order, stack = [], [body]
         while stack:  # no recursion: chains may be long
             number = stack.pop()
-            if number in self._beyond:
+            if number in self._wrenches_beyond:
                 continue
             order.append(number)
             stack += [child for child, _ in self._list_next_bodies(number)]
         for number in reversed(order):
-            here = self._find_joint_point(number)
-            total = self._move_wrench(self._form_body_wrenches()[number], self._m.bodies[number].masscenter, here)
-            for child, there in self._list_next_bodies(number):
-                moved = self._move_wrench(self._beyond[child], there, here)
+            joint_point = self._find_joint_point(number)
+            total = self._move_wrench(
+                self._form_body_wrenches()[number], self._m.bodies[number].masscenter, joint_point
+            )
+            for child, child_point in self._list_next_bodies(number):
+                moved_wrench = self._move_wrench(self._wrenches_beyond[child], child_point, joint_point)
                 total = Wrench(
-                    add_vector_components(total.force, moved.force), add_vector_components(total.torque, moved.torque)
+                    add_vector_components(total.force, moved_wrench.force),
+                    add_vector_components(total.torque, moved_wrench.torque),
                 )
-            name = self._inward[number].name if number in self._inward else self._m.bodies[number].name
-            self._beyond[number] = Wrench(
+            name = self._inward_joints[number].name if number in self._inward_joints else self._m.bodies[number].name
+            self._wrenches_beyond[number] = Wrench(
                 self._k.name_components_late(total.force, f"R_{name}"),
                 self._k.name_components_late(total.torque, f"S_{name}"),
             )
-        return self._beyond[body]
+        return self._wrenches_beyond[body]
 
     def _find_joint_point(self, number: int) -> int:
         """Return the point of a body where its joint holds it; its mass centre, if it is fixed to another body."""
-        joint = self._inward.get(number)
+        joint = self._inward_joints.get(number)
         return joint.point if joint else self._m.bodies[number].masscenter
 
     def _list_next_bodies(self, number: int) -> list[tuple[int, int]]:
         """Return (body, point where it is held) of the bodies after one: held by joints, or fixed to it."""
-        if self._carried_by is None:
-            self._carried_by = self._find_bodies_without_joint()
+        if self._carried_bodies is None:
+            self._carried_bodies = self._find_bodies_without_joint()
         after = [joint.child for joint in self._children.get(number, ())]
-        return [(child, self._find_joint_point(child)) for child in (*after, *self._carried_by.get(number, ()))]
+        return [(child, self._find_joint_point(child)) for child in (*after, *self._carried_bodies.get(number, ()))]
 
     def _find_bodies_without_joint(self) -> dict[int, list[int]]:
         """Return bodies without a joint, by the body with a joint in which their mass centres are fixed."""
-        attached = _BodyLookup(self._m, set(self._inward))
-        carried: dict[int, list[int]] = {}
+        body_lookup = _BodyLookup(self._m, set(self._inward_joints))
+        bodies_of_carrier: dict[int, list[int]] = {}
         for number, body in enumerate(self._m.bodies):
-            if number in self._inward:
+            if number in self._inward_joints:
                 continue
-            carrier = attached.body_of_point(body.masscenter)
+            carrier = body_lookup.body_of_point(body.masscenter)
             if carrier is not None:
-                carried.setdefault(carrier, []).append(number)
+                bodies_of_carrier.setdefault(carrier, []).append(number)
                 continue
             point = body.masscenter
             while carrier is None and self._m.points[point].parent >= 0:
                 point = self._m.points[point].parent
-                carrier = attached.body_of_point(point)
+                carrier = body_lookup.body_of_point(point)
             if carrier is not None and carrier >= 0:
                 raise _reaction_error(
                     f"{body.name} moves against {self._m.bodies[carrier].name}, and no joint says what holds it",
                     "connect it by a joint, or ask for that of bodies: output_reaction(name, [body, …], at=point)",
                 )
-        return carried
+        return bodies_of_carrier
 
     def _move_wrench(self, wrench: Wrench, old: int, new: int) -> Wrench:
         """Return a wrench about another point."""
@@ -186,15 +192,17 @@ class ReactionWrenches:
 
     def _form_body_wrenches(self) -> list[Wrench]:
         """Return for each body the wrench beyond its loads: inertia less loads, about its mass centre."""
-        if self._own is None:
-            attached = _BodyLookup(self._m)
-            own = [self._form_inertia_wrench(i) for i in range(len(self._m.bodies))]
-            for at, torque, vector, what, body in self._list_applied_vectors():
-                number = body if body >= 0 else attached.body_of_frame(at) if torque else attached.body_of_point(at)
+        if self._own_wrenches is None:
+            body_lookup = _BodyLookup(self._m)
+            wrenches = [self._form_inertia_wrench(i) for i in range(len(self._m.bodies))]
+            for at, torque, vector, description, body in self._list_applied_vectors():
+                number = (
+                    body if body >= 0 else body_lookup.body_of_frame(at) if torque else body_lookup.body_of_point(at)
+                )
                 if number is None:
                     place = self._m.frames[at].name if torque else self._m.points[at].name
                     raise _reaction_error(
-                        f"{what} acts on {place}, which is fixed to no body: the reactions are not determined",
+                        f"{description} acts on {place}, which is fixed to no body: the reactions are not determined",
                         "apply it to a point or frame of a body",
                     )
                 if number < 0:
@@ -202,18 +210,18 @@ class ReactionWrenches:
                 load = Wrench(ZERO, vector) if torque else Wrench(vector, ZERO)
                 if not torque:
                     load = self._move_wrench(load, at, self._m.bodies[number].masscenter)
-                own[number] = Wrench(
-                    add_vector_components(own[number].force, scale_components(sm.S.NegativeOne, load.force)),
-                    add_vector_components(own[number].torque, scale_components(sm.S.NegativeOne, load.torque)),
+                wrenches[number] = Wrench(
+                    add_vector_components(wrenches[number].force, scale_components(sm.S.NegativeOne, load.force)),
+                    add_vector_components(wrenches[number].torque, scale_components(sm.S.NegativeOne, load.torque)),
                 )
-            self._own = [
+            self._own_wrenches = [
                 Wrench(
                     self._k.name_components_late(w.force, f"need_{b.name}"),
                     self._k.name_components_late(w.torque, f"turn_{b.name}"),
                 )
-                for w, b in zip(own, self._m.bodies, strict=True)
+                for w, b in zip(wrenches, self._m.bodies, strict=True)
             ]
-        return self._own
+        return self._own_wrenches
 
     def _form_inertia_wrench(self, number: int) -> Wrench:
         """m a, and H' about the mass centre."""
@@ -234,12 +242,18 @@ class ReactionWrenches:
             body = load.body if isinstance(load, (ForceLoad, TorqueLoad)) else -1
             for at, torque, vector in split_load_into_vectors(load, self._k):
                 yield at, torque, vector, f"load {load.name}", body
-        for name, symbol, acts in zip(
+        for name, symbol, applications in zip(
             self._constraint_names(), self._m.multipliers, self._m.force_applications, strict=True
         ):
-            for act in acts:
-                vector = scale_components(-symbol, express_in_inertial_frame(act.vector, self._k))
-                yield act.point_or_frame, act.is_torque, vector, f"the force of {name}", act.body
+            for application in applications:
+                vector = scale_components(-symbol, express_in_inertial_frame(application.vector, self._k))
+                yield (
+                    application.point_or_frame,
+                    application.is_torque,
+                    vector,
+                    f"the force of {name}",
+                    application.body,
+                )
 
 
 class _BodyLookup:
@@ -252,16 +266,16 @@ class _BodyLookup:
 
     def __init__(self, m: Mechanism, among: set[int] | None = None) -> None:
         self._m = m
-        self._among = set(range(len(m.bodies))) if among is None else among
+        self._body_numbers = set(range(len(m.bodies))) if among is None else among
         self._rigid = self._find_rigid_frames()
-        self._flexible = [record for record in m.flexible_bodies if record.body in self._among]
+        self._flexible = [record for record in m.flexible_bodies if record.body in self._body_numbers]
         self._frame_body = {self._rigid[0]: -1}
         for record in self._flexible:
             self._frame_body |= {self._rigid[frame]: record.body for frame in record.points.values() if frame >= 0}
         sections = {*self._frame_body} if self._flexible else set()
         for number, body in enumerate(m.bodies):
             is_joint_end = body.frame >= 0 and body.mass == 0 and self._rigid[body.frame] in sections
-            if body.frame >= 0 and number in self._among and not is_joint_end:
+            if body.frame >= 0 and number in self._body_numbers and not is_joint_end:
                 self._frame_body[self._rigid[body.frame]] = number
         self._point_body = self._find_points_of_bodies()
 
@@ -278,27 +292,31 @@ class _BodyLookup:
         constants = {*self._m.p, *(a.symbol for a in self._m.calculated_parameters)}
         rigid: list[int] = []
         for i, frame in enumerate(self._m.frames):
-            fixed = frame.parent >= 0 and frame.oriented and frame.rotation.free_symbols <= constants
-            rigid.append(rigid[frame.parent] if fixed else i)
+            is_fixed = frame.parent >= 0 and frame.oriented and frame.rotation.free_symbols <= constants
+            rigid.append(rigid[frame.parent] if is_fixed else i)
         return rigid
 
     def _find_points_of_bodies(self) -> dict[int, int]:
         """Return the points fixed in each body: from its mass centre along constant positions, nearest first."""
         m, neighbours = self._m, self._find_rigid_neighbours()
-        found = {body.masscenter: number for number, body in enumerate(m.bodies) if number in self._among}
-        found.setdefault(0, -1)
-        carrying = {point: m.bodies[number].frame if number >= 0 else 0 for point, number in found.items()}
-        self._add_flexible_points(found, carrying, neighbours)
-        level = list(found)
+        body_of_point = {
+            body.masscenter: number for number, body in enumerate(m.bodies) if number in self._body_numbers
+        }
+        body_of_point.setdefault(0, -1)
+        frame_of_point = {
+            point: m.bodies[number].frame if number >= 0 else 0 for point, number in body_of_point.items()
+        }
+        self._add_flexible_points(body_of_point, frame_of_point, neighbours)
+        level = list(body_of_point)
         while level:
             after = []
             for point in level:
-                for other in self._list_points_on(carrying[point], neighbours.get(point, ())):
-                    if other not in found:
-                        found[other], carrying[other] = found[point], carrying[point]
+                for other in self._list_points_on(frame_of_point[point], neighbours.get(point, ())):
+                    if other not in body_of_point:
+                        body_of_point[other], frame_of_point[other] = body_of_point[point], frame_of_point[point]
                         after.append(other)
             level = after
-        return found
+        return body_of_point
 
     def _find_rigid_neighbours(self) -> dict[int, list[tuple[int, set[int]]]]:
         """Return the points at constant distances from each point, with the frames that these are written in."""
@@ -315,26 +333,29 @@ class _BodyLookup:
             neighbours.setdefault(place.parent, []).append((i, frames))
         return neighbours
 
-    def _list_points_on(self, frame: int, beside: Sequence[tuple[int, set[int]]]) -> list[int]:
+    def _list_points_on(self, frame: int, neighbours: Sequence[tuple[int, set[int]]]) -> list[int]:
         """Return the neighbours of a point that are fixed in a frame; none where it is -1, as of a particle."""
-        return [other for other, frames in beside if frames <= {self._rigid[frame]}] if frame >= 0 else []
+        return [other for other, frames in neighbours if frames <= {self._rigid[frame]}] if frame >= 0 else []
 
     def _add_flexible_points(
-        self, found: dict[int, int], carrying: dict[int, int], neighbours: Mapping[int, Sequence[tuple[int, set[int]]]]
+        self,
+        body_of_point: dict[int, int],
+        frame_of_point: dict[int, int],
+        neighbours: Mapping[int, Sequence[tuple[int, set[int]]]],
     ) -> None:
         """Add the points of flexible bodies, and those fixed in their sections, but where a body with mass is."""
         bodies = self._m.bodies
         for record in self._flexible:
-            own = {bodies[number].masscenter: -1 for number in record.particles} | {**record.points}
-            for point, frame in own.items():
-                number = found.get(point)
+            points_of_body = {bodies[number].masscenter: -1 for number in record.particles} | {**record.points}
+            for point, frame in points_of_body.items():
+                number = body_of_point.get(point)
                 if number is None or (number >= 0 and bodies[number].mass == 0):
-                    found[point], carrying[point] = record.body, frame
+                    body_of_point[point], frame_of_point[point] = record.body, frame
                 for other in self._list_points_on(frame, neighbours.get(point, ())):
-                    if other not in found:
-                        found[other], carrying[other] = record.body, frame
+                    if other not in body_of_point:
+                        body_of_point[other], frame_of_point[other] = record.body, frame
 
 
-def _reaction_error(what: str, remedy: str) -> FormulationError:
+def _reaction_error(problem: str, remedy: str) -> FormulationError:
     """Return the error of a reaction that cannot be given, with its remedy."""
-    return FormulationError("", [Fault(what, remedy=remedy)])
+    return FormulationError("", [Fault(problem, remedy=remedy)])

@@ -78,9 +78,11 @@ class ConservedQuantities:
             constant for b in m.bodies for constant in (b.mass, *(b.inertia if b.inertia is not None else sm.zeros(3)))
         ]
         self._mass_function = lambdify_for_numpy([*m.p, *(a.symbol for a in m.calculated_parameters)], constants)
-        square = len(m.q) == len(m.u) and not m.u_auxiliary and not m.points_using_constraints
-        self._has_coordinate_momenta = bool(m.q) and square and not find_nonintegrable_velocities(m)
-        self._located = all(m.points[body.masscenter].located for body in m.bodies)
+        has_one_speed_per_coordinate = len(m.q) == len(m.u) and not m.u_auxiliary and not m.points_using_constraints
+        self._has_coordinate_momenta = (
+            bool(m.q) and has_one_speed_per_coordinate and not find_nonintegrable_velocities(m)
+        )
+        self._is_located = all(m.points[body.masscenter].located for body in m.bodies)
         self.conserved_components: tuple[bool, ...] = (False,) * 6
         self.quantities: tuple[ConservedQuantity, ...] = tuple(self._find_conserved())
 
@@ -144,11 +146,11 @@ class ConservedQuantities:
             momentum, size = mass * point.velocity, mass * _term_sizes(point.velocity, partials, u)
             values[:3] += momentum
             sizes[:3] += size
-            if self._located:
+            if self._is_located:
                 values[3:] += np.cross(point.position, momentum) + spin
                 sizes[3:] += _moment_sizes(np.abs(point.position), size) + spin_size
             momenta_by_speed += [momentum @ partials, spin @ angular_partials]
-        if not self._located:
+        if not self._is_located:
             values[3:] = sizes[3:] = np.nan
         return values, sizes, np.array(momenta_by_speed)
 
@@ -183,7 +185,7 @@ class ConservedQuantities:
     def _find_conserved_components(self, samples: Sequence[RandomStateSample]) -> list[bool]:
         """Return which of the 6 components of momentum and angular momentum are kept and not identically zero."""
         m = self.mechanism
-        if not self._located or m.prescribed:
+        if not self._is_located or m.prescribed:
             return [False] * 6
         conserved = np.ones(6, dtype=bool)
         is_nonzero = np.zeros(6, dtype=bool)
@@ -216,9 +218,9 @@ class ConservedQuantities:
                 angular_momentum_rate = inertia_in_ground @ (frame.alpha0 + frame.partials @ u_dot)
                 angular_momentum_rate += np.cross(frame.omega, inertia_in_ground @ frame.omega)
             rates.append(np.concatenate([force, np.cross(point.position, force) + angular_momentum_rate]))
-        stacked = np.array(rates)
-        largest = np.max(np.abs(stacked).reshape(-1, 2, 3), axis=(0, 2))
-        return stacked.sum(axis=0), np.repeat(np.maximum(largest, np.finfo(float).tiny), 3)
+        rate_array = np.array(rates)
+        largest = np.max(np.abs(rate_array).reshape(-1, 2, 3), axis=(0, 2))
+        return rate_array.sum(axis=0), np.repeat(np.maximum(largest, np.finfo(float).tiny), 3)
 
     def _find_conserved_momenta(self, samples: Sequence[RandomStateSample]) -> list[bool]:
         """Return for each coordinate whether its momentum is kept: T ignores it, and no force works along it."""
@@ -322,8 +324,8 @@ def find_coordinates_with_constraint_work(numeric: NumericMechanism, K: Floats) 
     A, _, _ = numeric.velocity_constraint_terms()
     if not len(A):
         return np.zeros(len(K), dtype=bool)
-    turned = np.abs(np.linalg.solve(K.T, A.T))
-    return np.asarray(np.max(turned, axis=1) > ZERO_TOLERANCE * np.max(turned))
+    constraint_effects = np.abs(np.linalg.solve(K.T, A.T))
+    return np.asarray(np.max(constraint_effects, axis=1) > ZERO_TOLERANCE * np.max(constraint_effects))
 
 
 def has_working_constraints(numeric: NumericMechanism) -> bool:
@@ -336,9 +338,9 @@ def potential_rate(V: PotentialFunction, sample: RandomStateSample, rates: Float
     """Return dV/dt along q' at a sample, and the magnitude of its round-off."""
     total, size = 0.0, 0.0
     for k, weight in _EIGHTH_ORDER_WEIGHTS:
-        ahead, behind = (
+        potential_ahead, potential_behind = (
             V(sample.t + sign * k * step, sample.q + sign * k * step * rates, sample.parameters) for sign in (1, -1)
         )
-        total += weight * (ahead - behind) / step
-        size += abs(weight) * (abs(ahead) + abs(behind)) / step * 1e-8
+        total += weight * (potential_ahead - potential_behind) / step
+        size += abs(weight) * (abs(potential_ahead) + abs(potential_behind)) / step * 1e-8
     return total, size

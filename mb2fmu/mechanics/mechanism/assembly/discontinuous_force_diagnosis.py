@@ -21,7 +21,7 @@ _JUMPING_FUNCTIONS = (sm.sign, sm.Heaviside, sm.floor, sm.ceiling, sm.Piecewise)
 def _find_discontinuous_terms(m: Mechanism) -> dict[str, str]:
     """Return each place with a term that jumps during the motion → that term as written."""
     moving = {*m.q, *m.u, *m.z, *(symbol for load in m.loads for symbol in _pathway_symbols(load))}
-    moving |= {symbol for sensed in m.motion_vectors for symbol in sensed.symbols}
+    moving |= {symbol for motion_vector in m.motion_vectors for symbol in motion_vector.symbols}
     named_expressions = [(load.name, expression) for load in m.loads for expression in _load_expressions(load)]
     states = m.declared.auxiliary_states
     named_expressions += [

@@ -100,10 +100,10 @@ class NumericLoadTables:
                 ]
             elif isinstance(load, TorqueActuatorLoad):
                 axis = [(frame, position_of_one + 1 + add(components)) for frame, components in load.axis]
-                ends = [(node, sign) for node, sign in ((load.frame, 1.0), (load.reaction, -1.0)) if node >= 0]
+                loaded_nodes = [(node, sign) for node, sign in ((load.frame, 1.0), (load.reaction, -1.0)) if node >= 0]
                 torque_pieces += [
                     _LoadPiece(node, load_number, axis_frame, position, start, sign)
-                    for node, sign in ends
+                    for node, sign in loaded_nodes
                     for axis_frame, position in axis
                 ]
             else:

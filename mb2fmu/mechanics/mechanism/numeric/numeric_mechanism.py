@@ -302,17 +302,21 @@ class NumericMechanism:
         w = (self._rotation[self._rigid_frames].transpose(0, 2, 1) @ self._omega[self._rigid_frames][:, :, None])[
             :, :, 0
         ]
-        spin = np.einsum("ki,kij,kj->", w, self._values[self._inertias], w)
-        return float(self._values[self._masses] @ np.sum(v * v, axis=1) + spin) / 2
+        rotational_energy = np.einsum("ki,kij,kj->", w, self._values[self._inertias], w)
+        return float(self._values[self._masses] @ np.sum(v * v, axis=1) + rotational_energy) / 2
 
     def momenta(self) -> Array:
         """Return dT/du of all speeds, auxiliary ones included: sum of m v · v_r + H · w_r."""
         _, v, J, _ = self._point_arrays
         R, rigid_frames = self._rotation[self._rigid_frames], self._rigid_frames
-        spin = R @ (self._values[self._inertias] @ (R.transpose(0, 2, 1) @ self._omega[rigid_frames][:, :, None]))
+        rotational_momentum = R @ (
+            self._values[self._inertias] @ (R.transpose(0, 2, 1) @ self._omega[rigid_frames][:, :, None])
+        )
         linear = self._values[self._masses][:, None] * v[self._masscenters]
         total = np.einsum("ki,kij->j", linear, J[self._masscenters])
-        return np.asarray(total + np.einsum("ki,kij->j", spin[:, :, 0], self._omega_partials[rigid_frames]))
+        return np.asarray(
+            total + np.einsum("ki,kij->j", rotational_momentum[:, :, 0], self._omega_partials[rigid_frames])
+        )
 
     def evaluate_vector(self, terms: VectorTerms) -> Array:
         """Return a vector of a force application, components in N."""
@@ -409,15 +413,15 @@ class NumericMechanism:
         self._evaluate = make_grouped_expression_evaluator(tuple(arguments), tuple(self._expression_indices))
         self._value_gather = np.array(self._value_indices, dtype=np.intp)
         pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
-        known = [*arguments, *(symbol for load in pathways for symbol in (load.length, load.rate))]
-        known += [symbol for vector in m.motion_vectors for symbol in vector.symbols]
+        known_symbols = [*arguments, *(symbol for load in pathways for symbol in (load.length, load.rate))]
+        known_symbols += [symbol for vector in m.motion_vectors for symbol in vector.symbols]
         self._evaluate_forces = make_grouped_expression_evaluator(
-            (*known, *m.constraint_forces), tuple(self._load_tables.scalars)
+            (*known_symbols, *m.constraint_forces), tuple(self._load_tables.scalars)
         )
         self._evaluate_potential = make_grouped_expression_evaluator(
-            tuple(known), tuple(map(sm.sympify, m.potential_forces))
+            tuple(known_symbols), tuple(map(sm.sympify, m.potential_forces))
         )
-        self._evaluate_z = make_grouped_expression_evaluator(tuple(known), tuple(map(sm.sympify, m.z_dot)))
+        self._evaluate_z = make_grouped_expression_evaluator(tuple(known_symbols), tuple(map(sm.sympify, m.z_dot)))
 
     def _register_expressions(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> int:
         """Return the position at which values of these expressions begin; equal ones are evaluated once."""
@@ -544,12 +548,12 @@ class NumericMechanism:
     def _list_motion_vector_values(self) -> list[float]:
         """Return the components of all motion vectors, in order."""
         values: list[float] = []
-        for sensed in self.mechanism.motion_vectors:
-            if sensed.kind == "angular velocity":
-                values += self.frames[sensed.point_or_frame].omega.tolist()
+        for motion_vector in self.mechanism.motion_vectors:
+            if motion_vector.kind == "angular velocity":
+                values += self.frames[motion_vector.point_or_frame].omega.tolist()
             else:
-                point = self.points[sensed.point_or_frame]
-                values += (point.position if sensed.kind == "position" else point.velocity).tolist()
+                point = self.points[motion_vector.point_or_frame]
+                values += (point.position if motion_vector.kind == "position" else point.velocity).tolist()
         return values
 
     def _get_applied_vectors(
@@ -565,8 +569,11 @@ class NumericMechanism:
         self, constraint_forces: Sequence[float]
     ) -> tuple[AppliedForceVectors, AppliedForceVectors]:
         """Evaluate all forces in N and torques in N m at the present state, forces along pathways included."""
-        padded = [*constraint_forces, *[0.0] * (len(self.mechanism.constraint_forces) - len(constraint_forces))]
-        scalars = self._evaluate_forces(*self._state_values, *self._list_pathway_values(), *padded)
+        all_constraint_forces = [
+            *constraint_forces,
+            *[0.0] * (len(self.mechanism.constraint_forces) - len(constraint_forces)),
+        ]
+        scalars = self._evaluate_forces(*self._state_values, *self._list_pathway_values(), *all_constraint_forces)
         forces, torques = self._load_tables.evaluate(scalars, self._values, self._rotation)
         segment_forces = [
             segment_force

@@ -333,10 +333,10 @@ def _guard_switched_powers(expression: sm.Expr) -> sm.Expr:
             )
         )
 
-    guarded: sm.Expr = expression.replace(
+    guarded_expression: sm.Expr = expression.replace(
         lambda e: e.is_Mul and any(isinstance(f, sm.Heaviside) for f in e.args), guard
     )
-    return guarded
+    return guarded_expression
 
 
 def replace_symbols(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.Expr:

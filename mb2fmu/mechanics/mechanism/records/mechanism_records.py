@@ -363,8 +363,8 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
         if not self.dynamic:
             moving = (*self.q, *self.u_all, *self.z, *self.r, *self.constraint_forces, *self.multipliers)
             functions: dict[sm.Symbol, sm.Expr] = {symbol: sm.Function(symbol.name)(self.t) for symbol in moving}
-            for driven, rate in self.inputs_with_rates:  # positions come before speeds
-                functions[rate] = functions[driven].diff(self.t)
+            for input_symbol, rate in self.inputs_with_rates:  # positions come before speeds
+                functions[rate] = functions[input_symbol].diff(self.t)
             object.__setattr__(self, "dynamic", functions)
         faults = [
             Fault(f"frame {frame.name} comes before the frame it is oriented in")
@@ -394,12 +394,16 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
     def _describe_summed_reactions(self) -> Iterator[str]:
         """Yield a sentence for each reaction of bodies on which several joints, or a joint and constraints, can act."""
         rows = self.velocity_constraints.names if self.velocity_constraints else ()
-        unplaced = [f"constraint {n}" for n, acts in zip(rows, self.force_applications, strict=True) if not acts]
+        unplaced = [
+            f"constraint {n}" for n, applications in zip(rows, self.force_applications, strict=True) if not applications
+        ]
         for item in self.outputs:
             if not isinstance(item, RequestedOutput) or item.kind != "reaction_force" or item.of_joint:
                 continue
-            inside = {*item.subject}
-            joints = [f"joint {j.name}" for j in self.joints if (j.parent in inside) != (j.child in inside)]
+            bodies_inside = {*item.subject}
+            joints = [
+                f"joint {j.name}" for j in self.joints if (j.parent in bodies_inside) != (j.child in bodies_inside)
+            ]
             if len(joints) + bool(unplaced) > 1:
                 bodies = ", ".join(self.bodies[number].name for number in item.subject)
                 name, acting = item.name.removesuffix(".force"), ", ".join([*joints, *unplaced])

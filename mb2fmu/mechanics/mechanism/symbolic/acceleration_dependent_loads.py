@@ -63,25 +63,31 @@ def split_acceleration_loads(mechanism: Mechanism) -> tuple[Mechanism, tuple[Acc
     """
     accelerations = set(mechanism.u_dot)
     loads: list[Load] = []
-    found: list[AccelerationLoad] = []
+    acceleration_loads: list[AccelerationLoad] = []
     faults: list[Fault] = []
     for load in mechanism.loads:
-        inside = set().union(*(e.free_symbols for e in _list_expressions(load))) & accelerations
-        if not inside:
+        accelerations_in_load = set().union(*(e.free_symbols for e in _list_expressions(load))) & accelerations
+        if not accelerations_in_load:
             loads.append(load)
             continue
-        names = ", ".join(sorted(map(str, inside)))
+        names = ", ".join(sorted(map(str, accelerations_in_load)))
         if isinstance(load, ForceLoad | TorqueLoad):
             vector = load.force if isinstance(load, ForceLoad) else load.torque
-            parts = [_slope_part(load, s, vector, dot) for s, dot in enumerate(mechanism.u_dot) if dot in inside]
-            found += parts
+            parts = [
+                _slope_part(load, s, vector, dot)
+                for s, dot in enumerate(mechanism.u_dot)
+                if dot in accelerations_in_load
+            ]
+            acceleration_loads += parts
             loads.append(_with_vector(load, _map_terms(vector, dict.fromkeys(mechanism.u_dot, sm.S.Zero))))
-            if not any(set().union(*(e.free_symbols for e in _flat(p.vector))) & accelerations for p in parts):
+            if not any(
+                set().union(*(e.free_symbols for e in _list_components(p.vector))) & accelerations for p in parts
+            ):
                 continue
         faults.append(Fault(f"{load.name} contains {names}, and is not linear in it", remedy=_REMEDY))
     if faults:
         raise MechanismError(_HEADLINE, faults)
-    return replace(mechanism, loads=tuple(loads)), tuple(found)
+    return replace(mechanism, loads=tuple(loads)), tuple(acceleration_loads)
 
 
 def add_load_inertias(mechanism: Mechanism, loads: Sequence[AccelerationLoad]) -> Mechanism:
@@ -142,13 +148,13 @@ def _constant_inertia(
     """Return the entries as a constant and symmetric matrix, shape (n, n); rows beyond it must vanish."""
     constants = {place: _as_constant(entry, moving) for place, entry in entries.items()}
     D = {place: entry for place, entry in constants.items() if entry is not None}
-    what = ""
+    description = ""
     if len(D) < len(constants):
-        what = "changes with the motion"
+        description = "changes with the motion"
     elif any(not _are_equal(entry, D.get((k, i), sm.S.Zero)) for (i, k), entry in D.items()):
-        what = "is not symmetric"
-    if what:
-        problem = f"{names} contains accelerations, and its part of the mass matrix {what}"
+        description = "is not symmetric"
+    if description:
+        problem = f"{names} contains accelerations, and its part of the mass matrix {description}"
         raise MechanismError(_HEADLINE, [Fault(problem, remedy=_REMEDY)])
     return sm.ImmutableMatrix(n, n, lambda i, k: D.get((i, k), sm.S.Zero))
 
@@ -173,13 +179,13 @@ def _in_inertial_frame(terms: VectorTerms, kinematics: NamedKinematics) -> Compo
 
 def _as_constant(entry: sm.Expr, moving: Collection[sm.Symbol]) -> sm.Expr | None:
     """Return an entry as an expression of parameters alone; None if it changes with the motion."""
-    inside = entry.free_symbols & set(moving)
-    if not inside:
+    moving_in_entry = entry.free_symbols & set(moving)
+    if not moving_in_entry:
         return entry
     simple = sm.trigsimp(sm.expand(entry))
-    if not simple.free_symbols & inside:
+    if not simple.free_symbols & moving_in_entry:
         return simple
-    constant = entry.xreplace(dict.fromkeys(inside, sm.S.Zero))
+    constant = entry.xreplace(dict.fromkeys(moving_in_entry, sm.S.Zero))
     return constant if _are_equal(entry, constant) else None
 
 
@@ -198,8 +204,8 @@ def _are_equal(a: sm.Expr, b: sm.Expr) -> bool:
 def _slope_part(load: ForceLoad | TorqueLoad, speed: int, vector: VectorTerms, dot: sm.Symbol) -> AccelerationLoad:
     """Return the part of a load that is proportional to u'."""
     slopes = tuple((frame, (x.diff(dot), y.diff(dot), z.diff(dot))) for frame, (x, y, z) in vector)
-    at = load.frame if isinstance(load, TorqueLoad) else load.point
-    return AccelerationLoad(load.name, speed, at, isinstance(load, TorqueLoad), slopes)
+    node = load.frame if isinstance(load, TorqueLoad) else load.point
+    return AccelerationLoad(load.name, speed, node, isinstance(load, TorqueLoad), slopes)
 
 
 def _with_vector(load: ForceLoad | TorqueLoad, vector: VectorTerms) -> Load:
@@ -212,7 +218,7 @@ def _map_terms(vector: VectorTerms, values: dict[sm.Symbol, sm.Expr]) -> VectorT
     return tuple((frame, (x.xreplace(values), y.xreplace(values), z.xreplace(values))) for frame, (x, y, z) in vector)
 
 
-def _flat(vector: VectorTerms) -> list[sm.Expr]:
+def _list_components(vector: VectorTerms) -> list[sm.Expr]:
     """Return all components of a vector."""
     return [component for _, components in vector for component in components]
 
@@ -221,10 +227,10 @@ def _list_expressions(load: Load) -> list[sm.Expr]:
     """Return all expressions that a load's strength contains."""
     match load:
         case ForceLoad():
-            return _flat(load.force)
+            return _list_components(load.force)
         case TorqueLoad():
-            return _flat(load.torque)
+            return _list_components(load.torque)
         case TorqueActuatorLoad():
-            return [load.torque, *_flat(load.axis)]
+            return [load.torque, *_list_components(load.axis)]
         case PathwayLoad():
             return [load.force]

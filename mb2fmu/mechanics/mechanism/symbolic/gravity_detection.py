@@ -75,9 +75,10 @@ def _is_equal_to_round_off(first: sm.Expr, second: sm.Expr) -> bool:
     """Return whether two expressions have the same terms, with coefficients that differ by round-off at most."""
     if first == second:
         return True
-    one, other = first.as_coefficients_dict(), second.as_coefficients_dict()
-    return one.keys() == other.keys() and all(
-        abs(float(one[term]) - float(other[term])) <= ROUND_OFF * abs(float(other[term])) for term in one
+    first_terms, second_terms = first.as_coefficients_dict(), second.as_coefficients_dict()
+    return first_terms.keys() == second_terms.keys() and all(
+        abs(float(first_terms[term]) - float(second_terms[term])) <= ROUND_OFF * abs(float(second_terms[term]))
+        for term in first_terms
     )
 
 
@@ -118,5 +119,5 @@ def _with_whole_numbers(quotient: sm.Expr) -> sm.Expr:
 
 def _round_to_integer(factor: sm.Expr) -> sm.Expr:
     """Return a number, or the whole number that it is but for round-off."""
-    whole = round(float(factor)) if factor.is_Float else 0
-    return sm.Integer(whole) if whole and abs(float(factor) - whole) <= ROUND_OFF * abs(whole) else factor
+    integer = round(float(factor)) if factor.is_Float else 0
+    return sm.Integer(integer) if integer and abs(float(factor) - integer) <= ROUND_OFF * abs(integer) else factor

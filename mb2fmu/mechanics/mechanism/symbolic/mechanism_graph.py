@@ -95,8 +95,8 @@ class _GraphBuilder:
         loads_of_body: list[list[str]] = [[] for _ in range(len(m.bodies) + 1)]
         outputs_of_body: list[list[str]] = [[] for _ in range(len(m.bodies) + 1)]
         bonds = [*self._list_joints(), *self._list_loops()]
-        for name, ends in self._list_loads():
-            bodies = list(dict.fromkeys(ends))
+        for name, loaded_bodies in self._list_loads():
+            bodies = list(dict.fromkeys(loaded_bodies))
             if len(bodies) == 1:
                 loads_of_body[bodies[0]].append(name)
             else:
@@ -135,7 +135,7 @@ class _GraphBuilder:
         carrier = self._find_body_of_frame(frame) if body.frame > 0 else GROUND_NUMBER
         if carrier not in (GROUND_NUMBER, number):
             return carrier
-        return self._find_body_of_point(self.mechanism.points[body.masscenter].parent, without=number)
+        return self._find_body_of_point(self.mechanism.points[body.masscenter].parent, excluded_body=number)
 
     def _find_joint_coordinates(self, number: int, parent: int) -> tuple[str, ...]:
         """Return the coordinates that move a body but not its carrier."""
@@ -175,10 +175,10 @@ class _GraphBuilder:
             bodies = [
                 self._find_application_body(application) for application in applications
             ] or self._find_constrained_bodies(i)
-            ends = list(dict.fromkeys(bodies)) or [GROUND_NUMBER]
-            if len(ends) == 1:
-                ends = [GROUND_NUMBER, *ends] if ends[0] != GROUND_NUMBER else ends * 2
-            yield from (GraphEdge("loop", name, a, b) for a, b in itertools.pairwise(ends))
+            loop_bodies = list(dict.fromkeys(bodies)) or [GROUND_NUMBER]
+            if len(loop_bodies) == 1:
+                loop_bodies = [GROUND_NUMBER, *loop_bodies] if loop_bodies[0] != GROUND_NUMBER else loop_bodies * 2
+            yield from (GraphEdge("loop", name, a, b) for a, b in itertools.pairwise(loop_bodies))
 
     def _find_application_body(self, application: ConstraintForceApplication) -> int:
         """Return the body on which a constraint's force acts."""
@@ -241,45 +241,45 @@ class _GraphBuilder:
 
     def _find_base_points(self) -> dict[int, int]:
         """Return points that coordinates move (a platform's corner) → the body whose mass centre is fixed to them."""
-        claims: dict[int, set[int]] = {}
+        bodies_of_base: dict[int, set[int]] = {}
         for number, body in enumerate(self.mechanism.bodies):
             point, terms = body.masscenter, self.mechanism.points[body.masscenter].position or ()
             is_body_fixed = {frame for frame, components in terms if any(components)} <= {body.frame}
             if body.frame > 0 and is_body_fixed and not _vector_symbols(terms) & self._moving_symbols:
                 base = self.mechanism.points[point].parent
                 if base > 0 and _vector_symbols(self.mechanism.points[base].position) & self._moving_symbols:
-                    claims.setdefault(base, set()).add(number)
-        return {point: min(bodies) for point, bodies in claims.items() if len(bodies) == 1}
+                    bodies_of_base.setdefault(base, set()).add(number)
+        return {point: min(bodies) for point, bodies in bodies_of_base.items() if len(bodies) == 1}
 
-    def _find_body_of_point(self, point: int, without: int = -2) -> int:
+    def _find_body_of_point(self, point: int, excluded_body: int = -2) -> int:
         """Return the body that a point is fixed in, or the nearest one before it."""
         while point > 0:
-            body = self._find_body_at_point(point, without)
+            body = self._find_body_at_point(point, excluded_body)
             if body is not None:
                 return body
             point = self.mechanism.points[point].parent
         return GROUND_NUMBER
 
-    def _find_body_at_point(self, point: int, without: int) -> int | None:
+    def _find_body_at_point(self, point: int, excluded_body: int) -> int | None:
         """Return the body of a mass centre, or the body in whose frame a point is fixed; else None."""
         known_body = self._centre_body.get(point, self._base_body.get(point))
-        if known_body is not None and known_body != without:
+        if known_body is not None and known_body != excluded_body:
             return known_body
         terms = self.mechanism.points[point].position or ()
         bodies = {self._find_body_of_frame(frame) for frame, components in terms if any(components)}
         if known_body is None and terms and len(bodies) == 1 and not _vector_symbols(terms) & self._moving_symbols:
             (body,) = bodies
-            return body if body not in {GROUND_NUMBER, without} else None
+            return body if body not in {GROUND_NUMBER, excluded_body} else None
         return None
 
 
 def _is_in_cycle(carriers: Mapping[int, int], number: int) -> bool:
     """Return whether a body is carried by itself, through others."""
-    current, visited = carriers[number], set[int]()
-    while current not in visited and current not in {GROUND_NUMBER, number}:
-        visited.add(current)
-        current = carriers[current]
-    return current == number
+    carrier, visited = carriers[number], set[int]()
+    while carrier not in visited and carrier not in {GROUND_NUMBER, number}:
+        visited.add(carrier)
+        carrier = carriers[carrier]
+    return carrier == number
 
 
 def _vector_symbols(terms: VectorTerms | None) -> set[sm.Basic]:

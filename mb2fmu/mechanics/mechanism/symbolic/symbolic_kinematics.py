@@ -87,9 +87,9 @@ class NamedKinematics:
         )
         self._q_second: tuple[sm.Expr, ...] | None = None
         quantity_functions = {"position": self.position, "velocity": self.velocity, "angular velocity": self.omega}
-        for sensed in m.motion_vectors:
+        for motion_vector in m.motion_vectors:
             for symbol, component in zip(
-                sensed.symbols, quantity_functions[sensed.kind](sensed.point_or_frame), strict=True
+                motion_vector.symbols, quantity_functions[motion_vector.kind](motion_vector.point_or_frame), strict=True
             ):
                 self.assign(symbol, component)
 
@@ -104,7 +104,7 @@ class NamedKinematics:
         symbols = (m.t, *m.q, *m.u_all, *m.u_dot, *m.z, *m.p, *m.r, *m.constraint_forces, *m.multipliers)
         self._taken_names = {s.name for s in symbols}
         self._taken_names |= {a.symbol.name for a in m.calculated_parameters}
-        self._taken_names |= {symbol.name for sensed in m.motion_vectors for symbol in sensed.symbols}
+        self._taken_names |= {symbol.name for motion_vector in m.motion_vectors for symbol in motion_vector.symbols}
         for load in m.loads:
             if isinstance(load, PathwayLoad):
                 self._taken_names |= {load.length.name, load.rate.name}

@@ -84,8 +84,8 @@ def read_bodies(
             problem = f"frame {body.frame.name} of body {body.name} has an angular velocity only"
             faults.append(Fault(f"{problem}, and its inertia moves in {axes.name}", remedy="write it in one frame"))
         elif constant is None:
-            varying = ", ".join(sorted(s.name for s in matrix.free_symbols & set(moving)))
-            problem = f"the inertia of body {body.name} changes in its own frame {body.frame.name} with {varying}"
+            varying_names = ", ".join(sorted(s.name for s in matrix.free_symbols & set(moving)))
+            problem = f"the inertia of body {body.name} changes in its own frame {body.frame.name} with {varying_names}"
             faults.append(Fault(problem, remedy=f"write it along {body.frame.name}, or correct the body's frame"))
         bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, constant))
     if faults:

@@ -255,10 +255,10 @@ def _normalize_rows(
 ) -> tuple[list[sm.Expr], list[sm.Expr]]:
     """Return rows with quaternions scaled to unit length, except rows that only require that length."""
     groups, q = motion.quaternions, motion.q
-    normalized = [normalize_quaternions(phi, groups, q) for phi in phis]
+    normalized_rows = [normalize_quaternions(phi, groups, q) for phi in phis]
     normalized_phis = [
         phi if vanishes_for_unit_quaternion(normalized_phi, groups, q) else normalized_phi
-        for phi, normalized_phi in zip(phis, normalized, strict=True)
+        for phi, normalized_phi in zip(phis, normalized_rows, strict=True)
     ]
     return normalized_phis, [normalize_quaternions(row, groups, q) for row in rows]
 

@@ -391,8 +391,8 @@ def find_nonintegrable_velocities(m: Mechanism) -> list[str]:
     Located points have been compared with their positions already. For the others v = J u, J = ∂v/∂u, must satisfy
     ∂w_i/∂q_j = ∂w_j/∂q_i for the columns w_i of J K⁻¹ (a curl that vanishes), tested by central differences.
     """
-    suspects = [body for body in m.bodies if not m.points[body.masscenter].located]
-    if not suspects:
+    unlocated_bodies = [body for body in m.bodies if not m.points[body.masscenter].located]
+    if not unlocated_bodies:
         return []
     numeric = NumericMechanism(m)
     nonintegrable: dict[str, None] = {}
@@ -408,12 +408,15 @@ def find_nonintegrable_velocities(m: Mechanism) -> list[str]:
                 set_random_mechanism_state(numeric, shifted_sample, on_constraints=False)
                 inverse = np.linalg.inv(numeric.kinematic_matrices()[0])
                 sides.append(
-                    [numeric.points[body.masscenter].partials[:, : len(m.u)] @ inverse * sizes for body in suspects]
+                    [
+                        numeric.points[body.masscenter].partials[:, : len(m.u)] @ inverse * sizes
+                        for body in unlocated_bodies
+                    ]
                 )
             columns.append(
                 [(forward - backward) / (2 * _DIFFERENCE_STEP) for forward, backward in zip(*sides, strict=True)]
             )
-        for body_number, body in enumerate(suspects):
+        for body_number, body in enumerate(unlocated_bodies):
             derivatives = np.array([column[body_number] for column in columns])  # [k, axis, i] = ∂w_i/∂q_k
             asymmetry = np.max(np.abs(derivatives - derivatives.transpose(2, 1, 0)))
             if asymmetry > 1e-6 * (np.max(np.abs(derivatives)) + np.max(np.abs(sides[0][body_number]))):

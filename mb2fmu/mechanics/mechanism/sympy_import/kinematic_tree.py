@@ -143,9 +143,9 @@ class KinematicTree:
         axes_known = axes is not None and axes in self.frame_of
         self._axes_of[frame] = self.find_axes_frame(axes if axes is not None and axes_known else reference)
         parent, omega = self.frame_of[self._axes_of[frame]], self.read_vector(frame._ang_vel_dict[reference])
-        number, unturned = self.frame_of[reference], sm.ImmutableMatrix.eye(3)
+        number, identity = self.frame_of[reference], sm.ImmutableMatrix.eye(3)
         self.frame_of[frame] = len(frames)
-        frames.append(Frame(frame.name, parent, unturned, number, omega, oriented=False))
+        frames.append(Frame(frame.name, parent, identity, number, omega, oriented=False))
 
     def read_points(
         self, origin: Point, requested_points: Sequence[Point], *, pivot: Point | None = None
@@ -195,10 +195,10 @@ class KinematicTree:
     ) -> None:
         """Add ``point`` and the points between it and those already there."""
         chain = []
-        current: Point | None = point
-        while current is not None and current not in self.point_of:
-            chain.append(current)
-            current = tree[current]
+        chain_point: Point | None = point
+        while chain_point is not None and chain_point not in self.point_of:
+            chain.append(chain_point)
+            chain_point = tree[chain_point]
         for node in reversed(chain):
             parent = tree[node]
             if parent is None:

@@ -240,7 +240,7 @@ class _MechanismReader:
         return (self.t, *self.q, *self.u, *self.z, *self.r)
 
     def _read_frames(self, trees: KinematicTree) -> tuple[Frame, ...]:
-        """Return all frames; quaternions among the coordinates are drawn to unit length from here on."""
+        """Return all frames; quaternions among the coordinates are stabilized at unit length from here on."""
         needed_frames = list_needed_frames(self.definition)
         frames = trees.read_frames(needed_frames)
         groups = self.quaternions = find_quaternions((frame.rotation for frame in frames), self.q)
@@ -262,11 +262,11 @@ class _MechanismReader:
             for component in components
             for function in (component, differentiate_by_time(component), differentiate_by_time(component, 2))
         ] + [*self.recast_model.replaced_speeds]
-        normalized = {
+        normalized_quaternions = {
             function: normalize_quaternions(self.to_plain[function], self.quaternions, self.q) for function in functions
         }
         self._translate_rates(self.kinematics)
-        self.to_plain |= normalized
+        self.to_plain |= normalized_quaternions
 
     def _derive_potential_forces(self, lagrangian: Lagrangian) -> tuple[sm.Expr, ...]:
         """-∂V/∂q with V = -L at q' = 0."""
@@ -298,7 +298,7 @@ class _MechanismReader:
             self.taken_names,
             self.speeds.auxiliary,
         )
-        bodiless = self._make_bodiless_mechanism(
+        bodiless_mechanism = self._make_bodiless_mechanism(
             constraints, read_constraint_force_locations(constraints.declarations, trees, bodies)
         )
         numbers = SourceObjectRecordNumbers(
@@ -309,7 +309,7 @@ class _MechanismReader:
             joints=mechanics_source.joints(self.mechanics),
         )
         draft = replace(
-            bodiless,
+            bodiless_mechanism,
             z_dot=z_dot,
             lagrangian=lagrangian,
             potential_forces=potential_forces,
@@ -386,8 +386,8 @@ class _MechanismReader:
 
     def _list_calculated_parameters(self) -> tuple[Assignment, ...]:
         """Return calculated parameters with their expressions, in order."""
-        calculated = (p for p in self.definition.parameters if p.calculated)
-        return tuple(Assignment(p.symbol, sm.sympify(p.value)) for p in calculated)
+        parameters = (p for p in self.definition.parameters if p.calculated)
+        return tuple(Assignment(p.symbol, sm.sympify(p.value)) for p in parameters)
 
     def _list_independent_speeds(self, constraints: ImportedConstraints) -> tuple[int, ...]:
         """Return indices of the independent speeds: those not named as dependent, or a choice.
@@ -407,13 +407,13 @@ class _MechanismReader:
 
     def _describe_speed_choice(self, independent: tuple[int, ...]) -> str:
         """Return a sentence where other speeds depend than those that the mechanics name; else nothing."""
-        named = {self.u_user.index(u) for u in self.speeds.dependent}
-        chosen = {*range(len(self.u))} - {*independent}
-        if not named or named == chosen:
+        named_dependent = {self.u_user.index(u) for u in self.speeds.dependent}
+        dependent = {*range(len(self.u))} - {*independent}
+        if not named_dependent or named_dependent == dependent:
             return ""
-        replaced = ", ".join(self.u[i].name for i in sorted(named - chosen))
-        others = ", ".join(self.u[i].name for i in sorted(chosen - named))
-        return f"the constraints do not determine {replaced} at the start: {others} depends on the rest instead"
+        replaced = ", ".join(self.u[i].name for i in sorted(named_dependent - dependent))
+        replacing = ", ".join(self.u[i].name for i in sorted(dependent - named_dependent))
+        return f"the constraints do not determine {replaced} at the start: {replacing} depends on the rest instead"
 
     def _make_declarations(self) -> Declarations:
         """Return the plain part of the definition, and what the mechanics name as dependent."""
@@ -425,12 +425,12 @@ class _MechanismReader:
         return definition.declarations(dependent, mechanics_source.describe_mechanics_kind(self.mechanics))
 
     def _needs_multipliers(
-        self, constraints: ImportedConstraints, acts: tuple[tuple[ConstraintForceApplication, ...], ...]
+        self, constraints: ImportedConstraints, applications: tuple[tuple[ConstraintForceApplication, ...], ...]
     ) -> bool:
         """Return whether an output or unknown force may need multipliers."""
         definition = self.definition
         kinds = {item.kind for item in definition.outputs if isinstance(item, OutputRequest)}
-        reactions = bool(kinds & {"reaction_force", "reaction_torque"}) and any(acts)
+        reactions = bool(kinds & {"reaction_force", "reaction_torque"}) and any(applications)
         return (
             constraints.auxiliary is not None
             or "multiplier" in kinds

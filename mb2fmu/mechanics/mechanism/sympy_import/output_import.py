@@ -64,13 +64,13 @@ class SourceObjectRecordNumbers:
 
     def assign_elastic_loads(self, definition: ModelDefinition, loads: Sequence[Load]) -> tuple[Load, ...]:
         """Return the loads; elastic forces act on their flexible body, whatever else is at their points."""
-        found = list(loads)
+        remaining_loads = list(loads)
         for body in definition.flexible_bodies:
-            for own in body.select_loads(mechanics_source.loads(definition.mechanics)):
-                load = found[self.loads[id(own)]]
+            for elastic_load in body.select_loads(mechanics_source.loads(definition.mechanics)):
+                load = remaining_loads[self.loads[id(elastic_load)]]
                 assert isinstance(load, ForceLoad), "they are forces"
-                found[self.loads[id(own)]] = replace(load, body=self.bodies[id(body.body)])
-        return tuple(found)
+                remaining_loads[self.loads[id(elastic_load)]] = replace(load, body=self.bodies[id(body.body)])
+        return tuple(remaining_loads)
 
     def flexible_body_records(self, bodies: Iterable[Any]) -> tuple[FlexibleBodyRecord, ...]:
         """Return what belongs to each ``FlexibleBody``, by numbers."""

@@ -68,20 +68,20 @@ class _VelocityChoice:
             replace(point_record, velocity=given_velocities.get(i, point_record.velocity))
             for i, point_record in enumerate(draft.points)
         )
-        self._draft, self._derived, self._samples, self._given = draft, derived, samples, given_velocities
-        self._with_given = NumericMechanism(replace(draft, points=trial_points))
-        self._anywhere, self._on_constraints = _find_agreeing_points(
-            derived, self._with_given, samples, set(given_velocities)
+        self._draft, self._derived, self._samples, self._given_velocities = draft, derived, samples, given_velocities
+        self._trial_mechanism = NumericMechanism(replace(draft, points=trial_points))
+        self._agreeing_anywhere, self._agreeing_on_constraints = _find_agreeing_points(
+            derived, self._trial_mechanism, samples, set(given_velocities)
         )
         self._origins = set(origins_found)
-        self._loaded = {load.point for load in draft.loads if isinstance(load, ForceLoad)}
-        self._loaded -= _position_dependent_points(draft)
+        self._loaded_points = {load.point for load in draft.loads if isinstance(load, ForceLoad)}
+        self._loaded_points -= _position_dependent_points(draft)
         self._path_points = _path_points(draft)
-        self._entering = _entering_points(draft, given_velocities)
+        self._points_entered = _entering_points(draft, given_velocities)
         self._points = list(draft.points)
         self._unlocated: set[int] = set()
         self._in_contact: set[int] = set()  # of them, those that move as a found origin's contact makes them
-        self._using_constraints: list[str] = []
+        self._points_using_constraints: list[str] = []
         self._notes: list[str] = []
         self._faults: list[Fault] = []
 
@@ -89,11 +89,11 @@ class _VelocityChoice:
         """Return the mechanism with chosen velocities, and contradictions that its equations contain."""
         for i, point in enumerate(self._draft.points):
             if point.parent in self._unlocated:
-                self._follow(i)
-            elif i in self._given:
+                self._follow_unlocated_parent(i)
+            elif i in self._given_velocities:
                 self._compare(i)
         for i in self._origins - {0} if self._in_contact else ():
-            self._points[i] = replace(self._points[i], velocity=self._given[i])
+            self._points[i] = replace(self._points[i], velocity=self._given_velocities[i])
             self._unlocated.add(i)
         for i, point in enumerate(self._points):
             if i in self._unlocated or point.parent in self._unlocated:
@@ -102,42 +102,42 @@ class _VelocityChoice:
         mechanism = replace(
             self._draft,
             points=tuple(self._points),
-            points_using_constraints=tuple(self._using_constraints),
+            points_using_constraints=tuple(self._points_using_constraints),
             contradicted_positions=tuple(self._notes),
         )
         return mechanism, self._faults
 
-    def _follow(self, i: int) -> None:
+    def _follow_unlocated_parent(self, i: int) -> None:
         """Take the given velocity of a point located from one that moves otherwise than ``derived`` has it."""
         parent = self._draft.points[i].parent
-        self._take_given(i, in_contact=parent in self._in_contact)
+        self._take_given_velocity(i, in_contact=parent in self._in_contact)
 
-    def _take_given(self, i: int, *, in_contact: bool) -> None:
+    def _take_given_velocity(self, i: int, *, in_contact: bool) -> None:
         """Take a point's velocity as given, if it is, and its position as unknown."""
         self._unlocated.add(i)
         self._in_contact |= {i} if in_contact else set()
-        if i in self._given:
-            self._points[i] = replace(self._points[i], velocity=self._given[i])
-            self._using_constraints += [self._points[i].name] if in_contact else []
+        if i in self._given_velocities:
+            self._points[i] = replace(self._points[i], velocity=self._given_velocities[i])
+            self._points_using_constraints += [self._points[i].name] if in_contact else []
 
     def _compare(self, i: int) -> None:
         """Choose the velocity of a point whose parent moves as its position says."""
-        point, given = self._points[i], self._given[i]
-        if i in self._anywhere:
-            if _prefers_given_velocity(self._draft, point, given):
-                self._points[i] = replace(point, velocity=given)
-        elif i in self._on_constraints:
-            self._points[i] = replace(point, velocity=given)
-            self._using_constraints.append(point.name)
+        point, given_velocity = self._points[i], self._given_velocities[i]
+        if i in self._agreeing_anywhere:
+            if _prefers_given_velocity(self._draft, point, given_velocity):
+                self._points[i] = replace(point, velocity=given_velocity)
+        elif i in self._agreeing_on_constraints:
+            self._points[i] = replace(point, velocity=given_velocity)
+            self._points_using_constraints.append(point.name)
         elif self._origins and self._is_fixed_to_origin(point.parent) and self._turns_about_origin(i):
             # what was found as the origin is a contact point of zero velocity, not a point fixed in N
-            self._take_given(i, in_contact=True)
-        elif i in self._loaded and (
-            _is_auxiliary_velocity(self._draft, given)
-            or _is_body_particle(i, self._derived, self._with_given, self._samples)
+            self._take_given_velocity(i, in_contact=True)
+        elif i in self._loaded_points and (
+            _is_auxiliary_velocity(self._draft, given_velocity)
+            or _is_body_particle(i, self._derived, self._trial_mechanism, self._samples)
         ):
-            self._points[i] = replace(point, velocity=given, is_instantaneous=True)
-        elif i in self._entering:
+            self._points[i] = replace(point, velocity=given_velocity, is_instantaneous=True)
+        elif i in self._points_entered:
             contradiction = self._describe_contradiction(i)
             if i in self._path_points:
                 remedy = "correct set_vel, the position, or the kinematic equations"
@@ -147,7 +147,7 @@ class _VelocityChoice:
                     f"{contradiction}: the equations contain the velocity alone, as SymPy's do; where {point.name} is, "
                     "is not known"
                 )
-                self._take_given(i, in_contact=False)
+                self._take_given_velocity(i, in_contact=False)
 
     def _is_fixed_to_origin(self, i: int) -> bool:
         """Return whether only points without a chosen velocity lie between point i and a found origin."""
@@ -162,9 +162,9 @@ class _VelocityChoice:
         """
         frames = set(range(len(self._draft.frames)))
         for sample in self._samples:
-            for numeric in (self._derived, self._with_given):
+            for numeric in (self._derived, self._trial_mechanism):
                 set_random_mechanism_state(numeric, sample, on_constraints=True)
-            velocity, fastest = self._with_given.points[i].velocity, max_point_speed(self._with_given)
+            velocity, fastest = self._trial_mechanism.points[i].velocity, max_point_speed(self._trial_mechanism)
             arm = self._derived.points[i].position - self._derived.points[0].position
             frames -= {
                 frame
@@ -176,7 +176,7 @@ class _VelocityChoice:
     def _describe_contradiction(self, i: int) -> str:
         """Return a point's given and derived velocity at a random state, in m/s."""
         numbers = []
-        for numeric in (self._with_given, self._derived):
+        for numeric in (self._trial_mechanism, self._derived):
             set_random_mechanism_state(numeric, self._samples[0], on_constraints=True)
             numbers.append(format_vector(numeric.points[i].velocity))
         points, frames = self._draft.points, self._draft.frames
@@ -187,13 +187,13 @@ class _VelocityChoice:
         )
 
 
-def _entering_points(m: Mechanism, given: Collection[int]) -> set[int]:
+def _entering_points(m: Mechanism, given_points: Collection[int]) -> set[int]:
     """Return points whose velocity enters the dynamics, itself or as what another point's velocity is derived from."""
     entering: set[int] = set()
     for number in _dynamic_points(m):
         i = number
         entering.add(i)
-        while i not in given and m.points[i].parent >= 0:
+        while i not in given_points and m.points[i].parent >= 0:
             i = m.points[i].parent
             entering.add(i)
     return entering
@@ -201,23 +201,23 @@ def _entering_points(m: Mechanism, given: Collection[int]) -> set[int]:
 
 def _path_points(m: Mechanism) -> set[int]:
     """Return points whose position enters the dynamics: ends of pathways, and what they are located from."""
-    found: set[int] = set()
+    points: set[int] = set()
     for load in m.loads:
         for end in load.points if isinstance(load, PathwayLoad) else ():
             i = end
             while i >= 0:
-                found.add(i)
+                points.add(i)
                 i = m.points[i].parent
-    return found
+    return points
 
 
 def _find_agreeing_points(
     derived: NumericMechanism, with_given: NumericMechanism, samples: list[RandomStateSample], points: set[int]
 ) -> tuple[set[int], set[int]]:
     """Return points whose velocities agree everywhere, and those that agree on the velocity constraints."""
-    anywhere, on_constraints = set(points), set(points)
+    agreeing_anywhere, agreeing_on_constraints = set(points), set(points)
     for sample in samples:
-        for on_constraint_surface, agreeing in ((False, anywhere), (True, on_constraints)):
+        for on_constraint_surface, agreeing in ((False, agreeing_anywhere), (True, agreeing_on_constraints)):
             set_random_mechanism_state(derived, sample, on_constraints=on_constraint_surface)
             set_random_mechanism_state(with_given, sample, on_constraints=on_constraint_surface)
             fastest = max_point_speed(derived)
@@ -226,7 +226,7 @@ def _find_agreeing_points(
                 for i in agreeing
                 if differ_beyond_roundoff(with_given.points[i].velocity, derived.points[i].velocity, fastest)
             }
-    return anywhere, on_constraints
+    return agreeing_anywhere, agreeing_on_constraints
 
 
 def _position_dependent_points(m: Mechanism) -> set[int]:

@@ -122,13 +122,13 @@ def _needed_rates(definition: ModelDefinition, states: dict[sm.Expr, AuxiliarySt
     requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
     orders = {"position": 2, "velocity": 1}
     uses = collect_mechanics_expressions(definition.mechanics, requests)
-    pending = [(use.expression, orders[use.role]) for use in uses if use.role in orders]
-    while pending:
-        expression, order = pending.pop()
+    pending_expressions = [(use.expression, orders[use.role]) for use in uses if use.role in orders]
+    while pending_expressions:
+        expression, order = pending_expressions.pop()
         for symbol in sorted(collect_expression_symbols(expression).functions_of_time & states.keys(), key=str):
             if needed_orders.get(symbol, 0) < order:
                 needed_orders[symbol] = order
-                pending.append((states[symbol].derivative, max(order - 1, 1)))
+                pending_expressions.append((states[symbol].derivative, max(order - 1, 1)))
     return {symbol: needed_orders[symbol] for symbol in states if symbol in needed_orders}
 
 

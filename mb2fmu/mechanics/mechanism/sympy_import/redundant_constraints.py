@@ -86,9 +86,9 @@ def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
         step = K @ (units[:, None] * free) @ generator.normal(size=free.shape[1])
         size = float(np.linalg.norm(step / sizes))
         moved_rows = rows(start + _PERTURBATION / size * step) if size > 0.0 else start_rows
-        dependent_there = _dependent_rows(moved_rows, holonomic_count, _PERTURBED_RANK_TOLERANCE)
-        if len(dependent_there) < len(redundant):
-            redundant, regular_rows = set(dependent_there), moved_rows
+        dependent_rows = _dependent_rows(moved_rows, holonomic_count, _PERTURBED_RANK_TOLERANCE)
+        if len(dependent_rows) < len(redundant):
+            redundant, regular_rows = set(dependent_rows), moved_rows
     row_numbers = (
         sorted(redundant),
         _find_combined_rows(regular_rows, len(redundant)),
@@ -122,8 +122,8 @@ def compute_row_norm_divisors(rows: Floats, typical: Floats) -> Floats:
 
 def typical_speeds(mechanism: Mechanism) -> Floats:
     """Return the typical magnitude of each speed, shape (n_u,)."""
-    natural = estimate_characteristic_units(mechanism.declared)
-    return np.array([natural.typical(item) for item in mechanism.declared.speeds])
+    natural_units = estimate_characteristic_units(mechanism.declared)
+    return np.array([natural_units.typical(item) for item in mechanism.declared.speeds])
 
 
 def typical_row_lengths(
@@ -165,11 +165,11 @@ def _dependent_rows(rows: Floats, first_count: int, threshold: float) -> list[in
     dependent: list[int] = []
     span = np.zeros((rows.shape[1], 0))
     for numbers in (range(first_count), range(first_count, len(rows))):
-        remaining = rows[list(numbers)].T
-        remaining = remaining - span @ (span.T @ remaining)
-        if not remaining.size:
+        remaining_columns = rows[list(numbers)].T
+        remaining_columns = remaining_columns - span @ (span.T @ remaining_columns)
+        if not remaining_columns.size:
             continue
-        Q, R, order = scipy.linalg.qr(remaining, mode="economic", pivoting=True)
+        Q, R, order = scipy.linalg.qr(remaining_columns, mode="economic", pivoting=True)
         rank = int(np.count_nonzero(np.abs(np.diag(R)) > threshold))
         dependent += [numbers[int(i)] for i in order[rank:]]
         span = np.concatenate([span, Q[:, :rank]], axis=1)

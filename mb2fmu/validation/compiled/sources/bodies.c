@@ -432,7 +432,7 @@ static void find_momenta(struct mechanism *s)
 }
 
 /* Partial velocities by virtual power: what unit forces on a point, or unit torques on a frame, give along the speeds. */
-static void find_partials(struct mechanism *s, enum sight kind, int64_t node, double to[])
+static void find_partials(struct mechanism *s, enum quantity kind, int64_t node, double to[])
 {
     for (int j = 0; j < 3; j++) {
         zero(s->F, 3 * s->moving.count);
@@ -452,23 +452,23 @@ static void find_partials(struct mechanism *s, enum sight kind, int64_t node, do
 /* What is over all speeds; accelerations become those at u' = 0, or nothing. */
 static void observe_dynamics(struct mechanism *s, double v[])
 {
-    for (int64_t k = 0; k < s->n_sights; k++) {
-        double *to = v + s->sight_slot[k];
-        if (s->sight_kind[k] == MASS_MATRIX) {
+    for (int64_t k = 0; k < s->n_quantities; k++) {
+        double *to = v + s->quantity_slot[k];
+        if (s->quantity_kind[k] == MASS_MATRIX) {
             mass_matrix(s, to);
-        } else if (s->sight_kind[k] == FORCING) {
+        } else if (s->quantity_kind[k] == FORCING) {
             find_turning(s, NULL);
             find_moving(s, NULL);
             find_forcing(s, to);
-        } else if (s->sight_kind[k] == POINT_PARTIALS || s->sight_kind[k] == FRAME_PARTIALS) {
-            find_partials(s, (enum sight)s->sight_kind[k], s->sight_node[k], to);
+        } else if (s->quantity_kind[k] == POINT_PARTIALS || s->quantity_kind[k] == FRAME_PARTIALS) {
+            find_partials(s, (enum quantity)s->quantity_kind[k], s->quantity_node[k], to);
         }
     }
 }
 
 void mechanism_observe(struct mechanism *s, const double u_dot[], double v[])
 {
-    if (!s->n_sights) {
+    if (!s->n_quantities) {
         return;
     }
     observe_dynamics(s, v);
@@ -477,18 +477,18 @@ void mechanism_observe(struct mechanism *s, const double u_dot[], double v[])
     find_moving(s, u_dot);
     find_momenta(s);
     const double *vectors[] = {NULL, s->omega, s->alpha, s->position, s->velocity, s->acceleration};
-    for (int64_t k = 0; k < s->n_sights; k++) {
-        const int64_t node = s->sight_node[k];
-        double *to = v + s->sight_slot[k];
-        if (s->sight_kind[k] >= MASS_MATRIX) {
+    for (int64_t k = 0; k < s->n_quantities; k++) {
+        const int64_t node = s->quantity_node[k];
+        double *to = v + s->quantity_slot[k];
+        if (s->quantity_kind[k] >= MASS_MATRIX) {
             continue; /* it is there already */
         }
-        if (s->sight_kind[k] == MOMENTUM) {
+        if (s->quantity_kind[k] == MOMENTUM) {
             *to = s->Q[node];
-        } else if (s->sight_kind[k] == ROTATION) {
+        } else if (s->quantity_kind[k] == ROTATION) {
             memcpy(to, s->R + 9 * node, 9 * sizeof(double));
         } else {
-            memcpy(to, vectors[s->sight_kind[k]] + 3 * node, 3 * sizeof(double));
+            memcpy(to, vectors[s->quantity_kind[k]] + 3 * node, 3 * sizeof(double));
         }
     }
 }

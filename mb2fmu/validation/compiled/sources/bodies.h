@@ -128,7 +128,7 @@ struct articulated {
 };
 
 /* Of a frame, of a point, of a speed; all components are in N. The last four are over all speeds, row by row. */
-enum sight {
+enum quantity {
     ROTATION,
     OMEGA,
     ALPHA,
@@ -174,10 +174,10 @@ struct mechanism {
     struct pieces torques;
     struct pathways pathways;
     struct sensed_vectors sensed;
-    int64_t n_sights; /* what is read off when a motion is asked for as a whole */
-    const int64_t *sight_kind; /* an ``enum sight`` */
-    const int64_t *sight_node;
-    const int64_t *sight_slot; /* where its numbers go among the slots */
+    int64_t n_quantities; /* what is read off when a motion is asked for as a whole */
+    const int64_t *quantity_kind; /* an ``enum quantity`` */
+    const int64_t *quantity_node;
+    const int64_t *quantity_slot; /* where its numbers go among the slots */
     int64_t n_potential;
     const int64_t *potential; /* places among w: forces of a potential, one per speed */
     struct entries K;

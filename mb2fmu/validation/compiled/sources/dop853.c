@@ -93,6 +93,10 @@ static int first_step(struct solver *s, double t, double end, double longest, do
         s->work[i] = f1[i] - s->K[i];
     }
     const double d2 = norm(s->n, s->work, s->scale) / h0;
+    if (status == SINGULAR) { /* a trial alone: the step itself decides */
+        *step = longest < h0 ? longest : h0;
+        return OK;
+    }
     const double small = 1e-6 > h0 * 1e-3 ? 1e-6 : h0 * 1e-3;
     const double h1 = d1 <= 1e-15 && d2 <= 1e-15 ? small : pow(0.01 / (d1 > d2 ? d1 : d2), 1.0 / 8.0);
     double h = 100.0 * h0;
@@ -163,20 +167,24 @@ int solver_advance(struct solver *s, double *t, double end, double longest, doub
     const double least = 10.0 * fabs(nextafter(*t, INFINITY) - *t);
     double h = *size > longest ? longest : *size < least ? least : *size;
     int refused = 0;
+    int status = OK;
     for (;;) {
         if (!(h >= least)) {
             s->j->stuck = *t;
-            return VANISHING;
+            return status == SINGULAR ? SINGULAR : VANISHING;
         }
         const double next = *t + h > end ? end : *t + h;
         h = next - *t;
-        const int status = try_step(s, *t, h);
-        if (status != OK) {
+        status = try_step(s, *t, h);
+        if (status != OK && status != SINGULAR) {
             s->j->stuck = *t;
             return status;
         }
-        set_scale(s, s->y, s->trial, h);
-        const double error = error_of(s, h);
+        double error = INFINITY; /* a stage of a long step may lie where no motion comes: a shorter one is tried */
+        if (status == OK) {
+            set_scale(s, s->y, s->trial, h);
+            error = error_of(s, h);
+        }
         if (error < 1.0) {
             double factor = larger_factor(error);
             factor = refused && factor > 1.0 ? 1.0 : factor;

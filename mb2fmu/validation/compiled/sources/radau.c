@@ -299,12 +299,12 @@ static int travel(struct stiff *s, double t, double end, double y[])
         const double h = is_last ? end - t : j->step;
         double error = 0.0;
         const int status = step_twice(s, t, y, h, &error);
-        if (status != OK) {
+        if (status != OK && status != SINGULAR) { /* singular, at a trial: a shorter step */
             return status;
         }
         if (++j->spent > j->budget || h < 1e-14 * end) {
             j->stuck = t;
-            return j->spent > j->budget ? SPENT : VANISHING;
+            return j->spent > j->budget ? SPENT : status == SINGULAR ? SINGULAR : VANISHING;
         }
         const double factor = error > 0.0 ? 0.8 * pow(error, -1.0 / (double)(2 * s->c->stages)) : 4.0;
         if (error <= 1.0) {

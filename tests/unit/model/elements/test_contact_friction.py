@@ -141,7 +141,9 @@ def test_a_block_rocks_on_its_corners_by_friction():
     for name, side in (("left", -half), ("right", half)):
         arm = (side * sm.cos(a) + height * sm.sin(a), side * sm.sin(a) - height * sm.cos(a))
         slip = u - w * arm[1]
-        model.add(Impact(name, y + arm[1], slip=slip, friction=1.5, order="at once", starts_resting=name == "left"))
+        model.add(
+            Impact(name, y + arm[1], slip=slip, friction=1.5, order="simultaneous", starts_resting=name == "left")
+        )
     upright, top = 0.312308575112622, 0.0947367931208167
     model.experiment(stop=0.55, step=0.05, tolerance=1e-9)
     run = reference(model)
@@ -162,11 +164,11 @@ def test_a_block_rocks_on_its_corners_by_friction():
 @pytest.mark.parametrize(
     ("law", "order", "method"),
     [
-        ("newton", "in turn", "lagrange"),
-        ("newton", "in turn", "recursive-articulated"),
-        ("newton", "at once", "kane"),
-        ("poisson", "in turn", "tmt"),
-        ("poisson", "at once", "kane"),
+        ("newton", "sequential", "lagrange"),
+        ("newton", "sequential", "recursive-articulated"),
+        ("newton", "simultaneous", "kane"),
+        ("poisson", "sequential", "tmt"),
+        ("poisson", "simultaneous", "kane"),
     ],
 )
 @pytest.mark.parametrize("spin", [0.0, 30.0, -80.0])

@@ -39,7 +39,7 @@ def cradle() -> Model:
         model.speed(u[i], 0.0, "rad/s")
     for i in range(2):
         gap = sm.Float(LENGTH) * (sm.sin(q[i + 1]) - sm.sin(q[i]))
-        model.add(Impact(f"pair{i}", gap, restitution=1, order="in turn"))
+        model.add(Impact(f"pair{i}", gap, restitution=1, order="sequential"))
     model.experiment(stop=3.0, step=0.05, tolerance=1e-9)
     return model
 

@@ -63,7 +63,7 @@ def by_hand(e: float) -> tuple[np.ndarray, float]:
     return u + found[:3], found[5]
 
 
-def machine(order: str = "in turn") -> Model:
+def machine(order: str = "sequential") -> Model:
     model = load(MODELS / "crank_slider.py")
     slider = me.dynamicsymbols("slider")
     model.add(Impact("wall", START["slider"] - 1e-12 - slider, restitution=0.4, order=order))
@@ -96,7 +96,7 @@ def test_momentum_jumps_as_by_hand(method, constraints):
 
 
 def test_at_once_is_the_same_for_one_contact():
-    found = behind(derive(machine("at once"), constraints="multipliers"), START)
+    found = behind(derive(machine("simultaneous"), constraints="multipliers"), START)
     assert found["v"] == pytest.approx(by_hand(0.4)[0][2], rel=1e-11)
 
 
@@ -196,9 +196,9 @@ def cradle(order: str, law: str = "newton", e: float = 1.0, masses=(1, 1, 1)) ->
 @pytest.mark.parametrize(
     ("order", "law", "speeds"),
     [
-        ("in turn", "newton", (0, 0, 1)),
-        ("at once", "newton", (-1 / 3, 2 / 3, 2 / 3)),
-        ("at once", "poisson", (-1 / 3, 2 / 3, 2 / 3)),
+        ("sequential", "newton", (0, 0, 1)),
+        ("simultaneous", "newton", (-1 / 3, 2 / 3, 2 / 3)),
+        ("simultaneous", "poisson", (-1 / 3, 2 / 3, 2 / 3)),
     ],
 )
 def test_newtons_cradle(order, law, speeds):
@@ -207,7 +207,7 @@ def test_newtons_cradle(order, law, speeds):
     assert [found[f"v{i}"] for i in (1, 2, 3)] == pytest.approx(speeds, abs=1e-14)
 
 
-@pytest.mark.parametrize("order", ["in turn", "at once"])
+@pytest.mark.parametrize("order", ["sequential", "simultaneous"])
 def test_balls_that_meet_in_the_middle(order):
     """Two contacts close at the same instant; momentum stays, energy does not grow, nothing approaches any more."""
     state = {"v1": 1.0, "v2": 0.1, "v3": -0.7}
@@ -216,7 +216,7 @@ def test_balls_that_meet_in_the_middle(order):
     before = np.array([*state.values()])
     assert masses @ u == pytest.approx(masses @ before, abs=1e-14)
     assert masses @ u**2 < masses @ before**2
-    if order == "at once":
+    if order == "simultaneous":
         assert np.diff(u) == pytest.approx(-0.6 * np.diff(before), rel=1e-12)
 
 
@@ -252,11 +252,11 @@ def test_modes_that_are_chosen_are_complementary(size):
         ({"gap": "x3 + 1"}, r"its gap is 'x3 \+ 1'"),
         ({"gap": sm.Symbol("r")}, "has no velocity"),
         ({"gap": me.dynamicsymbols("v1") - 1}, "must contain no speeds"),
-        ({"order": "at once"}, "wants impacts at once"),
+        ({"order": "simultaneous"}, "wants simultaneous impacts"),
     ],
 )
 def test_faults_are_told(arguments, words):
-    model = cradle("in turn")
+    model = cradle("sequential")
     model.add(Impact(**{"name": "third", "gap": me.dynamicsymbols("x3") + 1, **arguments}))
     if arguments.get("gap") == sm.Symbol("r"):
         model.parameter(sm.Symbol("r"), 1.0)
@@ -265,7 +265,7 @@ def test_faults_are_told(arguments, words):
 
 
 def test_reactions_that_would_lack_the_contacts_forces_are_refused():
-    model = cradle("in turn")
+    model = cradle("sequential")
     kane = model.mechanics
     model.output_reaction("held", [kane.bodies[0]], at=kane.bodies[0].point)
     with pytest.raises(ModelError, match="is a reaction, and forces of contacts"):
@@ -273,8 +273,8 @@ def test_reactions_that_would_lack_the_contacts_forces_are_refused():
 
 
 def test_laws_are_not_mixed_at_once():
-    model = cradle("at once")
-    model.add(Impact("third", me.dynamicsymbols("x3") + 1, restitution=1.0, order="at once", law="poisson"))
+    model = cradle("simultaneous")
+    model.add(Impact("third", me.dynamicsymbols("x3") + 1, restitution=1.0, order="simultaneous", law="poisson"))
     with pytest.raises(ModelError, match="third says poisson where another says otherwise"):
         check_model(model)
 
@@ -290,12 +290,12 @@ def test_a_gap_that_constraints_hold_is_told():
 
 
 def test_a_gap_that_is_said_twice_is_told():
-    model = cradle("in turn")
+    model = cradle("sequential")
     first, second = model.declared_contacts[0].gap, model.declared_contacts[1].gap
-    model.add(Impact("again", 2 * first, restitution=1.0, order="in turn"))
-    model.add(Impact("other", first + second, restitution=1.0, order="in turn"))
-    model.add(Impact("against", -3 * second, restitution=1.0, order="in turn"))
-    model.add(Impact("slot", 0.1 - second, restitution=1.0, order="in turn"))
+    model.add(Impact("again", 2 * first, restitution=1.0, order="sequential"))
+    model.add(Impact("other", first + second, restitution=1.0, order="sequential"))
+    model.add(Impact("against", -3 * second, restitution=1.0, order="sequential"))
+    model.add(Impact("slot", 0.1 - second, restitution=1.0, order="sequential"))
     with pytest.raises(MechanismError) as told:
         derive(model)
     assert [fault.what.partition(":")[0] for fault in told.value.faults] == [
@@ -304,14 +304,14 @@ def test_a_gap_that_is_said_twice_is_told():
 
 
 def test_a_model_with_impacts_is_simulated_by_its_fmu():
-    found = simulate(cradle("in turn"))
+    found = simulate(cradle("sequential"))
     assert [found[f"v{i}"][-1] for i in (1, 2, 3)] == pytest.approx((0, 0, 1), abs=1e-14)
     assert found["x3"][-1] == pytest.approx(3.0, abs=1e-12)
 
 
 def test_fmus_of_python_have_no_impacts_and_say_so(tmp_path):
     with pytest.raises(Mb2FmuError, match="which FMUs of Python do not have"):
-        export(cradle("in turn"), tmp_path, backend="python")
+        export(cradle("sequential"), tmp_path, backend="python")
 
 
 def test_counts_and_modes_have_bounds():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -36,6 +38,7 @@ from mb2fmu.validation.reference.reference_run import (
     observe_trajectory,
 )
 from mb2fmu.validation.reference.smooth_integration import integrate_explicit_euler
+from mb2fmu.validation.runs.fmu_run import FmuProcessResult
 
 NAMES = ("pendulum", "oscillator", "double_pendulum")
 RELAXED = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -95,6 +98,38 @@ def test_the_reference_itself_and_an_honest_integrator_pass(prepared, name):
     honest = integrated(p.reference, p.reference.experiment.tolerance)
     assert set(verdicts(p, honest).values()) == {"passed"}
     assert not np.array_equal(honest, p.reference.trajectory.values)
+
+
+@pytest.mark.parametrize(("excess", "agrees"), [(0.0, True), (1e-5, False)])
+def test_a_tighter_run_is_judged_by_the_bounds_of_its_tolerance(prepared, monkeypatch, excess, agrees):
+    """A wrong gravity is within the bounds of 1e-6, and beyond those of 1e-7: no integration is too coarse there."""
+    p = prepared["pendulum"]
+    wrong = replace(p.reference.experiment, parameters=(9.81 * (1.0 + excess),))
+    values = integrated(p.reference, 1e-10, run=wrong)
+    assert set(verdicts(p, values).values()) == {"passed"}
+    validate = sys.modules["mb2fmu.validation.validate"]  # the package has a function of that name
+    data = validate.ReferenceData(p.reference, p.limits)
+    description = SimpleNamespace(state_derivative_pairs=())  # of no event that is watched
+    plan = validate._RunPlan(data, description, (p.reference.experiment,), ((),), None, {"CoSimulation": None})
+    run = FmuProcessResult((simulation(p.reference, values),), {})
+    monkeypatch.setattr(validate._RunPlan, "run_fmu", lambda *_: [run])
+    found = plan.find_agreeing_tolerance(p.case.definition, None, 1.0, None)
+    assert found == (pytest.approx(1e-7) if agrees else None)
+
+
+def test_a_state_from_which_no_motion_goes_on_fails(cases):
+    """Its mass is zero beyond 2.5 rad, where the motion never comes: the FMU fails, and the validation goes on."""
+    case = cases["pendulum"](stop=1.0, step=0.05)
+    mass = sm.Max(sm.Rational(5, 2) - case.equations.q[0], 0)
+    dynamics = replace(
+        case.equations.dynamics, mass_matrix=mass * sm.eye(1), forcing=mass * case.equations.dynamics.forcing
+    )
+    p = prepare(replace(case, equations=replace(case.equations, dynamics=dynamics)))
+    assert set(verdicts(p, p.reference.trajectory.values).values()) == {"passed"}
+    values = p.reference.trajectory.values.copy()
+    values[10, 0] = 2.6
+    found = verdicts(p, values)
+    assert found["one-step error of q"] == found["one-step error of u"] == found["q"] == "failed"
 
 
 @pytest.mark.parametrize("name", NAMES)

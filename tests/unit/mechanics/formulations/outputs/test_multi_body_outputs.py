@@ -14,9 +14,11 @@ from sympy.physics.mechanics.functions import center_of_mass
 import mb2fmu
 from mb2fmu import Model
 from mb2fmu.errors import FormulationError, ModelError
-from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism
+from mb2fmu.model import check_model
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import evaluate_kinematic_quantities
 from mb2fmu.validation.reference_equations.observables import form_observable_expressions
+from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 METHODS = ("tmt", "recursive-composite")
 STEP = 1e-6
@@ -165,3 +167,23 @@ def test_what_cannot_be_told_is_said_together() -> None:
     sphere.output_momenta("p", [stranger])
     with pytest.raises(FormulationError, match="stranger is no moving body"):
         Evaluated(mechanism_of(sphere), "tmt")
+
+
+def test_random_points_have_them_from_the_source_objects(unit: Evaluated) -> None:
+    """The validation compares FMUs with these: where a model has events, FMU and reference share their formulas."""
+    definition = check_model(sensed())
+    accelerations = sample_source_accelerations(definition, read_mechanism(definition))
+    m, slots = mechanism().declared, accelerations.starts
+    states = [slots[item.name] for item in (*m.coordinates, *m.speeds)]
+    parameters = [slots[item.name] for item in m.parameters if not item.calculated]
+    assert len(accelerations.samples) > 8
+    for sample in accelerations.samples:
+        values = np.array(sample.point.values)
+        state = State(sample.point.time, values[states], np.zeros(0), values[parameters])
+        for quantity in (
+            *("seen.velocity", "back.velocity", "com.position", "com.velocity", "com_b.velocity", "all.linear"),
+            *("all.angular", "about_O.angular", "in_B.linear", "in_B.angular"),
+        ):
+            wanted, bounds = zip(*(sample.outputs[f"{quantity}.{axis}"] for axis in "xyz"), strict=True)
+            assert np.all(np.abs(read(unit, quantity, state) - wanted) <= bounds), quantity
+            assert max(bounds) < 1e-8 * max(1.0, *np.abs(wanted)), quantity
