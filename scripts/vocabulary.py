@@ -56,6 +56,7 @@ REPLACED = (
     Replaced(r"\b(no|the|a|model's or) unit('s own experiment| (was|is) (tried|made))\b", "FMU"),
     Replaced(r"\b(deeds?|reaping|yardsticks?)\b", "system calls, process clean-up, reference data"),
 )
+_ANY = re.compile("|".join(row.pattern for row in REPLACED), re.IGNORECASE)
 PLACES = ("mb2fmu", "scripts", "docs", "models", "systems", "README.md", "CONTRIBUTING.md")
 SKIPPED = ("scripts/vocabulary.py",)
 SUFFIXES = (".py", ".md", ".jinja", ".c", ".h", ".js", ".toml")
@@ -74,6 +75,8 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 def find_replaced_words(path: Path, name: str) -> Iterator[str]:
     """Yield a line for each replaced word in a file; ``name``: its path in the repository."""
+    if not _ANY.search(path.read_text(encoding="utf-8")):
+        return
     for number, text in texts(path):
         for row in REPLACED:
             found = re.search(row.pattern, text, re.IGNORECASE)

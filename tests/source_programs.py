@@ -35,6 +35,8 @@ from mb2fmu.targets.target_model_description import TargetModelDescription, Targ
 
 Floats = npt.NDArray[np.float64]
 
+QUICKLY = ["-O0", "-fno-sanitize=undefined"]
+"""For zig, which checks for undefined behaviour without optimization: that takes most of its time."""
 C_OPTIONS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fno-math-errno", "-Iruntime"]
 
 
@@ -75,7 +77,7 @@ def evaluate_c(derivation: pipeline.Derivation, points: Sequence[Point], folder:
     """x', outputs in the order of the equations, and start values, by the C target."""
     pipeline.export_target_source_code(derivation, "c", folder)
     name = derivation.definition.name
-    library = ctypes.CDLL(str(compile_c(folder, f"{name}.so", "-shared", "-fPIC", "-O0")))
+    library = ctypes.CDLL(str(compile_c(folder, f"{name}.so", "-shared", "-fPIC", *QUICKLY)))
     create = library[f"{name}_create"]
     create.restype = ctypes.c_void_p
     model = ctypes.c_void_p(create())

@@ -51,6 +51,7 @@ def test_a_row_over_its_limit_is_said_to_be(script, tmp_path: Path, capsys: pyte
     assert "over 0.01 s" in capsys.readouterr().err
 
 
+@pytest.mark.repeats
 def test_native_fmus_are_measured_and_written(script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     native: ModuleType = script("bench_native")

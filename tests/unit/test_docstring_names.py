@@ -7,6 +7,7 @@ import builtins
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from sympy.physics import mechanics
@@ -54,9 +55,9 @@ def unknown_names(sources: list[str]) -> list[str]:
             classes.setdefault(node.name, []).append(node)
     found = []
     for node in nodes:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and (told := [*documented(ast.get_docstring(node) or "")]):
             known = members(node, classes) if isinstance(node, ast.ClassDef) else parameters(node)
-            found += [f"{node.name}: {name}" for name in documented(ast.get_docstring(node) or "") if name not in known]
+            found += [f"{node.name}: {name}" for name in told if name not in known]
     return found
 
 
@@ -76,10 +77,11 @@ EXAMPLES = {"AddLoop", "DoublePendulum", "cart_ixx", "lower_stop", "upper_stop"}
 SUFFIXES = {".c", ".h", ".toml", ".jinja", ".js", ".css"}
 
 
-def docstrings(source: str) -> list[ast.Constant]:
+@cache
+def docstrings(source: str) -> tuple[ast.Constant, ...]:
     """Return the strings that stand as statements."""
     statements = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr))
-    return [value for value in statements if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+    return tuple(value for value in statements if isinstance(value, ast.Constant) and isinstance(value.value, str))
 
 
 def written_names(source: str) -> set[str]:

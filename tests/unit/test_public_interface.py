@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import doctest
 import inspect
-import os
-import subprocess
+import runpy
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from shorter_validations import shorten_validations
 
 import mb2fmu
 
@@ -39,6 +39,7 @@ def test_each_command_has_a_function() -> None:
 
 def run_examples(name: str, value: object, monkeypatch: pytest.MonkeyPatch) -> doctest.TestResults:
     monkeypatch.chdir(ROOT)
+    shorten_validations(monkeypatch)
     results = doctest.TestResults(0, 0)
     for test in doctest.DocTestFinder(recurse=False).find(value, name, globs={}):
         assert "+SKIP" not in (test.docstring or "")
@@ -59,21 +60,25 @@ def test_the_first_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert results.failed == 0
 
 
-def test_a_typed_script_of_a_user_runs(tmp_path: Path) -> None:
+def test_a_typed_script_of_a_user_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Its types are checked with those of the project, strictly: see ``files`` of mypy in ``pyproject.toml``."""
     script = ROOT / "tests" / "user_script.py"
     assert len(script.read_text().splitlines()) <= 50
     assert "tests/user_script.py" in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["files"]
-    ran = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=300, check=False,
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("<RunResult Slider: passed; ")
-    assert len(ran.stdout.splitlines()) == 1
+    shorten_validations(monkeypatch)
+    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(script), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert printed.startswith("<RunResult Slider: passed; ")
+    assert len(printed.splitlines()) == 1
 
 
-def test_the_result_of_run_is_a_line_and_its_errors_a_table(tmp_path: Path) -> None:
+def test_the_result_of_run_is_a_line_and_its_errors_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_validations(monkeypatch, perturb=True)
     result = mb2fmu.run("simple_pendulum", tmp_path)
     assert (result.path, result.report) == (tmp_path / "SimplePendulum.fmu", tmp_path / "SimplePendulum.html")
     assert repr(result).count("\n") == 0

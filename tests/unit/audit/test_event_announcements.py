@@ -8,6 +8,7 @@ import lines
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from representatives import by_night
 from wrong_units import changed_unit, packed
 
 from mb2fmu import Model, derive, pipeline
@@ -27,21 +28,17 @@ def sampled() -> Model:
     return model
 
 
-@pytest.fixture(scope="module")
-def build():
-    return {fmi: pipeline.build(derive(sampled()), fmi=fmi) for fmi in ("2", "3")}
-
-
 def named(path: Path) -> list[str]:
     """Messages of the rule."""
     return [each.message for each in audit(path, only=[RULE], run_checkers=False).findings if each.rule == RULE]
 
 
-@pytest.mark.parametrize("fmi", ["2", "3"])
-def test_time_events_told_too_late_are_named_though_an_indicator_finds_them(fmi, build, tmp_path):
+@pytest.mark.parametrize("fmi", [*by_night("2"), "3"])
+def test_time_events_told_too_late_are_named_though_an_indicator_finds_them(fmi, tmp_path):
     """In importers that watch indicators such an FMU moves as it should: its validation passes."""
-    assert not named(packed(build[fmi], tmp_path / "right.fmu"))
-    late = named(changed_unit(build[fmi], tmp_path / "late.fmu", {"events.c": NEXT}))
+    build = pipeline.build(derive(sampled()), fmi=fmi)
+    assert not named(packed(build, tmp_path / "right.fmu"))
+    late = named(changed_unit(build, tmp_path / "late.fmu", {"events.c": NEXT}))
     assert len(late) == 1
     assert "announced for t = 0.043, and comes at t = 0.013" in late[0]
 
@@ -66,15 +63,13 @@ SILENT = ("    instance->at_event |= instance->event_mode && !*early && mb2fmu_i
 
 def test_samples_at_communication_points_take_the_inputs_of_then(tmp_path):
     """A right FMU was warned of: the auditor's Model Exchange sampled before inputs changed at that instant."""
-    derivation = derive(samples_at_points())
-    builds = {fmi: pipeline.build(derivation, fmi=fmi) for fmi in ("2", "3")}
-    for fmi, edits, expected in (
-        ("2", {}, set()),
-        ("3", {}, set()),
-        ("2", {"cosimulation.c": (RATES, OFF)}, {"steps.exchange"}),
-        ("3", {"communication.c": SILENT}, {"exchange.unannounced"}),
+    build = pipeline.build(derive(samples_at_points()), fmi="3")
+    for edits, expected in (
+        ({}, set()),
+        ({"cosimulation.c": (RATES, OFF)}, {"steps.exchange"}),
+        ({"communication.c": SILENT}, {"exchange.unannounced"}),
     ):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.fmu"
-        fmu = changed_unit(builds[fmi], path, edits) if edits else packed(builds[fmi], path)
+        fmu = changed_unit(build, path, edits) if edits else packed(build, path)
         found = audit(fmu, only=SAMPLE_RULES, run_checkers=False, jobs=1).findings
         assert {each.rule for each in found} == expected, found

@@ -20,7 +20,7 @@ MODELS = Path(__file__).parents[3] / "models"
         # Couplers that stay at 1e-18 rad: what moves them there is no effect of the mass.
         ("n_four_bar", "steps.exchange"),
         # Dampers of 4e4 N.s/m: the integrator's steps, which rounding shifts, show in an acceleration by 3e-4 of it.
-        ("governor", "host.rounding"),
+        pytest.param("governor", "host.rounding", marks=pytest.mark.repeats),
     ],
 )
 def test_right_fmus_at_the_edge_of_round_off_raise_no_alarm(model: str, rule: str, tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ def test_errors_that_dampers_magnify_go_with_the_tolerance(unit: Path) -> None:
     assert slopes(unit) == []
 
 
+@pytest.mark.repeats
 def test_a_slope_of_another_state_stays_a_fault(unit: Path, tmp_path: Path) -> None:
     wrong = tmp_path / unit.name
     with zipfile.ZipFile(unit) as old, zipfile.ZipFile(wrong, "w") as new:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import sympy.physics.mechanics as me
 from hinges import BENNETT, linkage
+from representatives import by_night
 from source_programs import load_jax_module
 
 from mb2fmu import Model, pipeline
@@ -25,7 +26,7 @@ from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.fmu_build.target_source_export import list_target_source_files
-from mb2fmu.targets.jax import print_jax_module
+from mb2fmu.targets.jax import jax_printing, print_jax_module
 from mb2fmu.targets.jax.jax_printing import JaxPrinter
 from mb2fmu.targets.jax.repeated_statement_loops import find_repeated_statements
 from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
@@ -75,7 +76,7 @@ def test_the_module_is_written_without_jax(monkeypatch, tmp_path):
 
 
 @needs_jax
-@pytest.mark.parametrize("name", ["cart_pole", "rigid_body", pytest.param("four_bar", marks=pytest.mark.repeats)])
+@pytest.mark.parametrize("name", ["cart_pole", *by_night("rigid_body", "four_bar")])
 def test_values_are_those_of_the_c_code_and_slopes_ours(name):
     """A solution is found wherever the C code finds one; derivatives forward and in reverse."""
     import jax
@@ -97,7 +98,7 @@ def test_values_are_those_of_the_c_code_and_slopes_ours(name):
 
 
 @needs_jax
-@pytest.mark.parametrize("name", [pytest.param("andrews", marks=pytest.mark.repeats), "steering_linkage"])
+@pytest.mark.parametrize("name", by_night("andrews", "steering_linkage"))
 def test_values_near_singular_positions_are_those_of_the_c_code(name):
     """At some of these states x' moves by more than 1e-13 where x moves by its last bit; two such bits are left."""
     import jax
@@ -143,12 +144,13 @@ def test_parameters_are_a_tree_and_single_precision_stays():
 
 
 def test_code_of_a_chain_does_not_grow_with_its_links():
-    texts = [JaxPrinter(pipeline.derive(chain(n)).program, "_rhs").function(("rhs",)) for n in (24, 48)]
+    texts = [JaxPrinter(pipeline.derive(chain(n)).program, "_rhs").function(("rhs",)) for n in (24, 36)]
     assert texts[1].count("\n") < 1.1 * texts[0].count("\n")
     assert [text.count("scan(") for text in texts] == [7, 7]
 
 
 @needs_jax
+@pytest.mark.repeats
 def test_a_chain_in_loops_is_that_of_the_c_code():
     import jax
 
@@ -177,10 +179,11 @@ def there_and_back(n: int) -> Program:
 
 
 @needs_jax
-def test_derivatives_go_through_loops_forward_and_in_reverse():
+def test_derivatives_go_through_loops_forward_and_in_reverse(monkeypatch):
     import jax
 
-    n = 200
+    n = 60
+    monkeypatch.setattr(jax_printing, "MIN_STATEMENTS_WITH_LOOPS", 0)
     program, x = there_and_back(n), np.random.default_rng(7).uniform(-0.5, 0.5, n)
     model = TargetModelDescription(
         "There", "", "a test", tuple(TargetVectorEntry(f"x{i}", "") for i in range(n)), (),
@@ -272,6 +275,7 @@ def test_the_damping_of_the_page_is_found(monkeypatch):
 
 
 @needs_jax
+@pytest.mark.repeats
 def test_the_environment_of_the_page_moves_as_the_fmu(monkeypatch, tmp_path):
     page = run_block(1, monkeypatch, "cart_pole")
     assert page["states"].shape == (4096, 4)
@@ -285,31 +289,10 @@ def test_the_environment_of_the_page_moves_as_the_fmu(monkeypatch, tmp_path):
         states.append(np.asarray(step(states[-1], force)[0]))
     path = tmp_path / "CartPole.fmu"
     write_fmu_archive(pipeline.build(pipeline.derive(MODELS / "cart_pole.py"), fmi="3").core, path)
-    moved = _drive_fmu(path, dict(zip(("x", "theta", "v", "omega"), states[0].tolist(), strict=True)), forces, 0.02)
-    assert np.abs(np.array(states) - moved).max() < 1e-9
-
-
-def _drive_fmu(path: Path, start: dict[str, float], forces: np.ndarray, step: float) -> np.ndarray:
-    """States of an FMU in Co-Simulation at each communication point; a force is held over each step."""
-    description = fmpy.read_model_description(str(path))
-    references = {variable.name: variable.valueReference for variable in description.modelVariables}
-    unzipped = fmpy.extract(str(path))
-    fmu = fmpy.fmi3.FMU3Slave(
-        guid=description.guid,
-        unzipDirectory=unzipped,
-        modelIdentifier=description.coSimulation.modelIdentifier,
-        instanceName="plant",
-    )
-    fmu.instantiate()
-    fmu.enterInitializationMode(tolerance=1e-12, startTime=0.0)
-    for name, value in start.items():
-        fmu.setFloat64([references[name]], [value])
-    fmu.exitInitializationMode()
-    rows = [fmu.getFloat64([references[name] for name in start])]
-    for k, force in enumerate(forces):
-        fmu.setFloat64([references["force"]], [force])
-        fmu.doStep(k * step, step)
-        rows.append(fmu.getFloat64([references[name] for name in start]))
-    fmu.terminate()
-    fmu.freeInstance()
-    return np.array(rows)
+    names = ["x", "theta", "v", "omega"]
+    held = np.array([(0.02 * k, force) for k, force in enumerate(forces)], [("time", float), ("force", float)])
+    moved = fmpy.simulate_fmu(
+        str(path), stop_time=2.0, output_interval=0.02, input=held, relative_tolerance=1e-12, output=names,
+        start_values=dict(zip(names, states[0].tolist(), strict=True)), fmi_type="CoSimulation",
+    )  # fmt: skip
+    assert np.abs(np.array(states) - np.column_stack([moved[name] for name in names])).max() < 1e-9

@@ -16,6 +16,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from judging import Judge
+from representatives import by_night
 
 import mb2fmu
 from mb2fmu import CoulombFriction, Model, derive, export, pre
@@ -52,27 +53,22 @@ def moved(law: Law, period: float, stop: float = 0.98) -> tuple[float, float]:
 
 
 def all_agree(model: Model, wanted: tuple[float, float], folder, steps: tuple[float, ...] = STEPS) -> None:
-    """The reference and units of both versions and kinds, at each communication step."""
+    """The reference and an FMU of both kinds, at each communication step; FMI 2 has dead-beat control."""
     derivation = derive(model)
     found = make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange")).trajectory
     assert [found.values[-1, found.column(name)] for name in ("x1", "v1")] == pytest.approx(
         wanted, rel=1e-12, abs=1e-12
     )
     stop = model.default_experiment.stop
-    for fmi in "23":
-        unit = str(export(model, folder / fmi, fmi=fmi).path)
-        for kind, bound in NEAR.items():
-            for step in steps:
-                run = fmpy.simulate_fmu(
-                    unit, fmi_type=kind, stop_time=stop, output_interval=step, relative_tolerance=1e-9,
-                    output=["x1", "v1"],
-                )  # fmt: skip
-                ends = [float(run[name][-1]) for name in ("x1", "v1")]
-                assert ends == pytest.approx(wanted, rel=0, abs=bound * (1 + float(np.abs(run["v1"]).max()))), (
-                    fmi,
-                    kind,
-                    step,
-                )
+    fmu = str(export(model, folder, fmi="3").path)
+    for kind, bound in NEAR.items():
+        for step in steps:
+            run = fmpy.simulate_fmu(
+                fmu, fmi_type=kind, stop_time=stop, output_interval=step, relative_tolerance=1e-9, output=["x1", "v1"]
+            )
+            ends = [float(run[name][-1]) for name in ("x1", "v1")]
+            within = bound * (1 + float(np.abs(run["v1"]).max()))
+            assert ends == pytest.approx(wanted, rel=0, abs=within), (kind, step)
 
 
 @pytest.mark.parametrize(("fmi", "kind"), KINDS)
@@ -133,7 +129,7 @@ def filtered(ratio: int, first: int = 0) -> Law:
     return law
 
 
-@pytest.mark.parametrize(("fast", "ratio", "first"), [(0.05, 2, 0), (0.02, 5, 0), (0.1, 3, 1), (0.07, 3, 2)])
+@pytest.mark.parametrize(("fast", "ratio", "first"), [(0.1, 3, 1), *by_night((0.05, 2, 0), (0.02, 5, 0), (0.07, 3, 2))])
 def test_what_samples_at_one_instant_reads_what_was_before(fast, ratio, first, tmp_path):
     """The controller never sees what the filter sets at the same instant, however 3 * 0.1 and 0.3 are rounded."""
     model = two_rates(fast, ratio, offset=float(f"{first * fast:.12g}"))

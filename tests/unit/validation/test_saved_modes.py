@@ -83,26 +83,32 @@ def walked(slave: Slave, steps: int, size: float) -> list[bytes]:
     return [slave.step(size) for _ in range(steps)]
 
 
-@pytest.fixture(scope="module", params=CASES)
-def exported(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(request.param)
-    units = [str(export(load(MODELS / f"{request.param}.py"), folder / fmi, fmi=fmi).path) for fmi in "23"]
-    return [(fmpy.extract(unit), fmpy.read_model_description(unit)) for unit in units], *CASES[request.param]
+BY_DAY = {"clutch_line": "3", "gripper": "2", "slider_crank_clearance": "2", "sampled_cart_pole": "3"}
+"""Each kind of mode in one version of FMI."""
 
 
-@pytest.mark.parametrize("version", [0, 1])
-def test_the_same_bits_from_every_mode(exported, version):
+@pytest.mark.parametrize(
+    ("name", "fmi"),
+    [
+        pytest.param(name, fmi, marks=() if BY_DAY.get(name) == fmi else pytest.mark.repeats)
+        for name in CASES
+        for fmi in "23"
+    ],
+)
+def test_the_same_bits_from_every_mode(name, fmi, tmp_path):
     """At each communication point: on, back, on again; and from the bytes in another instance, which was elsewhere."""
-    units, stop, steps, wanted = exported
+    stop, steps, wanted = CASES[name]
+    path = str(export(load(MODELS / f"{name}.py"), tmp_path, fmi=fmi).path)
+    unit = fmpy.extract(path), fmpy.read_model_description(path)
     size = stop / steps
-    first, other = Slave(*units[version]), Slave(*units[version])
+    first, other = Slave(*unit), Slave(*unit)
     walked(other, 2, 0.37 * size)
     met: dict[str, set[float]] = {name: set() for name in wanted}
-    straight = Slave(*units[version])
+    straight = Slave(*unit)
     whole = walked(straight, steps, size)
     for k in range(steps):
-        for name, value in zip(met, first.read(list(met)) if met else [], strict=True):
-            met[name].add(value)
+        for mode, value in zip(met, first.read(list(met)) if met else [], strict=True):
+            met[mode].add(value)
         state, time, ahead = first.unit.getFMUState(), first.time, min(3, steps - k)
         data = first.unit.serializeFMUState(state)
         one = walked(first, ahead, size)
@@ -116,7 +122,7 @@ def test_the_same_bits_from_every_mode(exported, version):
         assert walked(first, 1, size) == one[:1], f"back to {time:g} s"
         for slave, kept in ((first, state), (other, theirs)):
             slave.unit.freeFMUState(kept)
-    for name, values in wanted.items():
-        assert values <= met[name], f"{name} was saved in {met[name]} only"
+    for mode, values in wanted.items():
+        assert values <= met[mode], f"{mode} was saved in {met[mode]} only"
     for slave in (first, other, straight):
         slave.close()

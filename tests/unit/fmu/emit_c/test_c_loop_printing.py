@@ -61,7 +61,7 @@ def printed(n: int) -> str:
 
 @pytest.mark.parametrize("compiler", [pytest.param("gcc", marks=pytest.mark.repeats), "zig"])
 def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    n = 40
+    n = 24
     monkeypatch.setattr(native, "MAX_JACOBIAN_OPERATIONS", 1_000)  # by columns
     program, (t, x, r, p) = row(n), point(n)
     assert "for (int k = 0;" in printed(n)

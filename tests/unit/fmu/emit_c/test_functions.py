@@ -83,7 +83,7 @@ def check(program: Program, compile_model, part: int) -> None:
             np.testing.assert_allclose(unit.call(entry, t, x, r, p), expected, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=8, phases=GENERATE)
+@settings(max_examples=5, phases=GENERATE)
 @given(steps=steps, part=st.sampled_from([3, 10, 3_000]))
 def test_random_programs(compile_model, steps: list[tuple[int, int, int, int]], part: int) -> None:
     check(build(steps), compile_model, part)
@@ -98,7 +98,7 @@ def test_many_random_programs(compile_model, steps: list[tuple[int, int, int, in
 
 def test_every_way_of_cutting_gives_the_same_bits(compile_model) -> None:
     rng = np.random.default_rng(3)
-    program = build([tuple(rng.integers(0, 10**6, 4).tolist()) for _ in range(80)])
+    program = build([tuple(rng.integers(0, 10**6, 4).tolist()) for _ in range(40)])
     arguments = (0.5, np.array([0.1, -0.7, 2.0]), np.array([1.0]), np.array([0.3, 4.0]))
     values = [compile_model(program, "gcc", part).call("rhs", *arguments) for part in (1, 7, 3_000)]
     assert len({value.tobytes() for value in values}) == 1

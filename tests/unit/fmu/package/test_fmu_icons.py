@@ -107,7 +107,7 @@ def test_what_is_no_drawing_becomes_a_card(diagram):
     assert size(files["terminalsAndIcons/icon.png"]) == (400, 400)
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=30))
 def test_any_text_gives_a_picture_and_the_same_each_time(text):
     interface = native_interface("2")

@@ -154,7 +154,7 @@ def test_pairs_of_many_writers_do_not_mix(tmp_path):
         "        publish_files(private, ['unit', 'report'])\n"
         "        \n"
     )
-    writers = [subprocess.Popen([sys.executable, "-c", program, tmp_path, name]) for name in "abc"]
+    writers = [subprocess.Popen([sys.executable, "-c", program, tmp_path, name]) for name in "ab"]
     missing = 0
     while any(each.poll() is None for each in writers):
         missing += not (tmp_path / "unit").exists()
@@ -163,7 +163,7 @@ def test_pairs_of_many_writers_do_not_mix(tmp_path):
             unit, report = pair(tmp_path)
             assert unit == report is not None
     assert missing == 0
-    assert [each.returncode for each in writers] == [0, 0, 0]
+    assert [each.returncode for each in writers] == [0, 0]
     unit, report = pair(tmp_path)
     assert unit == report
     assert names(tmp_path) == sorted(NAMES)

@@ -11,6 +11,7 @@ from native.fmi import CS, ME, OK, Unit, load
 
 FMI = pytest.mark.parametrize("fmi", [2, 3])
 COMPILER = pytest.mark.parametrize("compiler", list(compilers()))
+ONE_BY_DAY = [pytest.param(each, marks=pytest.mark.repeats if i else ()) for i, each in enumerate(compilers())]
 TOOLS = pytest.mark.skipif(not (shutil.which("nm") and shutil.which("readelf")), reason="binutils are not installed")
 
 
@@ -34,7 +35,7 @@ def test_warnings_are_errors_and_there_are_none(fmi, compiler):
 
 
 @FMI
-@COMPILER
+@pytest.mark.parametrize("compiler", ONE_BY_DAY)
 def test_a_fmu_of_nothing_but_time(fmi, compiler):
     for kind in (ME, CS):
         unit = Unit(load(build(fmi, "-O2", compiler=compiler, model="bare")), fmi, kind).instantiate().start()

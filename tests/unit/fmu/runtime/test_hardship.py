@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from native.building import HERE, build, compilers
+from representatives import by_night
 
 FMI = pytest.mark.parametrize("fmi", [2, 3])
 GCC = pytest.mark.skipif("gcc" not in compilers(), reason="sanitizers come with the system's compiler; there is none")
@@ -49,12 +50,6 @@ def test_time_does_not_drift():
     assert run(2, "steps", 500_000).split()[0] == "50000"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fmi", [pytest.param(2, marks=pytest.mark.repeats), 3])
-def test_time_does_not_drift_over_ten_million_steps(fmi):
-    assert run(fmi, "steps", 10_000_000).split()[0] == "1000000"
-
-
 @FMI
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_calls_without_rhyme_or_reason(fmi, seed):
@@ -62,7 +57,7 @@ def test_calls_without_rhyme_or_reason(fmi, seed):
 
 
 @GCC
-@FMI
+@pytest.mark.parametrize("fmi", [*by_night(2), 3])
 def test_address_and_undefined_behaviour_sanitizers(fmi):
     flags = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     for what in (["plain"], ["traps"], ["stack"], ["many"], ["memory"], ["random", 4, 20_000]):
@@ -75,6 +70,7 @@ def test_thread_sanitizer():
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+@pytest.mark.repeats  # by day the sanitizer of addresses
 def test_valgrind():
     valgrind = ("valgrind", "-q", "--leak-check=full", "--show-leak-kinds=all", "--error-exitcode=9")
     for what in (["plain"], ["random", 5, 1_000]):

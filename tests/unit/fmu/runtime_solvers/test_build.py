@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from native_models.zoo import HERE, RUNTIME, STRICT, available, compiled
+from representatives import by_night
 
 SANITIZERS = {
     "zig": ["-fsanitize=undefined", "-fno-sanitize-recover=all", "-O1", "-g"],
@@ -15,7 +16,7 @@ SANITIZERS = {
 STACK_BUDGET = 1024
 
 
-@pytest.mark.parametrize("compiler", SANITIZERS)
+@pytest.mark.parametrize("compiler", ["gcc", *by_night("zig")])
 @pytest.mark.parametrize("source", ["sanitized.c", "stateless.c"])
 def test_sanitizers_find_nothing(tmp_path, compiler, source):
     """Every solver on every problem, with hooks and failures."""

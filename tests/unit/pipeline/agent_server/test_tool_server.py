@@ -1,4 +1,4 @@
-"""``mb2fmu mcp``: twelve tasks by the client of the package ``mcp``; files outside; what is left behind."""
+"""``mb2fmu mcp``: thirteen tasks by the client of the package ``mcp``; files outside; what is left behind."""
 
 from __future__ import annotations
 
@@ -72,10 +72,11 @@ TASKS: Mapping[str, tuple[Sequence[Call], str, str]] = {
     "Does this FMU do what its description says?": (
         [("audit", {"fmu": "out/Slider.fmu", "run": False})], "no errors found", ""
     ),
-    "A colleague sent this FMU; is it my block?": (
-        [("new", {"name": "other", "text": SLIDER.replace("20.0", "20.2")}), ("run", {"model": "other.py"}),
-         ("check", {"model": "slider.py", "fmu": "out/Slider.fmu"}),
-         ("explain", {"file": "out/Slider.fmu", "model": "slider.py"})], "not validated", "likely:"
+    "Is this FMU the block that a colleague describes?": (
+        [("check", {"model": "other.py", "fmu": "out/Slider.fmu"})], "not validated", "likely:"
+    ),
+    "Why is it not that block?": (
+        [("explain", {"file": "out/Slider.fmu", "model": "other.py"})], "not validated", "likely:"
     ),
     "Make an FMU of a model that I have not finished.": (
         [("new", {"name": "unfinished", "text": SLIDER.replace('    model.parameter(k, 20.0, "N/m")\n', "")}),
@@ -84,7 +85,7 @@ TASKS: Mapping[str, tuple[Sequence[Call], str, str]] = {
     "Run the model of the folder above.": ([("run", {"model": "../secret.py"})], "refused", "outside of the folder"),
     "Make an FMU of my robot.": ([("run", {"model": "arm.urdf"})], "validated", "passed"),
     "This script never ends.": (
-        [("adopt", {"script": "endless.py", "time_limit": 6.0})], "not finished", "ended after 6 s"
+        [("adopt", {"script": "endless.py", "time_limit": 3.0})], "not finished", "ended after 3 s"
     ),
 }  # fmt: skip
 """In words → the calls that an agent makes, verdict of the last one, and words of its text."""
@@ -94,8 +95,10 @@ NIGHTLY = {
     "I have a SymPy script; turn it into an FMU.",
     "Is the pendulum that comes with mb2fmu right for a short rod, too?",
     "Make an FMU of my robot.",
+    "Make an FMU of a model that I have not finished.",
+    "Why is it not that block?",
 }
-"""Validations of more models; no other task needs what they make."""
+"""More models and reasons; no other task needs what they make."""
 
 
 def fill(folder: Path) -> None:
@@ -104,6 +107,7 @@ def fill(folder: Path) -> None:
     (folder / "numbers.py").write_text("print(2 + 2)\n")
     (folder / "endless.py").write_text("while True:\n    pass\n")
     (folder / "arm.urdf").write_text(ARM)
+    (folder / "other.py").write_text(SLIDER.replace("20.0", "20.2"))
 
 
 def server_parameters(folder: Path) -> Any:
@@ -152,13 +156,11 @@ def test_facts_are_numbers_of_the_commands(answers: dict[str, list[Any]]) -> Non
     heavy = answers["How far does the block swing when it is twice as heavy?"][-1].structured_content
     assert heavy["variables"]["q"]["largest"] == pytest.approx(0.2)
     assert heavy["variables"]["q"]["smallest"] == pytest.approx(-0.2, rel=1e-3)
-    other = answers["A colleague sent this FMU; is it my block?"]
-    for answer in other[-2:]:
-        facts = answer.structured_content
-        assert facts["result"] == "failed"
-        ratios = [failure["ratio"] for failure in facts["failures"] if "ratio" in failure]
-        assert ratios == sorted(ratios, reverse=True)
-        assert ratios[0] > 10.0
+    facts = answers["Is this FMU the block that a colleague describes?"][-1].structured_content
+    assert facts["result"] == "failed"
+    ratios = [failure["ratio"] for failure in facts["failures"] if "ratio" in failure]
+    assert ratios == sorted(ratios, reverse=True)
+    assert ratios[0] > 10.0
     made = answers["Here is my block on a spring; make an FMU of FMI 3."]
     assert made[1].structured_content["states"] == ["q", "u"]
     assert made[2].structured_content["fmu"] == "out/Slider.fmu"

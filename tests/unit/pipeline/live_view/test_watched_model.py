@@ -13,9 +13,12 @@ import time
 from pathlib import Path
 
 import pytest
+from shorter_validations import PRELUDE
 
 from mb2fmu.model.model_template import write_model_template
 from mb2fmu.pipeline.live_view.watched_model import WatchedModel
+
+COMMAND = [sys.executable, "-c", f"{PRELUDE}\nimport mb2fmu.cli\nmb2fmu.cli.main()"]
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def test_the_command_validates_behind_the_motion_and_leaves_nothing(model_file: 
     # A test under nohup ignores SIGINT, and that is inherited. No preexec_fn: JAX may have threads in this process.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
-        [sys.executable, "-m", "mb2fmu", "watch", str(model_file), "--at", "pin.angle=0.3", "--at", "m=2 kg"],
+        [*COMMAND, "watch", str(model_file), "--at", "pin.angle=0.3", "--at", "m=2 kg"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from representatives import by_night
 from shorter_validations import PRELUDE, shorten_validations, shorter_validations
 
 from mb2fmu import pipeline, validation
@@ -248,7 +249,7 @@ mb2fmu.cli.main()
 @posix
 @pytest.mark.parametrize(
     ("number", "code"),
-    [(signal.SIGTERM, 143), (signal.SIGINT, 130), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.repeats)],
+    [(signal.SIGTERM, 143), *by_night((signal.SIGINT, 130), (signal.SIGHUP, 129))],
 )
 def test_a_signal_leaves_nothing_behind(model: Path, folder: Path, tmp_path_factory, number: int, code: int) -> None:
     before, scratch = contents(folder), tmp_path_factory.mktemp("scratch")
@@ -307,7 +308,7 @@ mb2fmu.cli.main()
 
 
 @posix
-@pytest.mark.parametrize("limit", [500, pytest.param(200_000, marks=pytest.mark.repeats), None])
+@pytest.mark.parametrize("limit", [*by_night(500, 200_000), None])
 def test_no_room_for_a_file_is_told_and_changes_nothing(model: Path, folder: Path, tmp_path_factory, limit) -> None:
     """Files may not grow beyond a limit: it strikes at another place each time, and is a fault of ours at none."""
     before, scratch = contents(folder), tmp_path_factory.mktemp("scratch")

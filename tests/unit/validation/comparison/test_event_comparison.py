@@ -10,6 +10,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import ball, behind_a_clutch, belt, particle, reference_of, two_blocks
+from representatives import by_night
 
 from mb2fmu import Impact, Model, pre
 from mb2fmu.fmu.runner.co_simulation_event_search import EventLocator
@@ -323,12 +324,17 @@ class Blocks:
     def forget(self, _state: float) -> None: ...
 
 
+@pytest.fixture(scope="module", params=[*by_night(50e-6, -50e-6), 1e-6])
+def both_stopped(request):
+    """By how much the second block stops later, the reference of both, and its bounds."""
+    reference = reference_of(two_blocks(1.0, 1.0 + request.param))
+    return request.param, reference, compute_error_bounds(reference, measure_start_error_growth(reference))
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("late", [50e-6, -50e-6, 1e-6])
-def test_before_and_after_are_beyond_all_events_whose_order_is_open(kind, late):
+def test_before_and_after_are_beyond_all_events_whose_order_is_open(kind, both_stopped):
     """Two blocks come to rest within less than the bounds allow: neither stop fails because of the other."""
-    reference = reference_of(two_blocks(1.0, 1.0 + late))
-    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
+    late, reference, limits = both_stopped
     description = SimpleNamespace(state_derivative_pairs=())
     (watch,) = list_watched_events(reference, limits, description)
     assert (watch.reason, watch.is_of_several) == ("", True)

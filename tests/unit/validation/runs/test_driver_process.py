@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from representatives import by_night
 
 from mb2fmu.audit.external_checkers import run_external_checkers
 from mb2fmu.validation.runs import driver_process
@@ -132,7 +133,7 @@ def test_a_run_does_not_outlive_a_server_that_is_killed(tmp_path) -> None:
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("how", ["ends", "is killed"])
+@pytest.mark.parametrize("how", [*by_night("ends"), "is killed"])
 def test_nothing_outlives_its_client(how, tmp_path) -> None:
     os.mkfifo(tmp_path / driver_process.REQUEST_FILE)
     code = (
