@@ -13,7 +13,7 @@ from mb2fmu import pipeline
 @pytest.fixture(scope="module")
 def falling(tmp_path_factory):
     with shorter_validations():
-        return pipeline.run(falling_body(), tmp_path_factory.mktemp("falling"))
+        return pipeline.run(falling_body(), tmp_path_factory.mktemp("falling"), method="tmt")
 
 
 def test_a_body_whose_quaternion_is_a_guess_falls_freely(falling):

@@ -52,15 +52,11 @@ PUSHES = np.array([(0.0, 3.0), (1.0, 3.0), (1.0, 0.3), (1.5, 0.3), (1.5, -0.3), 
                   dtype=[("time", float), ("F", float)])  # fmt: skip
 
 
+ALONE, TWO = (pytest.param(more, marks=pytest.mark.repeats) for more in ((), ("rail",)))
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "more",
-    [
-        pytest.param((), id="alone", marks=pytest.mark.repeats),
-        pytest.param(("rail",), id="two", marks=pytest.mark.repeats),
-        pytest.param(("brake",), id="with_brake"),
-    ],
-)
+@pytest.mark.parametrize("more", [ALONE, TWO, ("brake",)], ids=["alone", "two", "with_brake"])
 def test_a_stop_bears_what_friction_would_share(tmp_path, more, kind):
     """Of frictions on one motion each takes its part of what they can hold, as soon as the stop lets go."""
     parts = ["floor", *more]

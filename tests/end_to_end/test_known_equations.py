@@ -16,8 +16,6 @@ import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.compiler import evaluation
 from mb2fmu.errors import ModelError
-from mb2fmu.validation.reference.smooth_integration import integrate_explicit_euler
-from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 angles = st.floats(-3.0, 3.0)
 speeds = st.floats(-5.0, 5.0)
@@ -195,23 +193,6 @@ def test_rigid_body_spins_by_jacobis_functions(w):
 )
 def test_msl_models_end_where_a_fresh_computation_ends(name, stop, ends):
     np.testing.assert_allclose(_integrated(_rhs(name), stop), ends, rtol=0, atol=1e-8)
-
-
-@pytest.mark.slow
-def test_msl_double_pendulum_by_eulers_method_has_the_published_digits():
-    """SimulationX's reference: explicit Euler, h = 1e-4 s, g = 9.81; its joint speeds at 3 s to all printed digits."""
-    derivation = pipeline.derive(_model("msl_double_pendulum"))
-    numeric = NumericEquations(derivation.equations)
-    values = {parameter.name: parameter.value for parameter in derivation.definition.parameters}
-    free = [float(values[symbol.name]) if symbol.name != "g" else 9.81 for symbol in derivation.equations.p]
-    prepared = numeric.prepare(free)
-    x0, _, _ = pipeline.start_values(derivation)
-
-    def slope(_):
-        return lambda t, x: numeric.x_dot(t, x, (), prepared)[0]
-
-    end = integrate_explicit_euler(slope, np.array([0.0, 3.0]), x0, 1e-4)[-1]
-    np.testing.assert_allclose(end[2:], [4.21289321, -0.17732859], rtol=0, atol=5e-9)
 
 
 @some

@@ -13,7 +13,9 @@ from mb2fmu.validation import form_experiment_values, integrate_by_euler
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("method", ["kane", "tmt", "lagrange"])
+@pytest.mark.parametrize(
+    "method", ["tmt", *(pytest.param(method, marks=pytest.mark.repeats) for method in ("kane", "lagrange"))]
+)
 def test_euler_ends_at_the_published_digits(method):
     definition = model.check_model(model.load(ROOT / "models" / "msl_double_pendulum.py"))
     equations = formulations.formulate(mechanism.read_mechanism(definition), method)

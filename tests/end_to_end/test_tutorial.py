@@ -1,4 +1,4 @@
-"""The notebooks run from their first cells to their last, and show what they say."""
+"""The notebooks run from their first cells to their last, by night, and show what they say."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from pathlib import Path
 import nbclient
 import nbformat
 import pytest
-from shorter_validations import PRELUDE
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def executed(name: str, folder: Path, prelude: str = "") -> list[dict[str, str]]:
-    """What a notebook shows when it is run in a folder, after a prelude."""
+@pytest.mark.parametrize("path", sorted((DOCS / "tutorials").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_is_stored_without_results(path: Path) -> None:
+    """They would grow stale."""
+    assert not any(cell.get("outputs") for cell in nbformat.read(path, as_version=4).cells)
+
+
+def executed(name: str, folder: Path) -> list[dict[str, str]]:
+    """What a notebook shows when it is run in a folder."""
     notebook = nbformat.read(DOCS / name, as_version=4)
-    assert not any(cell.get("outputs") for cell in notebook.cells)  # stored without results: they would grow stale
-    notebook.cells.insert(0, nbformat.v4.new_code_cell(prelude))
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     assert not any(output.get("name") == "stderr" for output in outputs)
@@ -26,13 +29,10 @@ def executed(name: str, folder: Path, prelude: str = "") -> list[dict[str, str]]
 
 
 @pytest.mark.slow
+@pytest.mark.repeats
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::RuntimeWarning")
-@pytest.mark.parametrize(
-    "prelude", [pytest.param(PRELUDE, id="motion"), pytest.param("", id="whole", marks=pytest.mark.repeats)]
-)
-def test_the_tutorial_runs_and_shows_itself(prelude: str, tmp_path: Path) -> None:
-    shown = executed("tutorials/tutorial.ipynb", tmp_path, prelude)
-    model, equations, motion, _, proof = shown
+def test_the_tutorial_runs_and_shows_itself(tmp_path: Path) -> None:
+    model, equations, motion, _, proof = executed("tutorials/tutorial.ipynb", tmp_path)
     assert "force on the trolley" in model["text/html"]
     assert equations["text/latex"].startswith("$\\displaystyle")
     assert "animation-data" in motion["text/html"]

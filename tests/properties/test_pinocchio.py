@@ -33,7 +33,7 @@ def _same(found, wanted, condition) -> bool:
 
 def test_a_tree_of_all_joints():
     joints = [("spherical", "y", 0), ("pin", "x", 1), ("weld", "z", 2), ("cylindrical", "z", 1), ("prismatic", "x", 0)]
-    _agree([*joints, ("planar", "y", 3)], True, 3)
+    _agree([*joints, ("planar", "y", 3)], tilted=True, seed=3)
 
 
 @pytest.mark.repeats
