@@ -257,7 +257,7 @@ class _EventStepLoop:
         from scipy.integrate import DOP853  # takes long to import, and smooth equations do without
 
         first_step = min(self.step_size, largest_step, end - t)
-        solver = DOP853(
+        solver: DOP853 = DOP853(
             self._make_slope(r), t, y, end, first_step=first_step if np.isfinite(self.step_size) else None,
             max_step=largest_step,
             rtol=self._relative, atol=self._absolute,  # type: ignore[arg-type] # SciPy takes one per component

@@ -558,9 +558,8 @@ def try_motion_without_completed_steps(fixture: TrialFixture) -> Iterator[RuleVi
     if not first_difference:
         return
     end = min(first_difference[1] + _STEPS_BEHIND_DIFFERENCE, *(len(run.values) for run in runs))
-    difference = find_largest_difference(
-        fixture, *(TrialRun([], run.values[:end]) for run in runs), variables=variables
-    )
+    with_calls, without_calls = (TrialRun([], run.values[:end]) for run in runs)
+    difference = find_largest_difference(fixture, with_calls, without_calls, variables)
     if difference and difference[0] > relative_tolerance(fixture):
         message = (
             f"needsCompletedIntegratorStep is false, but without these calls it is {difference[0]:.2g} of its size "
