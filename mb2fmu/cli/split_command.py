@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,8 +65,9 @@ _DEFAULT_STIFFNESS_HELP = "  [default: such that steps of --step or --delay foll
 )
 @click.option("--flange-mass", type=click.FloatRange(min=0.0), default=0.0, show_default=True, metavar="KG",
               help="Of what hangs on a bushing or line at a joint, if bodies behind it have no inertia.")  # fmt: skip
-@click.option("--flange-inertia", type=click.FloatRange(min=0.0), default=1e-4, show_default=True, metavar="KG.M2",
-              help="Of the same, where frames behind the joint turn against those before.")  # fmt: skip
+@click.option("--flange-inertia", type=click.FloatRange(min=0.0), metavar="KG.M2",
+              help="Of the same, where frames behind the joint turn against those before.  [default: a thousandth of "
+              "the smallest of a part, 1e-4 at most]")  # fmt: skip
 @combine_click_options(set_option, json_file_option, add_quiet_and_debug_options)
 def split(
     model: Path,
@@ -142,6 +142,18 @@ def _list_missing_outputs(done: SplitResult) -> list[str]:
     return sorted(set.intersection(*(set(part.omitted_outputs) for part in done.parts)))
 
 
+def _suggest_step(step: float) -> str:
+    """Return which communication step makes a system with bushings accurate, from the step in s that it has.
+
+    Measured: four links 8.9e-4 off at 1 ms, 4.3e-4 at 0.5 ms; links of 1, 0.2 and 3 kg 7.4e-2, 8.4e-3 at 0.25 ms,
+    3.8e-3 at 0.1 ms.
+    """
+    return (
+        "mb2fmu system says by which part E of its size a variable is off, and E falls at about the rate of --step; "
+        f"1e-3 takes --step {1e-3 * step:.2g} / E (off by 1 %: {0.1 * step:.2g})"
+    )
+
+
 def _print_split(done: SplitResult, places: tuple[str, ...], settings: SplittingSettings, step: float) -> None:
     """Say what was cut and written; ``step``: the communication step, s."""
     print_unless_quiet(f"Cut at {', '.join(places)} by {done.cut.method}")
@@ -158,10 +170,7 @@ def _print_split(done: SplitResult, places: tuple[str, ...], settings: Splitting
             f"Each bushing: stiffness {k:.3g} N/m (compliance {1.0 / k:.3g} m/N), damping {damping:.3g} N.s/m"
         )
         if not settings.stiffness:
-            print_unless_quiet(
-                "If the system is off by too much: the error falls with the square of --step (half of it: 4 times as "
-                f"stiff); a tenth of the error takes --step {step / math.sqrt(10.0):.2g}"
-            )
+            print_unless_quiet(f"If it is off by too much: {_suggest_step(step)}")
     if done.cut.method == "line":
         k, late = done.settings.stiffness, settings.delay
         print_unless_quiet(

@@ -253,7 +253,7 @@ class _JointCutBuilder:
             yield Body(f"{self.joint.name} flange", 1, -1, mass, None)
             return
         moment_of_inertia = self._add_parameter(
-            "flange_inertia", settings.flange_inertia, "kg.m2", "parasitic, about each axis"
+            "flange_inertia", settings.flange_inertia or 0.0, "kg.m2", "parasitic, about each axis"
         )
         free_rotations = self.joint.free_rotations
         moments = [

@@ -136,29 +136,17 @@ def form_modelica_modes_and_events(
         )
     was = [f"pre({names[switch.memory]})" for switch in conditions]
     differ = [f"{value} > {old} or {value} < {old}" for value, old in zip(now, was, strict=True)]
+    rows = enumerate(zip(looking, margins, surfaces, drives, strict=True), 1)
     sticking = [
-        _StickingSwitch(names[switch.memory], switch.name, margin, surface, drive, number)
-        for number, (switch, margin, surface, drive) in enumerate(
-            zip(looking, margins, surfaces, drives, strict=True), 1
-        )
-        if switch.kind == "sticking"
+        _StickingSwitch(names[row[0].memory], row[0].name, *row[1:], number)
+        for number, row in rows
+        if row[0].kind == "sticking"
     ]
     rests = [f"{each.margin} <= least and {each.slips}" for each in sticking]
     settings = tuple((x, value) for x, value in zip(states, after, strict=True) if x != value)
     unknowns = _smallest_margin(margins)
-    if len(sticking) < _MIN_FRICTIONS_OF_TRIALS:
-        return ModelicaEvents(tuple(modes), unknowns, _any_condition(differ), _any_condition(rests), settings)
-    trials = {each.mode: each for each in sticking}
-    return ModelicaEvents(
-        tuple(trials[mode.name].hold_again(mode) if mode.name in trials else mode for mode in modes)
-        + tuple(each.trial for each in sticking),
-        (*unknowns, ("again", _choose_trial(sticking))),
-        _any_condition(differ),
-        _any_condition(rests),
-        settings,
-        current_stage=_CURRENT_STAGE_WITH_TRIALS,
-        stage=_NEXT_STAGE_WITH_TRIALS,
-    )
+    events = ModelicaEvents(tuple(modes), unknowns, _any_condition(differ), _any_condition(rests), settings)
+    return events if len(sticking) < _MIN_FRICTIONS_OF_TRIALS else _add_trials(events, sticking)
 
 
 _MIN_FRICTIONS_OF_TRIALS = 2
@@ -224,6 +212,19 @@ class _StickingSwitch:
         judged = f"(if {tried} * {self.drive} < {_HELD_DRIVE_LIMIT} then 0.0 else {tried})"
         trial = f"noEvent(if {self._is_judged} then {judged} elseif {self._is_chosen} then 0.0 elseif "
         return replace(mode, value=mode.value.replace("noEvent(if ", trial, 1))
+
+
+def _add_trials(events: ModelicaEvents, sticking: Sequence[_StickingSwitch]) -> ModelicaEvents:
+    """Return the events with trials to hold again what was let go."""
+    trials = {each.mode: each for each in sticking}
+    modes = [trials[mode.name].hold_again(mode) if mode.name in trials else mode for mode in events.modes]
+    return replace(
+        events,
+        modes=(*modes, *(each.trial for each in sticking)),
+        unknowns=(*events.unknowns, ("again", _choose_trial(sticking))),
+        current_stage=_CURRENT_STAGE_WITH_TRIALS,
+        stage=_NEXT_STAGE_WITH_TRIALS,
+    )
 
 
 def _choose_trial(sticking: Sequence[_StickingSwitch]) -> str:

@@ -146,7 +146,7 @@ def return_nan_outside_domain(slope: SlopeFunction) -> SlopeFunction:
     return guarded
 
 
-def require_slope_at_start(t: float, slope: Floats, reached: Floats) -> None:
+def require_slope_at_start(t: float, slope: npt.ArrayLike, reached: Floats) -> None:
     """Raise the error of a standstill where an integration begins and the slope has no value: SciPy would never end."""
     if not np.isfinite(slope).all():
         raise make_integration_standstill_error(t, "x' has no value", reached)

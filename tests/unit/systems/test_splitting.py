@@ -261,6 +261,13 @@ def test_what_nobody_chose_of_an_element_follows_from_the_lightest_part(way: Cut
         complete_split_settings(whole, ["P2"], way, SplittingSettings(delay=0.002, stiffness=5.0), step=0.01).stiffness
         == 5.0
     )
+    assert chosen.flange_inertia == pytest.approx(1e-3 * 2 / 48)  # two links of 1/48 kg·m² each
+    heavy = replace(
+        whole.mechanism, bodies=tuple(replace(body, inertia=100 * body.inertia) for body in whole.mechanism.bodies)
+    )
+    assert choose_bushing_stiffness(SplittingSettings(), heavy, [0, 0, 1, 1], period).flange_inertia == 1e-4
+    given = complete_split_settings(whole, ["P2"], way, SplittingSettings(flange_inertia=0.0), step=0.01)
+    assert given.flange_inertia == 0.0
     massless = replace(whole.mechanism, bodies=tuple(replace(body, mass=sm.S.Zero) for body in whole.mechanism.bodies))
     with pytest.raises(CouplingError, match="a part has no mass"):
         choose_bushing_stiffness(SplittingSettings(), massless, [0, 0, 1, 1], period)
