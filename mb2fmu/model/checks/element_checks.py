@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator
 
 import sympy as sm
 from sympy.core.function import AppliedUndef
-from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.errors import Fault
+from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.added_loads import add_bodies_to_mechanics, add_loads_to_mechanics, can_add_load
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
@@ -80,11 +80,8 @@ def _unknown_rate_faults(model: Model, functions: Collection[sm.Basic], what: st
         remedy = f"write its motion by time, or declare it as an input: model.input({symbol}, rates=True)"
         yield Fault(f"{what} contains the state {symbol}, whose second rate is not formed", where, remedy)
     for symbol in sorted((s for s in functions if _is_of(model, s, Input)), key=str):
-        missing = [
-            rate
-            for rate in map(symbol.diff, (dynamicsymbols._t, (dynamicsymbols._t, 2)))
-            if not _is_of(model, rate, Input)
-        ]
+        rates = [differentiate_by_time(symbol, order) for order in (1, 2)]
+        missing = [rate for rate in rates if not _is_of(model, rate, Input)]
         if missing:
             problem = f"{what} contains the input {symbol}, and its rates {', '.join(map(str, missing))} are no inputs"
             yield Fault(
