@@ -75,8 +75,9 @@ def _unknown_rate_faults(model: Model, functions: Collection[sm.Basic], what: st
 
     Impacts and what holds need the position's first and second rate; that of such a symbol would count as zero.
     """
-    states = sorted((s for s in functions if _is_of(model, s, AuxiliaryState)), key=str)
-    for symbol in states:
+    if isinstance(model.mechanics, RecordBasedMechanics):
+        return  # prescribed joints of robots are inputs that have rates under other names
+    for symbol in sorted((s for s in functions if _is_of(model, s, AuxiliaryState)), key=str):
         remedy = f"write its motion by time, or declare it as an input: model.input({symbol}, rates=True)"
         yield Fault(f"{what} contains the state {symbol}, whose second rate is not formed", where, remedy)
     for symbol in sorted((s for s in functions if _is_of(model, s, Input)), key=str):
