@@ -252,11 +252,9 @@ def _describe_exercise(result: ValidationResult) -> Iterator[VerdictSummaryLine]
             yield VerdictSummaryLine("", ranges)
     if result.not_tried:
         yield VerdictSummaryLine("Not tried", _shorten("; ".join(result.not_tried), 140))
-    untested = len(result.untested_switches) + len(result.events_at_defaults_only)
+    untested = (*result.events_at_defaults_only, *result.untested_switches)
     if untested:
-        yield VerdictSummaryLine(
-            "", f"{untested} switches or events were not tried on both sides; see the report", "doubt"
-        )
+        yield VerdictSummaryLine("", _shorten(f"not tried on both sides: {'; '.join(untested)}", 90), "doubt")
 
 
 def describe_validated_value_ranges(result: ValidationResult, count: int | None = None) -> str:

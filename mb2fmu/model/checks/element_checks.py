@@ -9,6 +9,7 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 
 from mb2fmu.errors import Fault
+from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.added_loads import add_bodies_to_mechanics, add_loads_to_mechanics, can_add_load
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
@@ -35,11 +36,10 @@ ONE_TANGENT_REMEDY = (
 
 def contact_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's contacts."""
-    coordinates = set(mechanics_source.coordinates(model.mechanics))
     speeds = set(mechanics_source.speeds(model.mechanics).all)
     for contact in model.declared_contacts:
         what = f"the gap of {contact.name}"
-        yield from _position_faults(contact.gap, what, "touches", contact.where, coordinates, speeds)
+        yield from _position_faults(model, contact.gap, what, "touches", contact.where)
         yield from _slip_faults(contact, speeds)
     yield from _restitution_faults(model)
     if model.declared_contacts:
@@ -47,20 +47,20 @@ def contact_declaration_faults(model: Model) -> Iterator[Fault]:
     yield from _combination_faults(model)
 
 
-def _position_faults(
-    position: sm.Expr, what: str, state: str, where: str, coordinates: set[sm.Expr], speeds: set[sm.Expr]
-) -> Iterator[Fault]:
-    """Yield the fault of a gap or row that contains speeds, or no coordinate.
+def _position_faults(model: Model, position: sm.Expr, what: str, state: str, where: str) -> Iterator[Fault]:
+    """Yield the fault of a gap or row that contains speeds, no coordinate, or what moves at a rate that is not known.
 
     Args:
+        model: The model.
         position: The gap or row.
         what: It is, for messages.
         state: Of what it is the position: ``touches`` or ``is held``.
         where: It was declared.
-        coordinates: Of the mechanics.
-        speeds: Of the mechanics.
     """
+    coordinates = set(mechanics_source.coordinates(model.mechanics))
+    speeds = set(mechanics_source.speeds(model.mechanics).all)
     functions = position.atoms(AppliedUndef, sm.Derivative)
+    yield from _unknown_rate_faults(model, functions, what, where)
     wrong = sorted({f for f in functions if isinstance(f, sm.Derivative) or f in speeds}, key=str)
     if wrong:
         fault = f"{what} contains {', '.join(map(str, wrong))}, and must contain no speeds"
@@ -68,6 +68,31 @@ def _position_faults(
     elif not coordinates & functions:
         fault = f"{what}, {position}, has no velocity: no coordinate stands in it"
         yield Fault(fault, where, f"write it in the coordinates of what {state}")
+
+
+def _unknown_rate_faults(model: Model, functions: Collection[sm.Basic], what: str, where: str) -> Iterator[Fault]:
+    """Yield the fault of a position with states of the model's own, or with inputs that have no rates.
+
+    Impacts and what holds need the position's first and second rate; that of such a symbol would count as zero.
+    """
+    if isinstance(model.mechanics, RecordBasedMechanics):
+        return  # prescribed joints of robots are inputs that have rates under other names
+    for symbol in sorted((s for s in functions if _is_of(model, s, AuxiliaryState)), key=str):
+        remedy = f"write its motion by time, or declare it as an input: model.input({symbol}, rates=True)"
+        yield Fault(f"{what} contains the state {symbol}, whose second rate is not formed", where, remedy)
+    for symbol in sorted((s for s in functions if _is_of(model, s, Input)), key=str):
+        rates = [differentiate_by_time(symbol, order) for order in (1, 2)]
+        missing = [rate for rate in rates if not _is_of(model, rate, Input)]
+        if missing:
+            problem = f"{what} contains the input {symbol}, and its rates {', '.join(map(str, missing))} are no inputs"
+            yield Fault(
+                problem, where, f"declare them: model.input({symbol}, rates=True); what sets it sets them alike"
+            )
+
+
+def _is_of(model: Model, symbol: sm.Basic, kind: type[AuxiliaryState | Input]) -> bool:
+    """Return whether a symbol is declared as this kind of quantity."""
+    return any(isinstance(item, kind) and item.symbol == symbol for item in model.declared)
 
 
 def _reaction_faults(model: Model, elements: str, missing: str) -> Iterator[Fault]:
@@ -143,12 +168,10 @@ def _slip_faults(contact: DeclaredContact, speeds: Collection[sm.Basic]) -> Iter
 
 def latch_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's latches."""
-    coordinates = set(mechanics_source.coordinates(model.mechanics))
-    speeds = set(mechanics_source.speeds(model.mechanics).all)
     for latch in model.declared_latches:
         for row in latch.rows:
             what = f"what {row.name} holds"
-            yield from _position_faults(row.position, what, "is held", latch.where, coordinates, speeds)
+            yield from _position_faults(model, row.position, what, "is held", latch.where)
     if model.declared_latches:
         yield from _reaction_faults(model, "latches that are closed", "latches")
 

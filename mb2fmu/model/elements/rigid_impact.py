@@ -40,7 +40,7 @@ class Impact(NamedElement):
     ``name.friction`` (the force, which does the power friction · slip) and ``name.slip``.
 
     Attributes:
-        gap: An expression of coordinates, parameters and time, >= 0.
+        gap: An expression of coordinates, parameters, time and inputs that have rates, >= 0.
         restitution: Coefficient e in [0, 1], a number or an expression of parameters: 0 plastic, 1 elastic.
         rest_below: Speed after an impact below which the contact rests, in m/s or rad/s, > 0. It opens again when it
             would have to pull.

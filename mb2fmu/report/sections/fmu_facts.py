@@ -45,11 +45,12 @@ def summarize_fmu(equations: EquationsOfMotion, interface: FmuInterface, platfor
     native = interface.target.backend == "native"
     kinds = "ME and CS" if native else "CS, needs Python where it runs"
     rows = len(equations.velocity_constraints.names) if equations.velocity_constraints else 0
-    speeds, constraints = len(equations.u), len(equations.holonomic) + rows
-    size = f"{speeds} speeds under {constraints} constraints"
+    speeds, constraints = len(equations.u), rows or len(equations.holonomic)  # rows: those of positions, too
+    size = f"{speeds} speeds under {constraints} constraint{'s' * (constraints != 1)}"
     if not constraints:
         size = f"{speeds} degree{'s' * (speeds != 1)} of freedom"
-    size += f", {len(equations.z)} further states" if equations.z else ""
+    further = len(equations.z)
+    size += f", {further} further state{'s' * (further != 1)}" if further else ""
     where = f" for {', '.join(platforms)}" if platforms else ""
     return f"FMI {interface.target.fmi}.0 ({kinds}){where}; {size}; {METHOD_TITLES[equations.method]}"
 

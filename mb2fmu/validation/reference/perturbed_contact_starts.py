@@ -53,43 +53,45 @@ class ContactGaps:
         contacts = numeric.frozen.contacts if isinstance(numeric, HybridEquations) else None
         self._contacts = contacts.each if contacts else ()
         e = numeric.equations
-        known_symbols = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
+        # Inputs last: behind the model's own are those of modes and impacts, which no gap contains.
+        known_symbols = [e.t, *e.q, *e.z, *e.p, *(c.symbol for c in e.calculated_parameters), *e.r]
         planner = ExpressionPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(known_symbols)})
         expressions = [
             expression for each in self._contacts for expression in (each.gap, each.resting_speed, each.stabilization)
         ]
         self._plan = planner.plan(expressions) if self._contacts else None
-        self._blank_values = [0.0] * (planner.size - len(known_symbols))
+        self._size = planner.size
         states = {symbol: i for i, symbol in enumerate(e.states)}
         self._resting_states = [states[each.resting] for each in self._contacts]
 
-    def evaluate_gaps(self, q: Floats, prepared: Sequence[float]) -> Floats:
-        """Return all gaps at t = 0, in their own units, shape (k,)."""
-        return self._evaluate_rows(q, prepared)[:, 0]
+    def evaluate_gaps(self, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> Floats:
+        """Return all gaps at t = 0, at a state and inputs, in their own units, shape (k,)."""
+        return self._evaluate_rows(x, r, prepared)[:, 0]
 
-    def _evaluate_rows(self, q: Floats, prepared: Sequence[float]) -> Floats:
+    def _evaluate_rows(self, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> Floats:
         """Return for each contact its gap, the rest speed and its stabilization at t = 0, shape (k, 3)."""
         if self._plan is None:
             return np.zeros((0, 3))
-        row_values = self._plan([0.0, *q.tolist(), *prepared, *self._blank_values])
+        q, z = x[: self._numeric.n_q], x[len(x) - len(self._numeric.equations.z) :]
+        values = [0.0, *q.tolist(), *z.tolist(), *prepared, *map(float, r)]
+        row_values = self._plan(values + [0.0] * (self._size - len(values)))
         return np.array(row_values, dtype=np.float64).reshape(-1, 3)
 
-    def check_overlaps(self, x: Floats, prepared: Sequence[float]) -> None:
+    def check_overlaps(self, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> None:
         """Refuse a start with overlapping bodies.
 
         What lies less deep than the stabilization pushes out with the speed of rest is taken for round-off.
 
         Args:
             x: The state at t = 0, shape (n_x,).
+            r: Inputs.
             prepared: Parameters.
 
         Raises:
             ValidationError: Names every such contact, with its gap.
         """
         faults = []
-        for each, (gap, rest_speed, rate) in zip(
-            self._contacts, self._evaluate_rows(x[: self._numeric.n_q], prepared), strict=True
-        ):
+        for each, (gap, rest_speed, rate) in zip(self._contacts, self._evaluate_rows(x, r, prepared), strict=True):
             if gap < -rest_speed / (rate or _DEFAULT_STABILIZATION_RATE):
                 message = f"the gap of {each.name} is {gap:.6g} at the start: it must not be negative"
                 faults.append(
@@ -121,16 +123,16 @@ class ContactGaps:
         if self._plan is None:
             return x
         n_q, typical_coordinates = self._numeric.n_q, self._numeric.typical[: self._numeric.n_q]
-        target_gaps = self.evaluate_gaps(default[:n_q], before)
+        target_gaps = self.evaluate_gaps(default, r, before)
         open_state = self._numeric.project(0.0, x, r, prepared)
         for _ in range(_MAX_NEWTON_ITERATIONS):
-            gap_errors = self.evaluate_gaps(open_state[:n_q], prepared) - target_gaps
+            gap_errors = self.evaluate_gaps(open_state, r, prepared) - target_gaps
             rows_to_close = [
                 k
                 for k, gap in enumerate(gap_errors + target_gaps)
                 if gap < min(target_gaps[k], 0.0) or default[self._resting_states[k]] > _CLOSED_MODE_THRESHOLD
             ]
-            slopes = self._differentiate_gaps(open_state[:n_q], prepared)[rows_to_close] * typical_coordinates
+            slopes = self._differentiate_gaps(open_state, r, prepared)[rows_to_close] * typical_coordinates
             if not rows_to_close or np.all(
                 np.abs(gap_errors[rows_to_close]) <= _CLOSURE_TOLERANCE * np.abs(slopes).sum(axis=1)
             ):
@@ -141,15 +143,15 @@ class ContactGaps:
         message = "no start is found at which nothing lies inside of what it touches"
         raise ValidationError("the perturbed experiment cannot be started:", [Fault(message, remedy="move less")])
 
-    def _differentiate_gaps(self, q: Floats, prepared: Sequence[float]) -> Floats:
+    def _differentiate_gaps(self, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> Floats:
         """Return slopes of the gaps by the coordinates, by central differences, shape (k, n_q)."""
         columns = []
-        for coordinate, size in enumerate(self._numeric.typical[: len(q)].tolist()):
-            forward, backward = q.copy(), q.copy()
+        for coordinate, size in enumerate(self._numeric.typical[: self._numeric.n_q].tolist()):
+            forward, backward = x.copy(), x.copy()
             forward[coordinate] += _DIFFERENCE_STEP * size
             backward[coordinate] -= _DIFFERENCE_STEP * size
             columns.append(
-                (self.evaluate_gaps(forward, prepared) - self.evaluate_gaps(backward, prepared))
+                (self.evaluate_gaps(forward, r, prepared) - self.evaluate_gaps(backward, r, prepared))
                 / (2 * _DIFFERENCE_STEP * size)
             )
-        return np.array(columns).T.reshape(len(self._contacts), len(q))
+        return np.array(columns).T.reshape(len(self._contacts), self._numeric.n_q)

@@ -304,7 +304,7 @@ def _integrate_twice(
     """Integrate from the start, finely and coarsely; ``typical``: sizes of x, shape (n_x,), ``energy``: natural, J."""
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([compute_start_state(numeric, run), [0.0]])
-    ContactGaps(numeric).check_overlaps(start[:-1], prepared)
+    ContactGaps(numeric).check_overlaps(start[:-1], run.inputs_at(0), prepared)
     largest_magnitudes, typical_sizes, event_log = (
         _run_roughly(numeric, run, start, typical, energy),
         np.append(typical, 0.0),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import lines
 import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from event_models import reference_of
 from scipy.optimize import nnls
 
 from mb2fmu import Impact, Mb2FmuError, Model, Parts, derive, export, simulate
@@ -239,6 +241,20 @@ def test_modes_that_are_chosen_are_complementary(size):
         assert z == pytest.approx(nnls(lower.T, -np.linalg.solve(lower, q))[0], abs=1e-9)
 
 
+def test_a_ball_meets_a_table_that_an_input_moves():
+    """Seen: ``run`` ended with a KeyError. The table's rate, 0.3 m/s, is an input, too: v⁺ = (1 + e) w - e v⁻."""
+    h, table = me.dynamicsymbols("x1 table")
+    model, _, _, _ = lines.masses("Ball", [(0.5, 0.0)], lambda _: [sm.Float(-10)])
+    model.input(table, 0.0, "m", rates=True)
+    model.add(Impact("table", h - table, restitution=0.8))
+    rate = me.dynamicsymbols("table").diff()
+    model.experiment(stop=0.4, step=0.1, signals={rate: 0.3})
+    found = reference_of(model)
+    hit = np.sqrt(2 * 0.5 / 10)
+    after = 1.8 * 0.3 + 0.8 * 10 * hit
+    assert found.states[-1, 1] == pytest.approx(after - 10 * (0.4 - hit), abs=1e-9)
+
+
 # --- what is wrong is told --------------------------------------------------------------------------------------------
 
 
@@ -252,12 +268,17 @@ def test_modes_that_are_chosen_are_complementary(size):
         ({"gap": "x3 + 1"}, r"its gap is 'x3 \+ 1'"),
         ({"gap": sm.Symbol("r")}, "has no velocity"),
         ({"gap": me.dynamicsymbols("v1") - 1}, "must contain no speeds"),
+        ({"gap": me.dynamicsymbols("x1") - me.dynamicsymbols("level")}, r"the state level\(t\), whose second rate"),
+        ({"gap": me.dynamicsymbols("x1") - me.dynamicsymbols("lift")}, r"the input lift\(t\), and its rates .* no inp"),
         ({"order": "simultaneous"}, "wants simultaneous impacts"),
     ],
 )
 def test_faults_are_told(arguments, words):
     model = cradle("sequential")
+    level, lift = me.dynamicsymbols("level lift")
     model.add(Impact(**{"name": "third", "gap": me.dynamicsymbols("x3") + 1, **arguments}))
+    model.state(level, -level, 0.1, "m")
+    model.input(lift, 0.1, "m")
     if arguments.get("gap") == sm.Symbol("r"):
         model.parameter(sm.Symbol("r"), 1.0)
     with pytest.raises(ModelError, match=words):
