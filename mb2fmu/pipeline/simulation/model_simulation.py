@@ -15,6 +15,7 @@ from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
+from mb2fmu.model.declarations.model_declarations import map_inputs_to_rates
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
@@ -118,7 +119,8 @@ def simulate_derivation(
     units = {item.name: item.unit for item in definition.inputs}
     run = definition.experiment
     stop, step = choose_stop_time_and_step(stop, step, usual_stop=run.stop, usual_step=run.step)
-    signals = read_inputs(inputs or {}, tables, units, stop)
+    rates = {item.name: rate.name for item, rate in map_inputs_to_rates(definition.inputs).items()}
+    signals = read_inputs(inputs or {}, tables, units, stop, rates)
     if needs_event_handling(derivation):
         return _simulate_by_fmu(derivation, signals, stop=stop, step=step, observer=observer)
     with Stopwatch(observer)("simulate"):
