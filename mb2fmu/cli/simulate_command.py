@@ -125,9 +125,8 @@ def _print_note_on_held_inputs(result: SimulationTrajectories) -> None:
     moving = [name for name, row in zip(result.input_names, result.inputs.T, strict=True) if row.min() < row.max()]
     if moving:
         step = f"{result.time[1] - result.time[0]:g}"
-        why = "the model has events and is run as its FMU"
-        text = f"{', '.join(moving)}: held over each step of {step} s, since {why}; a shorter --step follows more closely"
-        click.echo(f"note: {text}", err=True)
+        text = f"{', '.join(moving)}: held over each step of {step} s, since the model has events and is run as its FMU"
+        click.echo(f"note: {text}; a shorter --step follows more closely", err=True)
 
 
 def _write_simulation_files(

@@ -186,9 +186,9 @@ def _add_rates(
 
 
 def _differentiate_input(value: InputValue) -> InputValue:
-    """Return the derivative of a formula or number; ValueError: of a function it is not known."""
+    """Return the derivative of a formula or number; TypeError: of a function it is not known."""
     if callable(value):
-        raise ValueError(f"{value!r} is no formula")
+        raise TypeError(f"{value!r} is no formula")
     return differentiate_input_formula(value) if isinstance(value, str) else 0.0
 
 
