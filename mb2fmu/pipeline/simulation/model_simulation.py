@@ -61,7 +61,9 @@ def simulate(
         model: A model, the file that has its function, or an FMU (``.fmu``, from any tool).
         at: FMU name of a parameter, start value or input → value in its unit, or text with one (``"30 deg"``).
         inputs: FMU name → formula of ``t`` (``"5*sin(t)"``), number, or function of time; or a CSV file with a column
-            ``time`` and columns by FMU name. Inputs that are not named follow the model's experiment.
+            ``time`` and columns by FMU name. Rates of a prescribed motion follow its formula; a table or function is
+            refused without them. Inputs that are not named follow the model's experiment. An FMU, and a model that is
+            run as one, holds them over each step.
         arguments: Of the model file's function.
         stop: In s, instead of the experiment's.
         step: Between the times of the result, in s, instead of the experiment's; an FMU's communication step.
