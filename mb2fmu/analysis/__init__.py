@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mb2fmu.analysis.nominal_values import add_nominal_values
     from mb2fmu.analysis.numerical_conditioning import NumericalConditioning, compute_numerical_conditioning
     from mb2fmu.analysis.operating_point import OperatingPoint, SteadyMotionKind
+    from mb2fmu.analysis.operating_point_linearizer import OperatingPointLinearizer
     from mb2fmu.analysis.operating_point_start import OperatingPointStart, set_operating_point_start
     from mb2fmu.analysis.root_locus import RootLocus, StabilityCrossing, compute_root_locus
     from mb2fmu.analysis.sensitivity_request import (
@@ -30,6 +31,7 @@ __all__ = [
     "Linearization",
     "NumericalConditioning",
     "OperatingPoint",
+    "OperatingPointLinearizer",
     "OperatingPointStart",
     "RootLocus",
     "Sensitivities",
@@ -54,6 +56,7 @@ __getattr__ = import_on_first_use(
         "nominal_values": "add_nominal_values",
         "numerical_conditioning": "NumericalConditioning compute_numerical_conditioning",
         "operating_point": "OperatingPoint SteadyMotionKind",
+        "operating_point_linearizer": "OperatingPointLinearizer",
         "operating_point_start": "OperatingPointStart set_operating_point_start",
         "root_locus": "RootLocus StabilityCrossing compute_root_locus",
         "sensitivity_request": "SensitivityRequest make_experiment_input_signals make_sensitivity_request",

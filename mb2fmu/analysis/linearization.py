@@ -50,6 +50,7 @@ class Linearization:
         D: Shape (n_y, n_r).
         y: Outputs at the point, shape (n_y,).
         eigenvalues: Of A in 1/s, largest real part first, shape (n,).
+        resting_friction: What dry friction acts on and does not slide, as expressions: that friction is left out.
     """
 
     point: OperatingPoint
@@ -64,6 +65,7 @@ class Linearization:
     D: Floats
     y: Floats
     eigenvalues: npt.NDArray[np.complex128]
+    resting_friction: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return a line: about what motion, its states and eigenvalues."""
@@ -83,6 +85,7 @@ class Linearization:
             "inputs": dict(zip(self.inputs, point.r.tolist(), strict=True)),
             "outputs": dict(zip(self.outputs, self.y.tolist(), strict=True)),
             "unsteady_outputs": self.unsteady,
+            "resting_friction": self.resting_friction,
             "A": self.A.tolist(),
             "B": self.B.tolist(),
             "C": self.C.tolist(),

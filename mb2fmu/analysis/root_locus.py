@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq, linear_sum_assignment
 
-from mb2fmu.analysis.linearization import Linearization, linearize
+from mb2fmu.analysis.linearization import Linearization
+from mb2fmu.analysis.operating_point_linearizer import OperatingPointLinearizer
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
-from mb2fmu.analysis.program_derivatives import ProgramDerivatives
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -125,7 +125,7 @@ def compute_root_locus(
         raise AnalysisError(
             f"{name} cannot be swept:", [Fault("the values do not increase", remedy="write FIRST:LAST:STEP")]
         )
-    points = _OperatingPointSequence(equations, program, start_for, name, values[0])
+    points = _OperatingPointSequence(OperatingPointLinearizer(equations, program), start_for, name)
     found = [points.linearize_at_value(value) for value in values]
     kept = _remove_cyclic_states(found)
     short = next((k for k, point in enumerate(found) if not set(kept) <= set(point.states)), None)
@@ -150,12 +150,8 @@ def compute_root_locus(
 class _OperatingPointSequence:
     """Operating points along a sweep, each search beginning at the point before."""
 
-    def __init__(
-        self, equations: EquationsOfMotion, program: Program, start_for: StartFunction, name: str, first: float
-    ) -> None:
-        self._equations, self._program, self._start_for, self._name = equations, program, start_for, name
-        start = start_for(first)
-        self._slopes = ProgramDerivatives(equations, program, start.t, start.p)
+    def __init__(self, linearizer: OperatingPointLinearizer, start_for: StartFunction, name: str) -> None:
+        self._linearizer, self._start_for, self._name = linearizer, start_for, name
         self._before: Linearization | None = None
 
     def linearize_at_value(self, value: float) -> Linearization:
@@ -171,9 +167,8 @@ class _OperatingPointSequence:
             r = start.r.copy()
             r[list(start.free_inputs)] = self._before.point.r[list(start.free_inputs)]
             start = replace(start, x=x, r=r)
-        self._slopes.set_time_and_parameters(start.t, start.p)
         try:
-            self._before = linearize(self._equations, self._program, start, slopes=self._slopes)
+            self._before = self._linearizer.linearize(start)
         except AnalysisError as error:
             raise AnalysisError(f"at {self._name} = {value:.6g}: {error.headline}", error.faults) from error
         return self._before

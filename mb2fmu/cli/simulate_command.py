@@ -63,7 +63,9 @@ def simulate(
 ) -> None:
     """Simulates a model by its own equations, or any FMU by fmpy, without judging anything.
 
-    Inputs of a model are followed at every instant; an FMU gets them at the beginning of each communication step.
+    A model without events follows its inputs at every instant. An FMU, and a model with events (friction that sticks,
+    impacts), gets them at the beginning of each communication step: a shorter --step follows them more closely. The
+    rates of a prescribed motion are derived from its formula; a table has to give them.
 
     \b
     Examples:
@@ -108,9 +110,23 @@ def simulate(
     result.check(shown)
     if isinstance(result, ModelSimulation):
         print_unit_notes(result.derivation.checked)
+    elif source.suffix != ".fmu" and (formulas or tables):
+        _print_note_on_held_inputs(result)
     _write_simulation_files(result, shown, {"csv": csv, "parquet": parquet, "plot": plot}, json_file)
     if stopped is not None:
         raise stopped
+
+
+def _print_note_on_held_inputs(result: SimulationTrajectories) -> None:
+    """Print on stderr which inputs of a model with events change in steps, where its equations alone follow them."""
+    from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation
+
+    assert isinstance(result, FmuSimulation)
+    moving = [name for name, row in zip(result.input_names, result.inputs.T, strict=True) if row.min() < row.max()]
+    if moving:
+        step = f"{result.time[1] - result.time[0]:g}"
+        text = f"{', '.join(moving)}: held over each step of {step} s, since the model has events and is run as its FMU"
+        click.echo(f"note: {text}; a shorter --step follows more closely", err=True)
 
 
 def _write_simulation_files(

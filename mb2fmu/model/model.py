@@ -177,7 +177,8 @@ class Model(
         """Declare an input signal; arguments as for :meth:`parameter`, ``start`` holds until the input is set.
 
         ``rates``: of a prescribed motion, also declare its first and second derivatives by time as inputs, called
-        ``<name>_dot`` and ``<name>_ddot``: what sets the input sets them alike.
+        ``<name>_dot`` and ``<name>_ddot``. A formula of the input sets them alike, unless they have their own; a table
+        or an importer has to set all of them.
         """
         self.declared.append(
             Input(

@@ -96,7 +96,8 @@ def _copy_with_numbers(model: AnyModel, numbers: Mapping[str, float]) -> AnyMode
     other.declared = [_set_number(item, numbers) for item in model.declared]
     kept = {item.symbol for item in model.declared if isinstance(item, Input) and item.name in numbers}
     experiment = model.default_experiment
-    signals = {symbol: signal for symbol, signal in experiment.signals.items() if symbol not in kept}
+    dropped = {symbol for symbol in experiment.signals if {symbol, getattr(symbol, "expr", symbol)} & kept}  # and rates
+    signals = {symbol: signal for symbol, signal in experiment.signals.items() if symbol not in dropped}
     other.default_experiment = replace(experiment, signals=signals)
     other.given = {**model.given, **numbers}
     return other

@@ -118,7 +118,7 @@ def convert_switches_to_modes(program: Program, sizes: Callable[[Program], Seque
         return program
     surfaces = _find_switch_surfaces(program, marked)
     names = list(program.entries["conditions"].labels) if "conditions" in program.entries else []
-    sliding = _find_sticking_signs(program, marked)
+    sliding = _filter_sticking_signs(program, marked)
     plan = _ModeAssignment.number_modes(program, surfaces, [node for node in marked if node in sliding], names)
     held = (
         form_sliding_mode_system(plan.frozen(), plan.sticking, _find_holding_states(program)) if plan.sticking else None
@@ -152,7 +152,12 @@ def _find_holding_states(program: Program) -> list[int]:
     return [int(program.a[node]) for node in entry.results] if entry else []
 
 
-def _find_sticking_signs(program: Program, marked: Sequence[int]) -> frozenset[int]:
+def find_sticking_signs(program: Program) -> tuple[int, ...]:
+    """Return the nodes of the signs that can be held at zero, in the order of the program."""
+    return tuple(sorted(_filter_sticking_signs(program, _find_motion_switches(program))))
+
+
+def _filter_sticking_signs(program: Program, marked: Sequence[int]) -> frozenset[int]:
     """Return the signs in x' whose argument moves by x'."""
     nodes, _ = find_needed_nodes(program, program.entries["rhs"].results)
     found = set()
@@ -236,7 +241,7 @@ class _ModeAssignment:
                 switches.append(Switch(_describe_switch(program, node), steps, first + len(switches)))
         for node in sticking:
             switches.append(
-                Switch(_format_program_expression(program, int(program.a[node])), "sticking", first + len(switches))
+                Switch(format_program_expression(program, int(program.a[node])), "sticking", first + len(switches))
             )
         for label in conditions:
             kind, _, name = label.partition(":")
@@ -533,7 +538,7 @@ _INFIX_SYMBOLS = {Op.ADD: " + ", Op.SUB: " - ", Op.MUL: "*", Op.DIV: "/", Op.LT:
 _MAX_EXPRESSION_DEPTH = 6
 
 
-def _format_program_expression(program: Program, node: int) -> str:
+def format_program_expression(program: Program, node: int) -> str:
     """Return the expression in one line; parts that are too long are ``…``."""
     text = _format_node(program, node, _MAX_EXPRESSION_DEPTH, _find_output_names(program))
     return text if len(text) <= MAX_NAME_LENGTH else text[: MAX_NAME_LENGTH - 1] + "…"
@@ -542,7 +547,7 @@ def _format_program_expression(program: Program, node: int) -> str:
 def _format_switch_condition(program: Program, node: int) -> str:
     """Return the condition that is true where a switch's mode is 1: of a <= b, b < a."""
     if program.op[node] != Op.LE:
-        return _format_program_expression(program, node)
+        return format_program_expression(program, node)
     names = _find_output_names(program)
     text = " < ".join(
         _format_node(program, int(side[node]), _MAX_EXPRESSION_DEPTH - 1, names) for side in (program.b, program.a)

@@ -7,6 +7,7 @@ Checks of the events that a model declares.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import itertools
 import math
@@ -51,7 +52,7 @@ from mb2fmu.model.declarations.declared_events import (
     has_valid_declared_event_instants,
 )
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
-from mb2fmu.model.declarations.model_declarations import choose_communication_step
+from mb2fmu.model.declarations.model_declarations import choose_communication_step, derive_rate_signals
 from mb2fmu.model.declarations.shared_event_clock import share_event_clocks
 from mb2fmu.model.model import Experiment, Model, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
@@ -105,6 +106,18 @@ def _model_experiment_faults(model: Model) -> Iterator[Fault]:
             )
             yield Fault(f"the experiment has a signal for {symbol}, which is no input", experiment.where, remedy)
         yield from _signal_faults(experiment, symbol, sm.sympify(signal))
+    rates = {item.symbol: item for item in model.declared if isinstance(item, Input)}
+    for symbol, signal in derive_rate_signals(experiment.signals, list(rates.values()), model.given).items():
+        if collect_expression_symbols(signal).unsupported:
+            what = f"{rates[symbol].name} would be the derivative of a signal that has none at some instants"
+            yield Fault(what, experiment.where, f"give {rates[symbol].name} a signal of its own: {symbol}: …")
+
+
+def _complete_rate_signals(model: Model) -> Experiment:
+    """Return the experiment, in which the rates of a prescribed motion follow its signal."""
+    experiment = model.default_experiment
+    rates = derive_rate_signals(experiment.signals, _declared_items(model, Input), model.given)
+    return dataclasses.replace(experiment, signals={**experiment.signals, **rates}) if rates else experiment
 
 
 def _experiment_rules(experiment: Experiment) -> Iterator[tuple[bool, str, str]]:
@@ -283,7 +296,7 @@ def check_model(model: Model) -> ModelDefinition:
         constraints=_declared_items(model, Constraint),
         outputs=tuple(item for item in model.declared if isinstance(item, Output | OutputRequest)),
         potential_energy=model.potential,
-        experiment=model.default_experiment,
+        experiment=_complete_rate_signals(model),
         source=model.source,
         diagram=model.diagram,
         terminals=resolve_terminal_members(model),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import sympy as sm
+from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.model.declarations.declared_terminals import DeclaredArray, DeclaredTerminal
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STEP_S, DEFAULT_STOP_S, DEFAULT_TOLERANCE
@@ -59,6 +60,36 @@ def choose_communication_step(stop: float) -> float:
     longest = stop / DEFAULT_STEP_COUNT
     power = math.floor(math.log10(longest))
     return max(step for digit in (1, 2, 5) if (step := float(f"{digit}e{power}")) <= longest * (1.0 + 1e-12))
+
+
+def map_inputs_to_rates(inputs: Sequence[Input]) -> dict[Input, Input]:
+    """Return input → the input that is its derivative by time, in the order s, s', of those that have one."""
+    by_order = {_split_derivative(item.symbol): item for item in inputs}
+    pairs = ((by_order.get((base, order - 1)), item) for (base, order), item in by_order.items())
+    return {item: rate for item, rate in sorted(pairs, key=lambda pair: _split_derivative(pair[1].symbol)[1]) if item}
+
+
+def _split_derivative(symbol: sm.Expr) -> tuple[sm.Expr, int]:
+    """Return a function of time and how often it is differentiated."""
+    return (symbol.expr, int(symbol.derivative_count)) if isinstance(symbol, sm.Derivative) else (symbol, 0)
+
+
+def derive_rate_signals(
+    signals: Mapping[sm.Expr, Signal], inputs: Sequence[Input], given: Collection[str] = ()
+) -> dict[sm.Expr, sm.Expr]:
+    """Return input symbol → signal, of rates without a signal whose input has one that changes: its derivative.
+
+    Args:
+        signals: Of the experiment.
+        inputs: All there are.
+        given: FMU names of inputs that keep a value of their own.
+    """
+    found: dict[sm.Expr, sm.Expr] = {}
+    for item, rate in map_inputs_to_rates(inputs).items():
+        signal = sm.sympify(found.get(item.symbol, signals.get(item.symbol, 0.0)))
+        if rate.symbol not in signals and rate.name not in given and signal.has(dynamicsymbols._t):  # noqa: SLF001
+            found[rate.symbol] = signal.diff(dynamicsymbols._t)  # noqa: SLF001 - SymPy has no public name for it
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

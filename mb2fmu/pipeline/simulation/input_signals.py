@@ -34,6 +34,9 @@ FORMULA_FUNCTIONS: Mapping[str, Callable[..., float]] = {
 }
 """What a formula may call; ``step(t - 1)`` is 0 before and 1 from 1 s on, ``ramp`` its integral."""
 FORMULA_CONSTANTS: Mapping[str, float] = {"pi": math.pi, "e": math.e}
+_SMOOTH_FUNCTIONS = (
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "sqrt",
+)  # fmt: skip
 _FORMULA_NODES = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Load, ast.Constant, ast.Add, ast.Sub, ast.Mult,
     ast.Div, ast.Pow, ast.Mod, ast.USub, ast.UAdd, ast.IfExp, ast.Compare, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.BoolOp,
@@ -88,8 +91,34 @@ def parse_input_formula(text: str) -> Callable[[float], float]:
     return value
 
 
+def differentiate_input_formula(text: str) -> str:
+    """Return the derivative by time of a formula of ``t``, as such a formula.
+
+    Raises:
+        ValueError: If it has none at some instants, or is not smooth: it jumps, has kinks or cases.
+    """
+    import sympy as sm
+
+    tree = ast.parse(text.replace("^", "**").strip(), mode="eval")
+    if any(isinstance(node, ast.Mod) for node in ast.walk(tree)):
+        raise ValueError(f"{text} jumps")
+    known = {name: getattr(sm, name) for name in _SMOOTH_FUNCTIONS}
+    known |= {"hypot": lambda *sides: sm.sqrt(sum(side**2 for side in sides)), "pi": sm.pi, "e": sm.E}
+    t = sm.Symbol("t")
+    try:
+        names = {**known, "__builtins__": {}, "t": t, "time": t}
+        value = eval(compile(tree, "<formula>", "eval"), names)  # noqa: S307 - parsed and checked as a formula before
+    except (NameError, TypeError) as error:
+        raise ValueError(f"{text} is not smooth: {error}") from None
+    return str(sm.pycode(sm.sympify(value).diff(t), fully_qualified_modules=False))
+
+
 def read_inputs(
-    given: Mapping[str, InputValue], tables: tuple[Path, ...], units: Mapping[str, str], stop: float
+    given: Mapping[str, InputValue],
+    tables: tuple[Path, ...],
+    units: Mapping[str, str],
+    stop: float,
+    rates: Mapping[str, str] | None = None,
 ) -> tuple[InputSignal, ...]:
     """Return every given input, checked.
 
@@ -99,9 +128,11 @@ def read_inputs(
             rows a line is drawn, before the first and after the last the value stays.
         units: FMU name → unit, of all inputs there are.
         stop: End of the simulation in s; formulas must be finite up to there.
+        rates: FMU name of an input → that of the input that is its derivative by time, in the order s, s'. A rate that
+            is not given is the derivative of a formula.
 
     Raises:
-        ValidationError: With every fault.
+        ValidationError: With every fault. A table or function whose rates are not given is one: they would not move.
     """
     signals: list[InputSignal] = []
     faults: list[Fault] = []
@@ -120,9 +151,45 @@ def read_inputs(
     names = [signal.name for signal in signals]
     doubles = sorted({name for name in names if names.count(name) > 1})
     faults += [Fault("is given twice", f"input {name}", "leave one out") for name in doubles]
+    if not faults:
+        faults = _add_rates(signals, given, rates or {}, stop)
     if faults:
         raise ValidationError("the inputs cannot be used:", faults)
     return tuple(signals)
+
+
+def _add_rates(
+    signals: list[InputSignal], given: Mapping[str, InputValue], rates: Mapping[str, str], stop: float
+) -> list[Fault]:
+    """Append the derivatives of formulas and numbers as signals of their rates; return the faults of what has none."""
+    values, there = dict(given), {signal.name for signal in signals}
+    missing: dict[str, list[str]] = {}  # input that moves → its rates that nothing gives
+    moves: dict[str, str] = {}  # such a rate → that input
+    for name, rate in rates.items():
+        if rate in there or name not in {*there, *moves}:
+            continue
+        try:
+            values[rate] = _differentiate_input(values[name])
+            signals.append(_make_signal(rate, values[rate], stop))
+            there.add(rate)
+        except (KeyError, ValueError, ArithmeticError, TypeError):
+            moves[rate] = moves.get(name, name)
+            missing.setdefault(moves[rate], []).append(rate)
+    return [
+        Fault(
+            f"moves, and its rates are not given: {', '.join(found)}",
+            f"input {name}",
+            f"give {' and '.join(found)} too, as columns or formulas; only a smooth formula is differentiated",
+        )
+        for name, found in missing.items()
+    ]
+
+
+def _differentiate_input(value: InputValue) -> InputValue:
+    """Return the derivative of a formula or number; TypeError: of a function it is not known."""
+    if callable(value):
+        raise TypeError(f"{value!r} is no formula")
+    return differentiate_input_formula(value) if isinstance(value, str) else 0.0
 
 
 def _unknown_input_fault(name: str, units: Mapping[str, str], where: str = "") -> Fault:

@@ -15,6 +15,7 @@ from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
+from mb2fmu.model.declarations.model_declarations import map_inputs_to_rates
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
@@ -60,7 +61,9 @@ def simulate(
         model: A model, the file that has its function, or an FMU (``.fmu``, from any tool).
         at: FMU name of a parameter, start value or input → value in its unit, or text with one (``"30 deg"``).
         inputs: FMU name → formula of ``t`` (``"5*sin(t)"``), number, or function of time; or a CSV file with a column
-            ``time`` and columns by FMU name. Inputs that are not named follow the model's experiment.
+            ``time`` and columns by FMU name. Rates of a prescribed motion follow its formula; a table or function is
+            refused without them. Inputs that are not named follow the model's experiment. An FMU, and a model that is
+            run as one, holds them over each step.
         arguments: Of the model file's function.
         stop: In s, instead of the experiment's.
         step: Between the times of the result, in s, instead of the experiment's; an FMU's communication step.
@@ -118,7 +121,8 @@ def simulate_derivation(
     units = {item.name: item.unit for item in definition.inputs}
     run = definition.experiment
     stop, step = choose_stop_time_and_step(stop, step, usual_stop=run.stop, usual_step=run.step)
-    signals = read_inputs(inputs or {}, tables, units, stop)
+    rates = {item.name: rate.name for item, rate in map_inputs_to_rates(definition.inputs).items()}
+    signals = read_inputs(inputs or {}, tables, units, stop, rates)
     if needs_event_handling(derivation):
         return _simulate_by_fmu(derivation, signals, stop=stop, step=step, observer=observer)
     with Stopwatch(observer)("simulate"):

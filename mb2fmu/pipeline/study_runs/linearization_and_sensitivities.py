@@ -45,7 +45,8 @@ def linearize(
     derivation = derive(model, arguments=arguments, observer=observer, **options)
     start = analysis.set_operating_point_start(derivation.definition, derivation.equations, at or {}, trim)
     with Stopwatch(observer)("linearize"):
-        return analysis.linearize(derivation.equations, derivation.program, start, search=search)
+        linearizer = analysis.OperatingPointLinearizer(derivation.equations, derivation.program)
+        return linearizer.linearize(start, search=search)
 
 
 def sweep(

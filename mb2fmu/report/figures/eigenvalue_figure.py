@@ -42,6 +42,9 @@ def _list_linearization_lines(found: Linearization) -> Iterator[str]:
         yield f"Left out, for they grow or follow what grows: {', '.join(found.names[i] for i in point.ignored)}"
     if found.unsteady:
         yield f"Outputs that are not constant: {', '.join(found.unsteady)}"
+    if found.resting_friction:
+        yield f"Dry friction left out, since nothing slides there: {', '.join(found.resting_friction)} = 0"
+        yield "  What friction holds does not move at all; the numbers are of motion without it."
     yield f"Independent: {', '.join(found.states)}"
     if found.inputs:
         yield f"Inputs: {', '.join(f'{n} = {v:.6g}' for n, v in zip(found.inputs, point.r, strict=True))}"

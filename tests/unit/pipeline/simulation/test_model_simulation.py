@@ -275,6 +275,16 @@ def test_friction_that_sticks_is_run_by_the_models_fmu() -> None:
     assert len(motion.drawing().poses.time) == len(motion.time)  # the FMU is gone, and its scene is still there
 
 
+def test_a_note_says_that_a_model_with_events_holds_its_inputs(tmp_path: Path) -> None:
+    """Its equations alone follow an input at every instant; friction that sticks makes an FMU of it."""
+    path = tmp_path / "rubbing.py"
+    path.write_text(OSCILLATOR.replace("push - k * x", "push - k * x - 0.1 * sm.sign(v)"))
+    run = ["simulate", str(path), "--stop", "0.02", "--input"]
+    noted = CliRunner().invoke(commands, [*run, "push=5*sin(t)"])
+    assert "note: push: held over each step of 0.01 s" in noted.stderr
+    assert "note" not in CliRunner().invoke(commands, [*run, "push=5"]).stderr
+
+
 def test_inputs_of_the_experiment_have_their_values_up_to_the_last_time() -> None:
     """The last row repeated the one before it, and outputs that see the input were wrong there."""
     motion = mb2fmu.simulate("double_pendulum", stop=0.1, step=0.02)
