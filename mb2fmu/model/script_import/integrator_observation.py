@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 from typing import Any, NoReturn
 
@@ -97,7 +98,7 @@ def _sample(
         fraction = (number + 1) * 0.5 * (5**0.5 - 1.0) % 1.0  # golden ratio: evenly spread after any number of samples
         instant = span[0] + fraction * (span[1] - span[0] or _UNKNOWN_SPAN_S)
         state = start + shifts[number] if number % 2 else start.copy()
-        values.sample_integrand(lambda instant=instant, state=state: integrand(instant, state))
+        values.sample_integrand(partial(integrand, instant, state))
 
 
 @contextmanager

@@ -233,9 +233,9 @@ class _SymbolClassifier:
 
         Variables of a symbol's name count only where nothing else says its value: they may be something else.
         """
-        origins = [origin for origin in _VALUE_ORIGINS if origin != "same name"]
+        origins: tuple[Origin, ...] = tuple(origin for origin in _VALUE_ORIGINS if origin != "same name")
         if self.values.number(symbol, origins) is None:
-            origins = list(_VALUE_ORIGINS)
+            origins = _VALUE_ORIGINS
         found = [sample.number(symbol, origins) for sample in self.samples]
         return [number for number in found if number is not None]
 
