@@ -1,14 +1,17 @@
 """Watch what integrates and optimizes: SciPy's integrators, PyDy's System, opty's Problem.
 
-The first of them that is asked to integrate the mechanics is noted, its integrand is evaluated once at the start (by
-which lambdified functions tell the values of all symbols), and the script ends there.
+The first of them that is asked to integrate the mechanics is noted, its integrand is evaluated at the start (by which
+lambdified functions tell the values of all symbols) and at some instants and states more (which tell what changes), and
+the script ends there.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 from typing import Any, NoReturn
 
@@ -19,6 +22,14 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.script_import.observed_script_values import ScriptSymbolValues
 from mb2fmu.model.script_import.stand_in_packages import PackageStandIn
+
+_SAMPLES = 64
+_SAMPLING_S = 0.5
+"""How many further evaluations of an integrand there are, and how long they may take together, in s."""
+_UNKNOWN_SPAN_S = 10.0
+"""Over which instants are spread, in s, where the script names the first one only."""
+_STATE_SHIFT = 0.05
+"""Standard deviation of what is added to each state at every other sample, in the script's units."""
 
 
 class ScriptStopSignal(BaseException):
@@ -50,20 +61,44 @@ def _end(
     name: str,
     start: Any,
     times: Any,
-    integrand: Callable[[], Any],
+    integrand: Callable[[Any, Any], Any],
 ) -> NoReturn:
-    """Note an integration, evaluate its integrand once, and end the script."""
+    """Note an integration, evaluate its integrand(t, x) at the start and at further instants, and end the script."""
     notes.integrator = name
     with suppress(TypeError, ValueError):
         notes.start = tuple(float(each) for each in np.asarray(start, dtype=float).ravel())
     with suppress(TypeError, ValueError, IndexError):
         instants = np.asarray(times, dtype=float).ravel()
         notes.span, notes.points = (float(instants[0]), float(instants[-1])), len(instants)
-    values.origin = "integration"
-    # Whatever it raises: the numbers that it was called with are known by then.
-    with suppress(Exception), np.errstate(all="ignore"):
-        integrand()
+    begun = time.monotonic()
+    values.note_integrand(lambda: integrand(notes.span[0] if notes.span else 0.0, start))
+    if notes.start and notes.span:
+        _sample(np.array(notes.start), notes.span, values, integrand, time.monotonic() - begun)
     raise ScriptStopSignal
+
+
+def _sample(
+    start: np.ndarray, span: tuple[float, float], values: ScriptSymbolValues, integrand: Callable[[Any, Any], Any],
+    duration: float,
+) -> None:  # fmt: skip
+    """Evaluate an integrand at instants all over the span, every other time at another state.
+
+    Args:
+        start: The state at the start, (n,).
+        span: First and last instant, s.
+        values: Where the numbers are kept.
+        integrand: Of instant and state.
+        duration: Of one evaluation, s.
+    """
+    deadline = time.monotonic() + _SAMPLING_S
+    shifts = np.random.default_rng(0).normal(scale=_STATE_SHIFT, size=(_SAMPLES, len(start)))
+    for number in range(_SAMPLES):
+        if time.monotonic() + duration > deadline:
+            return
+        fraction = (number + 1) * 0.5 * (5**0.5 - 1.0) % 1.0  # golden ratio: evenly spread after any number of samples
+        instant = span[0] + fraction * (span[1] - span[0] or _UNKNOWN_SPAN_S)
+        state = start + shifts[number] if number % 2 else start.copy()
+        values.sample_integrand(partial(integrand, instant, state))
 
 
 @contextmanager
@@ -78,7 +113,7 @@ def record_integrator_calls(notes: ScriptIntegratorCallRecord, values: ScriptSym
             return originals["solve_ivp"](fun, t_span, y0, *arguments, args=args or None, **keywords)
         extra = args if isinstance(args, tuple | list) else (args,) if args is not None else ()
         times = keywords.get("t_eval")
-        _end(notes, values, "solve_ivp", y0, t_span if times is None else times, lambda: fun(t_span[0], y0, *extra))
+        _end(notes, values, "solve_ivp", y0, t_span if times is None else times, lambda t, x: fun(t, x, *extra))
 
     def odeint(func: Any, y0: Any, t: Any, args: Any = (), *arguments: Any, **keywords: Any) -> Any:
         if not notes.ready():
@@ -86,9 +121,7 @@ def record_integrator_calls(notes: ScriptIntegratorCallRecord, values: ScriptSym
         extra = args if isinstance(args, tuple) else (args,)
         start = np.array(y0, dtype=float)
         swapped = keywords.get("tfirst", False)
-        _end(
-            notes, values, "odeint", y0, t, lambda: func(t[0], start, *extra) if swapped else func(start, t[0], *extra)
-        )
+        _end(notes, values, "odeint", start, t, lambda t, x: func(t, x, *extra) if swapped else func(x, t, *extra))
 
     base: Any = originals["ode"]
 
@@ -99,7 +132,7 @@ def record_integrator_calls(notes: ScriptIntegratorCallRecord, values: ScriptSym
             if not notes.ready():
                 return super().integrate(t, *arguments, **keywords)
             start = np.array(self._y, dtype=float)
-            _end(notes, values, "ode", start, (self.t,), lambda: self.f(self.t, start, *self.f_params))
+            _end(notes, values, "ode", start, (self.t,), lambda t, x: self.f(t, x, *self.f_params))
 
     for name, watched in (("solve_ivp", solve_ivp), ("odeint", odeint), ("ode", WatchedOde)):
         setattr(si, name, watched)
@@ -158,7 +191,7 @@ def _pydy_system(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues) 
                 values.note_structure(symbol, value, "package")
 
         def integrate(self, *_: Any, **__: Any) -> None:
-            _end(notes, values, "System.integrate", (), self.times, self.note)
+            _end(notes, values, "System.integrate", (), self.times, lambda *_: self.note())
 
     return System
 
@@ -182,7 +215,7 @@ def _opty_problem(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues)
                 _note_bounds(values, mapping)
             _note_instance_constraints(values, list(instants or ()))
 
-        _end(notes, values, "opty.Problem", (), times, note)
+        _end(notes, values, "opty.Problem", (), times, lambda *_: note())
 
     class Problem:
         """Stand-in for ``opty.Problem``."""

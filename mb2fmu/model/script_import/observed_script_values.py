@@ -45,11 +45,13 @@ class ScriptSymbolValue:
         symbol: A symbol, a function of time, or its derivative.
         value: A number, or an expression.
         origin: Where it was found.
+        at_start: Whether it was found while the integrand was evaluated at the start: later it may be another one.
     """
 
     symbol: sm.Expr
     value: float | sm.Expr
     origin: Origin
+    at_start: bool = False
 
 
 @dataclass
@@ -63,6 +65,7 @@ class ScriptSymbolValues:
         is_deferred: Whether stand-ins take the place of SymPy's equations of motion.
         stand_in_evaluated: Whether the script evaluated a stand-in before it integrated: numbers that follow from it,
             an equilibrium for example, are wrong.
+        samples: What further evaluations of the integrand noted, at other instants and states.
     """
 
     found: list[ScriptSymbolValue] = field(default_factory=list)
@@ -70,13 +73,16 @@ class ScriptSymbolValues:
     namespaces: list[dict[str, Any]] = field(default_factory=list)
     is_deferred: bool = False
     stand_in_evaluated: bool = False
+    samples: list[list[ScriptSymbolValue]] = field(default_factory=list)
     _calls: dict[Any, int] = field(default_factory=dict)
+    _at_start: bool = False
+    _start_namespaces: range = range(0)
 
     def note(self, symbol: Any, value: Any, origin: Origin) -> None:
         """Note one pair, if it is a symbol and a number or expression."""
         number = read_number_or_expression(value)
         if is_symbolic_quantity(symbol) and number is not None and number != symbol:
-            self.found.append(ScriptSymbolValue(symbol, number, origin))
+            self.found.append(ScriptSymbolValue(symbol, number, origin, self._at_start))
 
     def note_mapping(self, mapping: Any, origin: Origin) -> None:
         """Note a dictionary, or pairs, from symbols or their names to numbers."""
@@ -101,6 +107,26 @@ class ScriptSymbolValues:
                 for symbol, value in zip(symbols, values, strict=True):
                     self.note_structure(symbol, value, origin)
 
+    def note_integrand(self, evaluate: Callable[[], Any]) -> None:
+        """Note the numbers with which an integrand is evaluated at the start, whatever it raises."""
+        first = len(self.namespaces)
+        self.origin, self._at_start = "integration", True
+        with suppress(Exception), np.errstate(all="ignore"):
+            evaluate()
+        self._at_start, self._start_namespaces = False, range(first, len(self.namespaces))
+
+    def sample_integrand(self, evaluate: Callable[[], Any]) -> None:
+        """Keep the numbers of one further evaluation of an integrand apart, whatever it raises."""
+        kept = self.found, self.namespaces, self._calls
+        self.found, self.namespaces, self._calls = [], [], {}
+        try:
+            with suppress(Exception), np.errstate(all="ignore"):
+                evaluate()
+            self.read_namespaces()
+            self.samples.append(self.found)
+        finally:
+            self.found, self.namespaces, self._calls = kept
+
     def note_stand_in(self) -> None:
         """Note that the script evaluates a stand-in of equations."""
         self.stand_in_evaluated |= self.origin != "integration"
@@ -114,7 +140,8 @@ class ScriptSymbolValues:
 
     def read_namespaces(self) -> None:
         """Note dictionaries and pairs of sequences in all kept namespaces; those of objects in them, too."""
-        for variables in self.namespaces:
+        for number, variables in enumerate(self.namespaces):
+            self._at_start = number in self._start_namespaces
             own = [vars(each) for each in variables.values() if _is_script_object(each)]
             for space in (variables, *own):
                 for value in list(space.values()):
@@ -122,6 +149,7 @@ class ScriptSymbolValues:
                 self._read_sequence_pairs(space)
                 for name, value in list(space.items()):
                     self.note(sm.Symbol(name), value, "same name")
+        self._at_start = False
 
     def _read_container(self, value: Any, depth: int = 0) -> None:
         """Note a dictionary, also one in a list or in another dictionary, and lists of (symbol, number)."""

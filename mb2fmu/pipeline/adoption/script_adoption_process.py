@@ -197,7 +197,7 @@ def _record(adopted: AdoptedModelContent, run: ScriptRun, reference: str) -> Ado
         no_start=tuple(_name(each) for each in adopted.quantities if each.is_assumed and each.kind != "input"),
         inputs=tuple(_name(each) for each in adopted.quantities if each.kind == "input"),
         no_signal=tuple(
-            f"{_name(each)} ({each.value:g} assumed)"
+            f"{_name(each)} ({each.value:g} assumed{each.doubt and f'; {each.doubt}'})"
             for each in adopted.quantities
             if each.is_assumed and each.kind == "input"
         ),
@@ -205,7 +205,7 @@ def _record(adopted: AdoptedModelContent, run: ScriptRun, reference: str) -> Ado
         integrator=run.integration.integrator,
         error="" if run.error is None else str(run.error),
         notes=(*check.notes, *filter(None, [run.called])),
-        faults=(*check.faults, *_further_states(adopted), *_doubtful_values(run)),
+        faults=(*check.faults, *_further_states(adopted), *_changing_parameters(adopted), *_doubtful_values(run)),
         counts={
             kind: sum(each.kind == kind for each in adopted.quantities)
             for kind in ("parameter", "input", "coordinate", "speed")
@@ -269,6 +269,14 @@ def _further_states(adopted: AdoptedModelContent) -> Iterator[str]:
     for each in adopted.quantities:
         if each.is_integrated:
             yield f"{each.symbol} is integrated by the script itself: declare it by model.state, with its derivative"
+
+
+def _changing_parameters(adopted: AdoptedModelContent) -> Iterator[str]:
+    """Yield what is to be mended where a parameter has other values at other instants of the script's integration."""
+    for each in adopted.quantities:
+        if each.kind == "parameter" and each.doubt:
+            said = f"{each.symbol} is a parameter of {each.value:g}, but in the script {each.doubt}"
+            yield f"{said}: make it one of dynamicsymbols there"
 
 
 def _may_start_elsewhere(run: ScriptRun) -> bool:

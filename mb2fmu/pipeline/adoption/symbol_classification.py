@@ -28,7 +28,12 @@ _START_ORIGINS: tuple[Origin, ...] = ("integration", "package", "function call",
 """Origins of start values: substitutions put coordinates to zero where they linearize."""
 _VALUE_ORIGINS = tuple(origin for origin in ORIGINS if origin != "bounds")
 _LASTING_ORIGINS = tuple(origin for origin in _VALUE_ORIGINS if origin not in {"integration", "function call"})
-"""Origins of values that hold at all times; integrands are evaluated at the start."""
+"""Origins of values that hold at all times, unless they were found in the integrand, evaluated at the start."""
+_MIN_SAMPLES = 16
+"""Instants of the integration from which a value is taken for one that stays."""
+_CHANGES = "it changes later"
+_NOT_KNOWN = "how it goes on is not known"
+_START_COMMENT = "its value as the script's integration begins: {}"
 _BOUNDS_COMMENT = "the middle of its bounds in the script"
 _NO_EFFECT_COMMENT = "no value in the script: it does not enter the equations of motion"
 _FORCE_NAME = re.compile(r"(F|f|T|tau|Tau|u|U|V|M|P|torque|force|thrust)(_?[A-Za-z]{0,8})?_?\d*")
@@ -47,6 +52,7 @@ class AdoptedQuantity:
         rates: Whether an input brings its rates as inputs.
         is_assumed: Whether the start value is not the script's; of an input, whether it holds at the start at most.
         is_integrated: Whether the script integrates it beside coordinates and speeds: a state, not an input.
+        doubt: Why the value may not be the script's at later instants; empty if nothing speaks for it.
         comment: What might be changed.
     """
 
@@ -58,6 +64,7 @@ class AdoptedQuantity:
     rates: bool = False
     is_assumed: bool = False
     is_integrated: bool = False
+    doubt: str = ""
     comment: str = ""
 
 
@@ -106,6 +113,8 @@ class _SymbolClassifier:
         self.mechanics = mechanics
         self.formed = None if run.values.is_deferred else _symbols_of_formed_equations(made)
         self.values = ScriptSymbolNumbers.of(run.values.found)
+        self.lasting = ScriptSymbolNumbers.of(note for note in run.values.found if not note.at_start)
+        self.samples = [ScriptSymbolNumbers.of(found) for found in run.values.samples]
         self.uses = collect_mechanics_expressions(mechanics)
         self.speeds = mechanics_source.speeds(mechanics)
         self.coordinates = mechanics_source.coordinates(mechanics)
@@ -159,6 +168,11 @@ class _SymbolClassifier:
         expression = self.values.expression(symbol, known)
         value = self.values.number(symbol, _VALUE_ORIGINS) if expression is None else expression
         only_in_loads = self._roles(symbol) == {"load"}
+        if isinstance(value, float) and self._changes(symbol, value):
+            return AdoptedQuantity(
+                kind="input" if only_in_loads else "parameter", symbol=symbol, value=value, unit=unit,
+                is_assumed=only_in_loads, doubt=_CHANGES, comment=_START_COMMENT.format(_CHANGES),
+            )  # fmt: skip
         if value is None and only_in_loads and symbol in self.forces:
             return AdoptedQuantity(kind="constraint_force", symbol=symbol, value=0.0, unit=unit)
         if value is None and only_in_loads and _FORCE_NAME.fullmatch(symbol.name):
@@ -188,13 +202,42 @@ class _SymbolClassifier:
             function in {f for f, _ in collect_expression_symbols(use.expression).derivatives} for use in self.uses
         )
         comment = "" if signal is not None else "no signal in the script" if value is None else ""
-        if value is not None and signal is None and self.values.number(function, _LASTING_ORIGINS) is None:
-            comment = "its value as the script's integration begins: how it goes on is not known"
+        is_integrated = function in self.integrated
+        doubt = "" if value is None or signal is not None or is_integrated else self._doubt(function, value)
+        if doubt:
+            comment = _START_COMMENT.format(doubt)
         return AdoptedQuantity(
             kind="input", symbol=function, value=value or 0.0, unit=unit, rates=rates,
-            is_assumed=bool(comment) and function not in self.integrated,
-            is_integrated=function in self.integrated, comment=comment,
+            is_assumed=bool(comment) and not is_integrated, is_integrated=is_integrated, doubt=doubt, comment=comment,
         )  # fmt: skip
+
+    def _doubt(self, function: sm.Expr, value: float) -> str:
+        """Return why an input's value may not hold at later instants; empty where the script says that it does."""
+        if self._changes(function, value):
+            return _CHANGES
+        if len(self._sampled(function)) >= _MIN_SAMPLES:
+            return ""
+        calls = {note.value for note in self.values.notes.get(function, ()) if note.origin == "function call"}
+        # A script's own integration loop has the value of one call in a variable, as a function that ends has.
+        origins = [origin for origin in _LASTING_ORIGINS if not calls or origin != "same name"]
+        if len(calls) > 1:
+            return _CHANGES
+        return "" if self.lasting.number(function, origins) is not None else _NOT_KNOWN
+
+    def _changes(self, symbol: sm.Expr, value: float) -> bool:
+        """Return whether another value was seen at another instant or state of the script's integration."""
+        return any(each != value for each in self._sampled(symbol))
+
+    def _sampled(self, symbol: sm.Expr) -> list[float]:
+        """Return the values of a symbol in further evaluations of the integrand.
+
+        Variables of a symbol's name count only where nothing else says its value: they may be something else.
+        """
+        origins: tuple[Origin, ...] = tuple(origin for origin in _VALUE_ORIGINS if origin != "same name")
+        if self.values.number(symbol, origins) is None:
+            origins = _VALUE_ORIGINS
+        found = [sample.number(symbol, origins) for sample in self.samples]
+        return [number for number in found if number is not None]
 
     def _start(self, kind: str, symbol: sm.Expr, is_guess: bool) -> AdoptedQuantity:
         """Return a coordinate or speed with its start value."""

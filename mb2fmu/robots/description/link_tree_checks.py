@@ -140,7 +140,7 @@ def _check_mimics(joints: tuple[RobotJoint, ...], faults: XmlFaultCollector) -> 
         while current.mimic is not None:
             following = current.mimic.joint
             if following not in known:
-                if current is joint:
+                if current is joint and following:
                     what = f"joint {joint.name} mimics {following}, which is no joint"
                     faults.add(joint.line, what, "correct the name")
                 break

@@ -44,6 +44,8 @@ class XmlFaultCollector:
         self.file = file
         self.faults: list[Fault] = []
         self.notes: dict[str, None] = {}
+        self.misspelled: set[tuple[int, str, str]] = set()
+        """Line, element and right name of attributes with a fault already: they are not missing as well."""
 
     def add(self, line: int, what: str, remedy: str = "") -> None:
         """Add a fault at a line."""
@@ -195,6 +197,8 @@ class XmlElement:
         """Return an attribute's text; empty where there is none."""
         value = self.node.get(name)
         if value is None and required:
+            if (self.line, self.name, name) in self.faults.misspelled:
+                return ""
             self.faults.add(self.line, f"<{self.name}{self._format_name(name)}> has no {name}", f'add {name}="…"')
         elif required and not str(value).strip():
             self.faults.add(
@@ -283,12 +287,15 @@ class XmlElement:
             for key in self.node.attrib:
                 name = str(key).rpartition("}")[2]
                 if name not in attributes and "}" not in str(key):
-                    near = difflib.get_close_matches(name, attributes, n=1, cutoff=_ATTRIBUTE)
+                    absent = [word for word in attributes if word not in self.node.attrib]
+                    near = [word for word in absent if sorted(word) == sorted(name)]  # xzy: too short for likeness
+                    near += difflib.get_close_matches(name, attributes, n=1, cutoff=_ATTRIBUTE)
                     if near and moves_nothing:
                         what = f"the attribute {name} of <{self.name}> in line {self.line} is left out"
                         self.faults.note(f"{what}: did you mean {near[0]}? No mass moves with it")
                     elif near:
                         what = f"<{self.name}> cannot have the attribute {name}"
                         self.faults.add(self.line, what, f"did you mean {near[0]}?")
+                        self.faults.misspelled.add((self.line, self.name, near[0]))
                     else:
                         self.faults.note(f"the attribute {name} of <{self.name}> is not known and left out")

@@ -127,8 +127,9 @@ def _read_link(element: XmlElement, colors: dict[str, str]) -> RobotLink:
     """Read a link with its inertia and shapes."""
     name = element.attribute("name", required=True)
     element.check_allowed(
-        {"inertial", "visual", "collision"}, {*_IGNORED_ELEMENTS, "surface", "self_collide", "material", "origin"}
-    )
+        {"inertial", "visual", "collision"}, {*_IGNORED_ELEMENTS, "surface", "self_collide", "material", "origin"},
+        ("name", "type"), moves_nothing=True,
+    )  # fmt: skip
     inertial = element.child("inertial")
     shapes = [
         shape
@@ -147,6 +148,8 @@ def _read_inertia(element: XmlElement) -> LinkInertia:
         element.child("mass", required=True),
         element.child("inertia", required=True),
     )
+    if mass:
+        mass.check_allowed((), attributes=("value",))
     value = mass.number("value", required=True) if mass else 0.0
     entries = {"ixx": 0.0, "ixy": 0.0, "ixz": 0.0, "iyy": 0.0, "iyz": 0.0, "izz": 0.0}
     if inertia:
@@ -166,6 +169,7 @@ def _read_shapes(element: XmlElement, colors: dict[str, str]) -> Iterator[LinkGe
     material = element.child("material")
     color = (_read_color(material) or colors.get(material.attribute("name"), "")) if material else ""
     for shape in geometry.list_elements():
+        shape.check_allowed((), attributes=("size", "radius", "length", "filename", "scale"), moves_nothing=True)
         kind, sizes = _read_shape_sizes(shape)
         if kind is None:
             shape.faults.note(f"the shape <{shape.name}> is not drawn")
@@ -194,7 +198,8 @@ def _read_joint(element: XmlElement, *, moves_nothing: bool) -> RobotJoint:
     name, text = element.attribute("name", required=True), element.attribute("type", required=True)
     parent, child = element.child("parent", required=True), element.child("child", required=True)
     known = {"parent", "child", "origin", "axis", "limit", "dynamics", "mimic"}
-    element.check_allowed(known, {*_IGNORED_ELEMENTS, *_IGNORED_JOINT_ELEMENTS})
+    ignored = {*_IGNORED_ELEMENTS, *_IGNORED_JOINT_ELEMENTS}
+    element.check_allowed(known, ignored, ("name", "type"), moves_nothing=True)  # both are required
     if text and text not in _JOINT_KINDS:
         remedy = f"known are {', '.join(_JOINT_KINDS)}"
         element.faults.add(element.line, f"joint {name} is of the type {text!r}, which does not exist", remedy)
@@ -224,6 +229,8 @@ def _read_joint(element: XmlElement, *, moves_nothing: bool) -> RobotJoint:
 def _read_axis(element: XmlElement, name: str, kind: RobotJointKind | None) -> np.ndarray:
     """Return the unit axis of a joint, x by default; fault if it is zero."""
     axis = element.child("axis")
+    if axis:
+        axis.check_allowed((), attributes=("xyz",), moves_nothing=kind in {"fixed", "floating"})
     given = np.array(axis.vector("xyz", (1.0, 0.0, 0.0)) if axis else (1.0, 0.0, 0.0))
     length = float(np.linalg.norm(given))
     if length < _MIN_AXIS_LENGTH:
@@ -261,6 +268,7 @@ def _read_dynamics(element: XmlElement) -> tuple[float, float]:
     dynamics = element.child("dynamics")
     if dynamics is None:
         return 0.0, 0.0
+    dynamics.check_allowed((), attributes=("damping", "friction"), moves_nothing=element.attribute("type") == "fixed")
     found = []
     for word in ("damping", "friction"):
         value = dynamics.number(word)
@@ -275,6 +283,7 @@ def _read_mimic(element: XmlElement) -> JointMimic | None:
     mimic = element.child("mimic")
     if mimic is None:
         return None
+    mimic.check_allowed((), attributes=("joint", "multiplier", "offset"))
     return JointMimic(mimic.attribute("joint", required=True), mimic.number("multiplier", 1.0), mimic.number("offset"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -377,6 +378,24 @@ def test_tables_fit_a_narrow_terminal(
         assert max(map(len, text.splitlines())) <= width
         assert "pin.angle" in text
         assert ("predictable" in text) == (width == 100)
+
+
+def test_options_that_pages_for_users_name_exist() -> None:
+    """Those in code that begins with an option or with a command; other programs have options, too."""
+    options = {"mb2fmu": set(commands.params[0].opts)}
+    for name, command in commands.commands.items():
+        options[name] = {"--help", *(word for each in command.params for word in (*each.opts, *each.secondary_opts))}
+    some = set().union(*options.values())
+    pages = [*(Path(__file__).parents[3] / "docs").rglob("*.md"), *Path(__file__).parents[3].glob("*.md")]
+    wrong = []
+    for page in (each for each in pages if "explanation" not in each.parts):
+        text = page.read_text(encoding="utf-8")
+        for command, rest in re.findall(r"mb2fmu ([a-z]+)((?: [^`|;#\n]*)?)", text):
+            asked = re.findall(r"(?<![\w-])--[a-z][\w-]*", rest) if command in options else []
+            wrong += [f"{page.name}: {command} {word}" for word in asked if word not in options[command]]
+        alone = re.findall(r"`(--[a-z][\w-]*)", text)
+        wrong += [f"{page.name}: {word}" for word in alone if word not in some]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(("wrong", "meant"), [("--outt", "--output"), ("--out", "--output"), ("--metod", "--method")])

@@ -253,8 +253,8 @@ def test_inputs_are_functions_that_nothing_determines_and_forces_without_value(t
 
 
 @pytest.mark.parametrize(("force", "told"), [
-    ("s, F = me.dynamicsymbols('s'), sm.Symbol('F')\n", "F (0 assumed), s (0 assumed)"),
-    ("s, F = me.dynamicsymbols('s F')\n", "s (0 assumed), F (0.5 assumed)"),
+    ("s, F = me.dynamicsymbols('s'), sm.Symbol('F')\n", "F (0 assumed), s (0 assumed; it changes later)"),
+    ("s, F = me.dynamicsymbols('s F')\n", "s (0 assumed; it changes later), F (0.5 assumed; it changes later)"),
 ])  # fmt: skip
 def test_a_force_that_is_made_in_the_integrand_is_told(tmp_path: Path, force: str, told: str) -> None:
     inside = "s" if "Symbol" in force else "s, F"
@@ -266,6 +266,47 @@ def test_a_force_that_is_made_in_the_integrand_is_told(tmp_path: Path, force: st
     ))  # fmt: skip
     done = CliRunner().invoke(commands, ["adopt", str(script)])
     assert set(told.split(", ")) == set(done.output.split("no signal found: ")[1].splitlines()[0].split(", "))
+
+
+@pytest.mark.parametrize(("law", "doubt"), [
+    ("10.0 if t < 1 else 0.0", "it changes later"),
+    ("10.0 - 3 * x[1]", "it changes later"),
+    ("10.0", ""),
+])  # fmt: skip
+@pytest.mark.parametrize("symbol", ["me.dynamicsymbols('F')", "sm.Symbol('F')"])
+def test_a_force_that_a_variable_of_the_integrand_holds_is_followed(
+    tmp_path: Path, symbol: str, law: str, doubt: str
+) -> None:
+    script = written(tmp_path, MECHANICS + f"F = {symbol}\n" + (
+        "loads += [(P, F * N.y)]\nkane.kanes_equations([bob], loads)\nc = {m: 1, g: 9.8, l: 2}\n"
+        "f = sm.lambdify([q, u, F], kane.rhs().subs(c))\n"
+        f"def rhs(t, x):\n    F = {law}\n    return f(*x, F).ravel()\n"
+        "solve_ivp(rhs, [0, 3], [0.3, 0.0])\n"
+    ))  # fmt: skip
+    path, record = adopt(script)
+    assert record.no_signal == ((f"F (10 assumed; {doubt})",) if doubt else ())
+    (line,) = (each for each in path.read_text().splitlines() if 'script["F"]' in each)
+    assert (doubt in line) if doubt else ("begins" not in line)
+    assert ("model.input(" in line) == (bool(doubt) or "dynamic" in symbol)
+
+
+def test_how_a_force_goes_on_that_the_scripts_own_loop_holds_is_not_known(tmp_path: Path) -> None:
+    script = written(tmp_path, MECHANICS + "F = me.dynamicsymbols('F')\n" + (
+        "loads += [(P, F * N.y)]\nkane.kanes_equations([bob], loads)\nc = {m: 1, g: 9.8, l: 2}\n"
+        "f = sm.lambdify([q, u, F], kane.rhs().subs(c))\n"
+        "def rhs(t, x):\n    F = 10.0 if t < 1 else 0.0\n    return f(*x, F).ravel()\n"
+        "x = np.array([0.3, 0.0])\nfor k in range(300):\n    x = x + 0.01 * rhs(0.01 * k, x)\n"
+    ))  # fmt: skip
+    assert adopt(script)[1].no_signal == ("F (10 assumed; how it goes on is not known)",)
+
+
+def test_a_mass_that_changes_is_to_be_mended(tmp_path: Path) -> None:
+    script = written(tmp_path, MECHANICS + (
+        "kane.kanes_equations([bob], loads)\nf = sm.lambdify([q, u, m, g, l], kane.rhs())\n"
+        "solve_ivp(lambda t, x: f(*x, 2.0 + t, 9.8, 0.5).ravel(), [0, 3], [0.3, -0.2])\n"
+    ))  # fmt: skip
+    (fault,) = adopt(script)[1].faults
+    assert fault.startswith("m is a parameter of 2, but in the script it changes later")
 
 
 def test_of_many_starts_the_first_are_named(tmp_path: Path) -> None:
