@@ -73,11 +73,14 @@ class _ForkServer:
 
     def _is_forked(self, request: dict[str, Any]) -> bool:
         """Fork a process for a request; return whether this is it."""
+        server = os.getpid()
         process_id = os.fork()
         if process_id:
             self._numbers[process_id] = request["run"]
             return False
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # it does not outlive a server that is killed
+        if os.getppid() != server:  # which may have been killed before
+            os._exit(1)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -113,7 +113,6 @@ def test_a_wrong_tree_is_noticed(floating, monkeypatch, fault) -> None:
     assert difference(floating) > 1e-6
 
 
-@pytest.mark.repeats
 def test_long_chains_alone_are_solved_so(monkeypatch) -> None:
     """Below the limit M u' = f is faster; from it on more digits are left of the same numbers."""
     made = []

@@ -133,6 +133,26 @@ def test_a_run_does_not_outlive_a_server_that_is_killed(tmp_path) -> None:
     assert not thread.is_alive()
 
 
+def test_a_run_ends_whose_server_was_killed_before_it_could_ask_to_end_with_it() -> None:
+    """Seen once in many runs of the test above: the server died between the fork and what the fork asks for."""
+    code = """
+import ctypes, os, signal, time
+from mb2fmu.fmu.runner import fork_server
+load, server = ctypes.CDLL, os.getpid()
+def load_behind_the_servers_end(name):
+    while os.getppid() == server:
+        time.sleep(0.01)
+    return load(name)
+fork_server.ctypes.CDLL = load_behind_the_servers_end
+if fork_server._ForkServer()._is_forked({"run": 1}):
+    print("it goes on", flush=True)
+else:
+    os.kill(server, signal.SIGKILL)
+"""
+    end = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    assert (end.returncode, end.stdout) == (-signal.SIGKILL, b"")
+
+
 @pytest.mark.parametrize("how", [*by_night("ends"), "is killed"])
 def test_nothing_outlives_its_client(how, tmp_path) -> None:
     os.mkfifo(tmp_path / driver_process.REQUEST_FILE)

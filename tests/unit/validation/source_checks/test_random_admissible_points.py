@@ -27,7 +27,6 @@ def test_three_cranks_swing_at_every_point():
         assert np.sin(sample.states["q1"]) == pytest.approx(np.sin(sample.states["q3"]), abs=1e-6)
 
 
-@pytest.mark.repeats
 def test_massless_cranks_that_a_row_holds_swing_at_every_point():
     """Closed form: q'' = -g cos(q) / l. Seen: points that are nearly locked, and rows that vanish, taken for free."""
     checked = check_model(carried())
