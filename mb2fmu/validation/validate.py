@@ -569,7 +569,7 @@ class _RunPlan:
     def add_tried_ranges(
         self, definition: Declarations, fmu_results: Sequence[FmuProcessResult]
     ) -> tuple[ExercisedQuantityResult, ...]:
-        """Return what was exercised, with the range over which it was tried; none without the perturbed experiment."""
+        """Return the exercised quantities and their tried ranges; empty without a perturbed experiment."""
         data, perturbed = self.reference_data, self.reference_data.perturbed
         if perturbed is None:
             return ()

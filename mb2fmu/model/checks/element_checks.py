@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 import sympy as sm
 from sympy.core.function import AppliedUndef
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.added_loads import add_bodies_to_mechanics, add_loads_to_mechanics, can_add_load
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
+from mb2fmu.model.declarations.model_declarations import map_inputs_to_rates
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.model.sources import mechanics_source
@@ -70,29 +71,25 @@ def _position_faults(model: Model, position: sm.Expr, what: str, state: str, whe
         yield Fault(fault, where, f"write it in the coordinates of what {state}")
 
 
-def _unknown_rate_faults(model: Model, functions: Collection[sm.Basic], what: str, where: str) -> Iterator[Fault]:
-    """Yield the fault of a position with states of the model's own, or with inputs that have no rates.
+def _unknown_rate_faults(model: Model, functions: AbstractSet[sm.Basic], what: str, where: str) -> Iterator[Fault]:
+    """Yield the fault of a position that contains a state of the model's own, or an input whose rates are no inputs.
 
-    Impacts and what holds need the position's first and second rate; that of such a symbol would count as zero.
+    Impacts and held rows need the position's first and second derivative; those of such a symbol would count as zero.
     """
-    if isinstance(model.mechanics, RecordBasedMechanics):
-        return  # prescribed joints of robots are inputs that have rates under other names
-    for symbol in sorted((s for s in functions if _is_of(model, s, AuxiliaryState)), key=str):
-        remedy = f"write its motion by time, or declare it as an input: model.input({symbol}, rates=True)"
-        yield Fault(f"{what} contains the state {symbol}, whose second rate is not formed", where, remedy)
-    for symbol in sorted((s for s in functions if _is_of(model, s, Input)), key=str):
-        rates = [differentiate_by_time(symbol, order) for order in (1, 2)]
-        missing = [rate for rate in rates if not _is_of(model, rate, Input)]
-        if missing:
-            problem = f"{what} contains the input {symbol}, and its rates {', '.join(map(str, missing))} are no inputs"
+    inputs = {item.symbol: item for item in model.declared if isinstance(item, Input)}
+    rates = map_inputs_to_rates(list(inputs.values()))
+    states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
+    for symbol in sorted(functions & (states | inputs.keys()), key=str):
+        name = symbol.func.__name__ if isinstance(symbol, AppliedUndef) else str(symbol)
+        declaration = f"model.input({name}, …, rates=True)"
+        if symbol in states:
+            problem = f"{what} contains the state {name}: its second derivative by time is not known"
             yield Fault(
-                problem, where, f"declare them: model.input({symbol}, rates=True); what sets it sets them alike"
+                problem, where, f"write its motion as an expression of time, or set it from outside: {declaration}"
             )
-
-
-def _is_of(model: Model, symbol: sm.Basic, kind: type[AuxiliaryState | Input]) -> bool:
-    """Return whether a symbol is declared as this kind of quantity."""
-    return any(isinstance(item, kind) and item.symbol == symbol for item in model.declared)
+        elif rates.get(inputs[symbol]) not in rates:
+            problem = f"{what} contains the input {name}, and its first and second derivatives by time are no inputs"
+            yield Fault(problem, where, f"declare them too: {declaration}; set them with {name}")
 
 
 def _reaction_faults(model: Model, elements: str, missing: str) -> Iterator[Fault]:

@@ -210,7 +210,7 @@ def read_number_or_expression(value: Any) -> float | sm.Expr | None:
 
 
 def _evaluate_expression(value: sm.Expr) -> float | sm.Expr | None:
-    """Return what an expression is; None also for one whose class says what is wrong: SymPy's Id has no value."""
+    """Return an expression, or its number if it has one; None where SymPy cannot evaluate it."""
     with suppress(Exception):
         if value.free_symbols:
             return value

@@ -296,7 +296,7 @@ def _is_movable(quantity: AdoptedQuantity) -> bool:
 
 
 def _check_import(adopted: AdoptedModelContent, script: ScriptMechanics, reference: str) -> _ImportCheck:
-    """Return which energy and which bodies' positions are known, and what speaks against the model so far."""
+    """Return whether the energy is known, which bodies have a known position, and the faults of the model so far."""
     filled = tuple(replace(each, value=1.0) if each.value is None else each for each in adopted.quantities)
     complete = replace(adopted, quantities=filled)
     try:

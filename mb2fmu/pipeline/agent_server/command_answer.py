@@ -103,7 +103,7 @@ async def _run_process(command: Sequence[str], folder: Path, log: Path, time_lim
 
 
 def _end_processes(process: subprocess.Popen[bytes]) -> None:
-    """End a command, which ends what it has started, and then whatever is left of its group."""
+    """End a command; it ends its own processes. Then kill what is left of its process group."""
     if process.poll() is None:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):

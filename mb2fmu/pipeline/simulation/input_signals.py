@@ -161,7 +161,7 @@ def read_inputs(
 def _add_rates(
     signals: list[InputSignal], given: Mapping[str, InputValue], rates: Mapping[str, str], stop: float
 ) -> list[Fault]:
-    """Append the derivatives of formulas and numbers as signals of their rates; return the faults of what has none."""
+    """Append signals of rates, derived from formulas and numbers; return a fault for each input that has none."""
     values, there = dict(given), {signal.name for signal in signals}
     missing: dict[str, list[str]] = {}  # input that moves → its rates that nothing gives
     moves: dict[str, str] = {}  # such a rate → that input

@@ -311,7 +311,7 @@ def _within_bounds(quantity: Quantity, value: float) -> float:
 def _evaluate_reference_at_point(
     reference: ReferenceRun, t: float, x: Floats, r: Sequence[float], parameters: Sequence[float]
 ) -> ReferencePointValues | None:
-    """Return the reference's values at a point; None where it has none, or none that are well known."""
+    """Return the reference's values at a point; None where they do not exist or are not accurate."""
     numeric, random = reference.numeric, np.random.default_rng(_RANDOM_SEED)
 
     def changed(values: Sequence[float] | Floats) -> Floats:

@@ -149,7 +149,7 @@ def find_largest_value_per_unit(units: Sequence[str], values: Floats, is_moving:
 
 
 def enlarge_sizes_of_zeros(sizes: Floats, largest: Floats, units: Sequence[str], energy: float) -> Floats:
-    """Return sizes for round-off, in which a quantity that is zero has the size of what cancels in it.
+    """Return sizes for round-off; a quantity that is zero gets the size of the terms that cancel in it.
 
     The torque of a hinge about its own axis is zero, of terms as large as the energies of the motion, whatever a
     typical torque is.

@@ -516,7 +516,7 @@ class _DrawingBuilder:
 
 
 def _dressed_bodies(scene: Scene) -> list[str]:
-    """Return the names of what has shapes or surfaces of its own, in order of declaration."""
+    """Return the names of bodies that have shapes or surfaces of their own, in order of declaration."""
     return [shape.body for shape in scene.shapes] + [bending.body for bending in scene.bendings]
 
 
