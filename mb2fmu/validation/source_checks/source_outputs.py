@@ -1,7 +1,8 @@
 """Outputs from the user's own expressions by ``lambdify``, with points and frames by SymPy's objects.
 
 Nothing of the formulations' way to outputs is used, nor of the reference's to attitudes. Accelerations, reactions,
-multipliers, momenta of single speeds, powers and energies that are found from loads are not evaluated in this way.
+multipliers, momenta of single speeds (but those of a Lagrangian without bodies), powers and energies that are found
+from loads are not evaluated in this way.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sm
+from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
@@ -90,22 +92,26 @@ class SourceOutputs:
         self._requests: list[OutputRequest] = []
         for item in definition.outputs:
             if isinstance(item, Output):
-                self._add_expression(item, unknown - {None})
-            else:
+                self._add_expression(item.name, item.expression, unknown - {None})
+                continue
+            expression = _form_energy_or_momentum(item, definition)
+            if expression is None:
                 self._requests.append(item)
+            else:
+                self._add_expression(item.name, expression, set())
 
     @property
     def needs_motion(self) -> bool:
         """Whether an output needs the motion of points, frames or bodies."""
         return any(request.kind in _MOTION_OUTPUT_KINDS for request in self._requests)
 
-    def _add_expression(self, item: Output, unknown: set[Any]) -> None:
+    def _add_expression(self, name: str, source_expression: Any, unknown: set[Any]) -> None:
         """Add an expression; unknown forces are left out, since x' does not determine them."""
-        expression = sm.sympify(item.expression)
+        expression = sm.sympify(source_expression)
         if unknown and expression.has(*unknown):
             return
         with suppress(SourceEvaluationError):
-            self._expressions[item.name] = self._symbols.compile_function([expression], self._rate_symbols)
+            self._expressions[name] = self._symbols.compile_function([expression], self._rate_symbols)
 
     def evaluate_outputs(
         self, values: list[float], u_dot: Mapping[Any, float], motion: SourceMotion | None
@@ -136,6 +142,33 @@ class SourceOutputs:
         return {
             name: value_and_size for name, value_and_size in values_by_name.items() if np.isfinite(value_and_size[0])
         }
+
+
+def _form_energy_or_momentum(request: OutputRequest, definition: ModelDefinition) -> sm.Expr | None:
+    """Return the potential energy that the model gives, or what a Lagrangian without bodies says; None for others.
+
+    Its kinetic energy is the part of L that is quadratic in q'; its potential energy, unless the model gives one, -L at
+    q' = 0, where there are no loads beside it.
+    """
+    mechanics = definition.mechanics
+    if not isinstance(mechanics, LagrangesMethod) or mechanics._bodies:  # noqa: SLF001 - SymPy shows neither
+        return definition.potential_energy if request.kind == "potential_energy" else None
+    L, rates = mechanics._L[0], list(mechanics._qdots)  # noqa: SLF001
+    kinetic = sm.Add(*(a * b * L.diff(a, b) for a in rates for b in rates)) / 2
+    potential = definition.potential_energy
+    if potential is None and not mechanics.forcelist:
+        potential = -L.xreplace(dict.fromkeys(rates, sm.S.Zero))
+    match request.kind:
+        case "momentum" | "coordinate_momentum":
+            subject, coordinates = request.subject[0], list(mechanics.q)
+            return L.diff(rates[coordinates.index(subject)] if subject in coordinates else subject)
+        case "jacobi_integral":
+            return sm.Add(*(rate * L.diff(rate) for rate in rates)) - L
+        case "kinetic_energy":
+            return kinetic
+        case "potential_energy" | "total_energy" if potential is not None:
+            return potential if request.kind == "potential_energy" else kinetic + potential
+    return None
 
 
 def _evaluate_request(request: OutputRequest, motion: SourceMotion, moving_bodies: Sequence[Any]) -> NamedOutputValues:

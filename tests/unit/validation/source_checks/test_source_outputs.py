@@ -1,14 +1,20 @@
-"""Attitudes as the random points have them agree with the reference's formulas, which are others."""
+"""Outputs as the random points have them: attitudes by other formulas than the reference's, momenta and energies."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import sympy as sm
+from mechanisms import cart_with_pathways, model_of
 from scipy.spatial.transform import Rotation
+from sympy.physics import mechanics as me
 
+from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.model import check_model
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.validation.reference_equations.observables import convert_rotation_to_quaternion, euler_angles
 from mb2fmu.validation.source_checks.numeric_kane_equations import PointAndFrameMotion
+from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 from mb2fmu.validation.source_checks.source_outputs import _evaluate_orientation
 
 
@@ -40,3 +46,39 @@ def test_nothing_is_said_where_numbers_jump():
     for representation in ("quaternion", "zxy"):
         request = OutputRequest(name="a", kind="orientation", subject=("B",), representation=representation)
         assert _evaluate_orientation(request, PointAndFrameMotion({}, {}, {}, {"B": half})) == {}
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_momenta_and_energies_of_a_lagrangian_without_bodies_are_its_derivatives(given):
+    """A bead on a turning hoop: T has a part without q', so Jacobi's integral is not T + V."""
+    theta = me.dynamicsymbols("theta")
+    rate, m, turning = theta.diff(), sm.Rational(3, 2), 4
+    L = m * (rate**2 + turning**2 * sm.sin(theta) ** 2) / 2 - 9.81 * m * (1 - sm.cos(theta))
+    model = model_of("Hoop", me.LagrangesMethod(L, [theta], frame=me.ReferenceFrame("N")), [theta], [rate])
+    if given:
+        model.potential_energy(7 * theta**2)
+    model.output_momentum("p", theta, unit="kg.m2/s")
+    model.output_momentum("p_of_speed", rate, unit="kg.m2/s")
+    model.output_jacobi_integral("H")
+    model.output_kinetic_energy("T")
+    model.output_potential_energy("V")
+    model.output_total_energy("E")
+    definition = check_model(model)
+    samples = sample_source_accelerations(definition, read_mechanism(definition)).samples
+    assert len(samples) > 20
+    for sample in samples:
+        q, u = sample.states.values()
+        V = 7 * q**2 if given else 9.81 * 1.5 * (1 - np.cos(q)) - 1.5 * 16 * np.sin(q) ** 2 / 2
+        T, H = 1.5 * u**2 / 2, 1.5 * (u**2 - 16 * np.sin(q) ** 2) / 2 + 9.81 * 1.5 * (1 - np.cos(q))
+        values = {name: value for name, (value, _) in sample.outputs.items()}
+        assert values == pytest.approx({"p": 1.5 * u, "p_of_speed": 1.5 * u, "H": H, "T": T, "V": V, "E": T + V})
+
+
+def test_a_potential_energy_that_the_model_gives_is_evaluated_as_it_is_given():
+    model = cart_with_pathways()
+    q = model.mechanics.q[0]
+    model.potential_energy(3 * q**2)
+    model.output_potential_energy("V")
+    definition = check_model(model)
+    for sample in sample_source_accelerations(definition, read_mechanism(definition)).samples[:3]:
+        assert sample.outputs["V"][0] == pytest.approx(3 * next(iter(sample.states.values())) ** 2)
