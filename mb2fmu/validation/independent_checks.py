@@ -24,7 +24,10 @@ from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltM
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
+from mb2fmu.validation.comparison.contact_and_latch_laws import compare_contact_and_latch_laws
+from mb2fmu.validation.comparison.output_formula_comparison import compare_output_formulas
 from mb2fmu.validation.reference.first_integrals_along_run import find_potential_energy
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, run_fmu_process
 from mb2fmu.validation.source_checks import (
@@ -56,6 +59,8 @@ _CHECK_TITLES = {
     "outputs": "outputs as the model's own expressions and objects have them",
     "events": "events, and outputs of what is solved for, as the model's own expressions have them",
     "values": "values, units, outputs and the experiment as the model declares them",
+    "formulas": "outputs from bodies and loads in numbers, in every mode",
+    "contacts": "laws of contacts and latches along the reference",
     "potential": "the potential energy against the loads",
     "nodes": "flexible bodies against the full mass matrix of their nodes",
     "constraints": "the source object's constraints along the FMU's own runs",
@@ -71,6 +76,10 @@ _CHECK_METHODS = {
     "reading": "velocities, angular velocities, kinetic energy and generalized forces, point by point",
     "events": "gaps, slip, rows of latches with their rates, conditions and settings that were read, against the "
     "model's expressions by lambdify and difference quotients",
+    "formulas": "accelerations, forces in cuts, multipliers, momenta and powers along the reference, from its x' and "
+    "what holds there",
+    "contacts": "no contact pulls, penetrates, is struck apart or sticks by more than friction holds, just before each "
+    "event and at points of each mode; no latch is closed or open against its conditions",
     "values": "all that was read, one by one",
     "potential": "dV/dt along random directions at rest by difference quotients, against the power of all loads there",
     "nodes": "generalized inertia, mass centre and modal forces at random states, from the arrays that were given",
@@ -139,6 +148,7 @@ def run_independent_checks(
     visited_coordinates: Sequence[Mapping[str, float]] = (),
     equations: EquationsOfMotion | None = None,
     runs: Sequence[ExperimentRun] = (),
+    references: Sequence[ReferenceRun] = (),
     time_limit: float = TIME_LIMIT,
 ) -> IndependentChecks:
     """Compare an FMU's x' with the user's own SymPy objects at random admissible points.
@@ -155,6 +165,7 @@ def run_independent_checks(
             these.
         equations: Whose closed form of the potential energy is compared with the loads; None: it is not.
         runs: Results of the FMU in the experiments, which are judged by the laws of motion.
+        references: Of the experiments; outputs that they compute as the FMU does are computed in another way.
         time_limit: In s.
 
     Raises:
@@ -171,6 +182,8 @@ def run_independent_checks(
     import_checks = (
         *_check_laws_of_motion(samples),
         *check_event_import(samples, definition),
+        *_check_output_formulas(mechanism, references),
+        *_check_contact_and_latch_laws(references),
         *check_potential_energy(definition, mechanism, equations),
         *check_flexible_bodies(definition, mechanism),
         check_declarations_import(definition, mechanism),
@@ -228,12 +241,37 @@ def check_event_import(accelerations: SourceAccelerations, definition: ModelDefi
     if not accelerations.events:
         return [_form_missing_check("events", "no points were found at which the model's own expressions have numbers")]
     check = _form_check("events", len(accelerations.samples) or MIN_POINTS, list(accelerations.events), [])
-    left_out_note = (
-        f"; not compared, since it depends on what is solved for: {', '.join(accelerations.left_out)}"
-        if accelerations.left_out
-        else ""
-    )
-    return [replace(check, how=check.how + left_out_note)]
+    reason = "since it depends on what is solved for"
+    return [replace(check, how=check.how + _describe_left_out(accelerations.left_out, reason))]
+
+
+def _describe_left_out(names: Sequence[str], reason: str) -> str:
+    """Return what was not compared, in words; empty if nothing was left out."""
+    return f"; not compared, {reason}: {', '.join(names)}" if names else ""
+
+
+def _check_output_formulas(mechanism: Mechanism, references: Sequence[ReferenceRun]) -> Sequence[IndependentCheck]:
+    """Judge formulas of outputs that FMU and reference share; no independent check where they share none."""
+    comparison = compare_output_formulas(mechanism, references) if references else None
+    if comparison is None:
+        return []
+    if not comparison.errors:
+        return [_form_missing_check("formulas", f"no numbers were found for {', '.join(comparison.left_out)}")]
+    check = _form_check("formulas", max(comparison.instants, MIN_POINTS), list(comparison.errors), [])
+    left_out_note = _describe_left_out(comparison.left_out, "since the reference has other switches")
+    return [replace(check, how=check.how + left_out_note, points=comparison.instants)]
+
+
+def _check_contact_and_latch_laws(references: Sequence[ReferenceRun]) -> Sequence[IndependentCheck]:
+    """Judge when contacts and latches change; no independent check where there are none."""
+    violations = compare_contact_and_latch_laws(references) if references else None
+    if violations is None:
+        return []
+    check = _form_check("contacts", max(len(violations), MIN_POINTS), list(violations), [])
+    if check.verdict == "failed":
+        excess = f": {check.ratio:.3g} times what is allowed" if math.isfinite(check.ratio) else ""
+        check = replace(check, reason=check.worst + excess)
+    return [replace(check, points=len(violations))]
 
 
 def check_potential_energy(

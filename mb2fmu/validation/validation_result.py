@@ -492,17 +492,14 @@ class ValidationResult:
     @property
     def visited_coordinates(self) -> tuple[dict[str, float], ...]:
         """FMU name of each coordinate → its value, at some instants of both experiments in turn."""
-        perturbed = (
-            self.perturbed_experiment.reference.visited_coordinates
-            if self.perturbed_experiment is not None and self.perturbed_experiment.reference is not None
-            else ()
-        )
-        return tuple(
-            coordinates
-            for pair in zip_longest(self.reference.visited_coordinates, perturbed)
-            for coordinates in pair
-            if coordinates is not None
-        )
+        visited = zip_longest(*(reference.visited_coordinates for reference in self.references))
+        return tuple(coordinates for group in visited for coordinates in group if coordinates is not None)
+
+    @property
+    def references(self) -> tuple[ReferenceRun, ...]:
+        """The reference of the default experiment, then of the perturbed one, if there is one."""
+        perturbed = self.perturbed_experiment.reference if self.perturbed_experiment else None
+        return (self.reference,) if perturbed is None else (self.reference, perturbed)
 
     @property
     def runs(self) -> tuple[ExperimentRun, ...]:

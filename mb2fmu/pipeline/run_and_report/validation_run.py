@@ -123,8 +123,7 @@ def validate_fmu(
     with stage("ask the model's own equations"):
         found = validation.run_independent_checks(
             fmu, checked, read, largest_speeds=result.largest_speeds, visited_coordinates=result.visited_coordinates,
-            equations=reference.equations,
-            runs=result.runs,
+            equations=reference.equations, runs=result.runs, references=result.references,
         )  # fmt: skip
         told = (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()
         flexible = validation.list_flexible_body_limitations(checked, read, result.reference)

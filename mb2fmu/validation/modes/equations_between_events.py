@@ -12,7 +12,7 @@ model's own events test and set, become further outputs of them.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -90,6 +90,8 @@ class EquationsBetweenEvents:
         switches: In the order of their symbols.
         events: As in the equations before.
         inputs, outputs: How many of those there are without ours.
+        replace_switches: Returns another expression of the model's with the symbols of its switches; of a switch that
+            is not among ``switches`` the symbol is no input.
         contacts: Unilateral ones.
         latches: What is held from event to event.
     """
@@ -99,6 +101,7 @@ class EquationsBetweenEvents:
     events: tuple[EventRecord, ...]
     inputs: int
     outputs: int
+    replace_switches: Callable[[Any], Any]
     contacts: Contacts | None = None
     latches: Latches | None = None
 
@@ -175,6 +178,7 @@ def form_equations_between_events(equations: EquationsOfMotion) -> EquationsBetw
         latches=latches,
         inputs=len(equations.r),
         outputs=len(frozen.outputs),
+        replace_switches=find_switches,
     )
 
 

@@ -82,11 +82,18 @@ class HybridEquations(ModeEquations):
     def motion_in_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> InstantMotion:
-        """Return all quantities at one instant, with given modes.
+        """Return all quantities at one instant, with given modes."""
+        values = self.find_observed_values(t, x, r, prepared, modes)
+        motion = super().motion(t, x, [*r, *values.tolist()], prepared)
+        return replace(motion, outputs=motion.outputs[: self.frozen.outputs])
+
+    def find_observed_values(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> Floats:
+        """Return the values of all own inputs with which a motion is observed.
 
         A sign that holds at its limit (a freewheel that transmits nothing holds with its lower limit) is reported as
-        one
-        that holds: its value at the limit itself is that of a sign that slides.
+        one that holds: its value at the limit itself is that of a sign that slides.
         """
         held_motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
         for i in self.signs:
@@ -96,8 +103,7 @@ class HybridEquations(ModeEquations):
                 <= _LIMIT_ROUND_OFF * held_motion.holding_limits[i]
             ):
                 values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * held_motion.holding_limits[i], values[i])
-        motion = super().motion(t, x, [*r, *values.tolist()], prepared)
-        return replace(motion, outputs=motion.outputs[: self.frozen.outputs])
+        return values
 
     def kinetic_energy_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
         """Return the kinetic energy in J, which no mode changes."""

@@ -1,0 +1,185 @@
+"""Laws of contacts and latches along a reference: nothing pulls, penetrates, or holds what it should let go.
+
+FMU and reference take from one place when a contact touches, opens and begins to slide, and when a latch closes and
+opens. If that is late, it is late on both sides. Just before each event, and at communication points of each mode, the
+laws themselves must hold, in the gaps, slips and coefficients that were read and in the forces that the reference finds
+by trying:
+
+    a contact that rests    N >= 0, and while it sticks |T| <= mu N
+    one that slides         its slip has the sense in which it slides
+    one that is open        g >= 0
+    one that is struck      g = 0
+
+At all communication points:
+
+    a latch that is closed  its condition to open does not hold
+    one that is open        its condition to close does not hold, or that to open does
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.validation.comparison.output_formula_comparison import choose_instants
+from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.reference.reference_run import ReferenceRun
+
+Floats = npt.NDArray[np.float64]
+
+_MAX_EVENTS = 100
+_FORCE_TOLERANCE = 1e-6  # of the largest force of any contact
+_LEAST_FORCE = 0.1  # of the natural energy over the gap's size: what is less all the time is round-off
+_SAME_INSTANT = 1e-9  # of a communication step
+_REST_TOLERANCE = 1e-3
+"""Of the speed below which a contact rests, and of what its stabilization makes of that: of a slip, and of a gap."""
+_GAP_TOLERANCE = 1e-6  # of a gap's size, where nothing stabilizes it
+_IN_CONTACT = 0.5  # of a mode
+LawViolation = tuple[float, str]
+"""How far a law is broken over what is allowed; contact and time."""
+
+
+def compare_contact_and_latch_laws(references: Sequence[ReferenceRun]) -> tuple[LawViolation, ...] | None:
+    """Return how far each law is broken at each instant; None where there are neither contacts nor latches.
+
+    Args:
+        references: Of one mechanism.
+    """
+    numeric = references[0].numeric
+    if not isinstance(numeric, HybridEquations) or not (numeric.frozen.contacts or numeric.frozen.latches):
+        return None
+    violations: list[LawViolation] = []
+    if numeric.frozen.contacts:
+        contact_laws = _ContactLaws(numeric)
+        violations += (violation for reference in references for violation in contact_laws.judge(reference))
+    if numeric.frozen.latches:
+        violations += (violation for reference in references for violation in _judge_latches(numeric, reference))
+    return tuple(violations)
+
+
+def _judge_latches(numeric: HybridEquations, reference: ReferenceRun) -> Iterator[LawViolation]:
+    """Yield whether each latch is closed or open against its conditions, from one communication point to the next.
+
+    At a single point round-off may decide on which side a condition is.
+    """
+    e, run, latches = numeric.equations, reference.experiment, numeric.frozen.latches
+    assert latches is not None
+    inputs = e.r[: numeric.frozen.inputs]
+    known_symbols = [e.t, *e.q, *e.u, *e.z, *inputs, *e.p, *(c.symbol for c in e.calculated_parameters)]
+    planner = ExpressionPlanner(e.intermediates, {symbol: place for place, symbol in enumerate(known_symbols)})
+    judged = [each for each in latches.each if (each.close.free_symbols | each.open.free_symbols) <= {*known_symbols}]
+    conditions = [sm.Piecewise((1, each), (0, True)) for latch in judged for each in (latch.close, latch.open)]
+    plan, prepared = planner.plan(conditions), numeric.prepare(run.parameters)
+    count = numeric.n_q + numeric.n_u + numeric.n_z
+    broken_before = [False] * len(judged)
+    for k, row in enumerate(reference.trajectory.values[:, :count]):
+        values = [float(run.time[k]), *row.tolist(), *run.inputs_at(k).tolist(), *prepared]
+        holds = plan(values + [0.0] * (planner.size - len(values)))
+        for i, latch in enumerate(judged):
+            closes, opens = holds[2 * i] > _IN_CONTACT, holds[2 * i + 1] > _IN_CONTACT
+            is_closed = row[numeric.n_q + numeric.n_u + list(e.z).index(latch.engaged)] > _IN_CONTACT
+            is_broken = opens if is_closed else closes and not opens
+            what = f"{latch.name} is {'closed' if is_closed else 'open'} against its condition"
+            yield np.inf if is_broken and broken_before[i] else 0.0, f"{what} at t = {run.time[k]:.4g} s"
+            broken_before[i] = is_broken
+
+
+class _ContactLaws:
+    """Laws of the contacts of one reference's equations."""
+
+    def __init__(self, numeric: HybridEquations) -> None:
+        e, contacts = numeric.equations, numeric.frozen.contacts
+        assert contacts is not None
+        self._numeric, self._contacts = numeric, contacts
+        known_symbols = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
+        planner = ExpressionPlanner(e.intermediates, {symbol: place for place, symbol in enumerate(known_symbols)})
+        freeze, places = numeric.frozen.replace_switches, {symbol: place for place, symbol in enumerate(e.states)}
+        expressions = [part for c in contacts.each for part in (c.position, c.resting_speed, c.stabilization)]
+        expressions += [part for f in contacts.frictions for part in (f.rate(e.u), f.coefficient)]
+        typical = dict(zip(e.q, numeric.typical.tolist(), strict=False))
+        gap_sizes = [sm.Add(*(sm.Abs(c.position.diff(q)) * typical[q] for q in e.q)) for c in contacts.each]
+        self._plan = planner.plan([*map(freeze, expressions), *gap_sizes])
+        self._size, self._start_gaps = planner.size, [0.0] * len(contacts.each)
+        self._resting = [places[c.resting] for c in contacts.each]
+        self._impact_counts = [places[c.impact_count] for c in contacts.each]
+        self._sliding = [places[f.sliding] for f in contacts.frictions]
+        self._normal_of_friction = [k for k, c in enumerate(contacts.each) if c.friction]
+        first_force = len(numeric.frozen.switches)
+        self._normals = slice(first_force, first_force + len(contacts.each))
+        self._tangents = slice(self._normals.stop, self._normals.stop + len(contacts.frictions))
+
+    def judge(self, reference: ReferenceRun) -> Iterator[LawViolation]:
+        """Yield how far each law is broken, instant by instant."""
+        run, instants = reference.experiment, []
+        for k in choose_instants(reference):
+            x = reference.states[k]
+            instants.append((float(run.time[k]), x, x, run.inputs_at(k).tolist(), reference.modes[k]))
+        time_before, step = -np.inf, float(np.min(np.diff(run.time)))
+        for event in reference.events[:_MAX_EVENTS]:
+            # What follows at the same instant begins where laws are about to be kept again; so does a jump of inputs.
+            if event.time > max(time_before, float(run.time[event.step]) + _SAME_INSTANT * step):
+                r = run.inputs[event.step].tolist()
+                instants.append((event.time, *event.states[:, :-1], r, event.sides[0]))
+            time_before = event.time
+        prepared = self._numeric.prepare(run.parameters)
+        t, x, _, r, modes = instants[0]  # what is taken for closed may begin there with a small overlap
+        _, numbers = self._evaluate(t, x, r, prepared, modes)
+        self._start_gaps = numbers[0 : 3 * len(self._contacts.each) : 3]
+        found = [self._measure(t, x, after, r, prepared, modes) for t, x, after, r, modes in instants]
+        largest_force = max(force for force, *_ in found)
+        smallest_gap_size = min(gap_size for _, gap_size, *_ in found)
+        if smallest_gap_size > 0.0:
+            largest_force = max(largest_force, _LEAST_FORCE * reference.natural_energy / smallest_gap_size)
+        for (t, *_), (_, _, lacking_forces, others) in zip(instants, found, strict=True):
+            for lacking_force, what in lacking_forces:
+                ratio = lacking_force / (_FORCE_TOLERANCE * largest_force) if lacking_force > 0.0 else 0.0
+                yield ratio, f"{what} at t = {t:.4g} s"
+            yield from ((ratio, f"{what} at t = {t:.4g} s") for ratio, what in others)
+
+    def _evaluate(
+        self, t: float, x: Floats, r: list[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> tuple[Floats, list[float]]:
+        """Return the values of all own inputs, forces among them, and the numbers that laws are written in."""
+        own_inputs = self._numeric.find_observed_values(t, x, r, prepared, modes)
+        u = self._numeric.motion_in_modes(t, x, r, prepared, modes).u
+        n_q, n_z = self._numeric.n_q, self._numeric.n_z
+        values = [t, *x[:n_q].tolist(), *u.tolist(), *x[len(x) - n_z :].tolist(), *r, *own_inputs.tolist(), *prepared]
+        return own_inputs, self._plan(values + [0.0] * (self._size - len(values)))
+
+    def _measure(
+        self, t: float, x: Floats, after: Floats, r: list[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> tuple[float, float, list[LawViolation], list[LawViolation]]:
+        """Return the largest force, the smallest gap's size, what forces lack, and how far other laws are broken.
+
+        Forces are in N; the others are over what is allowed.
+        """
+        own_inputs, numbers = self._evaluate(t, x, r, prepared, modes)
+        N, T = own_inputs[self._normals], own_inputs[self._tangents]
+        force_laws: list[LawViolation] = []
+        laws: list[LawViolation] = []
+        for k, contact in enumerate(self._contacts.each):
+            gap, resting_speed, stabilization = numbers[3 * k : 3 * k + 3]
+            depth = _GAP_TOLERANCE * numbers[k - len(N)]
+            if stabilization > 0.0:
+                depth = _REST_TOLERANCE * resting_speed / stabilization
+            depth += max(-self._start_gaps[k], 0.0)
+            if x[self._resting[k]] > _IN_CONTACT:
+                force_laws.append((-N[k], f"{contact.name} pulls"))
+            else:
+                laws.append((max(-gap, 0.0) / depth, f"{contact.name} is open and penetrates"))
+            if after[self._impact_counts[k]] > x[self._impact_counts[k]]:
+                laws.append((abs(gap) / depth, f"{contact.name} is struck apart"))
+        for j, k in enumerate(self._normal_of_friction):
+            slip, coefficient = numbers[3 * len(N) + 2 * j : 3 * len(N) + 2 * j + 2]
+            sense, name = x[self._sliding[j]], self._contacts.each[k].name
+            if abs(sense) > _IN_CONTACT:
+                allowed_slip = _REST_TOLERANCE * numbers[3 * k + 1]
+                laws.append((max(-sense * slip, 0.0) / allowed_slip, f"{name} slides against its sense"))
+            else:
+                force_laws.append((abs(T[j]) - coefficient * N[k], f"{name} sticks by more than friction holds"))
+        return float(np.max(np.abs([*N, *T]), initial=0.0)), min(numbers[-len(N) :]), force_laws, laws
