@@ -88,6 +88,8 @@ class HybridEquations(ModeEquations):
         one
         that holds: its value at the limit itself is that of a sign that slides.
         """
+        if not self._list_holding_inputs(x, modes):
+            return self._observe_motion(t, x, r, prepared, self._expand_modes(modes.values))
         held_motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
         for i in self.signs:
             if (
@@ -96,6 +98,12 @@ class HybridEquations(ModeEquations):
                 <= _LIMIT_ROUND_OFF * held_motion.holding_limits[i]
             ):
                 values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * held_motion.holding_limits[i], values[i])
+        return self._observe_motion(t, x, r, prepared, values)
+
+    def _observe_motion(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats
+    ) -> InstantMotion:
+        """Return all quantities at one instant, at values of modes and of what holds."""
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         return replace(motion, outputs=motion.outputs[: self.frozen.outputs])
 

@@ -1,4 +1,4 @@
-"""CVODE learns where an FMU gives no derivatives: a shorter step after Discard, the end after Error; in C as in Python."""
+"""CVODE learns where an FMU gives no derivatives: a shorter step after Discard, the end after Error."""
 
 from __future__ import annotations
 
