@@ -29,6 +29,7 @@ from fmpy.logging import addLoggerProxy
 from fmpy.sundials import CVodeSolver
 from fmpy.sundials.nvector_serial import N_VectorContent_Serial
 
+from mb2fmu.fmu.runner.compiled_cvode_callbacks import CompiledCvodeCallbacks
 from mb2fmu.fmu.runner.fmi3_array_elements import map_array_elements
 
 MAX_EVENTS_PER_STEP = 1000
@@ -71,8 +72,9 @@ class CvodeIntegration:
 
     def _make_solver(self) -> _CvodeWithFailures:
         """Return CVODE at the FMU's states and time."""
-        fmu = self._fmu
+        fmu, library = self._fmu, self._request.get("cvode_callbacks")
         return _CvodeWithFailures(
+            compiled=CompiledCvodeCallbacks(library, fmu, self._request) if library else None,
             nx=self._request["states"],
             nz=self._request["indicators"],
             get_x=fmu.getContinuousStates,
@@ -107,13 +109,14 @@ class CvodeIntegration:
 
     def event(self, change: Callable[[], None]) -> None:
         """Enter Event Mode, apply a change there, and leave it."""
-        before = self._look()
+        is_recorded = len(self.recorded_events) < MAX_RECORDED_EVENTS
+        before = self._look() if is_recorded else []
         self._fmu.enterEventMode()
         change()
         self._settle()
         self._fmu.enterContinuousTimeMode()
         self._solver.reset(self._time)
-        if len(self.recorded_events) < MAX_RECORDED_EVENTS:
+        if is_recorded:
             self.recorded_events.append([self._time, before, self._look()])
 
     def advance(self, begin: float, end: float) -> str:
@@ -156,7 +159,19 @@ class _CvodeWithFailures(CVodeSolver):  # type: ignore[misc]
     An exception in a callback is lost: CVODE would go on with the values that lay there before. After Discard a shorter
     step is tried; after Error the instance is of no use any more. fmpy's own callbacks do the same but for that, and
     take three times as long to find where a vector has its numbers.
+
+    Args:
+        compiled: Callbacks in C to be used instead, where there are any.
+        arguments: As fmpy's.
     """
+
+    def __init__(self, compiled: CompiledCvodeCallbacks | None = None, **arguments: Any) -> None:
+        self._compiled = compiled
+        if compiled is not None:
+            self.__dict__.update(compiled.addresses)  # fmpy makes callbacks of `f` and `g`: functions or addresses
+        super().__init__(**arguments)
+        if compiled is not None:
+            compiled.attach(self.cvode_mem)
 
     def f(self, t: float, y: Any, ydot: Any, user_data: Any) -> int:  # noqa: ARG002  CVODE gives it
         """Return the right-hand side."""

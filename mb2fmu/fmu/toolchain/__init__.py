@@ -13,7 +13,11 @@ from mb2fmu.fmu.toolchain.compiled_integrator import CompiledIntegrator, compile
 from mb2fmu.fmu.toolchain.compilers import Compiler, default_compiler
 from mb2fmu.fmu.toolchain.fmu_build_folder import BuildSpecification
 from mb2fmu.fmu.toolchain.fmu_compilation import CompileObserver, FmuCompilation, compile_fmu_binaries
-from mb2fmu.fmu.toolchain.host_library_compilation import compile_library, load_library_bytes
+from mb2fmu.fmu.toolchain.host_library_compilation import (
+    compile_library,
+    compile_library_bytes,
+    load_library_bytes,
+)
 from mb2fmu.fmu.toolchain.pythonfmu_builder import pythonfmu_version, read_pythonfmu_licence, run_pythonfmu_builder
 from mb2fmu.fmu.toolchain.target_platforms import (
     PLATFORMS,
@@ -39,6 +43,7 @@ __all__ = [
     "compile_fmu_binaries",
     "compile_implicit_integrator",
     "compile_library",
+    "compile_library_bytes",
     "compile_motion",
     "compile_program",
     "compile_wasm_component",

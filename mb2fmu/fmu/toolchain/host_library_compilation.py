@@ -24,7 +24,14 @@ from mb2fmu.fmu.user_cache import cache_folder
 def compile_library(
     sources: Mapping[str, bytes], name: str, compiler: Compiler | None = None, *, often: bool = False
 ) -> ctypes.CDLL:
-    """Compile all files that end in ``.c`` by one call and load the library.
+    """Compile all files that end in ``.c`` by one call and load the library; as :func:`compile_library_bytes`."""
+    return load_library_bytes(compile_library_bytes(sources, name, compiler, often=often), name)
+
+
+def compile_library_bytes(
+    sources: Mapping[str, bytes], name: str, compiler: Compiler | None = None, *, often: bool = False
+) -> bytes:
+    """Compile all files that end in ``.c`` by one call; return the library, from the cache if it was compiled before.
 
     Args:
         sources: File name → content; translation units and what they include.
@@ -36,25 +43,7 @@ def compile_library(
         ToolError: If there is no compiler, or it fails.
         PlatformError: If no compiler knows this machine.
     """
-    return load_library_bytes(_compile_cached(sources, name, compiler or default_compiler(), often=often), name)
-
-
-def load_library_bytes(content: bytes, name: str) -> ctypes.CDLL:
-    """Load a library of the running machine.
-
-    Args:
-        content: The library.
-        name: Of its file, without ending.
-    """
-    # Windows does not remove a library that is in use.
-    with tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=True) as place:
-        file = Path(place) / f"{name}{host_platform().extension}"
-        file.write_bytes(content)
-        return ctypes.CDLL(str(file))
-
-
-def _compile_cached(sources: Mapping[str, bytes], name: str, compiler: Compiler, *, often: bool) -> bytes:
-    """Return the library's bytes, from the cache where it was compiled before."""
+    compiler = compiler or default_compiler()
     tool, platform = find_compiler(compiler), host_platform()
     units = sorted(path for path in sources if path.endswith(".c"))
     told = [*host_compile_options(compiler, platform, often=often), *link_options(compiler, platform, name)]
@@ -77,3 +66,17 @@ def _compile_cached(sources: Mapping[str, bytes], name: str, compiler: Compiler,
         content = result.read_bytes()
     storage.put(key, content)
     return content
+
+
+def load_library_bytes(content: bytes, name: str) -> ctypes.CDLL:
+    """Load a library of the running machine.
+
+    Args:
+        content: The library.
+        name: Of its file, without ending.
+    """
+    # Windows does not remove a library that is in use.
+    with tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=True) as place:
+        file = Path(place) / f"{name}{host_platform().extension}"
+        file.write_bytes(content)
+        return ctypes.CDLL(str(file))

@@ -59,15 +59,12 @@ def _group_grazing_events(events: Sequence[EventTimeBound], step: float) -> list
     """Return the runs of grazing events that set states, in their order."""
     runs: list[_GrazingEventRun] = []
     for event in events:
-        first, last, width = (
-            event.simultaneous_events.first,
-            event.simultaneous_events.last,
-            event.largest_allowed_difference,
-        )
-        jumps = np.max([np.abs(np.diff(e.states, axis=0)[0]) for e in (first, last)], axis=0)
-        jumps = np.maximum(jumps, np.abs(last.states[1] - first.states[0]))[:-1]
+        first, last = event.simultaneous_events.first, event.simultaneous_events.last
         if not event.grazing or event.simultaneous_events.from_input_jump or not (first.sets_state or last.sets_state):
             continue
+        width = event.largest_allowed_difference
+        jumps = np.max([np.abs(np.diff(e.states, axis=0)[0]) for e in (first, last)], axis=0)
+        jumps = np.maximum(jumps, np.abs(last.states[1] - first.states[0]))[:-1]
         begin, end = first.time - width, last.time + width
         if runs and begin <= runs[-1].end + step:
             runs[-1].end = max(runs[-1].end, end)

@@ -124,6 +124,7 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library = compile_library({name: (folder / name).read_bytes() for name in _RUNTIME_FILES}, "reference", often=True)
     pointer, double = ctypes.c_void_p, ctypes.c_double
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
+    library.reference_responses.argtypes = [pointer, double, *[pointer] * 3, ctypes.c_int64, *[pointer] * 4]
     library.reference_residual.argtypes = [pointer, double, *[pointer] * 6]
     library.reference_project.argtypes = [pointer, double, pointer, pointer, pointer]
     library.reference_integrate.argtypes = [pointer, pointer, pointer]
@@ -270,6 +271,27 @@ class CompiledEquations:
         )
         numbers = results.numbers.copy()
         return {name: numbers[place] for name, place in results.places}
+
+    def responses(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], inputs: Sequence[int], values: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return x', shape (k, n_x), and outputs, shape (k, n_y), with each of k inputs alone at another value.
+
+        Raises:
+            CompiledFunctionError: If a matrix is singular.
+        """
+        n, count, places = self.n_x, len(inputs), np.array(inputs, dtype=np.int64)
+        state_and_inputs, address = self._state_and_inputs, self._state_and_inputs_address
+        state_and_inputs[:n], state_and_inputs[n:] = x, r
+        results = np.empty(count * (n + self._sizes.n_y))
+        first = array_address(results)
+        self._check(
+            self._library.reference_responses(
+                self._address, t, address, address + 8 * n, self._parameters(prepared), count,
+                array_address(places), array_address(values), first, first + 8 * count * n,
+            ), t,
+        )  # fmt: skip
+        return results[: count * n].reshape(count, n), results[count * n :].reshape(count, self._sizes.n_y)
 
     def _allocate_results(self, requested: str) -> _InstantResults:
         """Return memory for requested quantities, reused: there are some hundred thousand requests."""

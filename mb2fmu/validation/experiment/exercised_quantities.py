@@ -162,15 +162,13 @@ def _form_resets(
 def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, reset: _ResetToDefault) -> Floats | None:
     """Return :func:`_compute_change_ratios` for one change; None where the motion cannot be run or has no numbers.
 
-    With events, which a motion is not taken up between, it is run all at once, and for a shorter time where it fails.
+    With events, which a motion is not taken up between, it is run anew for a shorter time where it fails.
     """
     check_points = _list_check_points(len(reference.experiment.time) - 1)
-    end_lists = (
-        [[end] for end in reversed(check_points)] if isinstance(reference.numeric, HybridEquations) else [check_points]
-    )
-    for ends_of_run in end_lists:
+    shortest = 1 if isinstance(reference.numeric, HybridEquations) else len(check_points)
+    for count in range(len(check_points), shortest - 1, -1):
         try:
-            ratios = _follow_change(reference, limits, reset, ends_of_run)
+            ratios = _follow_change(reference, limits, reset, check_points[:count])
         except (ValidationError, ArithmeticError, ValueError):
             continue
         if np.all(np.isfinite(ratios)):
@@ -189,19 +187,26 @@ def _follow_change(
     prepared = numeric.prepare(parameters)
     start = numeric.project(0.0, reference.states[0], changed_experiment.inputs_at(0), prepared)
     trajectory, ratios = np.append(start, 0.0)[None, :], np.zeros(len(reference.variables))
-    for end in check_points:
+
+    def is_clear(followed: Floats) -> bool:
+        """Return whether the change is clear, or no number, by a point that is looked at; take its ratios."""
+        nonlocal ratios
+        if len(followed) - 1 not in check_points:
+            return False
+        values, _, _ = observe_trajectory(numeric, changed_experiment, followed[:, :-1], prepared)
+        ratios = _compute_largest_ratios(reference, limits, values)
+        return not np.max(ratios) <= _CLEAR_RATIO
+
+    for end in check_points[-1:] if isinstance(numeric, HybridEquations) else check_points:
         rows = slice(len(trajectory) - 1, end + 1)
         part = IntegrationProblem(
             numeric, run.time[rows], changed_experiment.inputs[rows.start : end], prepared, stiff=run.stiff
         )
         continuation = part.integrate_trajectory(
-            trajectory[-1], _INTEGRATION_TOLERANCE, scales, projected=numeric.has_state_constraints
+            trajectory[-1], _INTEGRATION_TOLERANCE, scales, projected=numeric.has_state_constraints, ends_early=is_clear
         )
         trajectory = np.concatenate([trajectory, continuation[1:]])
-        ratios = _compute_largest_ratios(
-            reference, limits, observe_trajectory(numeric, changed_experiment, trajectory[:, :-1], prepared)[0]
-        )
-        if not np.max(ratios) <= _CLEAR_RATIO:
+        if not isinstance(numeric, HybridEquations) and is_clear(trajectory):
             break
     return ratios
 

@@ -62,7 +62,7 @@ class ModeEquations(NumericEquations):
         self._friction_contact_indices = list_friction_contacts(frozen.contacts) if frozen.contacts else ()
         self._contact_line_count = self._contact_count + len(self._friction_contact_indices)  # normals, then tangents
         self._latch_row_count = len(frozen.latches.rows) if frozen.latches else 0
-        self._probe_forces = np.ones(self._contact_line_count + self._latch_row_count)
+        self._probe_sizes = np.ones(self._switch_count + self._contact_line_count + self._latch_row_count)
         super().__init__(frozen.equations, typical)
         e = frozen.equations
         self._own_input_count = len(e.r) - frozen.inputs
@@ -118,7 +118,7 @@ class ModeEquations(NumericEquations):
         rate_output = int(self._count_outputs(len(self.frozen.equations.outputs)).rate_indices[i])
         if i < n:
             return [HeldSurface(i, rate_output, float(self.sizes[i]))]
-        return [HeldSurface(i, rate_output, probe=float(self._probe_forces[i - n]))]
+        return [HeldSurface(i, rate_output, probe=float(self._probe_sizes[i]))]
 
     def _name_kind(self, i: int) -> SwitchKind:
         """Return what kind of switch C knows switch i as."""
@@ -193,8 +193,18 @@ class ModeEquations(NumericEquations):
         holding_inputs = self._list_holding_inputs(x, modes)
         values = self._expand_modes(modes.values)
         if holding_inputs:
-            values[holding_inputs] = self._solve_holding_values(t, x, r, prepared, modes, holding_inputs)
-            values[self._list_pinned_row_inputs(t, x, r, prepared, modes)] = 1.0
+            pinning_inputs = self._list_contact_and_latch_inputs(x)
+            measured_inputs = sorted({*holding_inputs, *pinning_inputs})
+            base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+            B, _ = self._measure_force_effects(t, x, r, prepared, base, modes, measured_inputs)
+            holding_B, pinning_B = (
+                B[np.ix_(rows, rows)]
+                for rows in ([measured_inputs.index(i) for i in part] for part in (holding_inputs, pinning_inputs))
+            )
+            values[holding_inputs] = self._solve_forces(
+                holding_B, -base.rates[list(holding_inputs)], holding_inputs, base.holding_limits, t
+            )
+            values[self._list_pinned_row_inputs(pinning_B, pinning_inputs)] = 1.0
         return self.evaluate_in_modes(t, x, r, prepared, values), values
 
     def _solve_holding_values(
@@ -207,15 +217,9 @@ class ModeEquations(NumericEquations):
         holding_inputs: Sequence[int],
     ) -> Floats:
         """Return the holding values."""
-        motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-        B, _ = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, holding_inputs)
-        return self._solve_forces(
-            B,
-            -motion_without_forces.rates[list(holding_inputs)],
-            holding_inputs,
-            motion_without_forces.holding_limits,
-            t,
-        )
+        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+        B, _ = self._measure_force_effects(t, x, r, prepared, base, modes, holding_inputs)
+        return self._solve_forces(B, -base.rates[list(holding_inputs)], holding_inputs, base.holding_limits, t)
 
     def check_contact_effects(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
@@ -260,25 +264,42 @@ class ModeEquations(NumericEquations):
         holding_inputs: Sequence[int],
     ) -> tuple[Floats, Floats]:
         """Return the effect of each holding input on the held rates, shape (k, k), and on x', shape (n_x, k)."""
-        B, state_effects = np.empty((len(holding_inputs), len(holding_inputs))), np.empty((len(x), len(holding_inputs)))
-        rates, rate_indices, values = base.rates, list(holding_inputs), self._expand_modes(modes.values)
-        unforced_rates = rates[self._switch_count :]
+        places = list(holding_inputs)
+        unforced_rates = base.rates[self._switch_count :]
         target_change = max(1.0, float(np.abs(unforced_rates).max())) if len(unforced_rates) else 1.0
-        for column, i in enumerate(holding_inputs):
-            for _ in range(_CONTACT_FORCE_ITERATIONS):
-                size = float(self._probe_forces[i - self._switch_count]) if i >= self._switch_count else 1.0
-                values[i] = size
-                forced_motion = self.evaluate_in_modes(t, x, r, prepared, values)
-                changes = forced_motion.rates - rates
-                change = abs(float(changes[i]))
-                # A push is as large as what it is compared with, so that little is lost to round-off.
-                if i < self._switch_count or not change > 0.0 or 0.1 * target_change <= change <= 100.0 * target_change:
-                    break
-                self._probe_forces[i - self._switch_count] = size * target_change / change
-            values[i] = modes.values[i] if i < self._switch_count else 0.0
-            B[:, column] = changes[rate_indices] / size
-            state_effects[:, column] = (forced_motion.motion.x_dot - base.motion.x_dot) / size
-        return B, state_effects
+        inputs, sizes = [*r, *self._expand_modes(modes.values).tolist()], self._probe_sizes[places]
+        x_dots, outputs = self.observe_responses(t, x, inputs, prepared, [len(r) + i for i in places], sizes)
+        for trial in range(1, _CONTACT_FORCE_ITERATIONS + 1):
+            rate_changes = base.compute_rate_changes(outputs, places)
+            rows = self._adapt_probes(places, rate_changes, sizes, target_change)
+            if not rows or trial == _CONTACT_FORCE_ITERATIONS:
+                break
+            sizes[rows] = self._probe_sizes[[places[row] for row in rows]]
+            x_dots[rows], outputs[rows] = self.observe_responses(
+                t, x, inputs, prepared, [len(r) + places[row] for row in rows], sizes[rows]
+            )
+        return (rate_changes / sizes[:, None]).T, ((x_dots - base.motion.x_dot) / sizes[:, None]).T
+
+    def _adapt_probes(
+        self, places: Sequence[int], rate_changes: Floats, sizes: Floats, target_change: float
+    ) -> list[int]:
+        """Return the rows of pushes to be tried once more, and set how large these are.
+
+        A push is as large as what it is compared with, so that little is lost to round-off.
+
+        Args:
+            places: Of the holding inputs.
+            rate_changes: Of their rates, a row for each, shape (k, k).
+            sizes: Of the pushes so far, shape (k,).
+            target_change: How much a push should change.
+        """
+        rows = []
+        for row, i in enumerate(places):
+            change = abs(float(rate_changes[row, row]))
+            if i >= self._switch_count and change > 0.0 and not 0.1 * target_change <= change <= 100.0 * target_change:
+                self._probe_sizes[i] = float(sizes[row]) * target_change / change
+                rows.append(row)
+        return rows
 
     def rest_slip_limits(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
@@ -334,23 +355,21 @@ class ModeEquations(NumericEquations):
             message, remedy = f"at t = {t:.6g} s no force holds what sticks", "friction must act on what it looks at"
             raise ValidationError("the reference cannot be integrated:", [Fault(message, remedy=remedy)]) from error
 
-    def _list_pinned_row_inputs(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
-    ) -> list[int]:
-        """Return the places among all own inputs, from their end, that say which rows of contacts latches hold."""
-        latch_inputs = [
-            self._switch_count + self._contact_line_count + i
-            for i, place in enumerate(self._latch_states)
-            if x[place] > 0.5
-        ]
+    def _list_contact_and_latch_inputs(self, x: Floats) -> list[int]:
+        """Return the numbers of own inputs of all rows of contacts and of closed latches; none without both."""
+        first_latch_input = self._switch_count + self._contact_line_count
+        latch_inputs = [first_latch_input + i for i, place in enumerate(self._latch_states) if x[place] > 0.5]
         if not (latch_inputs and self._contact_line_count):
             return []
-        contact_and_latch_inputs = [
-            *range(self._switch_count, self._switch_count + self._contact_line_count),
-            *latch_inputs,
-        ]
-        motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-        B, _ = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, contact_and_latch_inputs)
+        return [*range(self._switch_count, first_latch_input), *latch_inputs]
+
+    def _list_pinned_row_inputs(self, B: Floats, contact_and_latch_inputs: Sequence[int]) -> list[int]:
+        """Return the places among all own inputs, from their end, that say which rows of contacts latches hold.
+
+        ``B``: effects of these inputs on their rates.
+        """
+        if not contact_and_latch_inputs:
+            return []
         return [
             i - self._contact_line_count
             for i in find_contacts_blocked_by_latches(

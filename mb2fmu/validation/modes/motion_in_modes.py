@@ -6,6 +6,7 @@ thousand times.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -116,6 +117,14 @@ class MotionInModes:
         scaled_rates = self.motion.outputs[self._counts.rate_indices]
         scaled_rates[: self._counts.switches] /= self._sizes
         return scaled_rates
+
+    def compute_rate_changes(self, outputs: Floats, places: Sequence[int]) -> Floats:
+        """Return how some :attr:`rates` differ at other outputs, shape (k, n_y), from these; shape (k, len(places))."""
+        changed_rates = outputs[:, self._counts.rate_indices[places]]
+        sign_count = sum(place < self._counts.switches for place in places)  # they come first
+        if sign_count:
+            changed_rates[:, :sign_count] /= self._sizes[places[:sign_count]]
+        return np.asarray(changed_rates - self.rates[places])
 
     @cached_property
     def conditions(self) -> Floats:

@@ -23,6 +23,8 @@ SAME_EVENT_FRACTION = 1e-2
 """Part of a communication step within which events of two motions are taken for the same."""
 SIMULTANEOUS_FRACTION = 1e-9
 """Part of a communication step within which events of one motion are one: a condition that a jump makes false again."""
+_ROUND_OFF_STEP = 4.0 * float(np.finfo(float).eps)
+"""Part of a time that is its round-off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +115,22 @@ def find_points_between_matching_events(
     round_off_switches = find_round_off_switches((*first, *second))
     for first_group, second_group in zip(first_groups, second_groups, strict=False):
         gap = abs(first_group.time - second_group.time)
-        first_sides, second_sides = (
-            [_drop_idle_modes(side, round_off_switches) for side in (each.first.before, each.last.after)]
-            for each in (first_group, second_group)
-        )
-        has_same_modes = first_sides == second_sides
-        if gap > SAME_EVENT_FRACTION * step or not has_same_modes:
+        if gap > SAME_EVENT_FRACTION * step or not _have_same_modes(first_group, second_group, round_off_switches):
             break
         largest_difference = max(largest_difference, gap)
         begin, end = min(first_group.time, second_group.time), max(first_group.last.time, second_group.last.time)
         if end > begin:
             is_between[np.searchsorted(time, begin) : np.searchsorted(time, end, side="right")] = True
     return is_between, largest_difference
+
+
+def _have_same_modes(first: SimultaneousEvents, second: SimultaneousEvents, round_off_switches: frozenset[int]) -> bool:
+    """Return whether two events lead from the same modes to the same, but for those that round-off changes."""
+    pairs = (first.first.before, second.first.before), (first.last.after, second.last.after)
+    return all(
+        one == other or _drop_idle_modes(one, round_off_switches) == _drop_idle_modes(other, round_off_switches)
+        for one, other in pairs
+    )
 
 
 def find_brief_mode_disagreements(
@@ -146,7 +152,10 @@ def advance_with_held_modes(
     numeric: HybridEquations, begin: float, y: Floats, end: float, r: Sequence[float], prepared: Sequence[float],
     modes: SwitchModes,
 ) -> Floats:  # fmt: skip
-    """Return (x, W) a little later or earlier with modes held, ignoring margins: one step of order 4."""
+    """Return (x, W) a little later or earlier with modes held, ignoring margins.
+
+    One step of order 4; of order 1 where it is the round-off of the time: the rest of it is no number then.
+    """
 
     def slope(t: float, z: Floats) -> Floats:
         x_dot, power = numeric.slope(t, z[:-1], r, prepared, modes)
@@ -156,6 +165,8 @@ def advance_with_held_modes(
     if not step:
         return y
     k1 = slope(begin, y)
+    if abs(step) <= _ROUND_OFF_STEP * max(abs(begin), abs(end)):
+        return np.asarray(y + step * k1)
     k2 = slope(begin + step / 2, y + step / 2 * k1)
     k3 = slope(begin + step / 2, y + step / 2 * k2)
     k4 = slope(end, y + step * k3)

@@ -68,6 +68,7 @@ class IntegrationProblem:
         parts: int = 1,
         projected: bool = False,
         event_log: IntegrationEventLog | None = None,
+        ends_early: Callable[[Floats], bool] | None = None,
     ) -> Floats:
         """Return (x, W) at each communication point, shape (n_t, n_x + 1).
 
@@ -78,6 +79,7 @@ class IntegrationProblem:
             parts: At least so many steps between two points.
             projected: Every step ends on the constraints.
             event_log: Takes events and modes, where the equations have any.
+            ends_early: With events: asked behind each point whether (x, W) up to there will do; there is no more then.
 
         Raises:
             ValidationError: If the step size vanishes or the budget is spent: the equations are stiff or singular
@@ -86,7 +88,7 @@ class IntegrationProblem:
         if isinstance(self.numeric, HybridEquations):
             return integrate_with_events(
                 self.numeric, self.time, self.inputs, self.prepared, start, tolerance, scales,
-                parts=parts, projected=projected, budget=self.budget, event_log=event_log,
+                parts=parts, projected=projected, budget=self.budget, event_log=event_log, ends_early=ends_early,
             )  # fmt: skip
         compiled = self.numeric.compiled_equations
         if self.stiff and compiled is None:

@@ -302,6 +302,25 @@ class NumericEquations:
         motion = NumericEquations.motion(self, t, x, r, prepared)
         return motion.x_dot, motion.outputs
 
+    def observe_responses(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], inputs: Sequence[int], values: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return x', shape (k, n_x), and all outputs, shape (k, n_y), with each of k inputs alone at another value.
+
+        Errors as for :meth:`x_dot`.
+        """
+        if self.compiled_equations:
+            try:
+                return self.compiled_equations.responses(t, x, r, prepared, inputs, values)
+            except CompiledFunctionError as error:
+                raise translate_compiled_failures(error) from error
+        rows = []
+        for i, value in zip(inputs, values.tolist(), strict=True):
+            changed_inputs = [*r]
+            changed_inputs[i] = value
+            rows.append(NumericEquations.observe_outputs(self, t, x, changed_inputs, prepared))
+        return np.array([x_dot for x_dot, _ in rows]), np.array([outputs for _, outputs in rows])
+
     def _complete(self, values: list[float]) -> None:
         """Evaluate what energies and outputs need and :meth:`_advance` has not computed."""
 

@@ -17,9 +17,11 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
-from mb2fmu.fmu import runner
+from mb2fmu.errors import ToolError
+from mb2fmu.fmu import runner, toolchain
 from mb2fmu.temporary_files import make_temporary_folder
 
 CAN_FORK = sys.platform == "linux"
@@ -143,6 +145,20 @@ def _find_server() -> _ForkServerClient:
                 atexit.unregister(ended_server.end)
             slot[:] = [_ForkServerClient()]
         return slot[0]
+
+
+def write_cvode_callbacks(folder: Path) -> str | None:
+    """Write the library of CVODE's callbacks (``cvode_callbacks.c``); return its file, None without a compiler."""
+    name = "cvode_callbacks"
+    source = f"{name}.c"
+    content = (resources.files(runner) / source).read_bytes()
+    try:
+        library = toolchain.compile_library_bytes({source: content}, name, often=True)
+    except ToolError:
+        return None
+    file = folder / f"{name}{toolchain.host_platform().extension}"
+    file.write_bytes(library)
+    return str(file)
 
 
 def run_driver_process(folder: Path, time_limit: float) -> CompletedFmuProcess:

@@ -18,7 +18,7 @@ from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.temporary_files import make_temporary_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
-from mb2fmu.validation.runs.driver_process import REQUEST_FILE, run_driver_process
+from mb2fmu.validation.runs.driver_process import REQUEST_FILE, run_driver_process, write_cvode_callbacks
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 
 Floats = npt.NDArray[np.float64]
@@ -145,6 +145,7 @@ def run_fmu_process(
     with make_temporary_folder("run the FMU") as folder:
         _write_fmu(tree, folder / "unit")
         request = {
+            "cvode_callbacks": write_cvode_callbacks(folder) if interface_type == "ModelExchange" else None,
             "folder": str(folder),
             "unzipped": str(folder / "unit"),
             **description.driver_request(interface_type, fmu_tolerance, state_scales),

@@ -463,6 +463,23 @@ int reference_motion(
     return status;
 }
 
+int reference_responses(struct equations *e, double t, const double x[], double r[], const double p[], int64_t count,
+    const int64_t inputs[], const double values[], double x_dots[], double outputs[])
+{
+    const int64_t states = states_of(e);
+    int status = OK;
+    for (int64_t k = 0; k < count && status == OK; k++) {
+        double *const input = r + inputs[k];
+        const double before = *input;
+        double power = 0.0;
+        struct motion motion = {NULL, x_dots + k * states, &power, NULL, outputs + k * e->n_y, NULL};
+        *input = values[k];
+        status = reference_motion(e, t, x, r, p, &motion);
+        *input = before;
+    }
+    return status;
+}
+
 int reference_slopes(struct equations *e, int64_t count, const double t[], const double y[], const double r[],
     const double p[], double slopes[], int64_t *done)
 {

@@ -9,7 +9,9 @@ from scipy.linalg import expm
 
 from mb2fmu import Model
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
+from mb2fmu.validation.experiment import exercised_quantities
 from mb2fmu.validation.experiment.exercised_quantities import _integrate_change, _matrix_exponential, _ResetToDefault
+from mb2fmu.validation.reference.reference_run import observe_trajectory
 from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 
 HALF = sm.Rational(1, 2)
@@ -40,6 +42,25 @@ def test_nothing_is_said_of_a_motion_that_cannot_be_begun():
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     change = _ResetToDefault(np.array([0.001 - 10.0]), np.zeros_like(reference.experiment.inputs))
     assert _integrate_change(reference, limits, change) is None
+
+
+@pytest.mark.parametrize(("wall", "parts"), [(9.0, 16), (10.0 * (1 + 1e-12), 1)])
+def test_a_change_is_followed_until_it_is_clear(monkeypatch, wall, parts):
+    reference = reference_of(crossing(wall=10.0))
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
+    change = _ResetToDefault(np.array([wall - 10.0]), np.zeros_like(reference.experiment.inputs))
+    looks = []
+
+    def observe(numeric, run, states, *others):
+        looks.append(len(states) - 1)
+        return observe_trajectory(numeric, run, states, *others)
+
+    monkeypatch.setattr(exercised_quantities, "observe_trajectory", observe)
+    ratios = _integrate_change(reference, limits, change)
+    assert ratios is not None
+    assert (ratios.max() > 100.0) == (parts > 1)
+    assert looks[-1] == (len(reference.experiment.time) - 1) // parts
+    assert len(looks) == (1 if parts > 1 else len(set(looks)))
 
 
 @pytest.mark.parametrize("size", [1, 4, 12])
