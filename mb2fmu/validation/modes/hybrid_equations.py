@@ -332,7 +332,8 @@ class HybridEquations(ModeEquations):
             slipping_state, x = x, self._bring_surfaces_to_rest(t, x, r, prepared, modes)
             motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
             values = self._compute_driven_holding_values(motion, values, rest_limits)
-            if abs(values[i]) > motion.holding_limits[i]:
+            excess = {j: abs(values[j]) - motion.holding_limits[j] for j in self.signs if modes.values[j] == 0.0}
+            if excess[i] > 0.0 and excess[i] == max(excess.values()):  # else another one is let go first
                 is_at_rest = abs(motion.surfaces[i]) <= max(
                     REST_SLIP_TOLERANCE, rest_limits[i]
                 )  # what has no effect brings nothing to rest

@@ -63,6 +63,8 @@ def test_a_linear_map_agrees_with_itself(adjoint):
         lambda c: c.verb == "directional" and len(c.unknown) == 1,
         lambda c: c.verb == "directional" and len(c.known) > 1 and np.count_nonzero(c.seed) == 1,
         lambda c: c.verb == "directional" and c.known == [2],
+        lambda c: c.verb == "directional" and len(c.known) == len(c.unknown) == 1,
+        lambda c: c.verb == "adjoint" and c.known == [2] and c.unknown == [9],
     ],
 )
 def test_a_way_that_is_off_by_a_ten_thousandth_is_told(when):
