@@ -42,7 +42,7 @@ def _list_pairs(known_count: int, unknown_count: int) -> list[tuple[int, int]]:
 def plan_single_seed_calls(
     unknown_references: Sequence[int], known_references: Sequence[int], sizes: Sequence[float], *, adjoint: bool
 ) -> Operations:
-    """Return the calls of a session; :func:`compare_derivative_calls` reads the answers.
+    """Return the calls of a session, in either order; :func:`compare_derivative_calls` reads the answers.
 
     Args:
         unknown_references: Value references of unknowns.
@@ -58,7 +58,7 @@ def plan_single_seed_calls(
             ["directional", [*unknown_references], [k], [[size]]]
             for k, size in zip(known_references, sizes, strict=True)
         ),
-        *(["directional", [u], [*known_references], [by_known]] for u in unknown_references),
+        *(["directional", [u], known_references[::-1], [by_known[::-1]]] for u in unknown_references),
     ]
     pairs = _list_pairs(len(known_references), len(unknown_references))
     calls += [["directional", [unknown_references[u]], [known_references[k]], [[sizes[k]]]] for k, u in pairs]
@@ -71,7 +71,7 @@ def plan_single_seed_calls(
                 [*np.eye(len(unknown_references)).tolist(), by_unknown],
             ],
             *(["adjoint", [u], [*known_references], [[1.0]]] for u in unknown_references),
-            *(["adjoint", [*unknown_references], [k], [by_unknown]] for k in known_references),
+            *(["adjoint", unknown_references[::-1], [k], [by_unknown[::-1]]] for k in known_references),
             *(["adjoint", [unknown_references[u]], [known_references[k]], [[1.0]]] for k, u in pairs),
         ]
     return calls
