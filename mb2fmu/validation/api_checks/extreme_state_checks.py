@@ -119,10 +119,18 @@ def choose_extreme_points(
     """
     numeric = reference.numeric
     if isinstance(numeric, HybridEquations):
-        row = next((k for k in range(row, 0, -1) if numeric.moves_freely(reference.states[k], reference.modes[k])), 0)
+        row = next((k for k in range(row, 0, -1) if _moves_freely(reference, numeric, k)), 0)
         if not row:
             return ()
     return tuple(_PointChooser(definition, reference, row, settable, rates).points())
+
+
+def _moves_freely(reference: ReferenceRun, numeric: HybridEquations, row: int) -> bool:
+    """Return whether nothing is held or due at a communication point of the experiment."""
+    run = reference.experiment
+    prepared = numeric.prepare(run.parameters)
+    at_point = (float(run.time[row]), reference.states[row], run.inputs_at(row), prepared)
+    return numeric.moves_freely(*at_point, reference.modes[row])
 
 
 class _PointChooser:
@@ -167,7 +175,9 @@ class _PointChooser:
             self._quantities = {slot: it for slot, it in self._quantities.items() if self._has_effect(slot, it[1])}
 
     def _has_effect(self, slot: Slot, values: Sequence[float]) -> bool:
-        """Return whether any of a quantity's values changes x' or an output."""
+        """Return whether any of a quantity's values changes x' or an output; a state is itself what is shown."""
+        if slot[0] == "state":
+            return True
         unmoved = self._point({}, self._time)
         moved = (self._point({slot: value}, self._time) for value in values)
         return unmoved is not None and any(
@@ -318,9 +328,7 @@ def _evaluate_reference_at_point(
             x = numeric.project(t, x, r, prepared)
             changed_x, other_r = changed(x), changed(r).tolist()
             other_x = numeric.project(t, changed_x, other_r, other_prepared)
-            if isinstance(numeric, HybridEquations) and not numeric.moves_freely(
-                x, numeric.find_modes(t, x, r, prepared)
-            ):
+            if isinstance(numeric, HybridEquations) and not numeric.moves_freely(t, x, r, prepared):
                 return None  # round-off of a speed or gap that is zero decides whether an FMU holds it
             motion = numeric.motion(t, x, r, prepared)
             other = numeric.motion(t, other_x, other_r, other_prepared)
