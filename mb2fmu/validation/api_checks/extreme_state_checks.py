@@ -128,9 +128,10 @@ def choose_extreme_points(
 def _moves_freely(reference: ReferenceRun, numeric: HybridEquations, row: int) -> bool:
     """Return whether nothing is held or due at a communication point of the experiment."""
     run = reference.experiment
-    prepared = numeric.prepare(run.parameters)
-    at_point = (float(run.time[row]), reference.states[row], run.inputs_at(row), prepared)
-    return numeric.moves_freely(*at_point, reference.modes[row])
+    return numeric.moves_freely(
+        float(run.time[row]), reference.states[row], run.inputs_at(row).tolist(), numeric.prepare(run.parameters),
+        reference.modes[row],
+    )  # fmt: skip
 
 
 class _PointChooser:
