@@ -33,7 +33,7 @@ from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
-from mb2fmu.units import display_conversion, parse_unit
+from mb2fmu.units import are_compatible_units, display_conversion, parse_unit
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import list_compared_variables
 from mb2fmu.validation.runs.driver_process import run_script_process
@@ -193,6 +193,10 @@ def _compare_declarations(
     without_unit = _list_variables_without_unit(declared, definition, equations)
     if without_unit:
         yield CheckerFinding(MODEL, "warning", f"no unit of measure is declared of {', '.join(without_unit)}")
+    restricted = _list_restricted_variables(declared, definition)
+    if restricted:
+        text = f"{', '.join(restricted)} changes less often by the description than in the model: not tried"
+        yield CheckerFinding(MODEL, "warning", text)
     if not faults:
         yield CheckerFinding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
 
@@ -253,6 +257,16 @@ def _list_variables_without_unit(
     ]
 
 
+def _list_restricted_variables(declared: DescribedModel, definition: Declarations) -> list[str]:
+    """Return tunable parameters that are declared as fixed, and inputs that are declared as discrete."""
+    variabilities = {name: variable.get("variability") for name, variable in _variables_by_name(declared).items()}
+    tunable = [p.name for p in definition.parameters if p.tunable and not p.calculated]
+    return [
+        *(name for name in tunable if variabilities.get(name) == "fixed"),
+        *(record.name for record in definition.inputs if variabilities.get(record.name) == "discrete"),
+    ]
+
+
 def _compare_units(declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
     """Yield variables declared in another unit than the model's, and units with another definition."""
     fmu_units = {unit.name: unit for unit in declared.units}
@@ -262,6 +276,12 @@ def _compare_units(declared: DescribedModel, definition: Declarations, equations
     for name, unit in model_units.items():
         if declared_units.get(name) and not _is_same_unit(str(declared_units[name]), unit):
             yield f"{name} is declared to be in {declared_units[name]}; the model has it in {unit}"
+    type_units = {each.name: each.attributes.get("unit", "") for each in declared.types}
+    for variable in declared.variables:
+        type_name = variable.written.get("declaredType", "")
+        of_type, unit = type_units.get(type_name, ""), model_units.get(variable.name, "")
+        if of_type and unit and not _is_same_quantity(of_type, unit):
+            yield f"{variable.name} is of the type {type_name}, which is in {of_type}; the model has it in {unit}"
     for unit in sorted(
         {unit for name, unit in model_units.items() if declared_units.get(name) == unit} & fmu_units.keys()
     ):
@@ -411,6 +431,14 @@ def _compare_descriptions(
 def _variables_by_name(declared: DescribedModel) -> dict[str, DescribedVariable]:
     """Return the variables of the description by name."""
     return {variable.name: variable for variable in declared.variables}
+
+
+def _is_same_quantity(first: str, second: str) -> bool:
+    """Return whether two texts name units of one quantity, of whatever size."""
+    try:
+        return are_compatible_units(first, second)
+    except ValueError:
+        return False
 
 
 def _is_same_unit(first: str, second: str) -> bool:

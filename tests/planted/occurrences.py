@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 from planted.fault import Mutant, Subject, generator
-from planted.runtime import replaced
+from planted.runtime import chained, replaced
 
 from mb2fmu.compiler.events import convert_switches_to_modes, list_program_switches
 from mb2fmu.fmu.emit_c import DerivativeFreeFmuCodeFiles
@@ -19,6 +19,7 @@ _SET = "        x[i] = s->after[i];\n"
 _MARGINS = "    const int failed = model_indicators(t, x, r, p, w, s->margin);\n    int due = -1;\n"
 _SIDE = "*mode = s->surface[MB2FMU_N_INDICATORS + k] > 0.0 ? 1.0 : -1.0;"
 _TAKEN = "        memcpy(now->x, instance->x_next, sizeof now->x);\n"
+_BYTES = "    mb2fmu_stream_reals(stream, now->memory, MB2FMU_N_MEMORY);\n"
 _RESTORE = "    memcpy(&instance->now, &state->now, sizeof instance->now);\n"
 
 
@@ -52,7 +53,7 @@ def _of_instants() -> Planted:
     yield (
         "event late",
         "by 1e-4 s, in Co-Simulation",
-        _both(
+        chained(
             replaced("solver_events.c", _DENSE, late),
             replaced("solver_events.c", _DUE, _DENSE + _DUE),
         ),
@@ -62,13 +63,6 @@ def _of_instants() -> Planted:
         "indicators off by 1e-5, in Model Exchange",
         replaced("events.h", "#define MB2FMU_OFFSET 1e-10", "#define MB2FMU_OFFSET 1e-5"),
     )
-
-
-def _both(
-    first: Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles],
-    second: Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles],
-) -> Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles]:
-    return lambda motion: second(first(motion))
 
 
 def _of_friction(*, breaks_away: bool) -> Planted:
@@ -106,3 +100,8 @@ def _of_memory() -> Planted:
         f"{_RESTORE}        memcpy(instance->now.memory, mutant_memory, sizeof mutant_memory);\n    }}\n"
     )
     yield "restored state forgets", "the modes", replaced("state.c", _RESTORE, kept)
+    lost = (
+        "    for (int k = 0; k < MB2FMU_N_MEMORY; k++) {\n        double one = 1.0;\n"
+        "        mb2fmu_stream_real(stream, &one);\n        now->memory[k] = 1.0;\n    }\n"
+    )
+    yield "restored state forgets", "the modes, as bytes", replaced("state.c", _BYTES, lost)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from planted import graph
@@ -40,6 +41,11 @@ def replaced(file: str, old: str, new: str) -> Callable[[DerivativeFreeFmuCodeFi
         return replace(motion, sources=FileTree(files))
 
     return change
+
+
+def chained(*changes: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """One change after the other."""
+    return lambda motion: functools.reduce(lambda changed, change: change(changed), changes, motion)
 
 
 def mutants(subject: Subject) -> Iterator[Mutant]:
@@ -95,6 +101,16 @@ def _of_kinds(last: int) -> Planted:
     )
     wrong = f"        values[i] = instance->dx[i] * (i == {last} ? 1.002 : 1.0);\n"
     yield "only in Model Exchange", "x' of the last state times 1.002", replaced("vectors.c", _GIVEN, wrong)
+    counted, head = "    instance->kind = kind;\n", "/* cosimulation.c"
+    yield (
+        "second instance of a process",
+        "in Co-Simulation, times 1.01",
+        chained(
+            replaced("cosimulation.c", _RHS, f"{_RHS}    dx[{last}] *= mutant_instances > 1 ? 1.01 : 1.0;\n"),
+            replaced("cosimulation.c", head, f"static int mutant_instances;\n{head}"),
+            replaced("instance.c", counted, f"    mutant_instances += 1;\n{counted}"),
+        ),
+    )
     wrong = f"{_RHS}    dx[{last}] *= t > 0.2 ? 1.01 : 1.0;\n"
     yield "only after a time", "in Co-Simulation, from 0.2 s on", replaced("cosimulation.c", _RHS, wrong)
     old = "((k)[0][i] * (35.0 / 384.0)"
@@ -172,13 +188,19 @@ def _of_derivatives() -> Planted:
         replaced("derivatives.c", old, old.replace("= place", "= 2.0 * (place").replace(";", ");")),
     )
     taken = "        sensitivity[i] = place < 0 ? instance->seeds[-1 - place] : instance->out[place];\n"
-    slightly = taken.replace("= place", "= (n_knowns == 1 ? 1.0001 : 1.0) * (place").replace("];\n", "]);\n")
-    where = "by one known alone, times 1.0001"
-    yield "directional derivative in some calls only", where, replaced("derivatives.c", taken, slightly)
+    for where, when in (
+        ("by one known alone", "n_knowns == 1"),
+        ("of one unknown by one known", "n_unknowns == 1 && n_knowns == 1"),
+        ("in another order", "n_knowns > 1 && knowns[0] > knowns[1]"),
+    ):
+        slightly = taken.replace("= place", f"= ({when} ? 1.0001 : 1.0) * (place").replace("];\n", "]);\n")
+        kind = "directional derivative in some calls only"
+        yield kind, f"{where}, times 1.0001", replaced("derivatives.c", taken, slightly)
     taken = "        sensitivity[i] = instance->seeds[mb2fmu_seed_of(instance, knowns[i])];\n"
     for where, when in (
         ("of one unknown alone", "n_unknowns == 1"),
         ("by one known alone", "n_knowns == 1"),
+        ("of one unknown by one known", "n_unknowns == 1 && n_knowns == 1"),
         ("of several unknowns", "n_unknowns > 1"),
         ("with one seed that is not zero", "mutant_seeds == 1"),
     ):

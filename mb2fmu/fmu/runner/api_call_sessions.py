@@ -79,9 +79,8 @@ class ApiSession:
         """Return an experiment from its start, and what was found of the watched events."""
         self.do_begin(experiment)
         held = [row.tolist() for row in self._held[experiment]]
-        return EventLocator(self._instance, read).locate_watched_events(
-            self._request["experiments"][experiment], held, watches
-        )
+        locator = EventLocator(self._instance, read, serializes=self._request["bytes"])
+        return locator.locate_watched_events(self._request["experiments"][experiment], held, watches)
 
     def do_open(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize the instance for an experiment outside of the request, with its first inputs set."""

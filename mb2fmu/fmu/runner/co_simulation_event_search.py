@@ -20,11 +20,12 @@ class EventLocator:
     Args:
         unit: Initialized.
         read: Value references of everything that is recorded before and after events.
+        serializes: Whether states before events become bytes and are read again: modes and memory are in them, too.
     """
 
-    def __init__(self, unit: Fmi2CoSimulation | Fmi3CoSimulation, read: list[int]) -> None:
+    def __init__(self, unit: Fmi2CoSimulation | Fmi3CoSimulation, read: list[int], *, serializes: bool) -> None:
         assert not isinstance(unit, Fmi2ModelExchange | Fmi3ModelExchange)
-        self._unit, self._read = unit, read
+        self._unit, self._read, self._serializes = unit, read, serializes
         self._kept: list[tuple[float, Any]] = []
 
     def locate_watched_events(
@@ -62,7 +63,12 @@ class EventLocator:
 
     def _keep(self, time: float) -> None:
         """Save the present state, beside the one before it."""
-        self._kept.append((time, self._unit.save()))
+        state = self._unit.save()
+        if self._serializes:
+            content = self._unit.written(state)
+            self._unit.forget(state)
+            state = self._unit.read(content)
+        self._kept.append((time, state))
         if len(self._kept) > 2:
             self._unit.forget(self._kept.pop(0)[1])
 

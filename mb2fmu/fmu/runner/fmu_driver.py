@@ -70,15 +70,20 @@ def run_driver_request(request_file: Path) -> None:
         return
     folder = Path(request["folder"])
     outcome: dict[str, Any] = {"experiments": [], "sessions": {}}
+    others: list[Any] = []
     with (folder / "log.jsonl").open("w", encoding="utf-8") as stream:
         log = FmuMessageLog(stream)
         for experiment in request["experiments"]:
+            if outcome["experiments"] and request["several"]:  # what follows is not alone in its process
+                others.append(INSTANCE_CLASSES[request["kind"], request["version"]](request, log))
             outcome["experiments"].append(run_experiment(request, experiment, log))
             if outcome["experiments"][-1]["failure"]:
                 break
         else:
             for name, operations in request["sessions"].items():
                 outcome["sessions"][name] = ApiSession(request, log).run(operations)
+        for other in others:
+            other.free()
     (folder / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")
 
 

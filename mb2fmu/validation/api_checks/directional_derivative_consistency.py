@@ -8,6 +8,7 @@ whose differences are compared with the same derivatives, knows them to some hun
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ _AGREEMENT_TOLERANCE = 1e-6
 _SMALLEST_CHANGE_FRACTION = 1e-3
 """Part of an unknown's largest change below which a single change is measured by this part instead."""
 _RANDOM_SEED = 13
+_MAX_PAIRS = 400
+"""Pairs of one unknown and one known that are requested by themselves, about."""
 
 
 def _make_dense_seed(count: int) -> Floats:
@@ -30,10 +33,16 @@ def _make_dense_seed(count: int) -> Floats:
     return np.asarray(random.choice(np.array([-1.0, 1.0]), count) * random.uniform(0.5, 1.5, count))
 
 
+def _list_pairs(known_count: int, unknown_count: int) -> list[tuple[int, int]]:
+    """Return (number of a known, number of an unknown): all pairs, or diagonals that have every number."""
+    apart = 1 + known_count * unknown_count // _MAX_PAIRS
+    return [(k, u) for k, u in product(range(known_count), range(unknown_count)) if (k + u) % apart == 0]
+
+
 def plan_single_seed_calls(
     unknown_references: Sequence[int], known_references: Sequence[int], sizes: Sequence[float], *, adjoint: bool
 ) -> Operations:
-    """Return the calls of a session; :func:`compare_derivative_calls` reads the answers.
+    """Return the calls of a session, in either order; :func:`compare_derivative_calls` reads the answers.
 
     Args:
         unknown_references: Value references of unknowns.
@@ -49,8 +58,10 @@ def plan_single_seed_calls(
             ["directional", [*unknown_references], [k], [[size]]]
             for k, size in zip(known_references, sizes, strict=True)
         ),
-        *(["directional", [u], [*known_references], [by_known]] for u in unknown_references),
+        *(["directional", [u], known_references[::-1], [by_known[::-1]]] for u in unknown_references),
     ]
+    pairs = _list_pairs(len(known_references), len(unknown_references))
+    calls += [["directional", [unknown_references[u]], [known_references[k]], [[sizes[k]]]] for k, u in pairs]
     if adjoint:
         calls += [
             [
@@ -60,7 +71,8 @@ def plan_single_seed_calls(
                 [*np.eye(len(unknown_references)).tolist(), by_unknown],
             ],
             *(["adjoint", [u], [*known_references], [[1.0]]] for u in unknown_references),
-            *(["adjoint", [*unknown_references], [k], [by_unknown]] for k in known_references),
+            *(["adjoint", unknown_references[::-1], [k], [by_unknown[::-1]]] for k in known_references),
+            *(["adjoint", [unknown_references[u]], [known_references[k]], [[1.0]]] for k, u in pairs),
         ]
     return calls
 
@@ -89,16 +101,25 @@ def compare_derivative_calls(
     yield from _compare_rows(
         gradients_products[None], summed[None], total[None], names, "with one unknown, in a dense direction"
     )
-    adjoint_answers = recorded_values[1 + n + m :]
+    pairs = _list_pairs(n, m)
+    first_pair, adjoint_answers = 1 + n + m, recorded_values[1 + n + m + len(pairs) :]
+    single_pairs = jacobian.copy()
+    for (k, u), row in zip(pairs, recorded_values[first_pair : first_pair + len(pairs)], strict=True):
+        single_pairs[k, u] = row[0][0]
+    yield from _compare_rows(single_pairs, jacobian, bounds, names, "one unknown by one known")
     if not adjoint_answers:
         return
     adjoint_rows = np.array(adjoint_answers[0][:m]).reshape(m, n).T * scale[:, None]
     yield from _compare_rows(adjoint_rows, jacobian, bounds, names, "adjoint against directional")
     gradients = np.array([row[0] for row in adjoint_answers[1 : 1 + m]]).reshape(m, n).T * scale[:, None]
     yield from _compare_rows(gradients, jacobian, bounds, names, "adjoint with one unknown")
+    adjoint_pairs = jacobian.copy()
+    for (k, u), row in zip(pairs, adjoint_answers[1 + m + n :], strict=True):
+        adjoint_pairs[k, u] = row[0][0] * scale[k]
+    yield from _compare_rows(adjoint_pairs, jacobian, bounds, names, "adjoint, one unknown by one known")
     dense_adjoints = (
         ("adjoint with a dense seed", adjoint_answers[0][m]),
-        ("adjoint with one known", [row[0][0] for row in adjoint_answers[1 + m :]]),
+        ("adjoint with one known", [row[0][0] for row in adjoint_answers[1 + m : 1 + m + n]]),
     )
     by_unknown = _make_dense_seed(m)
     expected, bound = jacobian @ by_unknown, (_AGREEMENT_TOLERANCE * np.abs(jacobian) + floor) @ np.abs(by_unknown)

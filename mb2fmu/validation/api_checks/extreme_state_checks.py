@@ -26,7 +26,6 @@ from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference_equations.numeric_equations import DEPENDENT_ROW_FRACTION, InstantMotion
 
@@ -109,29 +108,30 @@ class ExtremePoint:
 def choose_extreme_points(
     definition: Declarations, reference: ReferenceRun, row: int, settable: Collection[str], rates: Floats
 ) -> tuple[ExtremePoint, ...]:
-    """Choose the points around a row of the perturbed experiment; none where contacts, latches or events decide.
+    """Choose the points around a row of the perturbed experiment; none where something is always held or due.
 
     Args:
         definition: The checked model: bounds.
         reference: Of the perturbed experiment.
-        row: From which the other quantities are taken; with friction an earlier one, at which nothing sticks.
+        row: From which the other quantities are taken; with events an earlier one, at which nothing holds or is due.
         settable: FMU names that can be set before a run.
         rates: The largest |x'| of the experiment, shape (n_x,).
     """
     numeric = reference.numeric
     if isinstance(numeric, HybridEquations):
-        frozen = numeric.frozen
-        if frozen.events or frozen.contacts is not None or frozen.latches is not None:
-            return ()
-        row = next((k for k in range(row, 0, -1) if not _is_sticking(numeric, reference.modes[k])), 0)
+        row = next((k for k in range(row, 0, -1) if _moves_freely(reference, numeric, k)), 0)
         if not row:
             return ()
     return tuple(_PointChooser(definition, reference, row, settable, rates).points())
 
 
-def _is_sticking(numeric: HybridEquations, modes: SwitchModes) -> bool:
-    """Return whether anything sticks: round-off of a speed that is zero decides whether an FMU holds it."""
-    return any(modes.values[i] == 0.0 for i in numeric.signs)
+def _moves_freely(reference: ReferenceRun, numeric: HybridEquations, row: int) -> bool:
+    """Return whether nothing is held or due at a communication point of the experiment."""
+    run = reference.experiment
+    return numeric.moves_freely(
+        float(run.time[row]), reference.states[row], run.inputs_at(row).tolist(), numeric.prepare(run.parameters),
+        reference.modes[row],
+    )  # fmt: skip
 
 
 class _PointChooser:
@@ -172,6 +172,18 @@ class _PointChooser:
         for k, state in enumerate(states):
             if state.name in settable:
                 self._quantities["state", k] = state, self._choose_state_values(state, k)
+        if isinstance(reference.numeric, HybridEquations):  # what acts at events, or while something is held, only
+            self._quantities = {slot: it for slot, it in self._quantities.items() if self._has_effect(slot, it[1])}
+
+    def _has_effect(self, slot: Slot, values: Sequence[float]) -> bool:
+        """Return whether any of a quantity's values changes x' or an output; a state is itself what is shown."""
+        if slot[0] == "state":
+            return True
+        unmoved = self._point({}, self._time)
+        moved = (self._point({slot: value}, self._time) for value in values)
+        return unmoved is not None and any(
+            point is not None and not np.array_equal(point.expected.values, unmoved.expected.values) for point in moved
+        )
 
     def _choose_state_values(self, state: Quantity, index: int) -> list[float]:
         """Return values of a state far from where it was."""
@@ -237,7 +249,7 @@ class _PointChooser:
         if expected is None or self._is_wild(expected) or np.any(expected.residual > _RESIDUAL_FRACTION * self._rows):
             return None
         at_point = (time, expected.x, inputs, parameters)
-        if self._is_sticking(*at_point) or self._nears_singularity(*at_point):
+        if self._nears_singularity(*at_point):
             return None
         may_be_impossible = any(role == "parameter" and value <= 0.0 for (role, _), value in moves.items())
         if may_be_impossible and self._has_negative_energy(*at_point):
@@ -248,13 +260,6 @@ class _PointChooser:
     def _is_wild(self, expected: ReferencePointValues) -> bool:
         """Return whether x' is beyond all that the experiment has."""
         return bool(np.any(np.abs(expected.values[: len(self._rates)]) > _WILD_FACTOR * self._rates))
-
-    def _is_sticking(self, time: float, x: Floats, r: Sequence[float], parameters: Sequence[float]) -> bool:
-        """Return whether anything sticks at a point."""
-        numeric = self._reference.numeric
-        if not isinstance(numeric, HybridEquations):
-            return False
-        return _is_sticking(numeric, numeric.find_modes(time, x, r, numeric.prepare(parameters)))
 
     def _nears_singularity(self, time: float, x: Floats, r: Sequence[float], parameters: Sequence[float]) -> bool:
         """Return whether the constraints hold the speeds much worse than in the experiment, or fewer of them."""
@@ -324,6 +329,8 @@ def _evaluate_reference_at_point(
             x = numeric.project(t, x, r, prepared)
             changed_x, other_r = changed(x), changed(r).tolist()
             other_x = numeric.project(t, changed_x, other_r, other_prepared)
+            if isinstance(numeric, HybridEquations) and not numeric.moves_freely(t, x, r, prepared):
+                return None  # round-off of a speed or gap that is zero decides whether an FMU holds it
             motion = numeric.motion(t, x, r, prepared)
             other = numeric.motion(t, other_x, other_r, other_prepared)
     except (ValidationError, ArithmeticError, ValueError, np.linalg.LinAlgError):

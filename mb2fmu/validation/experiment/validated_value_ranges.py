@@ -111,7 +111,7 @@ def describe_unvalidated_conditions(
     untried_conditions = []
     if not scenario.extreme_points:
         untried_conditions.append(
-            "values beyond the experiments (contacts, latches or events, whose memory cannot be set)"
+            "values beyond the experiments (something sticks, rests, is latched or due wherever they could begin)"
         )
     if not any(STEPS in plan.sequences for plan in plans):
         untried_conditions.append("start times other than 0, steps of other sizes than the experiments', other solvers")

@@ -36,6 +36,7 @@ REST_SLIP_TOLERANCE = 1e-9
 """Surfaces of signs closer to zero than this, over their sizes, may be held there."""
 
 _MAX_MODE_CHANGES = 50
+_HELD = 0.5  # what is larger of the states and flags of contacts and latches holds
 _DEAD_SIGN_FACTOR = 1e4  # times what a sign can hold: nothing could have brought it to rest
 _LIMIT_ROUND_OFF = 1e-12  # of a limit: what is nearer to it holds with all that it has
 
@@ -203,6 +204,20 @@ class HybridEquations(ModeEquations):
                 driven_values[i] = np.copysign(motion.holding_limits[i] + abs(motion.rates[i]), motion.rates[i])
         return driven_values
 
+    def moves_freely(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes | None = None
+    ) -> bool:
+        """Return whether nothing sticks, touches or is latched, and no event is due; ``modes``: None: of the state."""
+        modes = modes or self.find_modes(t, x, r, prepared)
+        is_held = any(modes.values[i] == 0.0 for i in self.signs) or any(
+            x[place] > _HELD for place in (*self._resting_states, *self._latch_states)
+        )
+        if is_held or modes.past_conditions.any():
+            return False
+        return not self._contact_count or not np.any(
+            self.evaluate_in_modes(t, x, r, prepared, modes.values).contact_rows.closed > _HELD
+        )
+
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
         """Return margins, positive where modes are right, one per switch."""
         motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
@@ -340,7 +355,8 @@ class HybridEquations(ModeEquations):
             slipping_state, x = x, self._bring_surfaces_to_rest(t, x, r, prepared, modes)
             motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
             values = self._compute_driven_holding_values(motion, values, rest_limits)
-            if abs(values[i]) > motion.holding_limits[i]:
+            excess = {j: abs(values[j]) - motion.holding_limits[j] for j in self.signs if modes.values[j] == 0.0}
+            if excess[i] > 0.0 and excess[i] == max(excess.values()):  # else another one is let go first
                 is_at_rest = abs(motion.surfaces[i]) <= max(
                     REST_SLIP_TOLERANCE, rest_limits[i]
                 )  # what has no effect brings nothing to rest

@@ -180,6 +180,8 @@ class FmuDescription:
             "states": self.states,
             "indicators": self.indicators,
             "completes_steps": self.needs_completed_steps,
+            "bytes": self.capabilities[kind].bytes,
+            "several": not self.model.flag(kind, "canBeInstantiatedOnlyOncePerProcess"),
             "troubles": list(self.trouble_log_categories),
         }
 

@@ -217,24 +217,12 @@ class EventImportCheck:
                     f"friction of {declared.name}", declared.friction.coefficient, imported.friction.coefficient
                 )
         for latch, imported_latch in zip(d.latches, m.latches.each if m.latches else (), strict=True):
-            yield _SourceAndImport(
-                f"{latch.name} closes",
-                compute_condition_margin(latch.close),
-                compute_condition_margin(imported_latch.close),
-            )
-            yield _SourceAndImport(
-                f"{latch.name} opens",
-                compute_condition_margin(latch.open),
-                compute_condition_margin(imported_latch.open),
-            )
+            yield from _pair_conditions(f"{latch.name} closes", latch.close, imported_latch.close)
+            yield from _pair_conditions(f"{latch.name} opens", latch.open, imported_latch.open)
             for row in imported_latch.rows:
                 yield _SourceAndImport(f"stabilization of {row.name}", latch.stabilization, row.stabilization)
         for event, imported_event in zip(d.events, m.events, strict=True):
-            yield _SourceAndImport(
-                f"condition of {event.name}",
-                compute_condition_margin(event.condition),
-                compute_condition_margin(imported_event.condition),
-            )
+            yield from _pair_conditions(f"condition of {event.name}", event.condition, imported_event.condition)
             for (symbol, value), (_, imported_value) in zip(
                 event.settings.items(), imported_event.settings, strict=True
             ):
@@ -453,6 +441,17 @@ def _differentiate_at_zero(function: Callable[[float], float], step: float) -> t
         math.fsum(w * function(place * h) for place, w in _DIFFERENCE_STENCIL) / h for h in (step, step / 2.0)
     )
     return fine_difference, abs(fine_difference - coarse_difference)
+
+
+def _pair_conditions(description: str, source: sm.Basic, imported: sm.Basic) -> Iterator[_SourceAndImport]:
+    """Yield the margins, and all comparisons together: one that decides nothing at the points is seen, too."""
+    yield _SourceAndImport(description, compute_condition_margin(source), compute_condition_margin(imported))
+    sides = [
+        sm.Add(*((each.lhs - each.rhs) ** 2 for each in condition.atoms(sm.core.relational.Relational)))
+        for condition in (source, imported)
+    ]
+    if any(sides):
+        yield _SourceAndImport(description, *sides)
 
 
 def compute_condition_margin(condition: sm.Basic) -> sm.Expr:

@@ -78,6 +78,7 @@ def test_what_is_declared_otherwise_than_the_model_has_it_is_found(built, tmp_pa
             put("//ScalarVariable[@name='cart_acceleration']/Real", unit="m/s"),
             "model: cart_acceleration is declared to be in m/s",
         ),
+        (put("//ScalarVariable[@name='omega']/Real", declaredType="Mass"), "model: omega is of the type Mass"),
     ]
 
     def edit(root: etree._Element) -> None:
@@ -98,6 +99,17 @@ def test_a_variable_without_a_unit_of_measure_is_told(built):
     found = _compare_declarations(described, derivation.definition, derivation.equations)
     told = [each.message for each in found if each.severity == "warning"]
     assert told == ["no unit of measure is declared of cart_acceleration"]
+
+
+def test_what_may_change_less_often_than_in_the_model_is_told(built):
+    derivation, core = built
+    root = etree.fromstring(core.files[DESCRIPTION])
+    put("//ScalarVariable[@name='m']", variability="fixed")(root)
+    put("//ScalarVariable[@name='force']", variability="discrete")(root)
+    described = read_description(etree.tostring(root))
+    found = _compare_declarations(described, derivation.definition, derivation.equations)
+    told = [each.message for each in found if each.severity == "warning"]
+    assert told == ["m, force changes less often by the description than in the model: not tried"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ driven back as soon as the other one slips, is held again. Else the same event c
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from dry_hinges import KINETIC, L1, L2, M1, M2, STATIC, G, arm
 import mb2fmu
 from mb2fmu import derive, export
 from mb2fmu.mechanics import formulations
+from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.reference_run import make_reference
 
 
@@ -83,6 +85,19 @@ def test_the_reference_begins_alike() -> None:
         at = [found.trajectory.column(name) for name in ("h1.torque", "h2.torque")]
         assert_opposed(a, b, found.trajectory.values[0, at])
         assert len(found.events) < 10
+
+
+def test_which_one_is_let_go_does_not_depend_on_which_came_to_rest_last() -> None:
+    """Of several modes that are right where static friction is the larger one, both orders find the same."""
+    derivation = derive(arm())
+    reference = make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
+    numeric, prepared = reference.numeric, reference.numeric.prepare([0.12, KINETIC[0], 0.045, KINETIC[1]])
+    for a, b, right in ((0.285, 0.548, [0, -1]), (0.219, 0.384, [0, -1]), (0.4, -0.4, [-1, 1])):
+        for last, side in product((0, 1), (-1.0, 1.0)):
+            modes = SwitchModes(np.zeros(2), np.zeros(0))
+            modes.values[last] = side
+            numeric.settle_modes(0.0, np.array([a, b, 0.0, 0.0]), (), prepared, modes, (last,))
+            assert modes.values.tolist() == right, (a, b, last, side)
 
 
 def test_a_static_friction_below_the_kinetic_one_counts_as_the_kinetic_one(unit: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -57,6 +58,43 @@ def test_a_run_ends_at_the_first_value_that_is_no_number(
     )
     assert outcome["reached"] == (2 if stops else 10)
     assert outcome["failure"] == ("y is nan at t = 0.3 s" if stops else "")
+
+
+class Neighbour(NotANumberAfterTwoSteps):
+    """How many instances there are as one gets its first values."""
+
+    alive = 0
+    seen: ClassVar[list[int]] = []
+
+    def __init__(self, request: dict[str, Any], log: FmuMessageLog) -> None:
+        super().__init__(request, log)
+        Neighbour.alive += 1
+
+    def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
+        super().initialize(experiment, inputs)
+        Neighbour.seen.append(Neighbour.alive)
+
+    def free(self) -> None:
+        Neighbour.alive -= 1
+
+    close = free
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_all_but_the_first_experiment_run_beside_another_instance(
+    several: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A unit whose second instance in a process is another is told; one that can be there once is alone."""
+    monkeypatch.setattr(fmu_driver, "INSTANCE_CLASSES", {("CoSimulation", 2): Neighbour})
+    monkeypatch.setattr(Neighbour, "seen", [])
+    np.save(tmp_path / "held.npy", np.zeros((2, 0)))
+    experiment = {"held": str(tmp_path / "held.npy"), "values": str(tmp_path / "values.npy"), "step": 0.1, "inputs": []}
+    request = {"kind": "CoSimulation", "version": 2, "variables": [0, 1], "names": ["x", "y"], "several": several}
+    request |= {"folder": str(tmp_path), "experiments": [experiment] * 2, "sessions": {}, "stops_at_not_finite": False}
+    (tmp_path / "request.json").write_text(json.dumps(request))
+    fmu_driver.run_driver_request(tmp_path / "request.json")
+    assert Neighbour.seen == ([1, 2] if several else [1, 1])
+    assert Neighbour.alive == 0
 
 
 def falling_into_a_root() -> Model:

@@ -15,7 +15,7 @@ from mb2fmu.validation.api_checks.directional_derivative_consistency import (
 
 JACOBIAN = np.array([[2.0, -300.0, 0.0], [0.5, 4.0, 1e-9]])
 """Two unknowns by three knowns."""
-UNKNOWN, KNOWN, SIZES, NAMES = (7, 9), (1, 2, 3), (0.1, 2.0, 50.0), ("a", "b")
+UNKNOWN, KNOWN, SIZES, NAMES = [7, 9], [1, 2, 3], (0.1, 2.0, 50.0), ("a", "b")
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,10 @@ def test_a_linear_map_agrees_with_itself(adjoint):
         lambda c: c.verb == "directional" and len(c.unknown) == 1,
         lambda c: c.verb == "directional" and len(c.known) > 1 and np.count_nonzero(c.seed) == 1,
         lambda c: c.verb == "directional" and c.known == [2],
+        lambda c: c.verb == "directional" and len(c.known) == len(c.unknown) == 1,
+        lambda c: c.verb == "adjoint" and c.known == [2] and c.unknown == [9],
+        lambda c: c.verb == "directional" and c.known == [3, 2, 1],
+        lambda c: c.verb == "adjoint" and c.unknown == [9, 7],
     ],
 )
 def test_a_way_that_is_off_by_a_ten_thousandth_is_told(when):

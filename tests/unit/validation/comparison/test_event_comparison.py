@@ -324,6 +324,46 @@ class Blocks:
     def forget(self, _state: float) -> None: ...
 
 
+class Held:
+    """What is held from 0.35 s to 0.95 s, and shows that; its bytes may lose it."""
+
+    def __init__(self, *, loses: bool) -> None:
+        self._loses, self._time, self._held = loses, 0.0, False
+
+    def step(self, begin: float, size: float) -> None:
+        self._time = begin + size
+        self._held = (self._held or begin <= 0.35 < self._time) and self._time < 0.95
+
+    def get(self, _read) -> list[float]:
+        return [float(self._held)]
+
+    def save(self) -> tuple[float, bool]:
+        return self._time, self._held
+
+    def restore(self, state: tuple[float, bool], _time: float) -> None:
+        self._time, self._held = state
+
+    def written(self, state: tuple[float, bool]) -> bytes:
+        return repr((state[0], state[1] and not self._loses)).encode()
+
+    def read(self, content: bytes) -> tuple[float, bool]:
+        return eval(content)
+
+    def change(self, _references, _inputs) -> None: ...
+
+    def forget(self, _state: object) -> None: ...
+
+
+@pytest.mark.parametrize("loses", [False, True])
+def test_states_before_events_go_through_bytes(loses):
+    """A mode that is in no state but in memory: bytes that lose it end it before its event."""
+    watch = {"low": 0.85, "high": 1.0, "at": 0.95, "near": 1e-3, "around": 0.0, "fine": 1e-9}
+    watch |= {"place": 0, "sign": -1.0, "level": 0.5, "rate": 0.0}
+    locator = EventLocator(Held(loses=loses), [0], serializes=True)
+    (found,) = locator.locate_watched_events({"step": 0.1, "inputs": []}, [[]] * 11, [watch])
+    assert found == "before" if loses else found[0] == pytest.approx(0.95, abs=1e-8)
+
+
 @pytest.fixture(scope="module", params=[*by_night(50e-6, -50e-6), 1e-6])
 def both_stopped(request):
     """By how much the second block stops later, the reference of both, and its bounds."""
@@ -350,7 +390,8 @@ def test_before_and_after_are_beyond_all_events_whose_order_is_open(kind, both_s
             watches = [watch.localization_request(kind)]
             step = float(reference.trajectory.time[1])
             count = len(reference.trajectory.time) - 1
-            found = EventLocator(blocks, []).locate_watched_events({"step": step, "inputs": []}, [[]] * count, watches)
+            locator = EventLocator(blocks, [], serializes=False)
+            found = locator.locate_watched_events({"step": step, "inputs": []}, [[]] * count, watches)
             found[0][3] = change(found[0][3])
             recorded, events = {"events 0": [found]}, ()
         else:

@@ -16,7 +16,7 @@ from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
 from mb2fmu.validation.independent_checks import check_declarations_import, check_event_import
-from mb2fmu.validation.source_checks.event_import_check import compute_condition_margin
+from mb2fmu.validation.source_checks.event_import_check import _pair_conditions, compute_condition_margin
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 MODELS = Path(__file__).resolve().parents[4] / "models"
@@ -103,6 +103,16 @@ def test_another_limit_of_what_sticks_is_found():
 
     found, _ = said(checked, replace(mechanism, outputs=tuple(map(looser, mechanism.outputs))))
     assert found.verdict == "failed"
+
+
+def test_a_comparison_that_decides_nothing_is_compared():
+    """A latch that closes by itself where its row is zero: a bound of the row is another condition all the same."""
+    row, bound, start = *sm.symbols("row bound"), {"row": 0.6, "bound": 0.5}
+    closes = row <= 0
+    for condition, same in ((closes, True), (sm.Ge(0, row, evaluate=False), True), (closes & (row >= -bound), False)):
+        pairs = list(_pair_conditions("closes", closes, condition))
+        assert all(pair.source.subs(start) == pair.imported.subs(start) for pair in pairs) == same
+        assert pairs[0].source.subs(start) == pairs[0].imported.subs(start)
 
 
 def test_conditions_have_margins():
