@@ -17,7 +17,7 @@ class Fault:
 
     Attributes:
         what: What is wrong, in the user's words, naming the symbol or file.
-        where: Where: ``file:line``, a variable, a body, an archive member. Empty if it cannot be told.
+        where: Where: ``file:line``, a variable, a body, an archive member. Empty if it is not known.
         remedy: What to do about it. Empty only where there is nothing the user can do.
     """
 

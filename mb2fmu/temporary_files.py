@@ -1,4 +1,4 @@
-"""Temporary folders, removed however the work ends; errors of a full disk are told with their remedy.
+"""Temporary folders, removed however the work ends; errors of a full disk are reported with their remedy.
 
 A process that is killed cannot remove its folder. Each folder is therefore locked while somebody works in it: the
 system gives the lock up with the process, and the next one that needs a folder removes those that nobody holds.

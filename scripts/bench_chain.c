@@ -1,6 +1,6 @@
 /* bench_chain.c: one x' of a chain of N joints again and again, for scripts/bench_chain.
  *
- * -DCASADI: CasADi's function fd(q, u, torque, p). Otherwise the equations of a unit, in the variant of the flags.
+ * -DCASADI: CasADi's function fd(q, u, torque, p). Otherwise the equations of an FMU, in the variant of the flags.
  * Arguments: how many calls, and (anything): say the first and the last acceleration instead of the time.
  */
 #define _POSIX_C_SOURCE 199309L

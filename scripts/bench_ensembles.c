@@ -1,6 +1,6 @@
 /* bench_ensembles.c: a native FMU, FMI 2, run n times over its experiment in a warm loop, as an importer in C does.
  *
- * Why it exists: what many instances at once gain is measured against the unit itself, without any host of its own.
+ * Why it exists: what many instances at once gain is measured against the FMU itself, without any host of its own.
  *
  * Arguments: library, token, n, steps, step in s, tolerance, references of a start value and of an output, the first
  * and the last start value. Prints seconds of the processor and the sum of the outputs at the end.

@@ -74,7 +74,7 @@ static fmi2Component begun(double height)
     if (unit == NULL || fmi2SetupExperiment(unit, fmi2False, 0.0, 0.0, fmi2False, 0.0) != fmi2OK ||
         fmi2EnterInitializationMode(unit) != fmi2OK || fmi2SetReal(unit, start, VALUES, values) != fmi2OK ||
         fmi2ExitInitializationMode(unit) != fmi2OK) {
-        fprintf(stderr, "the unit does not start\n");
+        fprintf(stderr, "the FMU does not start\n");
         exit(1);
     }
     return unit;

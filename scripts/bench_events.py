@@ -2,7 +2,7 @@
 
 A ball bounces for ever (restitution 1), driven by ``bench_events.c``. Beside it, driven by the same loop and compiled
 with the same options, the bouncing ball of the Reference FMUs (a folder with their sources is given): Euler's method
-with a fixed step of 1 ms, that looks for impacts at the ends of its steps. So it is told, too, what becomes of the
+with a fixed step of 1 ms, that looks for impacts at the ends of its steps. So it is reported, too, what becomes of the
 energy.
 """
 

@@ -1,6 +1,6 @@
 /* bench_native.c: calls one function of a native FMU n times and says how long a call took, in ns.
  *
- * Why it exists: an importer in Python would be measured instead of the unit. The unit's sources are included, so that
+ * Why it exists: an importer in Python would be measured instead of the FMU. The FMU's sources are included, so that
  * the generated right-hand side can be called alone. HAND adds the double pendulum's right-hand side as a person writes
  * it: mass matrix and forcing by hand, solved by Cramer's rule, with the sine and cosine of the system's library ("hand") or the unit's ("own").
  *

@@ -1,6 +1,6 @@
 """Costs of native FMUs, in one run: instructions and ns per call, ratios, export times, sizes of binaries.
 
-Calls are made by ``bench_native.c``, compiled together with each FMU's sources by zig with the flags of a unit.
+Calls are made by ``bench_native.c``, compiled together with each FMU's sources by zig with the flags of an FMU.
 Instructions are counted by valgrind's callgrind, as the difference of two runs of different length: they are the same
 each time, and do not depend on what else the machine does. Times depend on the machine; their ratios much less.
 """
@@ -234,7 +234,7 @@ def by_hand_text(costs: Mapping[str, Cost]) -> str:
         ratio = f"{model.nanoseconds / hand.nanoseconds:.2f} times its time"
         if model.instructions is not None and hand.instructions is not None:
             ratio += f", {model.instructions / hand.instructions:.2f} times its instructions"
-        parts.append(f"with {what} {hand} (the unit: {ratio})")
+        parts.append(f"with {what} {hand} (the FMU: {ratio})")
     return (
         f"The double pendulum's x' in the FMU takes {costs['model']}; the same function written by hand "
         f"(`scripts/bench_native.c`) takes {'; '.join(parts)}."

@@ -52,7 +52,7 @@ def variants(model: str, *, every: bool) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def export(checkout: Path, folder: Path, models: list[str], *, every: bool) -> None:
-    """Exports models with the mb2fmu that this process imports; a refusal is written down instead of a unit."""
+    """Exports models with the mb2fmu that this process imports; a refusal is written down instead of an FMU."""
     import mb2fmu
     from mb2fmu import pipeline
     from mb2fmu.errors import Mb2FmuError

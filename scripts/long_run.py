@@ -6,7 +6,7 @@ of the kinetic energy and per 1,000 s. In Co-Simulation the state is saved durin
 twice: all bits must be the same. Exit code 1 if a residual reaches 1e-10, the drift 1e-6, or a bit differs.
 
 In Model Exchange the importer integrates: fmpy by CVODE, whose backward differentiation formulas lose energy of
-themselves. What is theirs is told from what is the FMU's by control experiments: the same unit by SciPy's DOP853
+themselves. What is theirs is separated from what is the FMU's by control experiments: the same FMU by SciPy's DOP853
 (``--integrator DOP853``), loops in closed form (``--constraints explicit``), a model without constraints.
 """
 
@@ -46,9 +46,9 @@ class Watch:
     """What is kept of a run.
 
     Attributes:
-        numeric: The equations as functions of numbers, apart from the unit.
+        numeric: The equations as functions of numbers, apart from the FMU.
         prepared: Values of the parameters.
-        names: What is read of the unit: coordinates, speeds, total energy.
+        names: What is read of the FMU: coordinates, speeds, total energy.
         residual: Largest so far.
     """
 

@@ -104,7 +104,7 @@ CASES: Mapping[str, Case] = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What became of one unit.
+    """What became of one FMU.
 
     Attributes:
         outcome: ``passed``, ``refused`` (by the treatment, with a reason), ``left`` (the motion left what its
@@ -179,7 +179,7 @@ def _derived(case: str, treatment: str) -> Derivation:
 
 
 def prove(case: str, treatment: str, unit: str) -> Found:
-    """Builds and validates one unit."""
+    """Builds and validates one FMU."""
     begun = time.perf_counter()
     try:
         derivation = _derived(case, treatment)
@@ -268,7 +268,7 @@ def main() -> int:
 
 
 def _proved(name: str, treatment: str, unit: str) -> Found:
-    """Whatever goes wrong with one FMU is told of it, and the others go on."""
+    """Whatever goes wrong with one FMU is reported of it, and the others go on."""
     try:
         return prove(name, treatment, unit)
     except ToolError as error:

@@ -54,6 +54,19 @@ REPLACED = (
     Replaced(r"\bdrawn to (the constraints|1)\b", "stabilized on, stabilized at"),
     Replaced(r"\b(impacts?|contacts|struck|order) (=? ?['\"`]*)?(in turn|at once)\b", "sequential, simultaneous"),
     Replaced(r"\b(no|the|a|model's or) unit('s own experiment| (was|is) (tried|made))\b", "FMU"),
+    Replaced(
+        r"\b(is|are|was|were|each) told\b|\btold apart\b|\bcannot be told\b|\btells? [\w ]+ apart\b|\band told\b",
+        "reported, distinguished, known",
+        (
+            "mb2fmu/fmu/emit_c/",
+            "mb2fmu/fmu/emit_python/",
+            "mb2fmu/targets/matlab/",
+            "mb2fmu/audit/rules.toml",
+            "docs/reference/audit_rules.md",
+            "mb2fmu/audit/behaviour/",
+        ),
+        "sources that FMUs contain, whose bytes stay; an importer that tells an FMU its stop time",
+    ),
     Replaced(r"\b(deeds?|reaping|yardsticks?)\b", "system calls, process clean-up, reference data"),
 )
 _ANY = re.compile("|".join(row.pattern for row in REPLACED), re.IGNORECASE)

@@ -120,7 +120,7 @@ def compute_sensitivities(
         )
     for end in iterate_input_jump_times(signals, float(time[-1])):
         rows = np.flatnonzero((np.arange(len(time)) >= done) & (time <= end))
-        with np.errstate(over="ignore", invalid="ignore"):  # derivatives that grow without bound: told below
+        with np.errstate(over="ignore", invalid="ignore"):  # derivatives that grow without bound: reported below
             solution = solve_ivp(
                 variation.slope,
                 (begin, end),
@@ -175,7 +175,7 @@ class _VariationalRightHandSide:
     """The right-hand side of (x, S) and its outputs. S is stored by rows: one direction after the other.
 
     Attributes:
-        x: States at the start, on the constraints as a unit puts them there, shape (n_x,).
+        x: States at the start, on the constraints as an FMU puts them there, shape (n_x,).
         start: S there, shape (k, n_x).
         along_p: Derivatives of the parameters, shape (k, n_p).
         memory: Modes of a program that has any, shape (n_m,).

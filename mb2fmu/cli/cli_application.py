@@ -90,7 +90,7 @@ class _ErrorReportingGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command; a file in its place is told which commands take it."""
+        """Return the command; for a file in its place the error names the commands that take it."""
         commands_of = _COMMANDS_BY_SUFFIX.get(Path(args[0]).suffix.lower())
         if commands_of is not None and self.get_command(ctx, args[0]) is None:
             written = ", ".join(f"mb2fmu {each} {args[0]}" for each in commands_of)
@@ -419,7 +419,7 @@ INTERRUPTED_EXIT_CODE = 130
 
 
 class _TerminationSignal(KeyboardInterrupt):
-    """The process was told to end.
+    """The process was requested to end.
 
     Args:
         number: The signal's.

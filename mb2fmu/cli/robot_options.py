@@ -32,7 +32,7 @@ _inertia_option = click.option(
     "--inertia",
     type=click.Choice(["refuse", "repair", "keep"]),
     help="Robots: what becomes of inertias that no body can have. repair: the nearest possible ones; keep: taken as "
-    "they are; each is told.",
+    "they are; each is reported.",
 )
 _quantities_option = click.option(
     "--with",

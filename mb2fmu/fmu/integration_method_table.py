@@ -16,7 +16,7 @@ class IntegrationMethod:
 
     Attributes:
         name: What ``--solver`` calls it.
-        kind: What units are told of it: the name, but for the method that experiments call ``fixed``.
+        kind: What FMUs receive for it: the name, but for the method that experiments call ``fixed``.
         item: Its name in the enumeration that importers see.
         method: What it is, as a clause for importers.
         title: What it is, for reports.

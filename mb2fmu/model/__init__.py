@@ -3,7 +3,7 @@
 Input: a model file (``load``) or a ``Model`` built in Python. Output: ``ModelDefinition`` (``check_model``), a frozen
 record.
 
-Promises: every fault that can be told without forming equations is raised at once, in one ``ModelError``, in plain
+Promises: every fault that can be found without forming equations is raised at once, in one ``ModelError``, in plain
 words, with the line of the declaration and a remedy; a ``ModelDefinition`` has every symbol declared once, names that
 are legal and unique, units that are known, coordinates and speeds in the mechanics' order. The user's SymPy objects are
 as before: nothing is called that writes into their caches.

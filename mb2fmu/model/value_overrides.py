@@ -76,7 +76,7 @@ def override_values(model: AnyModel, values: Mapping[str, OverrideValue]) -> Any
         except ValueError as error:
             remedy = f"write {name}=NUMBER in {item.unit}, or with a unit: {name}='NUMBER UNIT'"
             faults.append(Fault(f"{name} cannot be set: {error}", item.where, remedy))
-    if faults:  # what only lies out of its bounds is told by the checks of the model, with all that these find
+    if faults:  # what only lies out of its bounds is reported by the checks of the model, with all that these find
         from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
 
         faults += [

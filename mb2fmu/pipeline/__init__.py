@@ -89,7 +89,7 @@ def export(
     """Derive, build and pack: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`.
 
     ``documents`` are further files, by name, for the FMU's documentation; ``languages`` source targets to be written
-    beside the FMU: what one of them cannot express is told before anything is written. In the FMU is a page that
+    beside the FMU: what one of them cannot express is reported before anything is written. In the FMU is a page that
     describes it; the validation is put there by :func:`run`. A report beside it, of the FMU that it replaces, is
     removed.
 

@@ -77,7 +77,7 @@ def fit(
         free: FMU names of parameters, and of states whose start values are unknown.
         bounds: FMU name → lowest and highest value; None: those of the model.
         arguments: Of the model's function, by name.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
 
     Returns:
         Values, their 95 % intervals (half widths) and correlations.
@@ -121,7 +121,7 @@ def study(
         scheduler: ``local`` (processes of this machine), ``none`` (this process), or the address of a dask scheduler.
         workers: Processes of ``local``; None: one per processor.
         resume: Go on with the study that is in the folder.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
 
     Returns:
         How many cases ran and failed, and where the results and their summary are.
@@ -159,7 +159,7 @@ def couple(
         folder: For the files.
         arguments: Of the file's function, by name.
         masters: Other masters that run the same files: ``fmpy``, ``libcosim``, ``ecos``.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
 
     Returns:
         The motion, and the deviations from the monolithic model where the system names one.
@@ -196,7 +196,7 @@ def split(
         folder: For ``<Model>_<part>.fmu`` and ``system.py``.
         arguments: Of the model file's function.
         step: Communication step in s.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
 
     Returns:
         The parts, the written FMUs and the system file.

@@ -1,9 +1,9 @@
 """Robots: turn a robot description (URDF, MJCF, SDF) into a model with mechanism records, without SymPy objects.
 
 Input: a robot file, and its settings. Output: ``Model``; and ``Mechanism`` of such a model, once it is checked.
-Promises: everything in the file is honoured, or refused or left out by name; every fault of a file is told at once,
-with its line; SymPy makes symbols and scalar products only. Must not: fetch anything, know
-formulations or FMI.
+Promises: everything in the file is honoured, or refused or left out by name; all faults of a file are reported
+together, with their lines; SymPy makes symbols and scalar products only. Must not: fetch anything, know formulations or
+FMI.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``make_model_from_robot``: a robot description and its settings → ``Model``, with everything declared.
 
-Its default experiment is short where the motion becomes chaotic, since a chaotic motion tells little. Where its steps
+Its default experiment is short where the motion becomes chaotic, since a chaotic motion shows little. Where its steps
 are far longer than what dampers take to stop a joint, a note says so.
 """
 

@@ -101,13 +101,13 @@ class RobotSettings:
         start: Joint → position at the start, rad or m.
         speeds: Joint → speed at the start, rad/s or m/s.
         limits: ``ignore``: ranges are declared as bounds of the variables; ``stop``: joints have hard stops; None: as
-            ``ignore``, and told.
-        friction: ``stick``: dry friction of joints acts; ``ignore``, and None: it is left out, and told.
-        inertia: Of inertias that no body can have. ``repair``: replaced by the nearest possible ones, each told;
-            ``keep``: taken as they are, each told.
+            ``ignore``, and reported.
+        friction: ``stick``: dry friction of joints acts; ``ignore``, and None: it is left out, and reported.
+        inertia: Of inertias that no body can have. ``repair``: replaced by the nearest possible ones, each reported;
+            ``keep``: taken as they are, each reported.
         mimic: ``free``: joints that mimic another one move by themselves.
         packages: Package → folder, for ``package://`` in names of meshes.
-        outputs: What the FMU tells of frames.
+        outputs: What the FMU reports of frames.
         reactions: Joints whose force and torque on what they carry are outputs.
         quantities: Of the equations, as outputs: ``inverse-dynamics``, ``mass-matrix``, ``gravity-torques``,
             ``jacobian:LINK``.

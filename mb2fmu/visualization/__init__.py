@@ -9,7 +9,7 @@ Promises: nothing is loaded over a network; bodies stand where the equations' ow
 with bodies shows something without a word from the user; the same input gives the same bytes. three.js comes out of the
 installed package trimesh, with its licence.
 
-Must not: integrate anything, judge, touch the disk, or run code that came with a unit.
+Must not: integrate anything, judge, touch the disk, or run code that came with an FMU.
 """
 
 from __future__ import annotations

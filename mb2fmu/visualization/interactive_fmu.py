@@ -85,7 +85,7 @@ def form_interactive_fmu_record(live: PageFmuData, scene: Scene, drawing: Drawin
     """Return the data that ``viewer_live.js`` reads.
 
     Args:
-        live: The unit.
+        live: The FMU.
         scene: What it looks like.
         drawing: Of the same scene: which points and frames its poses are.
     """

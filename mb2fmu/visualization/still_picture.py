@@ -159,7 +159,7 @@ def sort_solids_for_painting(
 
 
 def _compare_occlusion(one: ConvexHull, other: ConvexHull, toward: Floats) -> int:
-    """Return 1 if the other is in front of one, -1 if it is behind, 0 if no face of either tells."""
+    """Return 1 if the other is in front of one, -1 if it is behind, 0 if no face of either decides."""
     for sign, has, lies in ((1, one, other), (-1, other, one)):
         beyond = lies.least(has.normals) >= has.offsets - _OVERLAP_TOLERANCE * lies.size
         facing = (has.normals @ toward)[beyond]

@@ -8,7 +8,7 @@ from mb2fmu import Model
 
 
 def lower() -> Model:
-    """Two links from a point that moves as it is told."""
+    """Two links from a point that moves as it is prescribed."""
     N, O, B = me.ReferenceFrame("N"), me.Point("O"), me.Point("B")
     x, y = me.dynamicsymbols("x y")
     O.set_vel(N, 0)

@@ -51,7 +51,7 @@ def drive(kind: str = "hinge", inertia: float = 0.2, stiffness: float = 400.0, t
 
 
 class Law:
-    """What a drive does, for its unit and for the whole.
+    """What a drive does, for its FMU and for the monolithic model.
 
     Args:
         index: Behind the names of its symbols.

@@ -1,4 +1,4 @@
-"""A robot's arm and the drives of its joints: the arm from its URDF file, each drive a unit of its own.
+"""A robot's arm and the drives of its joints: the arm from its URDF file, each drive an FMU of its own.
 
 The arm takes efforts and gives motion, a drive takes motion and gives the effort of its gear: terminals of the same
 members, a line for each joint. The gear is elastic, so that no output depends on itself. The dry friction that the file

@@ -57,7 +57,7 @@ class _FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
         (folder / "resources").mkdir(parents=True, exist_ok=True)
         write_file_tree(unpack_archive_bytes(self.content, "unit"), folder)
         if self.own and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells all processes; who started this one ends it
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal signals all; who started this one ends it
         self.runner = StudyCaseRunner(self.job, folder)
         self.runner.start_call_watchdog()
 

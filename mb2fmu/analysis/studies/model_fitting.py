@@ -31,7 +31,7 @@ UNOBSERVABLE_RATIO = 1e-7
 """Of the largest singular value: below it a direction changes nothing that was measured."""
 
 HIGH_CORRELATION = 0.95
-"""Correlation above which two unknowns are said to be hard to tell apart."""
+"""Correlation above which two unknowns are said to be hard to distinguish."""
 
 NUMERICAL_NOISE_RATIO = 1e-8
 """Of a column's variation: where no more is left over, it is what the integration errs by."""
@@ -292,7 +292,7 @@ def _unobservable_notes(unknowns: Sequence[FitUnknown], directions: Floats) -> l
             continue
         together = " and ".join(f"{name} by {part:+.3g} %" for name, part in moved)
         words.append(
-            f"{', '.join(name for name, _ in moved)} cannot be told apart: {together} together change nothing that "
+            f"{', '.join(name for name, _ in moved)} cannot be distinguished: {together} together change nothing that "
             "was measured; fix one of them, or measure something else"
         )
     return words
@@ -303,7 +303,7 @@ def _correlation_notes(unknowns: Sequence[FitUnknown], correlation: Floats, blin
     n = len(unknowns)
     pairs = [(i, j) for i in range(n) for j in range(i) if not (blind[i] or blind[j])]
     return [
-        f"{unknowns[j].name} and {unknowns[i].name} are hard to tell apart (correlation {correlation[i, j]:+.3f}): an "
+        f"{unknowns[j].name} and {unknowns[i].name} are hard to distinguish (correlation {correlation[i, j]:+.3f}): an "
         "error of one is made up for by the other"
         for i, j in pairs
         if abs(correlation[i, j]) > HIGH_CORRELATION

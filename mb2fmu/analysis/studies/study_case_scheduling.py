@@ -22,7 +22,7 @@ FinishedChunks = list[tuple[CaseNumbers, CaseResults | None]]
 CHUNK_DURATION_S = 1.0
 """In s: long beside what handing out costs, short for who waits."""
 _MIN_DURATION_FOR_OVERHEAD_S = 5.0
-"""In s: what cases take until overhead is told as a part of it."""
+"""In s: what cases take until overhead is reported as a part of it."""
 _MAX_CHUNK_GROWTH = 8
 _MAX_CHUNK_CASES = 20_000
 CHUNKS_PER_WORKER = 2

@@ -247,7 +247,7 @@ class _StudyResolver:
         return [name for name, v in self._fmu.variables.items() if v.causality == "input" and v.is_double]
 
     def _signals(self, read: ReadSignals, stop: float) -> Mapping[str, InputSignal]:
-        """Return the plan's inputs as functions of time; their faults are told with the others."""
+        """Return the plan's inputs as functions of time; their faults are reported with the others."""
         try:
             return read(self._plan.inputs, {name: self._unit_of(name) for name in self._entrances()}, stop)
         except Mb2FmuError as error:

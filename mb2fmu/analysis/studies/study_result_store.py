@@ -59,7 +59,7 @@ class StudyStore:
         done: Which cases have results, shape (n,).
         failed: How many of them failed.
         complete: All results are in ``results.parquet``.
-        effort: What the cases of this run took, if any were run; told in the manifest.
+        effort: What the cases of this run took, if any were run; reported in the manifest.
     """
 
     def __init__(self, folder: Path, study: StudyWithCases, fmu: tuple[str, bytes], written: Mapping[str, Any]) -> None:

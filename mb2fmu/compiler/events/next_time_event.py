@@ -7,8 +7,8 @@ zero), the next instant is known: where s reaches what ends the mode,
     comparison        −b/a where s goes to the other side of its mode
 
 and it is never where s stands still or goes away from there. The quotient is off by a few units of round-off in |t| and
-in |b/a|, and so is s where it is evaluated; the instant that is told is later by as much, so that s is on the other
-side there. Surfaces of other functions of time have their indicator, and no instant.
+in |b/a|, and so is s where it is evaluated; the instant that is announced is later by as much, so that s is on the
+other side there. Surfaces of other functions of time have their indicator, and no instant.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mb2fmu.compiler.program.scalar_program import Op
 
 NEXT_TIME_EVENT_ENTRY = "next_time_event"
 _DELAY_RATIO = 2.0**-49
-"""By how much an instant is told later, in parts of |t| and of |b/a|: eight units of round-off."""
+"""By how much an instant is announced later, in parts of |t| and of |b/a|: eight units of round-off."""
 
 
 @dataclass(frozen=True, slots=True)

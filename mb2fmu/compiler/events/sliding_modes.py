@@ -15,7 +15,7 @@ not determined. As if each gave way a little, in proportion to what it can take,
     (B + T) σ = right,    T_ii = sign(B_ii) min(ε ρ_i / limit_i, ε' |B_ii|),    ρ_i² = Σ B_ij² over those held
 
 for a vanishing ε: frictions on one motion share it in proportion to the most that each can hold, and let go together.
-Of what is not vanishing the part is taken away that E = (B + T)⁻¹ T tells: 1 + E + E² − 3 E³ times the solution lacks 4
+Of what is not vanishing the part is taken away that E = (B + T)⁻¹ T gives: 1 + E + E² − 3 E³ times the solution lacks 4
 e³ where B is regular (e < 1e-6), and does not magnify round-off where it is not (``regularized_constraint_systems`` has
 the same for constraints).
 

@@ -1,4 +1,4 @@
-"""``convert_switches_to_modes``: turn every switch into a mode in discrete memory, with a margin that tells its end.
+"""``convert_switches_to_modes``: turn every switch into a mode in discrete memory, with a margin that ends it.
 
 A switch looks at its surface s(t, x, r, p): a comparison at the difference of its sides, ``Abs``, ``sign`` and the like
 at their argument. Between events its mode m is a number:
@@ -72,7 +72,7 @@ class Switch:
     """One mode.
 
     Attributes:
-        name: The expression, as people are told of it.
+        name: The expression, as messages name it.
         kind: ``relation``, ``steps`` (floor, ceiling), ``sticking`` (a sign that can be held); or, of events
             of the model's own and without a margin, ``condition`` and ``ticks`` (a number that grows at each).
         memory: Place of its mode in discrete memory.

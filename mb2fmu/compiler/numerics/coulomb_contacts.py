@@ -8,7 +8,7 @@ rates behind an impact. With the normal and tangential parts N, T of each contac
 
 each contact has the modes open, stick, slide one way, slide the other way. Of each combination the unknown parts follow
 from a small linear system, and its merit is the smallest of all that must not be negative. The combination of the
-largest merit is taken. None that fits, or two that fit and move differently, are Painleve's paradox, and are told.
+largest merit is taken. None that fits, or two that fit and move differently, are Painleve's paradox, and are reported.
 
 Source: Pfeiffer and Glocker, Multibody Dynamics with Unilateral Contacts, 1996, ch. 5 and 8; Stewart, SIAM Review 42
 (2000) 3-39, section 5.
@@ -28,7 +28,7 @@ NodeMatrix = list[list[int]]
 
 _EXCLUDED_MERIT = -1e300  # merit of what is excluded
 _DIAGONAL_REGULARIZATION = (
-    1e-9  # to diagonals: where rows say the same, modes are told apart by what is nearly the least norm
+    1e-9  # to diagonals: where rows say the same, modes are distinguished by what is nearly the least norm
 )
 _MERIT_TOLERANCE = 1e-9  # of the size of q, by which a merit may be negative
 _UNIQUENESS_TOLERANCE = 1e-6  # of the size of q, by which another solution must fit and differ

@@ -148,7 +148,7 @@ def _apply_poisson_restitution(
     some = b.constant(0.0)
     for each in least:
         some = b.binary(Op.OR, some, b.binary(Op.LT, b.constant(0.0), each))
-    behind = [b.select(some, last, early) for last, early in zip(senses, first, strict=True)]  # or nothing is told
+    behind = [b.select(some, last, early) for last, early in zip(senses, first, strict=True)]  # or nothing is known
     return [b.add(x, y) for x, y in zip(pressed, back, strict=True)], behind
 
 

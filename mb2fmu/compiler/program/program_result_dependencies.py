@@ -239,7 +239,7 @@ class _ModularEvaluation:
 
 def _evaluate_function(op: Op, x: Residues) -> tuple[Residues, Residues] | None:
     """Return value and slope of a function at a point; None if neither is known."""
-    half = x > MODULUS // 2  # odd and even parts: f(-x) is told by f(x)
+    half = x > MODULUS // 2  # odd and even parts: f(-x) follows from f(x)
     sign = np.where(half, -1, 1)
     key = (np.where(half, MODULUS - x, x).tobytes(),)
     if op in (Op.SIN, Op.COS, Op.TAN):

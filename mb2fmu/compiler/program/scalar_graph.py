@@ -197,7 +197,7 @@ class ScalarGraphWithSwitches(ScalarGraph):
 
     def __init__(self) -> None:
         super().__init__()
-        self._switches: dict[int, str] = {}  # node → what people are told of it; empty: its expression
+        self._switches: dict[int, str] = {}  # node → what messages call it; empty: its expression
 
     def mark_switch(self, node: int) -> int:
         """Mark a node as a switch: its jumps and kinks are events (entry ``switches``). Returns the node."""
@@ -214,8 +214,8 @@ class ScalarGraphWithSwitches(ScalarGraph):
 
         Args:
             make: Gives the condition's node.
-            holds: What people are told where the condition holds.
-            otherwise: What they are told where it does not.
+            holds: What messages say where the condition holds.
+            otherwise: What they say where it does not.
         """
         known = dict(self._switches)
         inner, negated = make(), False

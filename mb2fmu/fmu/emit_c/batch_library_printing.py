@@ -56,7 +56,7 @@ PROCESSOR_PROBE = "mb2fmu_probe"
 
 
 def emit_cpu_feature_probe() -> FileTree:
-    """Print a library that tells the features of the processor."""
+    """Print a library that reports the features of the processor."""
     runtime = {
         name: read_packaged_file("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in ("processor.h", "portability.h")
     }

@@ -49,7 +49,7 @@ def print_shared_motion_function(
         results = graph.program.entries[entry].results
         wanted = [*results, *_find_sibling_results(graph.program, results, later)]
         scheduled = graph.schedule_statements(wanted, known)
-        # A stage runs behind those before it: what they factored is there, though no node tells so.
+        # A stage runs behind those before it: what they factored is there, though no node says so.
         stages.append(
             [each for each in scheduled if not (isinstance(each, FactorizationStatement) and each.block in factored)]
         )

@@ -83,7 +83,7 @@ class FmuTarget:
         backend: ``native``: C code, Model Exchange and Co-Simulation; ``python``: Co-Simulation by pythonfmu, FMI 2.0.
         solver: Of a native FMU, unless its parameter says otherwise; None: what the model's experiment asks for.
         compiler: Of a native FMU: ``zig``, whose binaries move alike everywhere, or ``cc``: the system's, whatever
-            that is told to do.
+            that is set to do.
         fast: Of a native FMU: fused multiply-adds are allowed, so that it moves alike on equal processors only.
     """
 

@@ -158,10 +158,10 @@ def _smallest_nominal(nominals: Sequence[float | None]) -> float | None:
 
 
 def describe_native_capabilities(target: FmuTarget, *, remembers: bool = False, switches: bool = False) -> Capabilities:
-    """Return the abilities of such units; those with discrete memory must be told of accepted steps.
+    """Return the abilities of such FMUs; those with discrete memory must be notified of accepted steps.
 
     Args:
-        target: Kind of unit.
+        target: Kind of FMU.
         remembers: Something is remembered from one accepted step to the next.
         switches: The model has events.
     """

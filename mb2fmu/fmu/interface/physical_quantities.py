@@ -1,4 +1,4 @@
-"""Physical quantities that can be told from a unit of measurement alone.
+"""Physical quantities that follow from a unit of measurement alone.
 
 Names are those of Modelica's library of quantities. A unit is recognized by its exponents of the base units, whatever
 its prefix: ``mm`` measures a length. Where exponents are not enough (newton metres and joules, ``N.s/m`` and ``kg/s``)
@@ -57,7 +57,7 @@ _UNIT_SYMBOL_PATTERN = re.compile(r"[A-Za-z]+")
 
 
 def find_physical_quantity(unit: str) -> str | None:
-    """Return the physical quantity of ``unit``, or None if the unit does not tell it.
+    """Return the physical quantity of ``unit``, or None if the unit does not determine it.
 
     Args:
         unit: In Modelica's notation.

@@ -50,7 +50,7 @@ def assemble_native_fmu(
         compiler: What made the binaries: parts of its run-time library, with their licences, are in them.
 
     Returns:
-        The unit. Equal arguments give equal bytes.
+        The FMU. Equal arguments give equal bytes.
 
     Raises:
         PackageError: If something is missing, misnamed, or stands where it does not belong.

@@ -154,7 +154,7 @@ _VECTOR_CONTENT: Any = N_VectorContent_Serial._type_
 
 
 class _CvodeWithFailures(CVodeSolver):  # type: ignore[misc]
-    """CVODE, told of FMUs that give no derivatives or indicators.
+    """CVODE, which learns of FMUs that give no derivatives or indicators.
 
     An exception in a callback is lost: CVODE would go on with the values that lay there before. After Discard a shorter
     step is tried; after Error the instance is of no use any more. fmpy's own callbacks do the same but for that, and

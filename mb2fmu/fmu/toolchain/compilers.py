@@ -146,7 +146,7 @@ def _find_zig() -> InstalledCompiler:
 def _find_system_compiler(named: str) -> InstalledCompiler:
     """Return the system's compiler: ``named`` (command and options, as the variable CC has them), else the first found.
 
-    What it is told there comes before what it is told here, so that it cannot allow other arithmetic by accident.
+    What it is given there comes before what it is given here, so that it cannot allow other arithmetic by accident.
     """
     words = shlex.split(named)
     found = shutil.which(words[0]) if words else next(filter(None, map(shutil.which, _SYSTEM_COMPILERS)), None)

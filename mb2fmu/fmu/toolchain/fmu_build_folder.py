@@ -65,7 +65,7 @@ class TranslationUnit:
     Attributes:
         source: Path.
         name: Of the object file.
-        arguments: What the compiler is told.
+        arguments: What the compiler is given.
     """
 
     source: str
@@ -134,7 +134,7 @@ class BuildFolder:
     Args:
         order: What is to be built.
         platform: To build for.
-        told: What the compiler is told when it links.
+        told: What the compiler is given when it links.
         tool: The compiler.
         objects: Where compiled translation units are kept.
         zig_cache: Of zig's C libraries.

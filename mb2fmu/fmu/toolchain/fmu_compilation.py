@@ -35,7 +35,7 @@ _BEGUN_CACHE_VERSION = b"mb2fmu begun 3"
 
 
 class CompileObserver(Protocol):
-    """Protocol: is told how compiling goes on, from several threads but one at a time."""
+    """Protocol: is notified how compiling goes on, from several threads but one at a time."""
 
     def started(self, platform: Platform) -> None:
         """Note that the FMU is being compiled for this platform."""
@@ -65,7 +65,7 @@ def compile_fmu_binaries(
         compiler: ``zig``, or ``cc``: the system's, for the running platform only.
         fast: Allows fused multiply-adds: faster, but no longer the same bits everywhere.
         variant: Processors that ``unit.c`` may be for: with more than ``any`` the library runs on those only.
-        observer: Is told how it goes on.
+        observer: Is notified how it goes on.
 
     Returns:
         ``binaries/<platform>/<identifier>.<extension>``. FMI 2's ``darwin64`` holds both processors' code where both
@@ -81,13 +81,13 @@ def compile_fmu_binaries(
 class FmuCompilation:
     """Compilation of an FMU while its sources are still being made.
 
-    What was begun goes on in the background until :meth:`finish`, which tells what failed of it. Leaving the context
+    What was begun goes on in the background until :meth:`finish`, which reports what failed of it. Leaving the context
     ends whatever still runs and removes all that was written.
 
     Args:
         order: What is to be built.
         platforms: To build for; side by side, as many as there are processors. None: nothing is built.
-        observer: Is told how it goes on.
+        observer: Is notified how it goes on.
 
     Raises:
         ToolError: If there is no compiler, or no folder for it.
@@ -163,7 +163,7 @@ class FmuCompilation:
         )
 
     def _side_by_side(self, sources: FileTree) -> dict[Platform, bytes]:
-        """Return all platforms; after a failure no further one is begun, and all failures are told."""
+        """Return all platforms; after a failure no further one is begun, and all failures are reported."""
         with ThreadPoolExecutor(max_workers=min(len(self._platforms), os.cpu_count() or 1) or 1) as threads:
             futures: dict[Platform, Future[bytes]] = {
                 each: threads.submit(self._library, each, sources) for each in self._platforms

@@ -92,7 +92,7 @@ _EbmlValue = tuple[int, int | float | bytes]
 def encode_webm(pictures: Sequence[Picture], rate: int, *, quality: int = 80) -> bytes:
     """Return a film of pictures of one size; the same bytes for the same pictures.
 
-    Larger than a video encoder's, since no frame is told by its difference from the one before.
+    Larger than a video encoder's, since no frame is stored as its difference from the one before.
 
     Args:
         pictures: In RGB, at least one, at most 16383 pixels wide and high.

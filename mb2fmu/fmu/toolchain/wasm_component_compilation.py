@@ -67,7 +67,7 @@ def find_wasm_tools() -> tuple[tuple[str, ...], str]:
     """Find wasm-tools: of the extra ``wasm``, or else the system's.
 
     Returns:
-        The words that a call begins with, and what tells one version from another.
+        The words that a call begins with, and what distinguishes one version from another.
 
     Raises:
         ToolError: If it is not installed; says what to install.

@@ -57,7 +57,7 @@ _MARGIN_DESCRIPTIONS = (
         "slides backwards, or is not pushed forwards by more than friction holds",
     ),
 )
-"""What people are told of the margins of a resting contact: where one is negative, and where it is not."""
+"""What messages say of the margins of a resting contact: where one is negative, and where it is not."""
 
 _SLIP_ROUND_OFF = sm.Integer(2) ** -44
 """What slip may be wrong by, as a part of the speeds that it is the sum of."""
@@ -338,7 +338,7 @@ def _mode_margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterato
     """Yield the margins of a resting contact's mode: positive while the mode is right, 1 where it does not rest.
 
     The margin that an event brings to zero is far from it in the mode behind: sticking ends by mu N - T = 0 where slip
-    backwards begins, whose margin is the other one. So its switch is told apart from what comes next at zero.
+    backwards begins, whose margin is the other one. So its switch is distinct from what comes next at zero.
     """
     rests = _state_flag(contact.resting)
     yield 1 - rests + rests * contact.compression_margin
@@ -348,7 +348,7 @@ def _mode_margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterato
     slides_forward, slides_backward = _state_flag(f.sliding), _state_flag(-f.sliding)
     is_sliding, friction_limit, slip = slides_forward + slides_backward, f.coefficient * contact.force, f.rate(u)
     forward_margin, backward_margin, held = slip, -slip, sm.S.Zero
-    if f.held_by_latches is not None:  # what latches hold sticks, at no force: neither is told by round-off
+    if f.held_by_latches is not None:  # what latches hold sticks, at no force: neither is determined by round-off
         held = f.held_by_latches
         forward_margin, backward_margin = (1 - held) * slip - held, -(1 - held) * slip - held
     yield (

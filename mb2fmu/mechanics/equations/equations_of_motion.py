@@ -127,7 +127,7 @@ class ClosedFormLoopSolution:
     """Coordinates of one closed loop in closed form of others.
 
     Attributes:
-        kind: Of loop, as it is told to people.
+        kind: Of loop, as messages name it.
         rows: Names of the holonomic constraints that it solves.
         unknowns: The coordinates that it gives.
         assignments: In order of evaluation; may use time, parameters, coordinates that are states and coordinates of

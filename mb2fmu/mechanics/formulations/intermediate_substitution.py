@@ -136,7 +136,7 @@ def _count_operations(expression: sm.Expr) -> int:
 
 
 def _is_short(expression: sm.Expr) -> bool:
-    """Return whether an expression is written where it is used; a long one is told by its nodes, without counting."""
+    """Return whether an expression is written where it is used; a long one is recognized by its nodes."""
     nodes = islice(sm.preorder_traversal(expression), MAX_INLINE_NODES + 1)
     return sum(1 for _ in nodes) <= MAX_INLINE_NODES and _count_operations(expression) <= MAX_INLINE_OPERATIONS
 

@@ -28,7 +28,7 @@ _ANGLE_INDEX = BASE_UNITS.index("rad")
 def speed_unit_faults(model: Model) -> Iterator[Fault]:
     """Yield speeds that a kinematic equation (or their symbol) says to be q', in another unit than q per second.
 
-    Radians count as pure numbers here, and where q or u is in 1, as what is not told, nothing is compared. Where a
+    Radians count as pure numbers here, and where q or u is in 1, as what is not declared, nothing is compared. Where a
     number stands between q' and u, it may convert: then only the kind of quantity is compared.
     """
     if isinstance(model.mechanics, RecordBasedMechanics):  # its units are those of its joints
@@ -93,7 +93,7 @@ def _origin_faults(model: Model) -> Iterator[Fault]:
     states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
     jumping = {symbol for event in model.declared_events for symbol in event.settings} & states
     for point in mechanics_source.list_points_joined_by_positions(origin):
-        if point is origin or point._vel_dict.get(frame) != 0:  # noqa: SLF001  (as SymPy was told; asking writes)
+        if point is origin or point._vel_dict.get(frame) != 0:  # noqa: SLF001  (as SymPy was given it; asking writes)
             continue
         names = sorted(
             str(s) for measures, _ in point.pos_from(origin).args for s in measures.atoms(AppliedUndef) & jumping

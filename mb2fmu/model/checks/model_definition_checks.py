@@ -229,7 +229,7 @@ def _duplicate_event_name_faults(model: Model) -> Iterator[Fault]:
 def _conflicting_event_faults(model: Model) -> Iterator[Fault]:
     """Yield pairs of events that may coincide and set one value differently.
 
-    What cannot be seen here, conditions that become true together by the motion, is told as it happens.
+    What cannot be seen here, conditions that become true together by the motion, is reported as it happens.
     """
     timed = [event for event in model.declared_events if not math.isnan(event.period + event.offset)]
     for one, other in itertools.combinations(timed, 2):

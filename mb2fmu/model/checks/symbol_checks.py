@@ -80,7 +80,7 @@ class _KnownSymbols:
 
 
 def symbol_faults(model: Model, uses: Iterable[MechanicsExpression]) -> list[Fault]:
-    """Return every fault of a symbol or function; each is told once, with all its places.
+    """Return every fault of a symbol or function; each is reported once, with all its places.
 
     Args:
         model: The model.
@@ -123,7 +123,7 @@ def _event_expressions(model: Model) -> Iterator[_ExpressionOccurrence]:
 
 
 class _SymbolFaultCollector:
-    """Gathers (what is wrong, symbol) → places, so that a symbol used ten times is told once."""
+    """Gathers (what is wrong, symbol) → places, so that a symbol used ten times is reported once."""
 
     def __init__(self, known: _KnownSymbols, *, lagrange: bool) -> None:
         self.known = known

@@ -30,7 +30,7 @@ from mb2fmu.units import format_base_units, parse_unit
 def find_unit_contradictions(definition: ModelDefinition) -> tuple[str, ...]:
     """Return one sentence for each contradiction of declared units that follows from no other.
 
-    A bare number may have any unit, also a 1 that nobody writes. What is in ``1`` counts as not told: one sentence
+    A bare number may have any unit, also a 1 that nobody writes. What is in ``1`` counts as not declared: one sentence
     names all of it that the mechanics give a unit.
 
     Args:

@@ -55,8 +55,8 @@ class AddedLoadDeclarations:
     Attributes:
         added_loads: In order of declaration.
         added_bodies: In order of declaration.
-        known_potentials: (loads, their potential energy together in J) of those that told it.
-        element_faults: What elements that were added told of themselves.
+        known_potentials: (loads, their potential energy together in J) of those that gave it.
+        element_faults: What elements that were added report of themselves.
         flexible_bodies: Those that were added, which the validation compares with their nodes.
         named_elements: (kind, name) of each that was added, and where it was made.
     """

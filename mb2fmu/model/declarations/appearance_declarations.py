@@ -250,7 +250,7 @@ class AppearanceDeclarations:
 
     Attributes:
         looks: In order of declaration.
-        ground: Inertial frame and origin, as :meth:`place_in` was told; None where the mechanics say them.
+        ground: Inertial frame and origin, as :meth:`place_in` was given; None where the mechanics say them.
     """
 
     def __init__(self) -> None:

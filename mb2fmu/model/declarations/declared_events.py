@@ -69,7 +69,7 @@ class EventDeclarations:
             condition: Comparisons and logic of coordinates, speeds, states, inputs, parameters and time. Where it is
                 true at the start, nothing happens until it has become false and true again.
             settings: Coordinate, speed or state → its new value. All are read with the values just before the event,
-                as ``pre`` says too. Speeds are set as they are told: what momentum becomes is the model's business.
+                as ``pre`` says too. Speeds are set as they are given: what momentum becomes is the model's business.
             name: For messages and reports; the condition as it is written if empty.
         """
         self._add("when", sm.sympify(condition), settings, name, str(condition))
@@ -153,7 +153,7 @@ class EventDeclarations:
 
         Where no name is given, what the event waits for is its name.
         """
-        told = settings if isinstance(settings, Mapping) else {}  # which ``event_faults`` tells
+        told = settings if isinstance(settings, Mapping) else {}  # which ``event_faults`` reports
         known = {symbol: sm.sympify(value) for symbol, value in told.items()}
         event = DeclaredEvent(kind, condition, known, name or waits_for, find_user_line(), period, offset, bool(name))
         self.declared_events.append(event)

@@ -5,7 +5,7 @@ consists of is declared in the model under its name: loads, parameters, discrete
 
 Promises: every number that an element is given is a parameter of the FMU, ``name.field``; every expression stays the
 user's. Loads act as they are, whatever kind of mechanics was handed over, so that formulations, validation and
-pictures see nothing but loads and events. What is wrong is told with all other faults of the model, by
+pictures see nothing but loads and events. What is wrong is reported with all other faults of the model, by
 ``mb2fmu.model.check_model``.
 
 Must not: form equations, or know of programs and units.

@@ -33,7 +33,7 @@ class NamedElement(ABC):
     def add_to(self, model: Model) -> Iterable[Fault]:
         """Declare the element, or return the faults that prevent it."""
         key = (type(self).__name__, self.name)
-        if key in model.named_elements:  # else all its variables would be told to be declared twice
+        if key in model.named_elements:  # else all its variables would be reported as declared twice
             what = f"another {key[0]} of this name is made at {model.named_elements[key]}"
             return [self.fault(what, "give one of them another name")]
         model.named_elements[key] = self.where

@@ -33,7 +33,7 @@ class Valve:
     Attributes:
         opening: From -1 to 1: an input, a state (of a spool that lags behind), any expression.
         flow: m3/s through one edge, fully open, at ``pressure_drop``.
-        pressure_drop: Pa, over one edge, of which ``flow`` is told.
+        pressure_drop: Pa, over one edge, at which ``flow`` is given.
         supply: Pressure of the pump in Pa.
         tank: Pressure of the return line in Pa.
         laminar: Pa.
@@ -165,7 +165,7 @@ class HydraulicCylinder(NamedElement):
             return sm.S.Zero, sm.S.Zero
         valve = self.valve
         flow = self.parameter(model, "valve.flow", valve.flow, "m3/s", "through an edge, fully open", low=0.0)
-        drop = self.parameter(model, "valve.pressure_drop", valve.pressure_drop, "Pa", "of which it is told", low=0.0)
+        drop = self.parameter(model, "valve.pressure_drop", valve.pressure_drop, "Pa", "at which it is given", low=0.0)
         supply = self.parameter(model, "valve.supply", valve.supply, "Pa", "pressure of the pump")
         tank = self.parameter(model, "valve.tank", valve.tank, "Pa", "pressure of the return line")
         laminar = self.parameter(model, "valve.laminar", valve.laminar, "Pa", "below which flow is laminar", low=0.0)

@@ -7,4 +7,4 @@ STABLE_STEP = 2.785
 Ordinary Differential Equations II, Springer 1996, ch. IV.2: -2.785 on the real axis, ±2.828 on the imaginary one)."""
 
 MAX_INTERNAL_STEPS = 10.0
-"""Internal steps per communication step, for stability alone, from which fast modes are told."""
+"""Internal steps per communication step, for stability alone, from which fast modes are reported."""

@@ -132,7 +132,7 @@ def _inertia(matrix: Array) -> Array:
 def _gyroscopic_blocks(file: SidFile) -> Array:
     """Return Gr_k, shape (m, 3, 3), of columns that count modes within axes, or axes within modes.
 
-    Programs do either; J of first order, which is the symmetric part of Gr_k, tells which.
+    Programs do either; J of first order, which is the symmetric part of Gr_k, shows which.
     """
     first, second = (_blocks(file.terms["Gr"].constant(), file.modes, within) for within in (True, False))
     changes = np.array([_inertia(part) for part in file.terms["J"].linear(file.modes)])

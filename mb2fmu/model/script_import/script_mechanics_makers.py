@@ -67,7 +67,7 @@ def call_script_mechanics_makers(
         noted: Takes the mechanics.
 
     Returns:
-        What was called and with which symbols, for a note; empty if nothing was, or nothing but its name is to be told.
+        What was called and with which symbols, for a note; empty if nothing was, or no more than its name is reported.
     """
     makers = [maker for maker in list_script_mechanics_makers(parts) if callable(variables.get(maker.name))]
     needs = {maker.name: _list_needed_arguments(variables[maker.name]) for maker in makers}

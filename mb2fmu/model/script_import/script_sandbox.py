@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 
-class KeyboardInputRequested(Exception):  # noqa: N818 - told apart by its name in tracebacks
+class KeyboardInputRequested(Exception):  # noqa: N818 - distinguished by its name in tracebacks
     """The script asks for input from the keyboard."""
 
 

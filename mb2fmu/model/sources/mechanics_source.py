@@ -162,7 +162,7 @@ def is_rigid_body(body: Any) -> bool:
     """Return whether a body has a frame and a rotational inertia, as opposed to a particle.
 
     SymPy's own ``Body`` is a ``RigidBody`` and a ``Particle`` at once: it says of itself which of the two it is, by
-    ``is_rigidbody``. Of all other bodies their inertia tells it.
+    ``is_rigidbody``. Of all other bodies their inertia shows it.
     """
     said = getattr(body, "is_rigidbody", None)
     return getattr(body, "central_inertia", None) is not None if said is None else bool(said)
@@ -171,7 +171,7 @@ def is_rigid_body(body: Any) -> bool:
 def needs_inertia(body: Any, frame: ReferenceFrame | None) -> bool:
     """Return whether a body's rotational inertia needs values.
 
-    SymPy gives a ``RigidBody`` symbols of its own (``cart_ixx``, …) where it was told none. Of a body that never turns
+    SymPy gives a ``RigidBody`` symbols of its own (``cart_ixx``, …) where it was given none. Of a body that never turns
     they are in no equation, and nobody declares them.
 
     Args:

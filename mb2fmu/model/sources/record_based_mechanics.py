@@ -210,7 +210,7 @@ class RecordBasedMechanics:
     ) -> RecordedLoad:
         """Return a force at a point of a link, for ``model.add_loads``; :meth:`add_force` adds it at once.
 
-        What is wrong with it is told with all other faults of the model.
+        What is wrong with it is reported with all other faults of the model.
 
         Args:
             frame: Name of the link or frame that the point is fixed in.
@@ -271,7 +271,7 @@ class RecordBasedMechanics:
 
 
 def _read_three_values(values: Any, read: Callable[[Any], Any]) -> Any:
-    """Return three values as read; unchanged where they are not three, or cannot be read: that is told later."""
+    """Return three values as read; unchanged where they are not three, or cannot be read: that is reported later."""
     try:
         x, y, z = map(read, values)
     except (TypeError, ValueError, sm.SympifyError):

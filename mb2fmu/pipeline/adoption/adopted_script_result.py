@@ -1,4 +1,4 @@
-"""What adoption found, as one process tells it to another."""
+"""What adoption found, as one process passes it to another."""
 
 from __future__ import annotations
 

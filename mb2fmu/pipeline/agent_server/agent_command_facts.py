@@ -1,4 +1,4 @@
-"""What is told of the JSON of commands: an agent reads numbers, not ten thousand lines."""
+"""What is reported of the JSON of commands: an agent reads numbers, not ten thousand lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 MAX_LISTED = 20
-"""Failures or findings that are told; the report has all."""
+"""Failures or findings that are reported; the report has all."""
 
 
 def select_new_model_facts(facts: dict[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ async def answer_by_command(
         folder: Where it runs.
         arguments: Command, files and options.
         verdicts: Exit code → verdict; 0 is good.
-        select_facts: Returns what is told of the command's JSON.
+        select_facts: Returns what is reported of the command's JSON.
         time_limit: In s; the command and all its processes are ended then.
     """
     with make_temporary_folder("answer a tool call") as scratch:

@@ -55,7 +55,7 @@ def derive(
     Args:
         model: A model, checked or not, or the file that has its function.
         arguments: Of that function, by name.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
         options: See :class:`FormulationOptions`.
 
     Raises:

@@ -36,7 +36,7 @@ class StageTime:
 
 
 class StageObserver(Protocol):
-    """Protocol: is told which stage runs; the pipeline itself prints nothing."""
+    """Protocol: is notified which stage runs; the pipeline itself prints nothing."""
 
     def started(self, stage: str) -> None:
         """Note that a stage begins."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Stopwatch:
-    """Times stages and tells the observer."""
+    """Times stages and notifies the observer."""
 
     def __init__(self, observer: StageObserver | None, before: tuple[StageTime, ...] = ()) -> None:
         self._observer = observer
@@ -45,7 +45,7 @@ class Stopwatch:
 
 
 class PlatformStopwatch:
-    """Tells the pipeline's observer of each platform, as of a stage."""
+    """Notifies the pipeline's observer of each platform, as of a stage."""
 
     def __init__(self, observer: StageObserver) -> None:
         self._observer = observer

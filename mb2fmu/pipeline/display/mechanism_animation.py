@@ -83,7 +83,7 @@ def animate(
         tables: CSV files with inputs.
         stop: In s, instead of the experiment's.
         step: In s, instead of the experiment's.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
 
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``PackageError`` if nothing says what it looks like.

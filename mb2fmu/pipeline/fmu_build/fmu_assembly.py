@@ -31,7 +31,7 @@ def build(
 
     Args:
         derivation: What to build an FMU of.
-        observer: Is told of each stage, and of each platform that is compiled for.
+        observer: Is notified of each stage, and of each platform that is compiled for.
         options: See :class:`BuildOptions`.
 
     Raises:

@@ -88,7 +88,7 @@ def serve_model(
         validates: A validation follows each motion.
         at: FMU name → value instead of the model's, as text.
         arguments: Of the model function.
-        on_start: Is told the address of the page.
+        on_start: Receives the address of the page.
 
     Raises:
         ToolError: If the port is taken.

@@ -140,7 +140,7 @@ def copy_fmu_for_validation(fmu: Path) -> Iterator[Path]:
     """
     from mb2fmu.fmu import package
 
-    package.read_archive(fmu)  # what is wrong with it is told by the path that the user wrote
+    package.read_archive(fmu)  # what is wrong with it is reported by the path that the user wrote
     with make_temporary_folder("run the FMU") as folder:
         copy = folder / fmu.name
         copy.write_bytes(fmu.read_bytes())

@@ -20,7 +20,7 @@ def draw_model_graph(
     Args:
         model: A model, or the file that has its function.
         arguments: Of that function, by name.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
 
     Raises:
         Mb2FmuError: The class of the stage that found fault.
@@ -42,7 +42,7 @@ def quantities(
         kinds: Some of ``partial-velocities``, ``generalized-active-forces``, ``generalized-inertia-forces``,
             ``transformation``, ``lagrange``, ``momenta``, ``integrals``.
         arguments: Of that function, by name.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
 
     Returns:
         A section per kind; in a notebook it shows itself as formulas.

@@ -39,8 +39,8 @@ HEIGHT_RECEIVER_SCRIPT = """if (!window.mb2fmuHears) {
   });
 }"""
 _FIXED_VIEW_HEIGHT_STYLE = ".animation-view { height: min(26rem, 85vw); }"
-"""How a frame becomes as high as its page: the page tells, the notebook hears, and takes a number from its own frames
-only. The view's height must not follow from the frame's."""
+"""How a frame becomes as high as its page: the page sends it, the notebook receives it, and takes a number from its
+own frames only. The view's height must not follow from the frame's."""
 _MAX_SHOWN_DECLARATIONS = 40
 """Declarations of a model that are not folded: a robot's mass matrix and Jacobian have a hundred."""
 _DECLARATION_KIND_NAMES = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
@@ -170,7 +170,7 @@ def _fold_page(content: bytes, title: str, summary: str = "The whole report") ->
 
 
 def add_page_height_reporting(content: bytes) -> str:
-    """Return a page that tells its height to the page around it; :data:`HEIGHT_RECEIVER_SCRIPT` receives it.
+    """Return a page that reports its height to the page around it; :data:`HEIGHT_RECEIVER_SCRIPT` receives it.
 
     Args:
         content: A page of ours, with its policy on scripts.

@@ -69,7 +69,7 @@ def validate(
         fmu: The archive, from whatever tool (its variables are found by name), or what ``pipeline.export`` gave.
         model: A model, or the file that has its function.
         arguments: Of that function, by name.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
         default_only: ``passed`` may be true though nothing was exercised with other values than the defaults.
 
     Raises:

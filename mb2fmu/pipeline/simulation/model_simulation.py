@@ -68,7 +68,7 @@ def simulate(
         stop: In s, instead of the experiment's.
         step: Between the times of the result, in s, instead of the experiment's; an FMU's communication step.
         kind: Of an FMU: ``CoSimulation`` or ``cs``, ``ModelExchange`` or ``me``; None: the first that it offers.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
         options: See :class:`FormulationOptions`; of a model.
 
     Raises:

@@ -30,7 +30,7 @@ def linearize(
         trim: Names of inputs that may change in the search.
         search: False: at the very start values, moved onto the constraints where need be.
         arguments: Of the model's function, by name.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
         options: See :class:`FormulationOptions`.
 
     Raises:
@@ -69,7 +69,7 @@ def sweep(
         at: FMU name → value in its unit, instead of the model's.
         trim: Names of inputs that may change in the search of the operating point.
         arguments: Of the model's function, by name.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
         options: See :class:`FormulationOptions`.
 
     Raises:

@@ -79,7 +79,7 @@ def identify_parameters(
         arguments: Of the model's function, by name.
         between: How inputs move between rows: ``smooth`` (Akima's cubics), nearer to what a sensor has sampled of a
             smooth course, or ``lines``, exact where an importer or ``mb2fmu simulate`` was given the same table.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
 
     Raises:
         AnalysisError: With every fault; if nothing can be found.
@@ -163,7 +163,7 @@ class _FitResiduals:
 
 
 def _add_table_faults(error: AnalysisError, derivation: Derivation, data: Sequence[Path]) -> AnalysisError:
-    """Return the error with the faults of the tables added, so that all are told at once."""
+    """Return the error with the faults of the tables added, so that all are reported together."""
     try:
         _read_measurements(derivation, data)
     except (AnalysisError, ValidationError) as other:

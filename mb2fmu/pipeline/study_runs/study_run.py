@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation.runs.fmu_description import FmuDescription
 
 CaseProgressCallback = Callable[[int, int, int], None]
-"""Is told how many cases are done, how many there are, how many failed."""
+"""Is notified how many cases are done, how many there are, how many failed."""
 IN_PROCESS_SCHEDULER = "none"
 
 
@@ -91,8 +91,8 @@ def run_study(
         workers: Of ``local``: how many processes; None: one per processor.
         resume: Go on with the study that is in the folder.
         client: A ``distributed.Client`` that is there already, instead of ``scheduler``.
-        told: Is told of progress.
-        observer: Is told of the stages before.
+        told: Is notified of progress.
+        observer: Is notified of the stages before.
 
     Raises:
         AnalysisError: With every fault of the plan; if the folder has another study, or one is being run in it.
@@ -100,7 +100,7 @@ def run_study(
     """
     written = plan if isinstance(plan, Mapping) else _read_plan_file(Path(plan))
     checked, faults = parse_study_plan(written)
-    import_pyarrow()  # told before anything runs
+    import_pyarrow()  # reported before anything runs
     check_figure_packages()
     if checked.trajectory_format == "zarr":
         import_zarr()

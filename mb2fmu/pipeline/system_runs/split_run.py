@@ -74,7 +74,7 @@ def split_model(
         arguments: Of the model file's function.
         settings: Numbers of filters, bushings and lines.
         step: Communication step in s of the system file.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
 
     Raises:
         CouplingError: If the model cannot be cut so.

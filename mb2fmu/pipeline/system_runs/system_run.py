@@ -146,7 +146,7 @@ def wire_loaded_system(
 
 
 def _load_components(system: CoupledSystem, folder: Path, observer: StageObserver | None) -> list[FmuComponent]:
-    """Return all FMUs; faults of several are told together, with their lines.
+    """Return all FMUs; faults of several are reported together, with their lines.
 
     Raises:
         CouplingError: With every fault of models and archives, and of names and numbers.
@@ -245,7 +245,7 @@ def run_coupled_system(
         masters: Others that are asked on the same files: keys of ``systems.exports.foreign_masters.MASTERS``.
         parquet: Also write the results as Parquet, ``NAME.parquet``.
         ssp: Version of the ``.ssp``; most importers read 1.0 alone.
-        observer: Is told of each stage.
+        observer: Is notified of each stage.
 
     Raises:
         CouplingError: If the system is wrong; nothing is written.

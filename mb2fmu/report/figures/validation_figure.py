@@ -14,7 +14,7 @@ from mb2fmu.validation.validation_result import ValidationResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# FMU, reference: blue and orange, green and pink: told apart by the colour-blind and in grey.
+# FMU, reference: blue and orange, green and pink: distinguished by the colour-blind and in grey.
 _FMU_AND_REFERENCE_COLOURS = (("#1f5fbf", "#f6b65a"), ("#146c43", "#e7a3bd"), ("#6b3fa0", "#a8d5a2"))
 
 

@@ -22,7 +22,7 @@ def check_link_tree(
     Args:
         description: As read, without root.
         faults: Found so far; more are added, and all are raised.
-        told: Names that the reader has found twice, and told.
+        told: Names that the reader has found twice, and reported.
 
     Raises:
         ModelError: If there are any.
@@ -46,7 +46,7 @@ def check_link_tree(
     roots = list({link.name: link for link in reversed(description.links) if link.name not in moved}.values())[::-1]
     ordered = _order_from_roots([link.name for link in roots], description.joints)
     named = [link for link in roots if link.name]
-    broken = len(description.joints) - len(whole)  # each is told already, and may be what leaves a link without parent
+    broken = len(description.joints) - len(whole)  # each is reported; it may be what leaves a link without parent
     if len(named) - 1 > broken:
         names = ", ".join(link.name for link in named[:_MAX_LISTED_NAMES]) + (
             ", …" if len(named) > _MAX_LISTED_NAMES else ""
@@ -61,7 +61,7 @@ def check_link_tree(
 
 
 def _check_masses(description: RobotDescription, faults: XmlFaultCollector) -> None:
-    """Add a fault for each negative mass, so that all faults of a file are told together.
+    """Add a fault for each negative mass, so that all faults of a file are reported together.
 
     In a file that is otherwise right it is for ``--inertia`` to say what becomes of it.
     """
@@ -72,7 +72,7 @@ def _check_masses(description: RobotDescription, faults: XmlFaultCollector) -> N
 
 
 def _check_ends(joint: RobotJoint, links: set[str], doubled: set[str], faults: XmlFaultCollector) -> None:
-    """Add a fault for joints whose links are missing or identical (doubled names are told elsewhere)."""
+    """Add a fault for joints whose links are missing or identical (doubled names are reported elsewhere)."""
     for end, name in (("parent", joint.parent), ("child", joint.child)):
         if name and name not in links:
             faults.add(joint.line, f"the {end} of joint {joint.name} is {name}, which is no link", "correct the name")

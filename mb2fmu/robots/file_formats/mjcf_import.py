@@ -1,7 +1,7 @@
 """MJCF → ``RobotDescription``: every element is honoured, ignored by name (no effect on motion), or refused by name.
 
 MuJoCo's constraints are soft and its integrator steps; here couplings are exact and time is continuous. Contacts are no
-part of a robot's description here, and are told.
+part of a robot's description here, and are reported.
 
 Damping of MJCF's position drives from a ratio to critical damping (``dampratio``).
 

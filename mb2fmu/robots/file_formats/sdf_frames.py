@@ -60,7 +60,7 @@ class SdfFrames:
         elif name and name not in self.duplicate_names and known:
             self.duplicate_names.add(name)
             self.faults.add(placed.line, f"2 links, joints or frames are called {name}", "rename all but one")
-        if not known:  # of what is told to stand twice the first counts, lest poses seem to go in a circle
+        if not known:  # of what stands twice the first counts, lest poses seem to go in a circle
             self.pose_of_frame[name] = placed
 
     def find_pose(self, name: str, line: int) -> Pose:

@@ -120,7 +120,7 @@ def _read_version(root: XmlElement) -> tuple[int, ...]:
 
 
 def _select_moving_models(models: list[XmlElement], faults: XmlFaultCollector) -> list[XmlElement]:
-    """Return the models of a world without those that stand still beside a robot, of which a note tells."""
+    """Return the models of a world without those that stand still beside a robot, which a note names."""
     if len(models) < 2:
         return models
     still = [each for each in models if _read_child_boolean(each, "static")]

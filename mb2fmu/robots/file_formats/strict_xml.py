@@ -20,7 +20,7 @@ MAX_FILE_BYTES = 32 * 2**20
 _ELEMENT, _ATTRIBUTE = 0.74, 0.8
 """Likeness from which an unknown word is taken for a misspelled one; extensions of other tools are less alike."""
 FILE_ATTRIBUTE = "{mb2fmu}file"
-"""Attribute that tells the file of an element that was included."""
+"""Attribute that names the file of an element that was included."""
 _NO_DOCTYPE = "remove <!DOCTYPE …>"
 _INCLUDE = "http://www.w3.org/2001/XInclude"
 _UNDEFINED_PREFIX = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE

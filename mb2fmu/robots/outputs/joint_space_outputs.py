@@ -111,7 +111,7 @@ def _check_quantities(settings: RobotSettings, speeds: Sequence[Speed], mechanic
 
 
 def _parse_direction(speed: Speed) -> _SpeedDirection:
-    """Return the direction that a name tells, such as ``elbow.speed``, ``base.velocity.x`` or ``arm.eta_dot[1]``."""
+    """Return the direction that a name says, such as ``elbow.speed``, ``base.velocity.x`` or ``arm.eta_dot[1]``."""
     pattern = r"(.+)\.(speed|velocity|angular_velocity|eta_dot)(\.[xyz]|\[\d+\])?"
     base, word, axis = re.fullmatch(pattern, speed.name).groups()  # type: ignore[union-attr]
     return _SpeedDirection(speed.symbol, base, axis or "", speed.unit == "rad/s", word.endswith("velocity"))

@@ -83,7 +83,7 @@ class WatchedEvent:
 
     @property
     def is_of_several(self) -> bool:
-        """Whether it consists of several events that cannot be told apart by their times."""
+        """Whether it consists of several events that cannot be distinguished by their times."""
         return self.time_bound.simultaneous_events.count > 1
 
     def localization_request(self, kind: InterfaceType) -> dict[str, float]:
@@ -196,7 +196,7 @@ def _form_watched_event(
     reason = ""
     horizon = float(time[int(np.min(limits.predictable_points[list(reference.state_columns)])) - 1])
     if time_bound.grazing:
-        reason = "it grazes: its surface is only touched, as far as can be told"
+        reason = "it grazes: its surface is only touched, as far as can be determined"
     elif variable_index < 0:
         reason = "nothing jumps there by more than is allowed anyway, or than it changes in the time allowed"
     elif variable_index >= len(reference.variables) and _inputs_jump(reference, time_bound):
@@ -206,7 +206,7 @@ def _form_watched_event(
     elif not allowed_difference < min(event_group.time, stop - event_group.time):
         reason = "it is too near to the start or the end"
     elif allowed_difference > min(half_widths):
-        reason = "it cannot be told from those beside it"
+        reason = "it cannot be distinguished from those beside it"
     earliest, latest = max(event_group.time - half_widths[0], 0.0), min(event_group.time + half_widths[1], stop)
     neighbours = [i for i in grazing if i != k and _is_possible_beside(events[i], time_bound)]
     events_before, events_after = (

@@ -126,7 +126,7 @@ def _has_effect(B: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
     """Return whether each value has an effect, shape (k,).
 
     A friction that nothing presses has none. Where next to nothing presses it (an open clutch beside a freewheel that
-    holds), its effect is round-off: ``_NEGLIGIBLE_EFFECT`` tells the two apart.
+    holds), its effect is round-off: ``_NEGLIGIBLE_EFFECT`` distinguishes the two.
     """
     has_effect = np.asarray(B.any(axis=0))
     if len(limits) > 1:

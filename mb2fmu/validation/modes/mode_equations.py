@@ -160,7 +160,7 @@ class ModeEquations(NumericEquations):
         return signs + [self._switch_count + k for k, is_holding in enumerate(is_held) if is_holding]
 
     def list_modes(self, x: Floats, modes: SwitchModes) -> tuple[float, ...]:
-        """Return what tells modes from each other: sides and signs of switches, what rests, slides and is closed."""
+        """Return what distinguishes modes: sides and signs of switches, what rests, slides and is closed."""
         sides = [value for value, s in zip(modes.values, self.frozen.switches, strict=True) if s.kind != "integer"]
         return (*sides, *x[[*self._resting_states, *self._sliding_states, *self._latch_states]].tolist())
 

@@ -76,7 +76,7 @@ def read_triangle_mesh(
 
     Args:
         content: Of the file.
-        name: Its name; the extension tells the format.
+        name: Its name; the extension names the format.
         where: For messages.
         most: Triangles that it may have; None: any number.
 
@@ -224,7 +224,7 @@ def decimate_meshes_to_size(meshes: tuple[TriangleMesh, ...], most: int) -> tupl
 
 
 def describe_decimation(kept: int, given: int, where: str) -> str:
-    """Return the sentence that tells a reader of thinned surfaces."""
+    """Return the sentence that informs a reader of thinned surfaces."""
     return f"Surfaces are drawn with {kept:,} of their {given:,} triangles in {where}."
 
 

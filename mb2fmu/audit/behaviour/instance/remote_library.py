@@ -140,7 +140,7 @@ class RemoteLibrary:
         """Hand a log message of the FMU to the logger of its environment, or to any if that is unknown."""
         environment, status = self._read_number("Q"), self._read_number("i")
         name, category, text = self._read_text(), self._read_text(), self._read_text()
-        # Another environment than any that was given is still a message: any logger tells so.
+        # Another environment than any that was given is still a message: any logger reports it.
         logger, _ = self._loggers.get(environment) or next(reversed(self._loggers.values()), (None, None))
         if isinstance(logger, LoggerCallback2):
             logger(environment, name, status, category, text)

@@ -24,7 +24,7 @@ from mb2fmu.audit.findings import RuleViolation
 SEQUENCE_COUNT = 16
 SEQUENCE_LENGTH = 40
 MAX_QUOTED_CALLS = 8
-"""Calls that a message tells."""
+"""Calls that a message names."""
 
 INSTANTIATED, INITIALIZATION_MODE, EVENT_MODE, CONTINUOUS_TIME_MODE, STEP_MODE, TERMINATED = (
     "Instantiated", "Initialization Mode", "Event Mode", "Continuous-Time Mode", "Step Mode", "Terminated",

@@ -28,7 +28,7 @@ class RecursiveMotion:
 
     Args:
         builder: Takes the nodes.
-        walker: Lowers local expressions; is told what the quantities' symbols stand for.
+        walker: Lowers local expressions; is given what the quantities' symbols stand for.
         equations: With a recursion.
     """
 

@@ -312,7 +312,7 @@ def _integrate_actions(m: Mechanism, actions: Iterable[_ActionGroup]) -> tuple[l
         return energies, unknown, []
     joint_energy = find_potential_energy(
         _add_generalized_forces(forces for _, forces in unintegrated)
-    )  # springs whose ends are told one by one
+    )  # springs whose ends are given one by one
     if joint_energy is not None:
         return [*energies, joint_energy], unknown, []
     names = [name for action, _ in unintegrated for name in action.load_names]

@@ -71,7 +71,7 @@ class KinematicLoopKind(Protocol):
     """One shape of rows that has a closed form.
 
     Attributes:
-        name: As it is told to people.
+        name: As messages name it.
         size: How many rows, and unknowns, it has.
     """
 

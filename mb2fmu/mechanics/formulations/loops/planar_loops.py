@@ -6,7 +6,7 @@ With everything known on the right, v, and arms w whose directions ψ are wanted
     CrankSlider     l x exp(i λ) + w exp(i ψ) = v        a circle meets a line of direction λ
     FourBarTrans    (x + a + i b) l exp(i ψ) = v         a tangent of a circle, or a line through its centre if b = 0
 
-Each has two solutions, told apart by the sign s of a square root, which is that of the start, and none where its
+Each has two solutions, distinguished by the sign s of a square root, which is that of the start, and none where its
 argument D is negative: the loop cannot close there. Where D = 0 the two meet, and speeds are undetermined; so the
 solution ends before, at D = EDGE · size.
 
@@ -48,7 +48,7 @@ def _recognize_loop_polygon(rows: LoopClosureEquations, start: LoopStartValues) 
 
 @dataclass(frozen=True, slots=True)
 class _BranchRoot:
-    """The square root that tells the two solutions apart.
+    """The square root that distinguishes the two solutions.
 
     Attributes:
         helpers: D and its root.
@@ -86,7 +86,7 @@ def _solve_coordinates_from_angle_sums(
         start: Says how many turns.
 
     Raises:
-        LoopKindMismatchError: If the start is another, or the sums do not tell the unknowns apart.
+        LoopKindMismatchError: If the start is another, or the sums do not distinguish the unknowns.
     """
     equations = []
     for angle, value in angle_solution.items():

@@ -219,7 +219,7 @@ class _RequestReader:
         )
         if has_unlocated_points:
             problem = (
-                f"where point {point} is cannot be told: its velocity is zero, and what hangs on it moves otherwise"
+                f"the place of point {point} is unknown: its velocity is zero, and what hangs on it moves otherwise"
             )
             raise _MissingItemError(
                 f"{problem}, as where a wheel touches the ground",
@@ -228,13 +228,13 @@ class _RequestReader:
         if self._mechanism.points[number].located:
             return number
         if self._mechanism.contradicted_positions:
-            problem = f"where point {point} is cannot be told: {self._mechanism.contradicted_positions[0]}"
+            problem = f"the place of point {point} is unknown: {self._mechanism.contradicted_positions[0]}"
             raise _MissingItemError(problem, "correct set_vel, or the position")
         if any(record.located for record in self._mechanism.points[1:]):
             problem = f"no chain of positions leads from the origin to point {point}"
             raise _MissingItemError(problem, "locate it by set_pos or locatenew")
         raise _MissingItemError(
-            f"where point {point} is cannot be told: no point joined to it has velocity zero, so there is no origin",
+            f"the place of point {point} is unknown: no point joined to it has velocity zero, so there is no origin",
             f"join one that is at rest:  F = Point('F'); F.set_vel(N, 0); {point}.set_pos(F, …)",
         )
 

@@ -125,7 +125,7 @@ def test_masses_alone_are_not_seen_and_the_fit_says_so(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert facts["rank"] == 1
     assert facts["fitted"]["m1"]["standard_deviation"] is None
-    assert "m1, m2 cannot be told apart: m1 by +1 % and m2 by +1 % together change nothing" in facts["words"][0]
+    assert "m1, m2 cannot be distinguished: m1 by +1 % and m2 by +1 % together change nothing" in facts["words"][0]
     ratio = facts["fitted"]["m2"]["value"] / facts["fitted"]["m1"]["value"]
     assert ratio == pytest.approx(1.3, rel=1e-6)
 
