@@ -1,7 +1,7 @@
 """The first instant at which something is beyond a limit, to the last digit, in few looks.
 
 Input: a margin over time, positive before the limit and negative beyond it, and two instants on its two sides. Output:
-the later end of a bracket that has no number inside, or is as narrow as asked for. Next: who looks for events.
+the later end of a bracket that has no number inside, or is as narrow as requested. Next: who looks for events.
 
 Each look goes where a straight line between the two ends comes to zero, a little towards the middle, and never so far
 from the middle that bisection would have done better: a smooth margin takes about ten looks, no margin more than two

@@ -2,7 +2,7 @@
 
 A registry of wheels has no Python for Windows; one wheel carries its library and extension modules (panda3d, for the
 programs that it makes), so that a starter of ten lines and the standard library of this machine complete it. Three
-things are wine's, not Windows's: NumPy and SciPy stay at versions that ask for functions of the C library that wine 8
+things are wine's, not Windows's: NumPy and SciPy stay at versions that request functions of the C library that wine 8
 has; complex functions that it lacks come from ``windows_shims.c``; and zig, which wine cannot run, runs outside: the
 package ``ziglang`` there hands its arguments to this process.
 

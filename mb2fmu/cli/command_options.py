@@ -274,7 +274,7 @@ PAGE_SUFFIXES = (".html", ".htm")
 
 
 def choose_page_path(path: Path, name: str) -> Path:
-    """Return the path of a page that was asked for by FILE.html, or by its folder."""
+    """Return the path of a page that was requested by FILE.html, or by its folder."""
     return path if path.suffix.lower() in PAGE_SUFFIXES else path / f"{name}.html"
 
 
@@ -294,4 +294,4 @@ _SUPPORTED_ALTERNATIVES = {
     **dict.fromkeys(("mov", "avi", "mkv", "m4v", "mpg", "apng"), ("webm", "mp4", "gif")),
     **dict.fromkeys(("jpg", "jpeg", "webp", "bmp", "tif", "tiff", "pdf", "eps"), ("png", "svg")),
 }
-"""Kinds of films and pictures that are asked for and not written → those that are."""
+"""Kinds of films and pictures that are requested and not written → those that are."""

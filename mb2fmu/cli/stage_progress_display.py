@@ -33,7 +33,7 @@ class StageProgress:
     """Shows the stages and what they took, on stderr. Stages may run side by side.
 
     What is no terminal (a pipe, a log) gets a line for each platform that was compiled for where others than the host
-    are asked for, and, once :data:`QUIET_LOG_SECONDS` has gone by, a line when a stage begins and when it is done.
+    are requested, and, once :data:`QUIET_LOG_SECONDS` has gone by, a line when a stage begins and when it is done.
 
     Args:
         platforms: As the user wrote them.

@@ -1,4 +1,4 @@
-"""Show verdicts of commands: a short summary, all tables with ``--verbose``, JSON where it is asked for."""
+"""Show verdicts of commands: a short summary, all tables with ``--verbose``, JSON where it is requested."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def print_summary(
     lines: Iterable[VerdictSummaryLine],
     details: Callable[[int], Iterable[RenderableType]] | None = None,
 ) -> None:
-    """Print details where they are asked for, then the headline and a line for each question.
+    """Print details where they are requested, then the headline and a line for each question.
 
     Args:
         headline: The verdict.

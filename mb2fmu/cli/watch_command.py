@@ -48,7 +48,7 @@ def watch(
         raise ModelError("there is nothing to watch:", [Fault("there is no such file", str(path), "mb2fmu new NAME")])
 
     def tell(address: str) -> None:
-        """Print the address, and open it where that is asked for."""
+        """Print the address, and open it where that is requested."""
         if not is_quiet_option_given():
             click.echo(f"{path.name} is shown at {address}; Ctrl-C ends this.")
         if opens:

@@ -29,7 +29,7 @@ class Op(IntEnum):
     INPUT = auto()  # r[a]
     PARAMETER = auto()  # p[a]
     MEMORY = auto()  # m[a], discrete
-    SEED = auto()  # s[a], direction of a derivative, or generalized forces asked for
+    SEED = auto()  # s[a], direction of a derivative, or generalized forces requested
     ADD = auto()
     SUB = auto()
     MUL = auto()

@@ -98,7 +98,7 @@ def _choose_experiment_duration(settings: RobotSettings, fall: float, *, by_laws
     """Return the length in s: as requested, else 2 s or until small deviations have grown a thousandfold.
 
     Args:
-        settings: What is asked for.
+        settings: What is requested.
         fall: Rate of the fastest exponential at the start, 1/s; 0 where nothing falls.
         by_laws: Drives with laws of their own hold the robot.
     """

@@ -1,4 +1,4 @@
-"""Kinds of robot files, recognized by the suffix of their names; light, since every command asks for it."""
+"""Kinds of robot files, recognized by the suffix of their names; light, since every command requests it."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class RobotSettings:
         energy: True: kinetic, potential and total energy are outputs.
         stop: Of the default experiment, s; None: 2, or less where the robot falls from its start.
         step: Communication step of the default experiment, s.
-        excitation: Size of the accelerations that the default experiment's efforts ask for, rad/s² or m/s²; 0: none.
+        excitation: Size of the accelerations that the default experiment's efforts aim at, rad/s² or m/s²; 0: none.
     """
 
     name: str = ""

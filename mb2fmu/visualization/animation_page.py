@@ -76,7 +76,7 @@ def render_animation_element(
         shown: Which of them are shown at first; none named: the first three.
         ghost: What ``drawing.ghost`` is.
         limit: Most characters of the whole element; triangles of meshes and frames are left out until it fits.
-        autoplay: Begin to move at once, unless the reader's system asks for calm.
+        autoplay: Begin to move at once, unless the reader's system requests calm.
         live: An FMU that runs in the page, as :func:`format_script_safe_json` writes it; empty: none. Its room is not
             in ``limit``.
 

@@ -401,7 +401,7 @@ class CompiledModelEnsembleRuns:
 
     Attributes:
         time: Communication points in s, shape (n_t,).
-        states: At each of them, shape (n, n_t, n_x); at the last one only, (n, n_x), unless all were asked for.
+        states: At each of them, shape (n, n_t, n_x); at the last one only, (n, n_x), unless all were requested.
         outputs: Likewise, (n, n_t, n_y) or (n, n_y).
         state_names: FMU names of the states.
         output_names: FMU names of the outputs.

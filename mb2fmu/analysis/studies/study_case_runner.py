@@ -246,7 +246,7 @@ def _compute_case_results(path: Floats, job: StudyCaseData) -> Floats:
 
     Args:
         path: What was read at communication points, shape (n_t, n_read).
-        job: What is asked for.
+        job: What is requested.
     """
     return np.array([_compute_result(path[:, column.place], column, job.step) for column in job.columns])
 

@@ -63,7 +63,7 @@ class InProcessCaseEngine:
         return 1
 
     def submit(self, cases: CaseNumbers) -> None:
-        """Keep a chunk until it is asked for."""
+        """Keep a chunk until it is requested."""
         self._handed.append(cases)
 
     def wait(self) -> FinishedChunks:

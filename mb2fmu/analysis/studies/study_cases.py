@@ -255,7 +255,7 @@ class _StudyResolver:
             return {}
 
     def _kind(self) -> InterfaceType:
-        """Return the interface type that is asked for, or the FMU's first; add a fault if the FMU lacks it."""
+        """Return the interface type that is requested, or the FMU's first; add a fault if the FMU lacks it."""
         offered = self._fmu.identifiers
         kind: InterfaceType = next(iter(offered)) if self._plan.kind is None else self._plan.kind
         if kind not in offered:

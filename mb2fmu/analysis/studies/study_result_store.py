@@ -1,7 +1,7 @@
 """The folder of a study: its files are always whole, and an interrupted study continues from them.
 
 ``manifest.json`` (what was run, with hashes), ``<Name>.fmu``, ``parts/*.parquet`` (results as they came; put together
-as ``results.parquet`` at the end), ``trajectories/*.parquet`` or ``trajectories.zarr`` if they are asked for.
+as ``results.parquet`` at the end), ``trajectories/*.parquet`` or ``trajectories.zarr`` if they are requested.
 Everything is written beside its place and renamed. ``.study.lock`` is there while a process writes.
 """
 

@@ -62,7 +62,7 @@ class ExecutableImage:
         exported: Names that it offers; Mach-O's underscore is taken off.
         imported: Names that it needs.
         libraries: Names that the loader looks for.
-        glibc: Newest version of glibc that it asks for; (0, 0) if none.
+        glibc: Newest version of glibc that it requires; (0, 0) if none.
         search_paths: Folders that the loader shall search.
     """
 

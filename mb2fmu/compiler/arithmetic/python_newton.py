@@ -149,7 +149,7 @@ class _ResidualTolerance:
 
     Args:
         name: What is solved for.
-        rows: Names of the rows; none: what is left over is not asked for where steps are small.
+        rows: Names of the rows; none: what is left over is not evaluated where steps are small.
         limits: What a unit of each row counts, then how much of each may be left over.
     """
 

@@ -39,7 +39,7 @@ class ProgramWithDerivatives:
 
     Attributes:
         program: With the entry points ``tangent`` (seeds: one per variable of :data:`DIFFERENTIATION_GROUPS`; results:
-            one per result of :data:`DIFFERENTIATED_ENTRIES`), ``adjoint`` if it was asked for (seeds: weights of the
+            one per result of :data:`DIFFERENTIATED_ENTRIES`), ``adjoint`` if it was requested (seeds: weights of the
             results;
             results: one per variable), the same of ``initialize`` where it is there (``initialize_tangent``,
                 ``initialize_adjoint``),

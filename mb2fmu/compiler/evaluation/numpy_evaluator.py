@@ -61,7 +61,7 @@ class DiscreteMemoryLookup:
 
     It is followed along a path from where it begins, the same for every place, by steps of
     :data:`MEMORY_LATTICE_SPACING` over a lattice of places. So a value depends on its arguments and on nothing that
-    was asked for before: not on the steps that an integrator rejected, nor on the order of questions. Memory that
+    was requested before: not on the steps that an integrator rejected, nor on the order of questions. Memory that
         changes from one accepted step to the next,
     as units have it, is given as ``m``, and entry point ``remember`` says what it becomes.
 
@@ -145,7 +145,7 @@ class DiscreteMemoryLookup:
 MEMORY_LATTICE_SPACING = 0.125
 """Of the lattice along which memory is followed, in rad, m or s."""
 MAX_LATTICE_STEPS = 100_000
-"""Steps of the lattice: from farther away memory is asked for at once."""
+"""Steps of the lattice: from farther away memory is requested immediately."""
 _MAX_CACHED_LATTICE_NODES = 200_000
 
 

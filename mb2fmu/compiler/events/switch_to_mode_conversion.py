@@ -110,7 +110,7 @@ def convert_switches_to_modes(program: Program, sizes: Callable[[Program], Seque
 
     Args:
         program: As it was lowered.
-        sizes: Asked for the magnitudes of the surfaces of a program with modes, which its own surfaces and margins are
+        sizes: Called for the magnitudes of the surfaces of a program with modes, which its own surfaces and margins are
             then divided by: what counts as nothing is a part of them. None: each in its own unit.
     """
     marked = _find_motion_switches(program)
@@ -321,7 +321,7 @@ class _FrozenSwitchCopy(CopiedProgramNodes):
         return super()._copied(node)
 
     def _copied_power(self, node: int) -> int:
-        """Return a function of what is evaluated as it is written; of a power of zero, no slope is asked for."""
+        """Return a function of what is evaluated as it is written; of a power of zero, no slope is requested."""
         b, (base, *exponent) = self.builder, self._operands[node]
         op, unfrozen = Op(self.program.op[node]), self._unfrozen(base)
         if op not in (Op.SQRT, Op.POW):

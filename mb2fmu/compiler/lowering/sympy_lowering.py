@@ -2,7 +2,7 @@
 
 Each object in memory is visited once, without recursion: a shared graph costs its size, not that of the tree it
 unfolds to, and depth costs nothing. Definitions (named intermediates, linear solves) are made when they are first
-asked for, so that nothing is computed that nothing needs.
+requested, so that nothing is computed that nothing needs.
 
 All symbols are real numbers. Numbers stay exact as long as SymPy keeps them, and are rounded once, to the nearest
 double.

@@ -51,7 +51,7 @@ _ODD_FUNCTIONS, _EVEN_FUNCTIONS = (
     select_scalar_operations(lambda row: row.parity == "even"),
 )
 _COMMUTATIVE_OPERATIONS = select_scalar_operations(lambda row: row.symmetric)
-# members of an enumeration are slow to look up, and these are asked for at every node
+# members of an enumeration are slow to look up, and these are requested at every node
 _ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
 _MAX_FACTORS = 16  # a product of products unfolds without end
 _MAX_PRODUCT_SIZE = 64  # higher powers are left to pow()

@@ -308,7 +308,7 @@ class _EquationsPrinter:
     def print_preparation_function(
         self, name: str, *, calculated: bool = False, seldom: bool = False
     ) -> PrintedFunction:
-        """Return the function that stores prepared values, calculated parameters included if asked for."""
+        """Return the function that stores prepared values, calculated parameters included if requested."""
         entry = self.graph.program.entries["prepare"]
         outputs = list(_store_pairs("w", entry.results)) if calculated else []
         outputs += [(f"w[{place}]", node) for node, place in self.names.prepared.items() if place >= self._first]

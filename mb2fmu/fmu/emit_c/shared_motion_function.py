@@ -1,7 +1,7 @@
 """One C function for what several entry points share: x', outputs and projection of an FMU for a page.
 
 Functions of single entry points compute positions, velocities and mass matrix anew each, which is fast and takes room.
-Where room counts, one function computes all of them, stage by stage, and returns behind the stage that was asked for.
+Where room counts, one function computes all of them, stage by stage, and returns behind the stage that was requested.
 Every value is computed by the same operations, so all bits are the same.
 """
 

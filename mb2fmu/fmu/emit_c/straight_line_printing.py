@@ -253,7 +253,7 @@ class FunctionBodyPrinter:
                 self._define(node, name)
 
     def _add_angle(self, angle: str, sine: int, cosine: int) -> None:
-        """Print sine, cosine or both of one angle; a node of −1 is not asked for."""
+        """Print sine, cosine or both of one angle; a node of −1 is not requested."""
         if cosine < 0:
             self._define(sine, f"mb2fmu_sin({angle})")
         elif sine < 0:

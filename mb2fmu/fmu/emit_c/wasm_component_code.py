@@ -1,7 +1,7 @@
 """``emit_wasm_component``: the code of an FMU as a WebAssembly component, after the layered standard for it (a draft).
 
 The FMU's own sources, unchanged, and around them the functions that the component model calls (``component/``), the
-interface in its language (``unit.wit``), and the manifest that the layered standard asks for in ``extra/``.
+interface in its language (``unit.wit``), and the manifest that the layered standard requires in ``extra/``.
 """
 
 from __future__ import annotations

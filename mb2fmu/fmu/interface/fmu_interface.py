@@ -81,7 +81,7 @@ class FmuTarget:
     Attributes:
         fmi: Major version of the standard: 2.0 or 3.0.
         backend: ``native``: C code, Model Exchange and Co-Simulation; ``python``: Co-Simulation by pythonfmu, FMI 2.0.
-        solver: Of a native FMU, unless its parameter says otherwise; None: what the model's experiment asks for.
+        solver: Of a native FMU, unless its parameter says otherwise; None: what the model's experiment requests.
         compiler: Of a native FMU: ``zig``, whose binaries move alike everywhere, or ``cc``: the system's, whatever
             that is set to do.
         fast: Of a native FMU: fused multiply-adds are allowed, so that it moves alike on equal processors only.
@@ -229,7 +229,7 @@ class FmuVariable:
 
 @dataclass(frozen=True, slots=True)
 class LogCategory:
-    """A kind of message that an importer can ask for."""
+    """A kind of message that an importer can request."""
 
     name: str
     description: str

@@ -71,7 +71,7 @@ from mb2fmu.units import derive_rate_unit, display_conversion, parse_unit
 from mb2fmu.version import __version__
 
 _ARRAY_SOURCES = frozenset({"input", "position", "velocity", "acceleration"})
-"""Sources of inputs and of outputs that a model asks for."""
+"""Sources of inputs and of outputs that a model requests."""
 
 
 PYTHON_FMU_TARGET = FmuTarget()
@@ -608,7 +608,7 @@ def _describe_experiment(experiment: Experiment) -> DefaultExperiment:
 
 
 def _choose_solver_settings(experiment: Experiment, target: FmuTarget) -> FmuSolverSettings:
-    """Return the settings of the chosen solver, or of the one that the experiment asks for."""
+    """Return the settings of the chosen solver, or of the one that the experiment requests."""
     if target.solver is not None:
         kind = find_solver_by_name(target.solver).kind
     elif experiment.solver == "fixed":

@@ -27,7 +27,7 @@ def acquire_lock_with_waiting(path: Path) -> Iterator[None]:
     """Hold a lock that other processes wait for.
 
     Args:
-        path: Of the lock's file, which is removed at the end. Who waited for a removed one asks for the next.
+        path: Of the lock's file, which is removed at the end. Who waited for a removed one requests the next.
     """
     while True:
         with _open_lock_file(path) as handle:

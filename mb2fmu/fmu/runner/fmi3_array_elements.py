@@ -23,7 +23,7 @@ class ArrayElementMap:
     Attributes:
         references: Of scalars and whole arrays, each once unless it was named twice by itself.
         size: Values that these have together.
-        places: Of each reference that was asked for, its value among them.
+        places: Of each reference that was requested, its value among them.
     """
 
     references: tuple[int, ...]

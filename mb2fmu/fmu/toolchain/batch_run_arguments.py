@@ -59,10 +59,10 @@ class BatchResult:
     Attributes:
         states: At the last communication point, shape (n, n_x).
         outputs: Likewise, (n, n_y).
-        path_states: At all of them, (n, points + 1, n_x); empty if not asked for.
-        path_outputs: Likewise those that were asked for, (n, points + 1, n_selected).
+        path_states: At all of them, (n, points + 1, n_x); empty if not requested.
+        path_outputs: Likewise those that were requested, (n, points + 1, n_selected).
         messages: Why an instance ended early; empty where it did not.
-        no_derivatives: Why an instance has no derivatives; empty where it has, and for all if none were asked for.
+        no_derivatives: Why an instance has no derivatives; empty where it has, and for all if none were requested.
     """
 
     states: Floats

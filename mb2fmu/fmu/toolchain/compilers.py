@@ -198,7 +198,7 @@ def compile_options(
         care: What is in it.
 
     Raises:
-        ToolError: If the system's compiler is asked for another platform than its own.
+        ToolError: If the system's compiler is requested for another platform than its own.
     """
     contraction = "-ffp-contract=fast" if fast else "-ffp-contract=off"
     words = (
@@ -227,7 +227,7 @@ def host_compile_options(compiler: Compiler, platform: Platform, *, often: bool)
         often: It runs so often that it is worth compiling well; else compiling it is what costs.
 
     Raises:
-        ToolError: If the system's compiler is asked for another platform than its own.
+        ToolError: If the system's compiler is requested for another platform than its own.
     """
     quickly = () if often else _QUICK_OPTIONS[compiler]
     return (*_target_options(compiler, platform), *_LANGUAGE_OPTIONS, "-ffp-contract=off", *quickly)
@@ -247,7 +247,7 @@ def link_options(compiler: Compiler, platform: Platform, identifier: str) -> tup
         identifier: Of the model; macOS wants libraries to know their names.
 
     Raises:
-        ToolError: If the system's compiler is asked for another platform than its own.
+        ToolError: If the system's compiler is requested for another platform than its own.
     """
     return (*_target_options(compiler, platform), *_shared_library_options(compiler, platform, identifier))
 

@@ -69,7 +69,7 @@ def compile_fmu_binaries(
 
     Returns:
         ``binaries/<platform>/<identifier>.<extension>``. FMI 2's ``darwin64`` holds both processors' code where both
-        are asked for. Equal input gives equal bytes, whatever the folder, machine or cache.
+        are requested. Equal input gives equal bytes, whatever the folder, machine or cache.
 
     Raises:
         ToolError: If there is no compiler, or it fails: with command, exit code and output, for each platform.

@@ -144,7 +144,7 @@ def separate_wasm_platform(text: str) -> tuple[str, bool]:
         text: As for :func:`parse_platforms`, and ``wasm32-wasip2`` among the names.
 
     Returns:
-        The other names, empty where there are none; and whether the component is asked for.
+        The other names, empty where there are none; and whether the component is requested.
     """
     names = text.split(",")
     others = [name for name in names if name.strip().lower() != WASM_COMPONENT_FOLDER]

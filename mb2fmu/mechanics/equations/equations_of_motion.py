@@ -234,7 +234,7 @@ class MotionConstraints:
         warm_start: Start values of those coordinates by the treatment ``partition``: Newton's method begins with them.
         warm_start_at: Start values of the independent coordinates, to which they belong.
         multipliers: Symbols of lambda, one per row of ``velocity_constraints``, that outputs of level ``acceleration``
-            may contain; empty where nobody may ask for them.
+            may contain; empty where nobody may request them.
         attractor_rate: In 1/s; of the treatment ``attractor``.
         baumgarte: (rate a, rate b), both in 1/s: A u' + gamma + 2 a (A u + b) + b^2 phi = 0 by the treatment
             ``multipliers``; None: gamma alone.

@@ -44,7 +44,7 @@ class EventRecord:
         return self.is_contact_or_latch_event and self.kind == "ticks"
 
 
-@functools.lru_cache(maxsize=32)  # asked for again for every formulation, treatment and program; SymPy is slow at it
+@functools.lru_cache(maxsize=32)  # requested again for every formulation, treatment and program; SymPy is slow at it
 def form_contact_and_latch_events(
     latches: Latches | None, contacts: Contacts | None, u: tuple[sm.Symbol, ...], independent: tuple[int, ...]
 ) -> tuple[EventRecord, ...]:

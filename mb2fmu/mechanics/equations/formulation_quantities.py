@@ -66,7 +66,7 @@ class FormulationQuantitySection:
 
 @dataclass(frozen=True, slots=True)
 class FormulationQuantities:
-    """All quantities of the theory that were asked for, of one mechanism.
+    """All quantities of the theory that were requested, of one mechanism.
 
     Attributes:
         name: Of the model.

@@ -170,9 +170,9 @@ def plan_constraint_treatment(
             mechanics say.
 
     Raises:
-        FormulationError: If there are no such constraints and one treatment was asked for; if Baumgarte's terms do not
-            belong to the treatment; if loops have no closed form and it was asked for; if constraints are redundant and
-            independent coordinates were asked for.
+        FormulationError: If there are no such constraints and one treatment was requested; if Baumgarte's terms do not
+            belong to the treatment; if loops have no closed form and it was requested; if constraints are redundant and
+            independent coordinates were requested.
     """
     _check_options(requested, baumgarte, independent)
     if not mechanism.holonomic:

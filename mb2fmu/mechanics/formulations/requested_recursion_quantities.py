@@ -32,7 +32,7 @@ class RequestedRecursionQuantities(NamedKinematics):
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._initialize_names(mechanism)
-        self._set_rate_matrix(mechanism.kinematics.matrix.todok())  # for partials, which momenta ask for
+        self._set_rate_matrix(mechanism.kinematics.matrix.todok())  # for partials, which momenta need
         self.quantities += [
             RecursionQuantity(motion_vector.kind, motion_vector.point_or_frame, motion_vector.symbols)
             for motion_vector in mechanism.motion_vectors

@@ -42,7 +42,7 @@ _STRUCTURAL_NODES = (
 
 
 def differentiate_by_time(function: sm.Expr, order: int = 1) -> sm.Expr:
-    """Return d/dt of a function of time; results are cached, since each is asked for many times."""
+    """Return d/dt of a function of time; results are cached, since each is requested many times."""
     return _cached_derivative(function, order, dynamicsymbols._t)  # noqa: SLF001 - SymPy keeps its symbol of time there
 
 

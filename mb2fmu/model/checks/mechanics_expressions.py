@@ -1,7 +1,7 @@
 """Collect every expression that a mechanism depends on, and its place.
 
 Only what matters is looked at: the frames and points between a body (load, actuator, output) and the ground. SymPy's
-caches are not written: nothing asks for ``.vel``, ``.dcm`` or ``.pos_from``.
+caches are not written: nothing requests ``.vel``, ``.dcm`` or ``.pos_from``.
 """
 # ruff: noqa: SLF001 - local relations of points and frames stand in private attributes only
 

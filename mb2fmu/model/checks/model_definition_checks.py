@@ -499,7 +499,7 @@ def _list_variable_names(model: Model) -> Iterator[tuple[str, str, str]]:
 
 
 def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
-    """Yield faults of one-line outputs that ask for something the mechanics do not have."""
+    """Yield faults of one-line outputs that request something the mechanics do not have."""
     call, name = f"output_{request.kind}", request.name
     recorded = isinstance(model.mechanics, RecordBasedMechanics)
     point = (NamedFramePoint, "a point of the mechanics: .point(frame)") if recorded else (Point, "a Point")

@@ -400,7 +400,7 @@ class FlexibleBody:
         return self._frames[number]
 
     def places(self) -> Iterator[tuple[Point, ReferenceFrame | None]]:
-        """Yield the origin and the points that were asked for, with the frames there, and those of modal forces."""
+        """Yield the origin and the points that were requested, with the frames there, and those of modal forces."""
         yield self._origin, self._frame
         for number, point in self._points.items():
             yield point, self._frames[number][-1] if number in self._frames else None

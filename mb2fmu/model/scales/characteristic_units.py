@@ -1,7 +1,7 @@
 """Natural units of a model: typical length, mass, time and other base units, estimated from its own numbers.
 
 A parameter of 0.3 m, a start value of 2 m/s, a gravity of 9.81 m/s2 and an experiment of 10 s say how large lengths,
-times and speeds are in a model. Every such number v with the unit Π b^e_b (b: kg, m, s, A, K, mol, cd) asks for
+times and speeds are in a model. Every such number v with the unit Π b^e_b (b: kg, m, s, A, K, mol, cd) requires
 
     Σ_b e_b log n_b = log |v|          (v in base units)
 

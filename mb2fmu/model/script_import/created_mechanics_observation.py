@@ -28,7 +28,7 @@ class CreatedScriptMechanics:
 
     Attributes:
         objects: ``KanesMethod``, ``LagrangesMethod``, ``JointsMethod`` and ``System`` objects.
-        complete: Those whose equations the script asked for, in this order: bodies and loads are known.
+        complete: Those whose equations the script requested, in this order: bodies and loads are known.
         on_completion: Called with each object as it becomes complete.
         restore: Undo what stand-ins left in the objects.
         wanted: The object at which the script was ended; None if it was not.
@@ -46,7 +46,7 @@ class CreatedScriptMechanics:
             self.objects.append(made)
 
     def mark_complete(self, made: Any) -> None:
-        """Note that an object's equations were asked for; the last one asked for comes last."""
+        """Note that an object's equations were requested; the last one requested comes last."""
         if any(made is known for known in self.objects):
             self.complete[:] = [known for known in self.complete if known is not made] + [made]
             self.on_completion(made)

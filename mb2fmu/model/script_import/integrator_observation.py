@@ -38,13 +38,13 @@ class ScriptStopSignal(BaseException):
 
 @dataclass
 class ScriptIntegratorCallRecord:
-    """What the first integration was asked for.
+    """What was requested of the first integration.
 
     Attributes:
         integrator: Its name; empty if there was none.
         start: The state at the start, in the script's order; empty if it is unknown.
         span: First and last instant in s; None if unknown.
-        points: How many instants were asked for; 0 if unknown.
+        points: How many instants were requested; 0 if unknown.
         ready: Whether mechanics are known; integrations before that are done as they are.
     """
 

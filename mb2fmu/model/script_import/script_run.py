@@ -53,7 +53,7 @@ class ScriptRun:
     Attributes:
         path: The script.
         mechanics: Label (a variable's name, or ``KanesMethod[2]``) → the object, in order of making.
-        complete: Labels of those whose equations were asked for, the last one last.
+        complete: Labels of those whose equations were requested, the last one last.
         values: Which numbers it gave to which symbols.
         integration: The first integration.
         error: What it raised after it had made mechanics; None if it ended or was ended.

@@ -16,7 +16,7 @@ from typing import Any
 
 
 class KeyboardInputRequested(Exception):  # noqa: N818 - distinguished by its name in tracebacks
-    """The script asks for input from the keyboard."""
+    """The script requests input from the keyboard."""
 
 
 @contextmanager

@@ -231,7 +231,7 @@ class _StandInModule(ModuleType):
         if name == "__all__":
             return []
         if name == "__version__":
-            return "999.0"  # SymPy's own plots ask for a least version
+            return "999.0"  # SymPy's own plots require a least version
         if name.startswith("__"):
             raise AttributeError(name)
         return _make_named_stand_in(name)

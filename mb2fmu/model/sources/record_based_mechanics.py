@@ -166,7 +166,7 @@ class RecordBasedMechanics:
         return self._sensed("angular velocity", self.frame(frame))
 
     def _sensed(self, what: MotionVectorWord, at: NamedFramePoint | NamedFrame) -> Components:
-        """Return the symbols of a vector of the motion, made when it is asked for first."""
+        """Return the symbols of a vector of the motion, made when it is requested first."""
         if (what, at) not in self.sensed:
             name = re.sub(r"\W+", "_", f"{what}_of_{at.name}").strip("_")
             taken = {str(components[0].func)[:-2] for components in self.sensed.values()}

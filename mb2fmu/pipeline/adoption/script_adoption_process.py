@@ -60,7 +60,7 @@ def adopt_script(
         script: Its path.
         reference: Its path as the model file is to find it.
         name: FMU model name.
-        label: Which object; None: the last one whose equations the script asked for.
+        label: Which object; None: the last one whose equations the script requested.
         limit: Time limit of the script, in s.
         inline: Whether the script's lines stand in the model file.
         trace: Takes the running line of a script that no interrupt ends; this process ends then. None: it goes on.

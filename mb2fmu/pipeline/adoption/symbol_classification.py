@@ -308,7 +308,7 @@ def _contains(use: MechanicsExpression, symbol: sm.Expr) -> bool:
 
 
 def _experiment_times(integration: ScriptIntegratorCallRecord) -> tuple[float | None, float | None]:
-    """Return stop and step of the experiment, from the instants that the script asked for."""
+    """Return stop and step of the experiment, from the instants that the script requested."""
     if integration.span is None:
         return None, None
     stop = integration.span[1] - integration.span[0]

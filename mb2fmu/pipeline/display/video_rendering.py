@@ -37,7 +37,7 @@ def render_video(drawing: Drawing, path: Path, *, width: int | None = None, most
         most: Frames at most, a longer motion then runs faster than its own time; None: :data:`MAX_FRAMES`.
 
     Raises:
-        ToolError: If an MP4 is asked for and ffmpeg is not there, or if it fails.
+        ToolError: If an MP4 is requested and ffmpeg is not there, or if it fails.
     """
     suffix = path.suffix.lower()
     if suffix == ".mp4":

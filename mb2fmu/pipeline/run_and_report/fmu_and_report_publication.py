@@ -172,7 +172,7 @@ def refuse_unrunnable_fmu(options: ExportOptions) -> None:
 
     Raises:
         ToolError: If packages that judge FMUs or show motion are not installed (extras ``audit``, ``meshes``).
-        PlatformError: If the platforms asked for are all others than this machine's.
+        PlatformError: If the platforms requested are all others than this machine's.
     """
     from mb2fmu.fmu import toolchain
 

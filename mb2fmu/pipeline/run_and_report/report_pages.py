@@ -175,7 +175,7 @@ def format_run_command(built: FmuBuild, arguments: Mapping[str, Any], options: E
     Args:
         built: The FMU, with its target, and with the model's file and the values that were set.
         arguments: Of the model's function.
-        options: Of equations and FMU, as asked for.
+        options: Of equations and FMU, as requested.
     """
     definition, target = built.derivation.definition, built.interface.target
     if definition.source is None:

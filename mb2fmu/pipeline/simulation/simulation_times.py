@@ -18,8 +18,8 @@ def choose_stop_time_and_step(
     """Return end and step of a run, in s.
 
     Args:
-        stop: As asked for; None: the usual one.
-        step: As asked for; None: the usual one, or a hundredth of a run that is shorter than that.
+        stop: As requested; None: the usual one.
+        step: As requested; None: the usual one, or a hundredth of a run that is shorter than that.
         usual_stop: Of the experiment.
         usual_step: Of the experiment.
 

@@ -397,7 +397,7 @@ def simulate_monolithic_model(
         where: Of the declaration, for messages.
 
     Raises:
-        CouplingError: If a model with events is asked for at times of unequal distances.
+        CouplingError: If a model with events is requested at times of unequal distances.
         ValidationError: If the integration stops early, or x' has no value at the start.
     """
     if needs_event_handling(derivation):

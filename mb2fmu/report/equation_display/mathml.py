@@ -32,7 +32,7 @@ _FUNCTION_APPLICATION = "<mo>&#x2061;</mo>"
 _RELATION_SIGNS = {"==": "=", "!=": "≠", "<": "<", "<=": "≤", ">": ">", ">=": "≥"}
 _FUNCTION_NOTATIONS = {row.sympy: row.notation for row in OPERATIONS.values() if row.sympy and row.notation}
 
-# Binding strengths: what binds weaker than its place asks for is put into parentheses.
+# Binding strengths: what binds weaker than its place requires is put into parentheses.
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 _PrintedFormula = tuple[str, int]
 _ANGLE_FUNCTIONS = (sm.sin, sm.cos, sm.tan)

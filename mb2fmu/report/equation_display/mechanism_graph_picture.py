@@ -22,7 +22,7 @@ _SVG_STYLE = (
     ".body{fill:#29313d;stroke:#e4e9f1}.ground{fill:#3d4552;stroke:#9aa7ba}.joint{stroke:#e4e9f1}"
     ".load{stroke:#ff9d94}.loop{stroke:#c79bf2}.sensor{fill:#6fd39a}.pin,.of-load{fill:#ff9d94}.of-loop{fill:#c79bf2}}"
 )
-"""Colours of the page about it (``page.css``), which an embedded picture cannot ask for; paper stays white."""
+"""Colours of the page about it (``page.css``), which an embedded picture cannot request; paper stays white."""
 _BOX_WIDTH, _ROW_HEIGHT, _HEAD_HEIGHT, _BOX_SPACING, _MARGIN, _LANE_HEIGHT = 190.0, 17.0, 28.0, 26.0, 16.0, 24.0
 _JOINT_BEND_WIDTH, _WIRE_SPACING, _LETTER_WIDTH = 40.0, 7.0, 6.9
 """How wide a joint bends, how far wires are apart, how wide a letter is about."""

@@ -63,7 +63,7 @@ def check_figure_packages() -> None:
 
 
 def check_figure_file(path: Path) -> str:
-    """Return the form that the name of a figure's file asks for, one of :data:`FIGURE_FORMATS`.
+    """Return the form that the name of a figure's file requests, one of :data:`FIGURE_FORMATS`.
 
     Raises:
         ValidationError: If there is no such form.

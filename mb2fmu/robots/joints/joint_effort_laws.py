@@ -67,7 +67,7 @@ class JointEffortLaws:
 
         Args:
             start: Coordinate → value.
-            hold: Joint → effort that its weight asks for.
+            hold: Joint → effort that its weight requires.
             swing: Joint, angular frequency in rad/s → effort that moves it.
         """
         t, found = dynamicsymbols._t, {}  # noqa: SLF001 - SymPy has no public name for it

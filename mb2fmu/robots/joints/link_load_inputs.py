@@ -1,4 +1,4 @@
-"""Forces and torques on links whose components are inputs: what the settings ask for."""
+"""Forces and torques on links whose components are inputs: what the settings request."""
 
 from __future__ import annotations
 

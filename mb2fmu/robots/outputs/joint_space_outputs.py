@@ -74,7 +74,7 @@ def declare_joint_space_outputs(
         mechanics: Has frames and points.
 
     Raises:
-        ModelError: With everything that is asked for and is not there.
+        ModelError: With everything that is requested and is not there.
     """
     if not settings.quantities:
         return JointSpaceDeclarations()

@@ -18,7 +18,7 @@ def read_link_loads(
 
     Args:
         robot: Has them.
-        number_of: A point or frame → its number, made when it is asked for first.
+        number_of: A point or frame → its number, made when it is requested first.
         plain: Translates the user's symbols.
         body_of: Part → number of its body.
     """

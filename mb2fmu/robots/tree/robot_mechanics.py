@@ -53,7 +53,7 @@ class RobotMechanics(RecordBasedMechanics):
         controls: Actuator → its input.
         loops: Closed loops, those of the file first.
         passive_efforts: Joint → effort of tendons along it, without actuators, N·m or N.
-        desired_accelerations: Accelerations that ``inverse-dynamics`` are asked for, one per speed; empty if nobody
+        desired_accelerations: Accelerations for which ``inverse-dynamics`` are requested, one per speed; empty if nobody
             asks.
         meshes: Of its shapes.
         missing_mesh_notes: A sentence on every mesh that is not there.

@@ -81,7 +81,7 @@ class _RobotReader:
     body_of: dict[int, int] = field(default_factory=dict)  # part → number of its body
     K: dict[tuple[int, int], sm.Expr] = field(default_factory=dict)
     bending: FlexibleLinkRecords = field(init=False)
-    inverse: bool = False  # the efforts along prescribed joints are asked for
+    inverse: bool = False  # the efforts along prescribed joints are requested
 
     def __post_init__(self) -> None:
         self.inverse = self.robot.settings.role == "inverse-dynamics"
@@ -566,7 +566,7 @@ class _RobotReader:
             speed = self.to_plain[u]
             rows[self._of_u[speed]].append(-self.robot.damping[i] * speed)
 
-    # --- what outputs ask for ----------------------------------------------------------------------------------------
+    # --- what outputs request ----------------------------------------------------------------------------------------
 
     def _read_requests(self) -> None:
         """Number all frames and points that outputs request, so that they are kept."""

@@ -190,7 +190,7 @@ class CasadiSparseMatrixOutput:
         name: Of the output.
         shape: Of the matrix.
         entries: (row, column, which result of the entry point) of each that is not zero, in CasADi's order.
-        by_parameters: It is a derivative by parameters, which cost much and are often not asked for.
+        by_parameters: It is a derivative by parameters, which cost much and are often not requested.
     """
 
     name: str

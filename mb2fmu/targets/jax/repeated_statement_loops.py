@@ -2,7 +2,7 @@
 
 What repeats is found in the statements themselves, whatever formulation wrote them: the same operations at a fixed
 distance, each operand being the result of the same repetition, of the one before, one value for all, or a value from
-outside for each. Such a stretch is a loop over arrays. The search of ``fmu.emit_c.code_loop_detection`` asks for more:
+outside for each. Such a stretch is a loop over arrays. The search of ``fmu.emit_c.code_loop_detection`` requests more:
 there the addresses of operands grow by a constant step, here arrays are put together of what repetitions read.
 """
 

@@ -1,6 +1,6 @@
 """Derivatives requested one by one, against those of one call for all, and adjoint ones against directional ones.
 
-Importers ask for one column of a Jacobian, one gradient, or a product with a dense vector. All of that is one linear
+Importers request one column of a Jacobian, one gradient, or a product with a dense vector. All of that is one linear
 map, whatever way it goes through the FMU; so the FMU's own answers must agree nearly to round-off. The reference,
 whose differences are compared with the same derivatives, knows them to some hundred tolerances only.
 """

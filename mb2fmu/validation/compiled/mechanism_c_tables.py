@@ -191,7 +191,7 @@ def _expression_structure(node: sm.Basic, symbols: dict[sm.Symbol, int], remaini
 
 
 class MechanismCTables:
-    """A mechanism for ``bodies.c``; write it, compile :attr:`values`' text, then ask for :meth:`structure`.
+    """A mechanism for ``bodies.c``; write it, compile :attr:`values`' text, then request :meth:`structure`.
 
     Args:
         mechanism: With bodies.

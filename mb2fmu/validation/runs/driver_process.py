@@ -51,7 +51,7 @@ class _ServerEndedError(Exception):
 
 
 class _ForkServerClient:
-    """A server's process, and the runs that it was asked for."""
+    """A server's process, and the runs that it was requested."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-P", _script("fork_server")]

@@ -142,7 +142,7 @@ def keep_mechanics_untouched(mechanics: Mechanics) -> Iterator[None]:
     """Restore on leaving all that SymPy has written into frames and points in the meantime.
 
     ``Point.vel``, ``Point.pos_from`` and ``ReferenceFrame.dcm`` keep what they compute in the objects, and
-    ``KanesMethod`` asks for it. A point without a velocity would have one from then on, which is another model.
+    ``KanesMethod`` requests it. A point without a velocity would have one from then on, which is another model.
 
     Args:
         mechanics: Frames and points that its parts are linked with, directly or not, are restored.

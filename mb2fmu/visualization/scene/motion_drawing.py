@@ -279,7 +279,7 @@ class _DrawingBuilder:
         )
 
     def _draw_traces_and_arrows(self) -> tuple[tuple[DrawnTrace, ...], tuple[DrawnArrow, ...]]:
-        """Return the paths of points and the arrows of forces and torques that the scene asks for."""
+        """Return the paths of points and the arrows of forces and torques that the scene requests."""
         traces = tuple(
             DrawnTrace(t.name, self._anchor(t.point), t.color or BODY_COLOURS[(i + 4) % len(BODY_COLOURS)])
             for i, t in enumerate(self.scene.traces)

@@ -17,7 +17,7 @@ from mb2fmu.audit.description.description_records import DescribedModel
 
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 SUCCEEDED = frozenset({OK, WARNING})
-"""Statuses of a call that did what it was asked for."""
+"""Statuses of a call that did what was requested."""
 
 STATUS_NAMES = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
 

@@ -258,7 +258,7 @@ def read_valgrind_errors(root: Path, library: Path) -> list[str]:
 def _describe_valgrind_error(error: ET.Element, library: Path) -> str:
     """Return valgrind's error with the FMU's function on the stack; empty if no function of the FMU is on it."""
     if (error.findtext("kind") or "").startswith("Leak_"):
-        return ""  # an FMU can ask for these itself; what it leaves behind is counted elsewhere
+        return ""  # an FMU can request these itself; what it leaves behind is counted elsewhere
     error_kind = error.findtext("what") or error.findtext("xwhat/text") or error.findtext("kind") or ""
     frames = [frame for stack in error.iter("stack") for frame in stack.iter("frame")]
     own_frame = next((candidate for candidate in frames if candidate.findtext("obj") == str(library)), None)

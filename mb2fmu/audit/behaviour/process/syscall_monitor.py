@@ -40,7 +40,7 @@ _SERVICE_PATHS = (
     "/run/systemd/userdb/",
     "/var/lib/sss/",
 )
-"""Where the C library asks for names of users and machines."""
+"""Where the C library requests names of users and machines."""
 
 _ALLOWED_PATHS = ("/dev/null", "/dev/zero", "/dev/tty", "/proc/self/")
 
@@ -175,7 +175,7 @@ def _read_link(path: str) -> str:
 
 
 def _read_memory(process: int, address: int, size: int) -> bytes:
-    """Return memory of another process; less than asked for, or nothing, where it cannot be read."""
+    """Return memory of another process; less than requested, or nothing, where it cannot be read."""
     try:
         with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
             memory.seek(address)

@@ -201,7 +201,7 @@ def _evaluate_vectors(sequence: _RandomCallSequence) -> None:
 
 
 def _complete_step(sequence: _RandomCallSequence) -> None:
-    """Report an accepted step and handle the event that it asks for."""
+    """Report an accepted step and handle the event that it requests."""
     enters_event_mode, _ = sequence.instance.complete_step()
     if enters_event_mode:
         _enter_event_mode(sequence)

@@ -26,7 +26,7 @@ TICKS_PER_CLOCK = 6
 
 @register_trial("clocks that tick", "clock.ticks", "clock.interval", "clock.previous")
 def try_input_clocks(fixture: TrialFixture) -> Iterator[RuleViolation]:
-    """Check clocks: activate input clocks in Event Mode, read clocked variables, ask for intervals."""
+    """Check clocks: activate input clocks in Event Mode, read clocked variables, request intervals."""
     clocks = [variable for variable in fixture.description.variables if variable.type == "Clock"]
     if fixture.description.version != 3 or not clocks:
         for rule in ("clock.ticks", "clock.interval", "clock.previous"):

@@ -51,7 +51,7 @@ class _IntermediateUpdateRecord:
         self, environment: int | None, time: float, _set: bool, may_get: bool, _finished: bool, can_return: bool,
         early_return_flag: Any, early_return_time: Any,
     ) -> None:  # fmt: skip
-        """Handle the callback: note the time, read values, and ask for an early return if wanted."""
+        """Handle the callback: note the time, read values, and request an early return if wanted."""
         if not self.in_step:
             self.updates_outside_steps += 1
         self.times.append(time)

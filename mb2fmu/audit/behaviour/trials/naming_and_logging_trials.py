@@ -122,7 +122,7 @@ def try_messages_after_reset(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 
 def _collect_refusal_messages(fixture: TrialFixture, instance: FmuInstance) -> list[tuple[int, str, str]]:
-    """Return the messages of entering Initialization Mode and asking for a variable that is not there."""
+    """Return the messages of entering Initialization Mode and requesting a variable that is not there."""
     message_count = len(instance.messages)
     instance.enter_initialization(fixture.start, None, fixture.tolerance)
     reference_arguments = (c.c_uint * 1)(find_unused_value_reference(fixture)), c.c_size_t(1)

@@ -177,7 +177,7 @@ def _check_combined_directions(
 ) -> Iterator[RuleViolation]:  # fmt: skip
     """Check all directions at once, with seeds other than 1: the result is the weighted sum of the single ones.
 
-    Every second seed is zero then, as in importers that ask for one column of a matrix with all its knowns.
+    Every second seed is zero then, as in importers that request one column of a matrix with all its knowns.
 
     Each seed is a change of its variable's own magnitude: with equal seeds small effects would be lost in round-off.
     """

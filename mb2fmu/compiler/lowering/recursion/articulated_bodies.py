@@ -345,6 +345,6 @@ def _project_geared_links(
     bodies = CompositeBodies(kinematics, loads, n, geared)
     speeds = sorted({j for link in geared for j in kinematics.joint(link).columns})
     M, f = bodies.mass_matrix(), bodies.forcing()
-    given = kinematics.walker.lower(kinematics.recursion.generalized_forces)  # counted where they are asked for
+    given = kinematics.walker.lower(kinematics.recursion.generalized_forces)  # counted where they are requested
     f = [kinematics.b.sub(x, y) for x, y in zip(f, given, strict=True)] if given else f
     return {j: M[j * (j + 1) // 2 + j] for j in speeds}, {j: f[j] for j in speeds}

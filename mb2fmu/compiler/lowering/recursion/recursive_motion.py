@@ -72,13 +72,13 @@ class RecursiveMotion:
         return self._mass().inverse(u_dot, self._walker.lower(self._recursion.generalized_forces))
 
     def _articulated(self) -> ArticulatedBodies:
-        """Return the articulated-body inertias, built when they are first asked for."""
+        """Return the articulated-body inertias, built when they are first requested."""
         if self._bodies is None:
             self._bodies = ArticulatedBodies(self._k, self._loads, self._n, self._geared)
         return self._bodies
 
     def _mass(self) -> CompositeBodies:
-        """Return the composite-body inertias, built when they are first asked for."""
+        """Return the composite-body inertias, built when they are first requested."""
         if self._composite is None:
             self._composite = CompositeBodies(self._k, self._loads, self._n)
         return self._composite

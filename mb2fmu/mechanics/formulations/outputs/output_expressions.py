@@ -62,7 +62,7 @@ _DIAGNOSTIC_KINDS = {
 }
 
 
-@lru_cache(64)  # ordering the conditions takes 0.1 s, and several formulations ask for the same matrix
+@lru_cache(64)  # ordering the conditions takes 0.1 s, and several formulations request the same matrix
 def quaternion_from_matrix(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.Expr, sm.Expr]:
     """Return unit quaternion of a direction cosine matrix.
 
@@ -116,7 +116,7 @@ def euler_angles_from_matrix(C: sm.ImmutableMatrix, sequence: str) -> tuple[sm.E
 
 
 def _form_vector_output(request: RequestedOutput, k: NamedKinematics) -> Components:
-    """Return the vector that is asked for, components in the inertial frame.
+    """Return the vector that is requested, components in the inertial frame.
 
     Raises:
         FormulationError: If a body's mass centre is nowhere, or the bodies have no mass.
@@ -330,7 +330,7 @@ def form_output_expressions(kinematics: NamedKinematics) -> tuple[OutputExpressi
                 scalars += [(item, name, expression) for name, expression in answers]
         except FormulationError as error:
             faults += [Fault(fault.what, item.where, fault.remedy) for fault in error.faults]
-    if faults:  # one line of the model may ask for several outputs: a reaction's force and its torque
+    if faults:  # one line of the model may request several outputs: a reaction's force and its torque
         raise FormulationError("some outputs cannot be computed:", list(dict.fromkeys(faults)))
     moving = kinematics.speed_dependent_symbols() | {DIAGNOSTIC_SYMBOLS.velocity_residual}
     late = kinematics.acceleration_symbols | {a.symbol for a in kinematics.late_assignments}

@@ -216,7 +216,7 @@ def _determinant_sign(matrix):
 
 
 def _where_asked(is_asked, function, otherwise):
-    """Return ``function()`` where it is asked for; mapped by ``vmap`` it runs only if one instance asks."""
+    """Return ``function()`` where it is requested; mapped by ``vmap`` it runs only if one instance asks."""
     begin = (is_asked, otherwise)
     return jax.lax.while_loop(lambda carry: carry[0], lambda _: (jnp.zeros((), bool), function()), begin)[1]
 
