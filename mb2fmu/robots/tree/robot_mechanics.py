@@ -53,8 +53,8 @@ class RobotMechanics(RecordBasedMechanics):
         controls: Actuator → its input.
         loops: Closed loops, those of the file first.
         passive_efforts: Joint → effort of tendons along it, without actuators, N·m or N.
-        desired_accelerations: Accelerations for which ``inverse-dynamics`` are requested, one per speed; empty if nobody
-            asks.
+        desired_accelerations: Accelerations for which ``inverse-dynamics`` are requested, one per speed; empty if none
+            are.
         meshes: Of its shapes.
         missing_mesh_notes: A sentence on every mesh that is not there.
         named_loads: Names of the settings' loads in the FMU; what they are comes first among ``loads``.
