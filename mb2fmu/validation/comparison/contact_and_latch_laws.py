@@ -38,7 +38,7 @@ _LEAST_FORCE = 0.1  # of the natural energy over the gap's size: what is less al
 _SAME_INSTANT = 1e-9  # of a communication step
 _REST_TOLERANCE = 1e-3
 """Of the speed below which a contact rests, and of what its stabilization makes of that: of a slip, and of a gap."""
-_GAP_TOLERANCE = 1e-6  # of a gap's size, where nothing stabilizes it
+_GAP_TOLERANCE = 1e-6  # of a gap's size: instants are found to round-off of the time, and nothing stabilizes some
 _IN_CONTACT = 0.5  # of a mode
 LawViolation = tuple[float, str]
 """How far a law is broken over what is allowed; contact and time."""
@@ -166,20 +166,25 @@ class _ContactLaws:
             gap, resting_speed, stabilization = numbers[3 * k : 3 * k + 3]
             depth = _GAP_TOLERANCE * numbers[k - len(N)]
             if stabilization > 0.0:
-                depth = _REST_TOLERANCE * resting_speed / stabilization
+                depth = max(depth, _REST_TOLERANCE * resting_speed / stabilization)
             depth += max(-self._start_gaps[k], 0.0)
             if x[self._resting[k]] > _IN_CONTACT:
                 force_laws.append((-N[k], f"{contact.name} pulls"))
             else:
-                laws.append((max(-gap, 0.0) / depth, f"{contact.name} is open and penetrates"))
+                laws.append((_divide(-gap, depth), f"{contact.name} is open and penetrates"))
             if after[self._impact_counts[k]] > x[self._impact_counts[k]]:
-                laws.append((abs(gap) / depth, f"{contact.name} is struck apart"))
+                laws.append((_divide(abs(gap), depth), f"{contact.name} is struck apart"))
         for j, k in enumerate(self._normal_of_friction):
             slip, coefficient = numbers[3 * len(N) + 2 * j : 3 * len(N) + 2 * j + 2]
             sense, name = x[self._sliding[j]], self._contacts.each[k].name
             if abs(sense) > _IN_CONTACT:
                 allowed_slip = _REST_TOLERANCE * numbers[3 * k + 1]
-                laws.append((max(-sense * slip, 0.0) / allowed_slip, f"{name} slides against its sense"))
+                laws.append((_divide(-sense * slip, allowed_slip), f"{name} slides against its sense"))
             else:
                 force_laws.append((abs(T[j]) - coefficient * N[k], f"{name} sticks by more than friction holds"))
         return float(np.max(np.abs([*N, *T]), initial=0.0)), min(numbers[-len(N) :]), force_laws, laws
+
+
+def _divide(excess: float, allowed: float) -> float:
+    """Return an excess over what is allowed; 0 where there is none, or nothing says what its size is."""
+    return excess / allowed if excess > 0.0 and allowed > 0.0 else 0.0
