@@ -169,7 +169,12 @@ def test_a_page_shows_every_experiment_and_the_fmu_keeps_where_it_comes_from(
     done = CliRunner().invoke(commands, [*command, "-o", str(folder)])
     assert done.exit_code == 0, done.output
     text = page.read_text()
-    for part in ("Experiment 1: swing_1.csv", "Experiment 2: swing_2.csv", "all that is free can be determined", "± (95 %)"):
+    for part in (
+        "Experiment 1: swing_1.csv",
+        "Experiment 2: swing_2.csv",
+        "all that is free can be determined",
+        "± (95 %)",
+    ):
         assert part in text
     columns = swing[1].shape[1]
     assert text.count('<svg class="chart"') == text.count('class="line measured"') == 2 * columns
