@@ -1,4 +1,4 @@
-"""Laws of contacts and latches along a reference: nothing pulls, penetrates, or holds what it should let go.
+"""Laws of contacts and latches along a reference: nothing pulls, penetrates, or holds what it should release.
 
 FMU and reference take from one place when a contact touches, opens and begins to slide, and when a latch closes and
 opens. If that is late, it is late on both sides. Just before each event, and at communication points of each mode, the
@@ -38,7 +38,7 @@ _LEAST_FORCE = 0.1  # of the natural energy over the gap's size: what is less al
 _SAME_INSTANT = 1e-9  # of a communication step
 _REST_TOLERANCE = 1e-3
 """Of the speed below which a contact rests, and of what its stabilization makes of that: of a slip, and of a gap."""
-_GAP_TOLERANCE = 1e-6  # of a gap's size: instants are found to round-off of the time, and nothing stabilizes some
+_GAP_TOLERANCE = 1e-6  # of a gap's size, for the round-off of an event's time
 _IN_CONTACT = 0.5  # of a mode
 LawViolation = tuple[float, str]
 """How far a law is broken over what is allowed; contact and time."""
@@ -171,20 +171,20 @@ class _ContactLaws:
             if x[self._resting[k]] > _IN_CONTACT:
                 force_laws.append((-N[k], f"{contact.name} pulls"))
             else:
-                laws.append((_divide(-gap, depth), f"{contact.name} is open and penetrates"))
+                laws.append((_excess_ratio(-gap, depth), f"{contact.name} is open and penetrates"))
             if after[self._impact_counts[k]] > x[self._impact_counts[k]]:
-                laws.append((_divide(abs(gap), depth), f"{contact.name} is struck apart"))
+                laws.append((_excess_ratio(abs(gap), depth), f"{contact.name} is struck apart"))
         for j, k in enumerate(self._normal_of_friction):
             slip, coefficient = numbers[3 * len(N) + 2 * j : 3 * len(N) + 2 * j + 2]
             sense, name = x[self._sliding[j]], self._contacts.each[k].name
             if abs(sense) > _IN_CONTACT:
                 allowed_slip = _REST_TOLERANCE * numbers[3 * k + 1]
-                laws.append((_divide(-sense * slip, allowed_slip), f"{name} slides against its sense"))
+                laws.append((_excess_ratio(-sense * slip, allowed_slip), f"{name} slides against its sense"))
             else:
                 force_laws.append((abs(T[j]) - coefficient * N[k], f"{name} sticks by more than friction holds"))
         return float(np.max(np.abs([*N, *T]), initial=0.0)), min(numbers[-len(N) :]), force_laws, laws
 
 
-def _divide(excess: float, allowed: float) -> float:
-    """Return an excess over what is allowed; 0 where there is none, or nothing says what its size is."""
+def _excess_ratio(excess: float, allowed: float) -> float:
+    """Return excess / allowed; 0 without an excess, or where no allowed size is known."""
     return excess / allowed if excess > 0.0 and allowed > 0.0 else 0.0

@@ -129,3 +129,12 @@ def test_a_latch_that_changes_late_on_both_sides_is_found(condition, part, moved
         (check,) = independent_checks._check_contact_and_latch_laws([_integrate(_held_particle())])
         assert check.verdict == ("failed" if is_planted else "passed")
     assert check.reason.startswith(f"hook is {law} against its condition at t = ")
+
+
+def test_where_a_gap_has_no_slope_nothing_is_judged() -> None:
+    """It passes the nearest point of a round stop, without stabilization: no size says how deep is too deep."""
+    model, x, _ = particle(0.0, 1.0, lambda *_: sm.S.Zero)
+    model.add(Impact("stop", sm.sqrt(x**2 + sm.Rational(1, 4)), stabilization=0.0))
+    violations = compare_contact_and_latch_laws([_integrate(model)])
+    assert violations
+    assert max(ratio for ratio, _ in violations) == 0.0
