@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         make_sensitivity_request,
     )
     from mb2fmu.analysis.trajectory_sensitivities import Sensitivities, compute_sensitivities
-    from mb2fmu.analysis.zero_order_hold import ZeroOrderHoldInputs
+    from mb2fmu.analysis.zero_order_hold_inputs import ZeroOrderHoldInputs
 
 __all__ = [
     "Linearization",
@@ -61,6 +61,6 @@ __getattr__ = import_on_first_use(
         "root_locus": "RootLocus StabilityCrossing compute_root_locus",
         "sensitivity_request": "SensitivityRequest make_experiment_input_signals make_sensitivity_request",
         "trajectory_sensitivities": "Sensitivities compute_sensitivities",
-        "zero_order_hold": "ZeroOrderHoldInputs",
+        "zero_order_hold_inputs": "ZeroOrderHoldInputs",
     },
 )

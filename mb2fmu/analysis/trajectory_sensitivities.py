@@ -24,7 +24,7 @@ from mb2fmu.analysis.mode_changes import ModeChangeProcessor
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.analysis.saltation_sensitivities import IntegrationSettings, SaltationIntegration
 from mb2fmu.analysis.sensitivity_request import SensitivityRequest
-from mb2fmu.analysis.zero_order_hold import ZeroOrderHoldInputs, iterate_input_jump_times
+from mb2fmu.analysis.zero_order_hold_inputs import ZeroOrderHoldInputs, iterate_input_jump_times
 from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
 from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator

@@ -20,7 +20,7 @@ from mb2fmu.cli.command_options import (
 from mb2fmu.cli.stage_progress_display import StageProgress
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline.system_runs.split_run import SplitResult
+    from mb2fmu.pipeline.system_runs.split_run import ModelSplitResult
     from mb2fmu.systems.splitting import CutMechanismPart, CutMethod, SplittingSettings
 
 _positive_number = click.FloatRange(min=0.0, min_open=True)
@@ -104,7 +104,7 @@ def split(
         _print_split(done, places, settings, step)
 
 
-def _form_split_facts(done: SplitResult, places: tuple[str, ...]) -> dict[str, Any]:
+def _form_split_facts(done: ModelSplitResult, places: tuple[str, ...]) -> dict[str, Any]:
     """Return what was cut and written, for ``--json``."""
     return {
         "at": list(places),
@@ -137,7 +137,7 @@ def _list_coupled_inputs(part: CutMechanismPart) -> list[str]:
     return [name for name in members if name in inputs]
 
 
-def _list_missing_outputs(done: SplitResult) -> list[str]:
+def _list_missing_outputs(done: ModelSplitResult) -> list[str]:
     """Return outputs that no part has."""
     return sorted(set.intersection(*(set(part.omitted_outputs) for part in done.parts)))
 
@@ -155,7 +155,7 @@ def _suggest_step(step: float) -> str:
     )
 
 
-def _print_split(done: SplitResult, places: tuple[str, ...], settings: SplittingSettings, step: float) -> None:
+def _print_split(done: ModelSplitResult, places: tuple[str, ...], settings: SplittingSettings, step: float) -> None:
     """Say what was cut and written; ``step``: the communication step, s."""
     print_unless_quiet(f"Cut at {', '.join(places)} by {done.cut.method}")
     for part, fmu in zip(done.parts, done.fmus, strict=True):

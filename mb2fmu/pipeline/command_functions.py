@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mb2fmu.analysis.studies.model_fitting import FitResult
     from mb2fmu.audit import AuditResult
     from mb2fmu.pipeline.study_runs.study_run import StudyOutcome
-    from mb2fmu.pipeline.system_runs.split_run import SplitResult
+    from mb2fmu.pipeline.system_runs.split_run import ModelSplitResult
     from mb2fmu.pipeline.system_runs.system_run import SystemRunResult
     from mb2fmu.systems import CoupledSystem
 
@@ -187,7 +187,7 @@ def split(
     arguments: Mapping[str, Any] | None = None,
     step: float = 0.001,
     observer: StageObserver | None = None,
-) -> SplitResult:
+) -> ModelSplitResult:
     """Cut one model into several FMUs, and write them with the file that couples them.
 
     Args:

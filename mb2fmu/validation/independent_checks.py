@@ -312,7 +312,7 @@ def check_declarations_import(definition: ModelDefinition, mechanism: Mechanism)
     """Judge the import of declared values, units and the experiment."""
     comparisons = [
         *value_import_check.compare_declared_values(definition, mechanism.declared),
-        *output_import_check.compare_output_requests(definition, mechanism),
+        *output_import_check.compare_imported_output_requests(definition, mechanism),
         *value_import_check.compare_quaternion_lengths(mechanism),
     ]
     if _is_robot(definition):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.forward_derivatives import (
     add_jacobian_entry_point,
-    add_tangent_entry,
+    add_tangent_entry_point,
     list_grouped_variables,
 )
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
@@ -79,11 +79,11 @@ def add_fmu_derivatives(program: Program, *, adjoint: bool = True) -> ProgramWit
     weights = range(len(variables), len(results) if adjoint else 0)
     seeds = (*(f"d {name}" for name, _ in variables), *(f"weight {i}" for i in weights))
     copy = CopiedProgramNodes(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
-    add_tangent_entry(copy, source, variables, 0, "tangent")
+    add_tangent_entry_point(copy, source, variables, 0, "tangent")
     if adjoint:
         add_adjoint_entry(copy, source, variables, "adjoint")
     if "initialize" in entries:
-        add_tangent_entry(copy, start_source, variables, 0, "initialize_tangent")
+        add_tangent_entry_point(copy, start_source, variables, 0, "initialize_tangent")
     if adjoint and "initialize" in entries:
         add_adjoint_entry(copy, start_source, variables, "initialize_adjoint")
     for name in {source, motion, start_source} - {"results", "rhs", "initialize"}:

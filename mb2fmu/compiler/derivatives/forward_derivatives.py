@@ -202,13 +202,13 @@ def differentiate_forward(
     first = len(program.layout.seeds)
     seeds = (*program.layout.seeds, *(f"d {name}" for name, _ in variables))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
-    add_tangent_entry(CopiedProgramNodes(program, builder), source, variables, first, f"jvp_{entry}")
+    add_tangent_entry_point(CopiedProgramNodes(program, builder), source, variables, first, f"jvp_{entry}")
     if source != entry:
         builder.forget(source)
     return prune_program(builder.build())
 
 
-def add_tangent_entry(
+def add_tangent_entry_point(
     copy: CopiedProgramNodes, entry: str, variables: Sequence[VariableReference], first_seed: int, name: str
 ) -> None:
     """Add an entry point: derivatives of another one's results in a direction.
@@ -548,7 +548,7 @@ class _ForwardDifferentiation:
         right = [self._tangent[node] for node in block.operands]
         matrix = [self._tangent[node] for node in old.operands]
         result: list[TangentNodes] = [{} for _ in range(n)]
-        short = _LeastNormTangent.of(self._copy, block) if old.kind == "least_norm_factor" else None
+        short = _LeastNormSolutionTangent.of(self._copy, block) if old.kind == "least_norm_factor" else None
         for direction in sorted(set().union(*right, *matrix)):
             slopes = {i: tangent[direction] for i, tangent in enumerate(matrix) if direction in tangent}
             known = [tangent.get(direction, zero) for tangent in right]
@@ -563,7 +563,7 @@ class _ForwardDifferentiation:
 
 
 @dataclass(frozen=True, slots=True)
-class _LeastNormTangent:
+class _LeastNormSolutionTangent:
     """Parts shared by the derivatives of one least-norm solution x = S⁺ b.
 
     Attributes:
@@ -583,7 +583,7 @@ class _LeastNormTangent:
     left: list[int]
 
     @classmethod
-    def of(cls, copy: CopiedProgramNodes, solve: EquationSolveBlock) -> _LeastNormTangent:
+    def of(cls, copy: CopiedProgramNodes, solve: EquationSolveBlock) -> _LeastNormSolutionTangent:
         """Return the copy of a solve of least norm, with the matrix that its factors were made of."""
         b, old = copy.builder, copy.program.blocks[solve.factor]
         factor = copy.factor[solve.factor]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.forward_derivatives import (
     add_jacobian_entry_point,
-    add_tangent_entry,
+    add_tangent_entry_point,
     list_grouped_variables,
 )
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
@@ -94,14 +94,14 @@ def form_second_derivatives(
     names = [f"weight {i}" for i in range(results)]
     seeds = (*names, *(f"d {name}" for name, _ in variables), *(f"d {name}" for name in names))
     copy = CopiedProgramNodes(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
-    add_tangent_entry(copy, source, variables, results, "tangent")
+    add_tangent_entry_point(copy, source, variables, results, "tangent")
     jacobian = add_jacobian_entry_point(copy, source, variables, "jacobian")
     add_adjoint_entry(copy, source, variables, "adjoint")
     adjoint = copy.builder.build()
     weights = list_grouped_variables(adjoint, ("seeds",))[:results]
     again = CopiedProgramNodes(adjoint, ProgramBuilder(adjoint.layout))
     second = add_jacobian_entry_point(again, "adjoint", [*variables, *weights], "hessian")
-    add_tangent_entry(again, "adjoint", [*variables, *weights], results, "adjoint_tangent")
+    add_tangent_entry_point(again, "adjoint", [*variables, *weights], results, "adjoint_tangent")
     folded, pattern = _mirror_hessian_entries(again.builder.build(), *second, n)
     if source != "value":
         folded = _remove_entry(folded, source)

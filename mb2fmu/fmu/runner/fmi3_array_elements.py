@@ -42,7 +42,7 @@ class ArrayElementMap:
         return values
 
 
-def map_array_elements(references: Sequence[int], sizes: Mapping[int, int]) -> ArrayElementMap | None:
+def locate_array_elements(references: Sequence[int], sizes: Mapping[int, int]) -> ArrayElementMap | None:
     """Return the places of array elements; None if all are scalars.
 
     Args:

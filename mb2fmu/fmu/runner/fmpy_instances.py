@@ -30,7 +30,7 @@ from fmpy.sundials import CVodeSolver
 from fmpy.sundials.nvector_serial import N_VectorContent_Serial
 
 from mb2fmu.fmu.runner.compiled_cvode_callbacks import CompiledCvodeCallbacks
-from mb2fmu.fmu.runner.fmi3_array_elements import map_array_elements
+from mb2fmu.fmu.runner.fmi3_array_elements import locate_array_elements
 
 MAX_EVENTS_PER_STEP = 1000
 MAX_CVODE_STEPS = 1_000_000
@@ -390,7 +390,7 @@ class Fmi3CoSimulation(FmpyInstance):
 
     def set(self, references: list[int], values: list[float]) -> None:
         """Set Float64 variables; array elements that are not given keep their values."""
-        found = map_array_elements(references, self._arrays)
+        found = locate_array_elements(references, self._arrays)
         if found is not None:
             now = self._fmu.getFloat64(found.references, found.size) if found.size > len(values) else None
             self._fmu.setFloat64(found.references, found.merge_variable_values(values, now))
@@ -407,7 +407,7 @@ class Fmi3CoSimulation(FmpyInstance):
 
     def get(self, references: list[int]) -> list[float]:
         """Read Float64 variables."""
-        found = map_array_elements(references, self._arrays)
+        found = locate_array_elements(references, self._arrays)
         if found is not None:
             return found.select_elements(self._fmu.getFloat64(found.references, found.size))
         return list(self._fmu.getFloat64(references))
@@ -429,7 +429,7 @@ class Fmi3CoSimulation(FmpyInstance):
 
     def slopes(self, references: list[int], order: int) -> list[float]:
         """Return derivatives of outputs by time."""
-        found = map_array_elements(references, self._arrays)
+        found = locate_array_elements(references, self._arrays)
         if found is None:
             return list(self._fmu.getOutputDerivatives(references, [order] * len(references)))
         asked, values = found.references, (ctypes.c_double * found.size)()
@@ -451,7 +451,7 @@ class Fmi3CoSimulation(FmpyInstance):
     ) -> list[float]:
         """Return derivatives; array elements that were not requested have the seed 0."""
         of = knowns if by is unknowns else unknowns
-        asked = {id(each): map_array_elements(each, self._arrays) for each in (unknowns, knowns)}
+        asked = {id(each): locate_array_elements(each, self._arrays) for each in (unknowns, knowns)}
 
         def variables(each: list[int]) -> Any:
             found = asked[id(each)]

@@ -116,7 +116,7 @@ def factor_gram(gram: Array) -> Array:
     return np.array(rows).reshape(len(rows), len(gram))
 
 
-def find_equivalent_particles(factor: Array, mode_count: int) -> EquivalentParticles:
+def find_particles_of_flexible_body(factor: Array, mode_count: int) -> EquivalentParticles:
     """Return a rigid body and particles that have the inertia of a flexible body.
 
     Args:

@@ -20,7 +20,7 @@ def select_adoption_facts(facts: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if key != "text"}
 
 
-def select_equation_facts(facts: dict[str, Any]) -> dict[str, Any]:
+def drop_equations_from_facts(facts: dict[str, Any]) -> dict[str, Any]:
     """Return states, method and cost, without the equations, which stand in the text."""
     return {key: facts[key] for key in ("model", "method", "states", "operations")}
 

@@ -11,9 +11,9 @@ from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 from mb2fmu.pipeline.agent_server.agent_command_facts import (
+    drop_equations_from_facts,
     select_adoption_facts,
     select_audit_facts,
-    select_equation_facts,
     select_new_model_facts,
     select_run_facts,
     select_simulation_facts,
@@ -97,7 +97,7 @@ class MechanismTools:
             return await self._validate(fmu, model, [], time_limit)
         arguments = ["equations", self._folder.find_model(model)]
         verdicts = {0: "equations derived, not validated"}
-        return await answer_by_command(self._folder.path, arguments, verdicts, select_equation_facts, time_limit)
+        return await answer_by_command(self._folder.path, arguments, verdicts, drop_equations_from_facts, time_limit)
 
     async def run(
         self, model: str, at: dict[str, str] | None = None, fmi: Literal["2", "3"] = "2", time_limit: float = 600.0

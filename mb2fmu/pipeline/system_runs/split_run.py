@@ -35,7 +35,7 @@ MAX_SYSTEM_TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True)
-class SplitResult:
+class ModelSplitResult:
     """A model cut into FMUs.
 
     Attributes:
@@ -63,7 +63,7 @@ def split_model(
     settings: SplittingSettings | None = None,
     step: float = 0.001,
     observer: StageObserver | None = None,
-) -> SplitResult:
+) -> ModelSplitResult:
     """Cut a model into FMUs and write them with the file that couples them.
 
     Args:
@@ -100,7 +100,7 @@ def split_model(
     ).encode()
     package.write_file_tree(FileTree(files), Path(folder))
     fmus = tuple(Path(folder) / f"{part.definition.name}.fmu" for part in finished)
-    return SplitResult(known, made, finished, fmus, Path(folder) / "system.py")
+    return ModelSplitResult(known, made, finished, fmus, Path(folder) / "system.py")
 
 
 def _build_part_fmu(part: CutMechanismPart, observer: StageObserver | None) -> bytes:

@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class MasterComponentRequest:
+class MasterComponentData:
     """Data of one component.
 
     Attributes:
@@ -63,7 +63,7 @@ class MasterRunRequest:
     stepping: SteppingSettings
     stop: float
     tolerance: float
-    components: tuple[MasterComponentRequest, ...]
+    components: tuple[MasterComponentData, ...]
 
 
 class _ComponentMessageLog(FmuMessageLog):

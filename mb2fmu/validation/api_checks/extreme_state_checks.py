@@ -65,7 +65,7 @@ Slot = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class ReferencePointValues:
+class ReferenceAtPoint:
     """The reference at a point: the state on the constraints, x' and outputs, and how well they are known.
 
     Attributes:
@@ -97,7 +97,7 @@ class ExtremePoint:
     time: float
     inputs: tuple[float, ...]
     parameters: tuple[float, ...]
-    expected: ReferencePointValues
+    expected: ReferenceAtPoint
 
     @property
     def text(self) -> str:
@@ -257,7 +257,7 @@ class _PointChooser:
         names = {self._quantities[slot][0].name: value for slot, value in moves.items()}
         return ExtremePoint(names, time, inputs, parameters, expected)
 
-    def _is_wild(self, expected: ReferencePointValues) -> bool:
+    def _is_wild(self, expected: ReferenceAtPoint) -> bool:
         """Return whether x' is beyond all that the experiment has."""
         return bool(np.any(np.abs(expected.values[: len(self._rates)]) > _WILD_FACTOR * self._rates))
 
@@ -315,7 +315,7 @@ def _within_bounds(quantity: Quantity, value: float) -> float:
 
 def _evaluate_reference_at_point(
     reference: ReferenceRun, t: float, x: Floats, r: Sequence[float], parameters: Sequence[float]
-) -> ReferencePointValues | None:
+) -> ReferenceAtPoint | None:
     """Return the reference's values at a point; None where they do not exist or are not accurate."""
     numeric, random = reference.numeric, np.random.default_rng(_RANDOM_SEED)
 
@@ -341,7 +341,7 @@ def _evaluate_reference_at_point(
     change = np.abs(other_values - values)
     if np.max(change, initial=0.0) > _LARGEST_CONDITION_FRACTION * np.max(np.abs(values), initial=0.0):
         return None
-    return ReferencePointValues(x, values, _ROUND_OFF_FRACTION * change, np.abs(motion.residual))
+    return ReferenceAtPoint(x, values, _ROUND_OFF_FRACTION * change, np.abs(motion.residual))
 
 
 def _join(motion: InstantMotion) -> Floats:

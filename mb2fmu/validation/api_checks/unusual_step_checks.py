@@ -203,7 +203,7 @@ def plan_unusual_step_calls(
     """Return name of an API check → its calls."""
     if kind == "CoSimulation" and not description.any_step:
         return {}
-    planner = _SessionPlanner(scenario, definition, description, settable)
+    planner = _UnusualStepPlanner(scenario, definition, description, settable)
     plans = {STEPS: planner.plan_steps()}
     if kind == "ModelExchange":
         return plans
@@ -216,7 +216,7 @@ def plan_unusual_step_calls(
     return plans
 
 
-class _SessionPlanner:
+class _UnusualStepPlanner:
     """Forms the calls."""
 
     def __init__(

@@ -28,6 +28,7 @@ import numpy.typing as npt
 from mb2fmu.validation.bounds.indeterminate_friction import find_indeterminate_friction_signs
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.reference.event_integration import LocatedEvent
 from mb2fmu.validation.reference.event_sides import (
     SIMULTANEOUS_FRACTION,
     SimultaneousEvents,
@@ -37,7 +38,6 @@ from mb2fmu.validation.reference.event_sides import (
     find_round_off_switches,
     group_simultaneous_events,
 )
-from mb2fmu.validation.reference.event_step_loop import LocatedEvent
 from mb2fmu.validation.reference.perturbed_contact_starts import find_switch_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
 from mb2fmu.validation.reference.variable_scales import EPSILON, ROUND_OFF_ALLOWANCE

@@ -28,13 +28,13 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.validation.bounds.event_time_bounds import MARGIN_OFFSETS
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.reference.event_integration import IntegrationEventLog, LocatedEvent, assume_start_events_done
 from mb2fmu.validation.reference.event_sides import (
     SAME_EVENT_FRACTION,
     SimultaneousEvents,
     drop_round_off_events,
     evaluate_both_event_sides,
 )
-from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent, assume_start_events_done
 from mb2fmu.validation.reference.perturbed_contact_starts import find_switch_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem, list_step_start_instants

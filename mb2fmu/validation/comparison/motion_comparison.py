@@ -11,7 +11,7 @@ measured sensitivity S_v (``start_error_growth``; of outputs that stand still al
 states as a part of their scales (1e-14, but where an angle of 1e9 rad moves by one), and the reference's own
 uncertainty. FACTOR = 50: an integrator keeps the error of each of its steps at about the tolerance and makes many of
 them; Dormand and Prince's method of order 5, tried on double pendulums over 10 s, stays below 12 tolerance · S_v. N(t)
-says how often the motion has gone through its range by then (``state_range_traversals``): what oscillates a thousand
+says how often the motion has gone through its range by then (``range_traversal_count``): what oscillates a thousand
 times adds up more errors, at every tolerance.
 
 A variable that moves by less than 1e-6 of its typical magnitude, and that could not be judged by what it moves by, is
@@ -59,7 +59,7 @@ from mb2fmu.validation.bounds.event_time_bounds import (
 from mb2fmu.validation.bounds.grazing_event_uncertainty import compute_grazing_uncertainty
 from mb2fmu.validation.bounds.indeterminate_friction import compute_sticking_force_effects
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, OneStepFlowEnd
-from mb2fmu.validation.bounds.state_range_traversals import count_state_range_traversals
+from mb2fmu.validation.bounds.range_traversal_count import count_state_range_traversals
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics, form_invariant_result
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes

@@ -1,6 +1,6 @@
 """``CompiledModeSteps``: steps of equations with switches between events, in C.
 
-The twin of ``event_step_loop`` and ``mode_equations`` where at most one thing holds. Events of equations that hold
+The twin of ``event_integration`` and ``mode_equations`` where at most one thing holds. Events of equations that hold
 nothing (no friction, contact or latch: samples of a controller) are settled in C, too; whatever C cannot do is left to
 the twin.
 """
@@ -101,7 +101,7 @@ class SettledEvents:
 
 
 @dataclass(frozen=True, slots=True)
-class ModeStepResult:
+class CompiledStepResult:
     """Where steps in C have ended.
 
     Attributes:
@@ -252,7 +252,7 @@ class CompiledModeSteps:
         behind: bool,
         budget: int,
         limits: EventLimits,
-    ) -> ModeStepResult:
+    ) -> CompiledStepResult:
         """Integrate toward the end of ``span``, until others must settle an event, or something is wrong.
 
         Args:
@@ -278,7 +278,7 @@ class CompiledModeSteps:
             self._equations.address, ctypes.addressof(integration), array_address(self._y)
         )
         event_margins = self._margins[2:].copy() if status == c_structures.STATUS_EVENT else None
-        return ModeStepResult(
+        return CompiledStepResult(
             integration.stuck, self._y.copy(), integration.step, integration.spent, event_margins,
             status == c_structures.STATUS_OK, self._values.copy(), self._past.copy(), limits.count - settling.left,
             settling.last,

@@ -1,7 +1,7 @@
 """Equations with events as functions of numbers, the reference's own, by NumPy alone.
 
-Between events every switch has a mode, and the motion is smooth (``event_step_loop`` goes from one to the next). A sign
-that can keep its own surface at zero (dry friction) holds it there while the value that this takes is within its
+Between events every switch has a mode, and the motion is smooth (``event_integration`` goes from one to the next). A
+sign that can keep its own surface at zero (dry friction) holds it there while the value that this takes is within its
 limit; a contact that rests holds its gap.
 
 At one instant alone (``x_dot``, ``motion``) modes follow from the state: by the sides on which the surfaces are.
@@ -25,7 +25,7 @@ from mb2fmu.validation.modes.coupled_holding_forces import compute_friction_effe
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, compute_counter_margin
 from mb2fmu.validation.modes.event_names import format_event_name, list_switch_names
 from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
-from mb2fmu.validation.modes.latch_closure import eliminate_held_rows, solve_closing_impulses
+from mb2fmu.validation.modes.latch_closure import eliminate_held_rows, solve_latch_closing_impulses
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
 from mb2fmu.validation.modes.motion_in_modes import MotionInModes
 from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion
@@ -356,7 +356,7 @@ class HybridEquations(ModeEquations):
             motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
             values = self._compute_driven_holding_values(motion, values, rest_limits)
             excess = {j: abs(values[j]) - motion.holding_limits[j] for j in self.signs if modes.values[j] == 0.0}
-            if excess[i] > 0.0 and excess[i] == max(excess.values()):  # else another one is let go first
+            if excess[i] > 0.0 and excess[i] == max(excess.values()):  # else another one is released first
                 is_at_rest = abs(motion.surfaces[i]) <= max(
                     REST_SLIP_TOLERANCE, rest_limits[i]
                 )  # what has no effect brings nothing to rest
@@ -516,7 +516,9 @@ class HybridEquations(ModeEquations):
             W, state_effects = self._measure_force_effects(
                 t, x, r, prepared, motion_without_forces, modes, latch_inputs
             )
-            impulses[closing_rows] = solve_closing_impulses(W, motion_without_forces.latch_rows.rates[closing_rows])
+            impulses[closing_rows] = solve_latch_closing_impulses(
+                W, motion_without_forces.latch_rows.rates[closing_rows]
+            )
             state_jumps = state_effects @ impulses[closing_rows]
         return np.append(impulses, self._expand_speed_jumps(state_jumps)) if self._latch_row_count else impulses
 

@@ -35,7 +35,7 @@ class ClosedLatchRows:
     closes_now: Floats
 
 
-def solve_closing_impulses(W: Floats, rates: Floats) -> Floats:
+def solve_latch_closing_impulses(W: Floats, rates: Floats) -> Floats:
     """Return impulses that stop all held rows, shape (r,).
 
     Of redundant rows, those of least norm, each times the square root of what it moves by itself.

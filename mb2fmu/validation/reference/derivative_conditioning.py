@@ -52,7 +52,7 @@ class LeastKnownDigits:
         )
 
 
-def count_known_digits(error_growth: float) -> float:
+def count_remaining_digits(error_growth: float) -> float:
     """Return the decimal digits of a double that are left, 0 to 16, where relative errors are magnified."""
     return round(min(DOUBLE_DIGITS, max(0.0, DOUBLE_DIGITS - math.log10(max(error_growth, 1.0)))), 1)
 
@@ -87,6 +87,6 @@ def compute_least_known_digits(reference: ReferenceRun) -> LeastKnownDigits | No
     sizes = np.maximum(sizes, reference.state_scales / float(run.time[-1] - run.time[0]))
     kappa = np.array(changes) / sizes
     row, column = np.unravel_index(int(np.argmax(kappa)), kappa.shape)
-    known_digits = count_known_digits(float(kappa[row, column]))
+    known_digits = count_remaining_digits(float(kappa[row, column]))
     name = reference.variables[reference.state_columns[column]].name
     return LeastKnownDigits(name, least_digits[row][0], known_digits)

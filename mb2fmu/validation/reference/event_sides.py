@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.event_step_loop import LocatedEvent
+from mb2fmu.validation.reference.event_integration import LocatedEvent
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -6,7 +6,7 @@ from the FMU's own q and u, so neither the reference's motion nor the FMU's equa
     |C(t) - C(0)|  ≤  min(FACTOR · tolerance · (1 + N(t)), 5 %) · S + round-off of S
 
 S is the largest sum of the sizes of C's terms and N(t) how often the fastest state has gone through its range
-(``state_range_traversals``), both by the reference: errors of a right FMU add up with what moves. A slow loss that
+(``range_traversal_count``), both by the reference: errors of a right FMU add up with what moves. A slow loss that
 stays below every step's defect is found so, however chaotic the motion is. Between events only: a step with an event,
 and any step over which the reference's own C changes (something touches, sticks or is latched), is left out.
 """

@@ -21,8 +21,8 @@ from mb2fmu.model.scales.switching_function_scales import estimate_switching_sca
 from mb2fmu.validation.modes.equations_between_events import form_equations_between_events
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.reference.event_integration import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.reference.event_sides import find_points_between_matching_events
-from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
 from mb2fmu.validation.reference.integration_standstill import diagnose_integration_standstill
 from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps

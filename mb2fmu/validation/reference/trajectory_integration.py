@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.compiled_equations import CompiledEquations, CompiledFunctionError
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
+from mb2fmu.validation.reference.event_integration import IntegrationEventLog, integrate_with_events
 from mb2fmu.validation.reference.radau_collocation import get_collocation_struct, integrate_stiff
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,

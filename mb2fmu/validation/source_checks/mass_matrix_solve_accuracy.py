@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mb2fmu.validation.reference.derivative_conditioning import DOUBLE_DIGITS, FEW_DIGITS, count_known_digits
+from mb2fmu.validation.reference.derivative_conditioning import DOUBLE_DIGITS, FEW_DIGITS, count_remaining_digits
 
 
 class StateDerivativeTerms(Protocol):
@@ -71,5 +71,5 @@ def find_least_accurate_derivative(
         if sizes:
             size = max(*sizes, *(abs(point.states[name]) / stop for point in points), magnitude / stop)
             ratio = max(point.terms[name] for point in points) / size
-            accuracies.append(LeastAccurateDerivative(name, count_known_digits(ratio)))
+            accuracies.append(LeastAccurateDerivative(name, count_remaining_digits(ratio)))
     return min(accuracies, key=lambda each: each.known, default=None)

@@ -14,7 +14,7 @@ from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputReque
 from mb2fmu.model.model_definition import ModelDefinition
 
 
-def compare_output_requests(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
+def compare_imported_output_requests(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
     """Yield each request, and whether the imported numbers denote the objects that the model names.
 
     Points, frames, bodies and joints are recognized by their names, loads by the places that they act on; what has no

@@ -10,7 +10,7 @@ import pytest
 from mb2fmu import derive
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
+from mb2fmu.validation.reference.event_integration import IntegrationEventLog, integrate_with_events
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import (
     compute_start_state,

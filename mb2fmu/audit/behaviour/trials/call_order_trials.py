@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_changed_value,
-    choose_moving_inputs,
+    choose_varied_input_values,
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, TrialFixture
@@ -109,12 +109,12 @@ def _set_start_value(sequence: _RandomCallSequence) -> None:
 
 def _set_inputs(sequence: _RandomCallSequence) -> None:
     """Set all inputs to values of a random instant."""
-    sequence.set_and_record(dict(choose_moving_inputs(sequence.fixture, sequence.random_source.randrange(6))))
+    sequence.set_and_record(dict(choose_varied_input_values(sequence.fixture, sequence.random_source.randrange(6))))
 
 
 def _set_continuous_inputs(sequence: _RandomCallSequence) -> None:
     """Set the continuous inputs to values of a random instant."""
-    values = choose_moving_inputs(sequence.fixture, sequence.random_source.randrange(6))
+    values = choose_varied_input_values(sequence.fixture, sequence.random_source.randrange(6))
     sequence.set_and_record(
         {variable: value for variable, value in values.items() if variable.variability == "continuous"}
     )

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_excited_run_values,
-    choose_moving_inputs,
+    choose_varied_input_values,
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
@@ -169,11 +169,11 @@ def _run_step_pattern(
         RefusedCallError: If a step is refused.
     """
     with fixture.open_instance() as instance:
-        fixture.initialize(instance, initial_values=choose_moving_inputs(fixture, 0))
+        fixture.initialize(instance, initial_values=choose_varied_input_values(fixture, 0))
         run, time = TrialRun([fixture.start], [instance.get(variables)]), fixture.start
         for step_size in step_sizes:
             if abs(time - change_time) < 0.1 * fixture.step:  # inputs of a step must act from its beginning
-                instance.set(choose_moving_inputs(fixture, 1))
+                instance.set(choose_varied_input_values(fixture, 1))
             do_communication_step(fixture, instance, time, step_size * fixture.step)
             time += step_size * fixture.step
             run.values.append(instance.get(variables))

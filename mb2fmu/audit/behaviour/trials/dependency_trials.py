@@ -13,13 +13,13 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     choose_value_changes,
     compare_effects_with_dependencies,
 )
-from mb2fmu.audit.behaviour.fixture.effects_without_dependency import (
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
+from mb2fmu.audit.behaviour.fixture.excused_effects import (
     SMALL_FRACTION,
     VISIBLE_CHANGE,
     drop_jumps_to_other_solutions,
     drop_mode_changes,
 )
-from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step

@@ -9,7 +9,7 @@ from itertools import pairwise
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
     Values,
     choose_excited_run_values,
-    choose_moving_inputs,
+    choose_varied_input_values,
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import ModelExchangeEvent
@@ -268,7 +268,7 @@ def _choose_excitation(fixture: TrialFixture, number: int) -> Values | None:
     """Return parameters, start values and inputs of a run; None for number 0, the set of the start values."""
     if not number:
         return None
-    return {**choose_excited_run_values(fixture, number), **choose_moving_inputs(fixture, 0, number)}
+    return {**choose_excited_run_values(fixture, number), **choose_varied_input_values(fixture, 0, number)}
 
 
 @register_trial("entering Event Mode where nothing happens", "exchange.unannounced", interfaces=MODEL_EXCHANGE)

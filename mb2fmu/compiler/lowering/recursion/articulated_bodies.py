@@ -22,7 +22,10 @@ from dataclasses import dataclass
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodies
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
-from mb2fmu.compiler.lowering.recursion.particle_group_inertia import form_grouped_inertias, form_particle_groups
+from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
+    form_link_inertias_with_particle_groups,
+    form_particle_groups,
+)
 from mb2fmu.compiler.lowering.recursion.shared_speeds import (
     CoupledInertia,
     couple_particle_group,
@@ -183,7 +186,7 @@ class ArticulatedBodies:
         self._inertia, self._force = _project_geared_links(kinematics, loads, n, geared)
         self._spaces = {i: self._space(i, recursion.links[i].name) for i in self._links}
         self._groups = form_particle_groups(kinematics)
-        self._rigid = form_grouped_inertias(kinematics, self._links, self._groups)
+        self._rigid = form_link_inertias_with_particle_groups(kinematics, self._links, self._groups)
         self._bias: dict[int, SpatialVector] = {}
         self._eliminated: dict[int, list[_EliminatedDirection]] = {}
 

@@ -15,7 +15,7 @@ from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, li
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     ParticleGroupInertia,
-    form_grouped_inertias,
+    form_link_inertias_with_particle_groups,
     form_particle_groups,
 )
 from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import RigidInertia, outer_product
@@ -50,7 +50,7 @@ class CompositeBodies:
         self._n = n
         self._links = kinematics.recursion.list_carrying_links() if only is None else sorted(only)
         self._groups = form_particle_groups(kinematics) if only is None else []
-        self._rigid = form_grouped_inertias(kinematics, self._links, self._groups)
+        self._rigid = form_link_inertias_with_particle_groups(kinematics, self._links, self._groups)
 
     def mass_matrix(self) -> list[int]:
         """Return the lower triangle of M, row by row.

@@ -44,7 +44,7 @@ def form_particle_groups(kinematics: LinkKinematics) -> list[ParticleGroupInerti
     return [ParticleGroupInertia(kinematics, group) for group in kinematics.recursion.particle_groups]
 
 
-def form_grouped_inertias(
+def form_link_inertias_with_particle_groups(
     kinematics: LinkKinematics, links: list[int], groups: Sequence[ParticleGroupInertia]
 ) -> dict[int, RigidInertia]:
     """Return the inertia of each link, with its groups of particles as they lie; what is constant is regrouped."""

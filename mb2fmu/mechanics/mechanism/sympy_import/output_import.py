@@ -103,11 +103,11 @@ def read_outputs(
         MechanismError: If an expression contains something that nothing declares.
     """
     coordinates_and_speeds = [c.symbol for c in definition.coordinates], [speed.symbol for speed in definition.speeds]
-    request_reader = _RequestReader(mechanism, plain, numbers, *coordinates_and_speeds)
+    request_reader = _OutputRequestImporter(mechanism, plain, numbers, *coordinates_and_speeds)
     return tuple(request_reader.read_output(item) for item in definition.outputs)
 
 
-class _RequestReader:
+class _OutputRequestImporter:
     """Turns requests into numbers, one after the other."""
 
     def __init__(

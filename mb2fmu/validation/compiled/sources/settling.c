@@ -15,7 +15,7 @@ static int is_due(double before, double here)
     return here < 0.0 || (here < 0.5 * before && fabs(here) <= NEAR_SURFACE * fmax(1.0, fabs(before)));
 }
 
-/* As _find_event_switch of event_step_loop.py: the switch that the event is of. */
+/* As _find_event_switch of event_integration.py: the switch that the event is of. */
 static int64_t find_switch(const struct modes *m, int *round_off)
 {
     const int64_t n = m->switches;

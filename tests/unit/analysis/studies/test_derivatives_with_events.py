@@ -145,7 +145,7 @@ def test_inputs_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
     many = compile_ensemble(pushed())
     check_differences(many, ("k", "f"), ("x", "v"), 1e-8)
     monkeypatch.setattr(
-        "mb2fmu.analysis.zero_order_hold.ZeroOrderHoldInputs.hold_interval_ends", lambda _, end: iter((end,))
+        "mb2fmu.analysis.zero_order_hold_inputs.ZeroOrderHoldInputs.hold_interval_ends", lambda _, end: iter((end,))
     )
     with pytest.raises(AssertionError):
         check_differences(many, ("k", "f"), ("x", "v"), 1e-8)

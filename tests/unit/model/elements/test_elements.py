@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.fmu.runner.fmi3_array_elements import encode_array_element_reference, map_array_elements
+from mb2fmu.fmu.runner.fmi3_array_elements import encode_array_element_reference, locate_array_elements
 
 SIZES = {100: 3, 200: 1, 300: 4}
 KNOWN = [
@@ -17,7 +17,7 @@ REFERENCES = st.permutations(KNOWN).flatmap(lambda known: st.integers(0, len(KNO
 
 @given(REFERENCES)
 def test_what_is_joined_is_picked_and_nothing_else_changes(references: list[int]) -> None:
-    found = map_array_elements(references, SIZES)
+    found = locate_array_elements(references, SIZES)
     if found is None:
         assert all(reference < 100 for reference in references)
         return
@@ -31,7 +31,7 @@ def test_what_is_joined_is_picked_and_nothing_else_changes(references: list[int]
 
 @given(REFERENCES)
 def test_each_array_is_named_once_and_scalars_keep_their_order(references: list[int]) -> None:
-    found = map_array_elements(references, SIZES)
+    found = locate_array_elements(references, SIZES)
     if found is not None:
         assert len(set(found.references)) == len(found.references)
         assert [each for each in found.references if each < 100] == [each for each in references if each < 100]

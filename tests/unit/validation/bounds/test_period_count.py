@@ -8,7 +8,7 @@ from event_models import particle, reference_of
 from scipy.integrate import solve_ivp
 
 from mb2fmu.model import check_model
-from mb2fmu.validation.bounds.state_range_traversals import count_state_range_traversals
+from mb2fmu.validation.bounds.range_traversal_count import count_state_range_traversals
 from mb2fmu.validation.comparison.motion_comparison import ERROR_BOUND_FACTOR, compare_variables, compute_error_bounds
 from mb2fmu.validation.experiment.perturbed_experiment import form_perturbed_experiment
 from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth

@@ -11,7 +11,7 @@ from event_models import dropped, particle, reference_of
 from mb2fmu import Impact, Latch, Model, Parts, pre
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
-from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
+from mb2fmu.validation.reference.event_integration import IntegrationEventLog, integrate_with_events
 
 TIME = me.dynamicsymbols._t
 

@@ -12,7 +12,7 @@ from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputKind
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
-from mb2fmu.validation.source_checks.output_import_check import compare_output_requests
+from mb2fmu.validation.source_checks.output_import_check import compare_imported_output_requests
 
 
 def two_rods():
@@ -53,7 +53,7 @@ def with_other_subject(output: RequestedOutput, place: int, number: int) -> Requ
 )
 def test_another_object_is_found(make, kinds: set[OutputKind], tmp_path: Path) -> None:
     definition, mechanism = make(tmp_path) if make is arm else make()
-    assert [what for what, right in compare_output_requests(definition, mechanism) if not right] == []
+    assert [what for what, right in compare_imported_output_requests(definition, mechanism) if not right] == []
     seen = set()
     for i, output in enumerate(mechanism.outputs):
         if not isinstance(output, RequestedOutput) or output.kind not in kinds:
@@ -62,7 +62,7 @@ def test_another_object_is_found(make, kinds: set[OutputKind], tmp_path: Path) -
         for place, number in enumerate(output.subject):
             other = with_other_subject(output, place, number - 1 if number else number + 1)
             changed = replace(mechanism, outputs=(*mechanism.outputs[:i], other, *mechanism.outputs[i + 1 :]))
-            wrong = [what for what, right in compare_output_requests(definition, changed) if not right]
+            wrong = [what for what, right in compare_imported_output_requests(definition, changed) if not right]
             assert len(wrong) == 1, (output.name, place)
             assert wrong[0].startswith(output.name)
             seen.add(output.kind)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.root_finding import find_first_crossing
-from mb2fmu.validation.compiled.compiled_mode_steps import EventLimits, ModeStepResult, SettledEvents
+from mb2fmu.validation.compiled.compiled_mode_steps import CompiledStepResult, EventLimits, SettledEvents
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -235,7 +235,7 @@ class _EventStepLoop:
         instant = _SIMULTANEOUS_FRACTION * self.span
         return EventLimits(longest_step, instant, _MAX_EVENTS - self._events, self._event_log is not None)
 
-    def _take_settled_events(self, steps: ModeStepResult) -> None:
+    def _take_settled_events(self, steps: CompiledStepResult) -> None:
         """Take the modes after events that C has settled, and keep what it recorded of them."""
         self._events += steps.event_count
         self._last_event_time = steps.last_event_time
