@@ -105,20 +105,22 @@ class ModeEquations(NumericEquations):
     def list_held_surfaces(self, x: Floats, modes: SwitchModes) -> list[HeldSurface] | None:
         """Return what holds in these modes, for C; None if that is more than C can hold.
 
-        C holds one surface. Beside contacts that rest and closed latches Python finds what signs may rest, and beside
-        latches which contacts have no force.
+        C holds surfaces of one kind. Beside contacts that rest and closed latches Python finds what signs may rest, and
+        beside latches which contacts have no force.
         """
         holding_inputs = self._list_holding_inputs(x, modes)
         if not holding_inputs:
             return []
-        i, n = holding_inputs[0], self._switch_count
-        is_latch = i >= n + self._contact_line_count
-        if len(holding_inputs) > 1 or (i >= n and self.signs) or (is_latch and self._contact_line_count):
+        n, last = self._switch_count, holding_inputs[-1]  # signs come first, latches last
+        if (last >= n and self.signs) or (last >= n + self._contact_line_count and self._contact_line_count):
             return None
-        rate_output = int(self._count_outputs(len(self.frozen.equations.outputs)).rate_indices[i])
-        if i < n:
-            return [HeldSurface(i, rate_output, float(self.sizes[i]))]
-        return [HeldSurface(i, rate_output, probe=float(self._probe_sizes[i]))]
+        rate_indices = self._count_outputs(len(self.frozen.equations.outputs)).rate_indices
+        return [
+            HeldSurface(i, int(rate_indices[i]), float(self.sizes[i]))
+            if i < n
+            else HeldSurface(i, int(rate_indices[i]), probe=float(self._probe_sizes[i]))
+            for i in holding_inputs
+        ]
 
     def _name_kind(self, i: int) -> SwitchKind:
         """Return what kind of switch C knows switch i as."""

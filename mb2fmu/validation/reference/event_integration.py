@@ -210,7 +210,7 @@ class _EventStepLoop:
         if compiled is None or held_surfaces is None:
             return t, y, False
         compiled.set_modes(
-            self.modes.values, r, self.prepared, self.numeric.margin_offset, next(iter(held_surfaces), None),
+            self.modes.values, r, self.prepared, self.numeric.margin_offset, held_surfaces,
             past_conditions=self.modes.past_conditions,
         )  # fmt: skip
         parts = max(1, math.ceil((end - t) / largest_step * (1.0 - 1e-12)))
