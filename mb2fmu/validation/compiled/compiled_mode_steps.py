@@ -214,16 +214,20 @@ class CompiledModeSteps:
         late: float,
         held_surfaces: Sequence[HeldSurface] = (),
         past_conditions: Floats | None = None,
+        set_inputs: Sequence[int] = (),
     ) -> None:
         """Set modes, shape (switches,), the model's inputs, parameters, by what all margins are larger, and what holds.
 
-        ``past_conditions``: of the model's events, shape (events,), to settle events.
+        ``past_conditions``: of the model's events, shape (events,), to settle events. ``set_inputs``: places of inputs
+        that are 1, from their end.
         """
         self._values[:] = values
         if past_conditions is not None and len(self._past):
             self._past[:] = past_conditions
         self._r[0, : self._inputs] = r
         self._r[0, self._inputs : self._inputs + len(values)] = values
+        self._r[0, self._inputs + len(values) :] = 0.0
+        self._r[0, list(set_inputs)] = 1.0
         modes = self._modes
         modes.held_count, modes.late = len(held_surfaces), late
         for place, surface in enumerate(held_surfaces):

@@ -124,6 +124,20 @@ def docked():
     return model
 
 
+def docked_on_the_ground():
+    """Slides on a rough ground; rows that are closed from 0.3 s to 0.6 s hold what the contact holds, and one more."""
+    model = thrown()
+    model.add(Latch("dock", [X + Y, X - Y / 3], close=TIME >= 0.3, open=TIME >= 0.6, within=None))
+    return model
+
+
+def hooked_on_the_ground():
+    """Falls beside a hook that is closed from 0.1 s to 0.4 s and holds its way along the ground."""
+    model = thrown()
+    model.add(Latch("hook", X, close=TIME >= 0.1, open=TIME >= 0.4, within=None))
+    return model
+
+
 def integrate(reference):
     """Return the trajectory and events of a reference's experiment, from its start."""
     numeric, run, log = reference.numeric, reference.experiment, IntegrationEventLog()
@@ -153,15 +167,16 @@ def test_motions_and_events_agree(reference, monkeypatch):
 
 @pytest.mark.parametrize(
     ("make_model", "most_held"),
-    [(dropped, 1), (pressed_against_a_stop, 1), (caught, 1), (thrown, 2), (pulled_blocks, 2), (docked, 2),
+    [(dropped, 1), (pressed_against_a_stop, 1), (caught, 1), (thrown, 2), (pulled_blocks, 2),
+     (docked, 2), (docked_on_the_ground, 2), (hooked_on_the_ground, 2),
      (RIGHT["two_latches_that_hold_one_motion"], 2)],
 )  # fmt: skip
 def test_contacts_latches_and_frictions_agree(make_model, most_held, monkeypatch):
     run = reference_of(make_model())
     held = []
 
-    def list_held_surfaces(self, x, modes):
-        held.append(original(self, x, modes))
+    def list_held_surfaces(self, x, modes, blocked_lines):
+        held.append(original(self, x, modes, blocked_lines))
         return held[-1]
 
     original = ModeEquations.list_held_surfaces
@@ -172,6 +187,21 @@ def test_contacts_latches_and_frictions_agree(make_model, most_held, monkeypatch
     assert max(map(len, held)) == most_held  # in C; where two say the same Python goes on
     # A released latch leaves its place like 1e-13 m + a t^2 / 2: when, is known to the root of round-off.
     assert_that_twin_agrees(run, monkeypatch, time_tolerance=1e-8)
+
+
+def test_margins_of_a_contact_that_a_latch_blocks_agree():
+    """It has no force, and rests nevertheless."""
+    reference = reference_of(docked_on_the_ground())
+    numeric, prepared = reference.numeric, reference.numeric.prepare(reference.experiment.parameters)
+    row = int(np.searchsorted(reference.trajectory.time, 0.45))
+    t, x, modes = float(reference.trajectory.time[row]), reference.states[row], reference.modes[row]
+    blocked_lines = numeric.find_blocked_contact_lines(t, x, [], prepared, modes)
+    assert len(blocked_lines) == 2
+    held_surfaces = numeric.list_held_surfaces(x, modes, blocked_lines)
+    places = [line - numeric.contact_line_count for line in blocked_lines]
+    numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, held_surfaces, set_inputs=places)
+    wanted = numeric.margins(t, x, [], prepared, modes)
+    assert numeric.mode_steps.compute_margins(t, x) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
 def sampled():
