@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.integrate import DOP853, Radau
 from scipy.optimize import brentq
 
-from mb2fmu.analysis.mode_changes import MARGIN_TOLERANCE, ModeChangeProcessor, MotionPointSensitivity
+from mb2fmu.analysis.event_update_derivatives import MARGIN_TOLERANCE, ModeChangeProcessor, MotionPointSensitivity
 from mb2fmu.errors import AnalysisError, Fault
 
 Floats = npt.NDArray[np.float64]
