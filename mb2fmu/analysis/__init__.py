@@ -14,10 +14,10 @@ from mb2fmu.deferred_imports import import_on_first_use
 if TYPE_CHECKING:
     from mb2fmu.analysis.linearization import Linearization, linearize
     from mb2fmu.analysis.nominal_values import add_nominal_values
-    from mb2fmu.analysis.numerical_conditioning import NumericalConditioning, compute_numerical_conditioning
     from mb2fmu.analysis.operating_point import OperatingPoint, SteadyMotionKind
     from mb2fmu.analysis.operating_point_linearizer import OperatingPointLinearizer
     from mb2fmu.analysis.operating_point_start import OperatingPointStart, set_operating_point_start
+    from mb2fmu.analysis.right_hand_side_accuracy import NumericalConditioning, compute_numerical_conditioning
     from mb2fmu.analysis.root_locus import RootLocus, StabilityCrossing, compute_root_locus
     from mb2fmu.analysis.sensitivity_request import (
         SensitivityRequest,
@@ -54,7 +54,7 @@ __getattr__ = import_on_first_use(
     {
         "linearization": "Linearization linearize",
         "nominal_values": "add_nominal_values",
-        "numerical_conditioning": "NumericalConditioning compute_numerical_conditioning",
+        "right_hand_side_accuracy": "NumericalConditioning compute_numerical_conditioning",
         "operating_point": "OperatingPoint SteadyMotionKind",
         "operating_point_linearizer": "OperatingPointLinearizer",
         "operating_point_start": "OperatingPointStart set_operating_point_start",
