@@ -10,10 +10,10 @@ from pathlib import Path
 
 from lxml import etree
 
-from mb2fmu.audit.carried_reference import read_carried_reference
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS, DescribedModel
+from mb2fmu.audit.embedded_reference_run import read_carried_reference
 from mb2fmu.audit.findings import RuleViolation
 
 MANIFEST_NAME = "fmi-ls-manifest.xml"
