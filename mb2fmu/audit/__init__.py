@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mb2fmu.audit.audit_result import AuditResult
     from mb2fmu.audit.audit_run import audit, require_audit_packages
     from mb2fmu.audit.embedded_reference_run import find_beside_or_carried_reference
-    from mb2fmu.audit.findings import SEVERITIES, AuditRule, Finding, Severity, rules
+    from mb2fmu.audit.rules_and_findings import SEVERITIES, AuditRule, Finding, Severity, rules
 
 __all__ = [
     "SEVERITIES",
@@ -45,7 +45,7 @@ __getattr__ = import_on_first_use(
         "audit_policy": "AuditPolicy read_policy",
         "audit_result": "AuditResult",
         "audit_run": "audit require_audit_packages",
-        "findings": "SEVERITIES AuditRule Finding Severity rules",
+        "rules_and_findings": "SEVERITIES AuditRule Finding Severity rules",
         "embedded_reference_run": "find_beside_or_carried_reference",
         "audit_reference_run": "AuditReferenceRun read_audit_reference_run",
     },

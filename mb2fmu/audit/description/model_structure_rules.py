@@ -11,7 +11,7 @@ from mb2fmu.audit.description.description_records import (
     DescribedUnknown,
     DescribedVariable,
 )
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 _DEPENDENCY_KINDS = frozenset({"dependent", "constant", "fixed", "tunable", "discrete"})
 _INITIAL_DEPENDENCY_KINDS = frozenset({"dependent", "constant"})

@@ -14,7 +14,7 @@ from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS, DescribedModel
 from mb2fmu.audit.embedded_reference_run import read_carried_reference
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MANIFEST_NAME = "fmi-ls-manifest.xml"
 """Of a layered standard, in its folder below ``extra``."""

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from mb2fmu.audit import SEVERITIES, AuditResult, AuditRule, Finding, rules
-from mb2fmu.audit.findings import Severity
+from mb2fmu.audit.rules_and_findings import Severity
 from mb2fmu.report.verdict_summary import SummaryState, VerdictSummaryLine
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}

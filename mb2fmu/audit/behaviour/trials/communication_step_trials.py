@@ -40,7 +40,7 @@ from mb2fmu.audit.behaviour.instance.fmu_instance import (
 )
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 CO_SIMULATION = ("CoSimulation",)
 PHYSICAL_SET_NUMBER = -1

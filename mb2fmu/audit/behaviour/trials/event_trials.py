@@ -26,7 +26,7 @@ from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError, suppress_early_end
 from mb2fmu.audit.behaviour.trials.communication_step_trials import list_continuous_variables
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MODEL_EXCHANGE = ("ModelExchange",)
 NO_EVENT_REASON = "no event was seen, also with inputs and parameters that move"

@@ -30,7 +30,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
 )
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MAX_SINGLE_READS = 60
 """Most variables of one type that are read one by one."""
