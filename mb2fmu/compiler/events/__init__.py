@@ -10,7 +10,7 @@ Promises: a program without switches and events is handed back as it is, the sam
 Must not: know how modes change; the fixed part of the FMU does that (``fmu/emit_c/runtime/events.c``).
 """
 
-from mb2fmu.compiler.events.sign_removal import SLIP_ENTRY, remove_signs
+from mb2fmu.compiler.events.friction_sign_removal import SLIP_ENTRY, remove_signs
 from mb2fmu.compiler.events.switch_to_mode_conversion import (
     Switch,
     SwitchKind,
