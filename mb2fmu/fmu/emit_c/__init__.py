@@ -18,7 +18,7 @@ from mb2fmu.fmu.emit_c.batch_library_printing import (
     emit_cpu_feature_probe,
     read_batch_fmu_sources,
 )
-from mb2fmu.fmu.emit_c.fmu_sources import (
+from mb2fmu.fmu.emit_c.fmu_c_sources import (
     FUNCTION_NAMES_HEADER,
     DerivativeFreeFmuCodeFiles,
     emit_derivative_sources,

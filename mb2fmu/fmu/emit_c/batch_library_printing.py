@@ -20,7 +20,7 @@ from mb2fmu.fmu.emit_c.equations_c_source import (
     print_lookup_tables,
     print_newton_bodies,
 )
-from mb2fmu.fmu.emit_c.fmu_sources import read_operation_c_files, render_c_template
+from mb2fmu.fmu.emit_c.fmu_c_sources import read_operation_c_files, render_c_template
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files, list_vector_lane_functions
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file

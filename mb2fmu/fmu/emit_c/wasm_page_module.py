@@ -13,7 +13,7 @@ import re
 from pathlib import PurePosixPath as Path
 
 from mb2fmu.compiler.program.scalar_program import Program
-from mb2fmu.fmu.emit_c.fmu_sources import (
+from mb2fmu.fmu.emit_c.fmu_c_sources import (
     emit_compact_equation_files,
     is_motion_equation_unit,
     render_c_template,

@@ -48,7 +48,7 @@ def compile_ensemble(
     """
     from mb2fmu import validation
     from mb2fmu.fmu import toolchain
-    from mb2fmu.fmu.emit_c.fmu_sources import compute_max_internal_steps
+    from mb2fmu.fmu.emit_c.fmu_c_sources import compute_max_internal_steps
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _add_dependent_outputs(derivation)
