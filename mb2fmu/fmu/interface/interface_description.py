@@ -63,7 +63,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
 )
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedType, EnumerationItem, FmuArray, Terminal
 from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
-from mb2fmu.fmu.interface.terminals import describe_fmu_terminals
+from mb2fmu.fmu.interface.power_terminals import describe_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
