@@ -26,12 +26,12 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     VectorTerms,
 )
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import InverseDynamicsRequest, Joint
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
     normalize_quaternion_frames,
     stabilize_quaternion_length,
 )
-from mb2fmu.mechanics.mechanism.records.requested_outputs import InverseDynamicsRequest, Joint
 from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import read_contacts_and_latches
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import SourceObjectRecordNumbers, read_outputs

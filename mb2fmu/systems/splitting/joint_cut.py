@@ -32,12 +32,12 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     TorqueLoad,
 )
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
     normalize_quaternion_frames,
     stabilize_quaternion_length,
 )
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput
 from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.systems.splitting.cut_joint_kinematics import CutJointSides
 from mb2fmu.systems.splitting.exchanged_forces import AXES

@@ -24,7 +24,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, PathwayLoad, TorqueLoad, VectorTerms
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, OutputRecord, RequestedOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, OutputRecord, RequestedOutput
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import evaluate_kinematic_quantities
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations

@@ -25,7 +25,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueActuatorLoad,
     TorqueLoad,
 )
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantities, KinematicQuantityKind
 from mb2fmu.validation.reference_equations.joint_wrenches import JointWrenches
 

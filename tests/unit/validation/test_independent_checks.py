@@ -36,7 +36,7 @@ from trees import AXES, DEGREES, KINDS, build
 from mb2fmu import CoulombFriction, pipeline
 from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism, solve_loop_closure_start_values
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
 from mb2fmu.model import Model, ModelDefinition, Parts, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model

@@ -40,7 +40,11 @@ from mb2fmu.mechanics.formulations.outputs.reaction_wrenches import ReactionWren
 from mb2fmu.mechanics.formulations.requested_recursion_quantities import RequestedRecursionQuantities
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import invert_blocks
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, ForceLoad, Mechanism, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput, UnavailableOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
+    ExpressionOutput,
+    RequestedOutput,
+    UnavailableOutput,
+)
 from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,

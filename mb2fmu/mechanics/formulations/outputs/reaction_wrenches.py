@@ -26,7 +26,7 @@ from mb2fmu.mechanics.formulations.generalized_force_projection import (
     split_load_into_vectors,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_outputs import Joint
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import Joint
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,

@@ -24,7 +24,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.equations.latch_equations import Latches
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint, VectorTerms
-from mb2fmu.mechanics.mechanism.records.requested_outputs import (
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     InverseDynamicsRequest,
     Joint,
     LoopClosedForm,

@@ -11,8 +11,7 @@ from sympy.physics.mechanics.joint import Joint as SympyJoint
 
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.mechanism_records import FlexibleBodyRecord, ForceLoad, Load, Mechanism
-from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import normalize_quaternions
-from mb2fmu.mechanics.mechanism.records.requested_outputs import (
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     ExpressionOutput,
     Joint,
     LoopClosedForm,
@@ -20,6 +19,7 @@ from mb2fmu.mechanics.mechanism.records.requested_outputs import (
     RequestedOutput,
     UnavailableOutput,
 )
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import normalize_quaternions
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_constraint_row
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputKind, SubjectKind
 from mb2fmu.model.model import OutputRequest

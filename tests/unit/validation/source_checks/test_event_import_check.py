@@ -11,7 +11,7 @@ from representatives import by_night
 from strangers import quaternion_with_a_dependent_rate
 
 from mb2fmu import pipeline
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch

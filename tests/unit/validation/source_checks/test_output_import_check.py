@@ -7,7 +7,7 @@ import pytest
 from unit.robots.robot_texts import ARM
 
 import mb2fmu
-from mb2fmu.mechanics.mechanism.records.requested_outputs import RequestedOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import RequestedOutput
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputKind
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
