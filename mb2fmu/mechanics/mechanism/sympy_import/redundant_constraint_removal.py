@@ -14,7 +14,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.numeric.random_states import free_parameter_values, row_lengths
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import (
+from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_search import (
     RedundantConstraints,
     find_redundant_constraints,
 )
