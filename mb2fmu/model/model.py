@@ -16,7 +16,7 @@ import sympy as sm
 from sympy.physics.mechanics import JointsMethod
 
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
-from mb2fmu.model.declarations.added_loads import AddedLoadDeclarations
+from mb2fmu.model.declarations.added_loads_and_elements import AddedLoadDeclarations
 from mb2fmu.model.declarations.appearance_declarations import AppearanceDeclarations
 from mb2fmu.model.declarations.declared_events import EventDeclarations
 from mb2fmu.model.declarations.declared_loops import LoopDeclarations

@@ -10,7 +10,11 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.added_loads import add_bodies_to_mechanics, add_loads_to_mechanics, can_add_load
+from mb2fmu.model.declarations.added_loads_and_elements import (
+    add_bodies_to_mechanics,
+    add_loads_to_mechanics,
+    can_add_load,
+)
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 from mb2fmu.model.declarations.model_declarations import map_inputs_to_rates
