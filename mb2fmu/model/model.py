@@ -19,7 +19,7 @@ from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.added_loads_and_elements import AddedLoadDeclarations
 from mb2fmu.model.declarations.appearance_declarations import AppearanceDeclarations
 from mb2fmu.model.declarations.declared_events import EventDeclarations
-from mb2fmu.model.declarations.declared_loops import LoopDeclarations
+from mb2fmu.model.declarations.declared_loop_closed_forms import LoopDeclarations
 from mb2fmu.model.declarations.declared_outputs import OutputDeclarations, OutputKind, OutputRequest
 from mb2fmu.model.declarations.declared_terminals import DeclaredArray, DeclaredTerminal, TerminalAndArrayDeclarations
 from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, choose_communication_step
