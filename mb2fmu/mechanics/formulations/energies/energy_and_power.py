@@ -53,7 +53,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     dot_product,
     scale_components,
 )
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 _FORCE_TOLERANCE = 1e-8  # relative, of generalized forces of both sides
 _MAX_LOAD_OPERATIONS = 5 * MAX_OPERATIONS  # operations of a load, speeds and all

@@ -27,7 +27,7 @@ from mb2fmu.mechanics.formulations.loops.planar_phasors import (
     form_polar_coordinates,
     split_harmonic_by_unknowns,
 )
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 _SAMPLE_COUNT = 4
 _FORM_TOLERANCE = 1e-9

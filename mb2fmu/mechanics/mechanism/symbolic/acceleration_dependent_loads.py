@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 _HEADLINE = "loads with accelerations cannot be used:"
 _REMEDY = "what is proportional to acceleration is inertia: give it as a body; outputs may use accelerations"

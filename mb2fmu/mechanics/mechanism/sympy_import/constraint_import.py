@@ -27,7 +27,7 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     vanishes_for_unit_quaternion,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.model.quantity_declarations import Constraint
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics

@@ -41,7 +41,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.point_velocities import choose_point_velocities
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 __all__ = [
