@@ -17,8 +17,8 @@ from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.script_import.integrator_observation import ScriptIntegratorCallRecord
+from mb2fmu.model.script_import.mechanics_from_script import list_mechanics_symbols
 from mb2fmu.model.script_import.observed_script_values import ORIGINS, Origin
-from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
 from mb2fmu.model.script_import.script_run import ScriptRun
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.script_value_selection import ScriptSymbolNumbers
