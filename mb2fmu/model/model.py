@@ -39,8 +39,8 @@ from mb2fmu.model.quantity_declarations import (
     format_symbol_as_word,
 )
 from mb2fmu.model.source_location import find_user_line
-from mb2fmu.model.sources.mechanics_parts import Parts, extract_joints_method
 from mb2fmu.model.sources.mechanics_source import Mechanics
+from mb2fmu.model.sources.parts_mechanics_source import Parts, extract_joints_method
 from mb2fmu.model.value_overrides import OverrideValue, override_values, parse_number
 from mb2fmu.model.variable_naming import strip_latex
 from mb2fmu.units import convert_to_modelica_notation, derive_rate_unit

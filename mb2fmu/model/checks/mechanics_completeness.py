@@ -18,7 +18,7 @@ from mb2fmu.model.checks.expression_symbols import collect_expression_symbols, d
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, ConstraintForce, Coordinate, Speed, format_symbol_as_word
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.units import BASE_UNITS, derive_rate_unit, parse_unit
 

@@ -18,7 +18,7 @@ from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.script_import.script_run import run_script
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.mechanics_parts import extract_joints_method
+from mb2fmu.model.sources.parts_mechanics_source import extract_joints_method
 
 
 class ScriptMechanics:

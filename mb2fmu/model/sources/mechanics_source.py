@@ -17,7 +17,7 @@ import sympy as sm
 from sympy.physics.mechanics import Dyadic, JointsMethod, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint, RecordBasedMechanics
 
 ExpressionTuple = tuple[sm.Expr, ...]
