@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-from mb2fmu.pipeline.agent_server.agent_command_facts import (
+from mb2fmu.pipeline.agent_server.command_answer import ToolAnswer, answer_by_command
+from mb2fmu.pipeline.agent_server.command_json_summary import (
     drop_equations_from_facts,
     select_adoption_facts,
     select_audit_facts,
@@ -19,7 +20,6 @@ from mb2fmu.pipeline.agent_server.agent_command_facts import (
     select_simulation_facts,
     select_validation_facts,
 )
-from mb2fmu.pipeline.agent_server.command_answer import ToolAnswer, answer_by_command
 from mb2fmu.pipeline.agent_server.served_folder import ServedFolder
 from mb2fmu.version import __version__
 
