@@ -26,7 +26,7 @@ from mb2fmu.fmu import package
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline.derivation import model_derivation
-from mb2fmu.pipeline.derivation.hybrid_models import add_discrete_modes
+from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch

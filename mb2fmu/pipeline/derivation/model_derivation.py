@@ -18,8 +18,8 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
+from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
-from mb2fmu.pipeline.derivation.hybrid_models import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, Unpack, get_args
 from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault, InterfaceError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.formulation_and_build_options import Backend, BuildOptions, FmiVersion
-from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
 from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformStopwatch, Stopwatch
 from mb2fmu.pipeline.fmu_build.model_scene import draw_model_scene

@@ -16,8 +16,8 @@ from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.toolchain.batch_run_arguments import BatchResult, BatchTimeGrid
+from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
-from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values

@@ -17,7 +17,7 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.declarations.model_declarations import map_inputs_to_rates
 from mb2fmu.model.value_overrides import OverrideValue
-from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
+from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values

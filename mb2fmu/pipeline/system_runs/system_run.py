@@ -22,7 +22,7 @@ from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.model.model_loading import load_object_by_annotation, locate_model_file
-from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
+from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
