@@ -134,9 +134,9 @@ class SharedPageContent:
     @cached_property
     def motion(self) -> tuple[Drawing, PlotSignals] | None:
         """The FMU's motion, drawn."""
-        from mb2fmu.pipeline.display import motion_drawings
+        from mb2fmu.pipeline.display import fmu_motion_drawings
 
-        return motion_drawings.draw_validated_motion(self.scene, self._validated.result) if self.scene else None
+        return fmu_motion_drawings.draw_validated_motion(self.scene, self._validated.result) if self.scene else None
 
     @cached_property
     def kane_quantities(self) -> FormulationQuantities:
@@ -294,11 +294,11 @@ def _format_interactive_fmu(
 def render_page_that_runs_fmu(built: FmuBuild, validated: ValidationOutcome) -> bytes | None:
     """Return the validation's motion as a page that can run the FMU; None where nothing can be drawn."""
     from mb2fmu import visualization
-    from mb2fmu.pipeline.display import motion_drawings
+    from mb2fmu.pipeline.display import fmu_motion_drawings
 
     if built.scene is None:
         return None
-    motion = motion_drawings.draw_validated_motion(built.scene, validated.result)
+    motion = fmu_motion_drawings.draw_validated_motion(built.scene, validated.result)
     if motion is None:
         return None
     live = _format_interactive_fmu(built, built.scene, motion)
