@@ -15,8 +15,8 @@ from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pi
 from mb2fmu.errors import PackageError
 from mb2fmu.pipeline.display.fmu_motion_drawings import get_model_scene
 from mb2fmu.visualization.scene.contact_overlay import STATE_OPEN, STATE_SLIDING, STATE_STICKING, form_contact_overlay
+from mb2fmu.visualization.scene.drawing_from_scene import locate_contacts
 from mb2fmu.visualization.scene.mechanism_scene import Scene
-from mb2fmu.visualization.scene.motion_drawing import locate_contacts
 from mb2fmu.visualization.scene.scene_pose_trajectories import StateTrajectory
 
 ALPHA = 0.3
