@@ -77,7 +77,7 @@ def form_graph_and_theory_content(
         form_quantities: Forms them, or knows them already.
     """
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
-    from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS
+    from mb2fmu.report.equation_display.equation_html import MAX_FOLDED_CHARACTERS
     from mb2fmu.report.equation_display.formulation_quantity_html import form_formulation_quantity_blocks
     from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
     from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture

@@ -14,7 +14,7 @@ from mb2fmu.mechanics.equations.formulation_quantities import (
     FormulationQuantity,
     FormulationQuantitySection,
 )
-from mb2fmu.report.equation_display.equation_lists import (
+from mb2fmu.report.equation_display.equation_html import (
     MAX_FOLDED_CHARACTERS,
     MAX_WRITTEN_OPERATIONS,
     EquationHtmlBlock,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from markupsafe import Markup
 
-from mb2fmu.report.equation_display.equation_lists import EquationHtmlBlock
+from mb2fmu.report.equation_display.equation_html import EquationHtmlBlock
 from mb2fmu.report.figures.svg_chart import LineStyle
 from mb2fmu.visualization import AnimationPageElement
 
