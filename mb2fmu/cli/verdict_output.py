@@ -75,7 +75,7 @@ def _finish_validation(
 
 def print_data_table_verdicts(results: Sequence[TableComparison], json_file: Path | None) -> None:
     """Show the verdict on tables alone, without a model."""
-    from mb2fmu.report.sections.measurement_comparison import (
+    from mb2fmu.report.sections.measured_data_section import (
         format_measurements_as_json,
         format_measurements_for_terminal,
     )

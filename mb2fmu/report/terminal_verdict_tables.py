@@ -12,7 +12,7 @@ from rich.text import Text
 from mb2fmu.report.sections.coverage_section import describe_coverage, describe_default_experiment_only
 from mb2fmu.report.sections.event_tables import describe_event_verdict_counts
 from mb2fmu.report.sections.event_tables import list_event_failures as event_failures
-from mb2fmu.report.sections.measurement_comparison import format_measurements_for_terminal, list_measurement_failures
+from mb2fmu.report.sections.measured_data_section import format_measurements_for_terminal, list_measurement_failures
 from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,

@@ -15,7 +15,7 @@ from mb2fmu.report.pages.report_page_records import ReportPageContent, ReportPro
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
 from mb2fmu.report.sections import fmu_facts as description
 from mb2fmu.report.sections.independent_checks_section import list_independent_check_rows
-from mb2fmu.report.sections.measurement_comparison import list_measurement_failures, list_measurement_rows
+from mb2fmu.report.sections.measured_data_section import list_measurement_failures, list_measurement_rows
 from mb2fmu.validation.validation_result import ValidationResult
 from mb2fmu.visualization import Drawing, PlotSignals, render_animation_element
 from mb2fmu.visualization.default_plots import choose_default_plots
