@@ -33,7 +33,7 @@ default_only_option = click.option(
 
 def print_run_verdict(run: RunResult, json_file: Path | None, report: Path) -> None:
     """Print the verdict on an FMU that was made here; end with exit code 0 or 1."""
-    from mb2fmu.report.sections.fmu_facts import summarize_fmu
+    from mb2fmu.report.sections.model_and_fmu_facts import summarize_fmu
     from mb2fmu.report.verdict_summary import VerdictSummaryLine
 
     built = run.exported.build

@@ -13,7 +13,7 @@ from mb2fmu.report.number_format import format_short_number
 from mb2fmu.report.pages.page_template import render_page_template
 from mb2fmu.report.pages.report_page_records import ReportPageContent, ReportProvenance, TheoryContent
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
-from mb2fmu.report.sections import fmu_facts as description
+from mb2fmu.report.sections import model_and_fmu_facts as description
 from mb2fmu.report.sections.independent_checks_section import list_independent_check_rows
 from mb2fmu.report.sections.measured_data_section import list_measurement_failures, list_measurement_rows
 from mb2fmu.validation.validation_result import ValidationResult
