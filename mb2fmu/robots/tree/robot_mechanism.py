@@ -43,7 +43,7 @@ from mb2fmu.robots.description.robot_description import Array, Pose
 from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecords
 from mb2fmu.robots.robot_appearance import FrameAndPointLookup, form_robot_appearance
 from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup
-from mb2fmu.robots.tree.exact_components import (
+from mb2fmu.robots.tree.exact_sympy_components import (
     axis_rotation,
     axis_vector,
     constant_rotation,
