@@ -11,7 +11,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Output, Parameter, Quantity, Speed, StartKind
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import RobotDescription, RobotJoint
-from mb2fmu.robots.message_names import format_variable_name_as_words
+from mb2fmu.robots.robot_display_names import format_variable_name_as_words
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup, SingleSpeedLinkTree
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
