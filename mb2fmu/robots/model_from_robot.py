@@ -250,8 +250,8 @@ def _declare_gravity(
 ) -> tuple[tuple[Parameter, ...], GravityVector]:
     """Return the size of gravity as a parameter, and its vector in m/s²; no parameter where it is zero.
 
-    ``RobotMechanics.gravity`` takes the vector on; ``tree/robot_mechanism.py`` makes a weight of each link of it, a
-    load like any other.
+    ``RobotMechanics.gravity`` takes the vector on; ``tree/mechanism_from_robot.py`` makes a weight of each link of it,
+    a load like any other.
     """
     given = settings.gravity or description.gravity or (0.0, 0.0, -STANDARD_GRAVITY)
     size = float(np.linalg.norm(given))
