@@ -40,6 +40,7 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
 )
 from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.systems.splitting.cut_joint_kinematics import CutJointSides
+from mb2fmu.systems.splitting.cut_joint_topology import CutJoint, find_cut_joint
 from mb2fmu.systems.splitting.exchanged_forces import AXES
 from mb2fmu.systems.splitting.joint_replacement_records import (
     CutJointMechanism,
@@ -48,7 +49,6 @@ from mb2fmu.systems.splitting.joint_replacement_records import (
 )
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.splitting.state_dependencies import MechanismStateDependencies
-from mb2fmu.systems.splitting.system_cut_joint_topology import CutJoint, find_cut_joint
 
 JointCompliance = Literal["bushing", "line"]
 
