@@ -35,10 +35,10 @@ from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMaste
 from mb2fmu.systems.exports.osp_files import form_osp_files
 from mb2fmu.systems.fmu_component import FmuComponent, read_component
 from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation, compute_deviations
+from mb2fmu.systems.port_and_bond_records import list_converted_inputs
 from mb2fmu.systems.ssp.ssp_archive import SspVersion, form_ssp_files
 from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
 from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
-from mb2fmu.systems.system_port_links import list_converted_inputs
 from mb2fmu.systems.system_report import render_system_page
 from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, UnstableSystemError, simulate_system
 from mb2fmu.systems.system_wiring import find_system_declaration_faults, wire_system
