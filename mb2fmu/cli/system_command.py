@@ -22,7 +22,7 @@ from mb2fmu.cli.verdict_output import print_summary
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from mb2fmu.pipeline.system_runs.system_run import SystemRunResult
+    from mb2fmu.pipeline.system_runs.coupled_system_run import SystemRunResult
     from mb2fmu.report.verdict_summary import SummaryState, VerdictSummaryLine
     from mb2fmu.systems.port_and_bond_records import SteppingSettings
     from mb2fmu.systems.ssp.ssp_archive import SspVersion
@@ -69,7 +69,7 @@ def system(
       mb2fmu system TwoMasses.ssp --set step=0.001 --set order=2
     """
     from mb2fmu import pipeline
-    from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
+    from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 
     wanted = [name.strip() for name in masters.split(",") if name.strip()]
     with StageProgress() as progress:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from mb2fmu.analysis.studies.model_fitting import FitResult
     from mb2fmu.audit import AuditResult
     from mb2fmu.pipeline.study_runs.study_run import StudyOutcome
+    from mb2fmu.pipeline.system_runs.coupled_system_run import SystemRunResult
     from mb2fmu.pipeline.system_runs.split_run import ModelSplitResult
-    from mb2fmu.pipeline.system_runs.system_run import SystemRunResult
     from mb2fmu.systems import CoupledSystem
 
 
@@ -174,7 +174,7 @@ def couple(
         ...     mb2fmu.couple("systems/two_masses/system.py", folder).passed
         True
     """
-    from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
+    from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 
     return run_coupled_system(system, folder, arguments=arguments, masters=masters, observer=observer)
 

@@ -21,7 +21,7 @@ from mb2fmu.cli import commands
 from mb2fmu.cli.system_command import _print_system_result
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
+from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 from mb2fmu.systems import CoupledSystem, WiredSystem, read_component, wire_system
 from mb2fmu.systems.block_diagram_layout import place_component_boxes
 from mb2fmu.systems.exports import foreign_masters
