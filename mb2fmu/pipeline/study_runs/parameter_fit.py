@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.interpolate import Akima1DInterpolator, PPoly
 
 from mb2fmu import analysis
-from mb2fmu.analysis.fitted_curve import FittedCurve
+from mb2fmu.analysis.measured_and_fitted_curve import FittedCurve
 from mb2fmu.analysis.studies.model_fitting import FitResult, FitUnknown, fit_unknowns
 from mb2fmu.errors import AnalysisError, Fault, ValidationError
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
