@@ -116,7 +116,7 @@ def sample_study_cases(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StudyWithCases:
+class ResolvedStudy:
     """A resolved study.
 
     Attributes:
@@ -169,7 +169,7 @@ def resolve_study_names(
     defaults: Mapping[str, InputSignal],
     read_signals: ReadSignals,
     earlier: Sequence[Fault] = (),
-) -> StudyWithCases:
+) -> ResolvedStudy:
     """Look up all names of the plan.
 
     Args:
@@ -205,7 +205,7 @@ class _StudyResolver:
         table: ValidationDataTable | None,
         defaults: Mapping[str, InputSignal],
         read_signals: ReadSignals,
-    ) -> StudyWithCases:
+    ) -> ResolvedStudy:
         """Return the whole study: variables, results and cases."""
         self._plan = plan = self._spread(self._plan)
         step, steps = self._times()
@@ -224,7 +224,7 @@ class _StudyResolver:
             read=tuple(self._fmu.variables[name].reference for name in read), names=tuple(read), columns=columns,
             kept=tuple(read.index(name) for name in plan.trajectories), time_limit=plan.time_limit,
         )  # fmt: skip
-        return StudyWithCases(
+        return ResolvedStudy(
             plan, str(self._described.attributes.get("modelName", "")), {name: self._unit_of(name) for name in names},
             cases,
             {each.name: "s" if each.take == "first-crossing" else self._unit_of(each.of) for each in wanted}, wanted,

@@ -20,7 +20,7 @@ from mb2fmu.analysis.studies.study_case_scheduling import (
     InProcessCaseEngine,
     run_study_cases,
 )
-from mb2fmu.analysis.studies.study_cases import InputSignal, StudyWithCases, resolve_study_names
+from mb2fmu.analysis.studies.study_cases import InputSignal, ResolvedStudy, resolve_study_names
 from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, parse_study_plan, plan_lacks_fmu_and_model
 from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
 from mb2fmu.analysis.studies.trajectory_files import import_pyarrow, import_zarr
@@ -56,7 +56,7 @@ class StudyOutcome:
     """
 
     folder: Path
-    study: StudyWithCases
+    study: ResolvedStudy
     cases: int
     failed: int
     summary: Path
@@ -154,7 +154,7 @@ def _read_plan_file(path: Path) -> Mapping[str, Any]:
 
 def _prepare_study(
     base: Path, plan: StudyPlan, observer: StageObserver | None, earlier: Sequence[Fault] = ()
-) -> tuple[StudyWithCases, str, bytes]:
+) -> tuple[ResolvedStudy, str, bytes]:
     """Return the study, and the FMU's file name and archive; raise with earlier faults, too."""
     from mb2fmu import validation
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
@@ -215,7 +215,7 @@ def _make_input_signals(given: Mapping[str, Value], units: Mapping[str, str], st
 
 @contextmanager
 def _open_case_engine(
-    study: StudyWithCases, content: bytes, scheduler: str, workers: int | None, client: Any
+    study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any
 ) -> Iterator[CaseExecutionEngine]:
     """Provide the engine that runs the cases; it is removed at the end."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_tree
@@ -249,7 +249,7 @@ def _open_case_engine(
                 engine.close()
 
 
-def _write_summary(store: StudyStore, study: StudyWithCases, name: str, content: bytes) -> StudyOutcome:
+def _write_summary(store: StudyStore, study: ResolvedStudy, name: str, content: bytes) -> StudyOutcome:
     """Write the page."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
     from mb2fmu.pipeline.study_runs.study_summary import (
