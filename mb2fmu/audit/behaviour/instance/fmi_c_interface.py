@@ -67,7 +67,7 @@ class MeaninglessFmuValueError(RefusedCallError):
         self.args = (text,)
 
 
-class Callbacks2(c.Structure):
+class Fmi2CallbackFunctions(c.Structure):
     """fmi2CallbackFunctions."""
 
     _fields_ = (
