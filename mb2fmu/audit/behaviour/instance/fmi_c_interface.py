@@ -79,7 +79,7 @@ class Fmi2CallbackFunctions(c.Structure):
     )
 
 
-class EventInfo2(c.Structure):
+class Fmi2EventInfo(c.Structure):
     """fmi2EventInfo."""
 
     _fields_ = (

@@ -16,8 +16,8 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     AllocateCallback,
     BooleanOutputArguments,
     DiscreteStateUpdate,
-    EventInfo2,
     Fmi2CallbackFunctions,
+    Fmi2EventInfo,
     FmuLibrary,
     FmuMemoryFunctions,
     FreeCallback,
@@ -304,7 +304,7 @@ class FmuInstance:
         )  # fmt: skip
         flags, time = BooleanOutputArguments(self.version, *names), c.c_double()
         if self.version == 2:
-            info = EventInfo2()
+            info = Fmi2EventInfo()
             c.memset(c.byref(info), FILL_BYTE, c.sizeof(info))
             self.must_call("NewDiscreteStates", c.byref(info))
             flags.set_values((info.needed, info.terminate, info.nominals, info.values, info.defined))
