@@ -12,7 +12,7 @@ Must not: know how modes change; the fixed part of the FMU does that (``fmu/emit
 
 from mb2fmu.compiler.events.friction_sign_removal import SLIP_ENTRY, remove_signs
 from mb2fmu.compiler.events.switch_to_mode_conversion import (
-    Switch,
+    ProgramSwitch,
     SwitchKind,
     convert_switches_to_modes,
     list_program_switches,
@@ -20,7 +20,7 @@ from mb2fmu.compiler.events.switch_to_mode_conversion import (
 
 __all__ = [
     "SLIP_ENTRY",
-    "Switch",
+    "ProgramSwitch",
     "SwitchKind",
     "convert_switches_to_modes",
     "list_program_switches",

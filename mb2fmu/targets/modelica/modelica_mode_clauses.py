@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mb2fmu.compiler.events import Switch, list_program_switches
+from mb2fmu.compiler.events import ProgramSwitch, list_program_switches
 from mb2fmu.compiler.program.scalar_program import Program
 
 MODE_CHANGE_MARGIN = "(-1e-10)"
@@ -253,7 +253,7 @@ def _smallest_margin(margins: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return (*found, ("least", last))
 
 
-def _mode_update(switch: Switch, name: str, margin: str, surface: str, drive: str) -> str:
+def _mode_update(switch: ProgramSwitch, name: str, margin: str, surface: str, drive: str) -> str:
     """Return what the clause sets the mode of one switch to; at the start all are what they look at.
 
     What rests with another sign is held with it, as far as it can be.
