@@ -112,7 +112,7 @@ class ReportProvenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class ReportFact:
     """A term and its value; ``number`` is the exact value of a rounded text."""
 
     term: str
@@ -130,7 +130,7 @@ class VerdictText:
     words: str
     headline: str
     sentences: tuple[str, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[ReportFact, ...]
 
     @property
     def state(self) -> Literal["good", "bad", "doubt"]:
@@ -373,7 +373,7 @@ class ReportPageContent:
     title: str
     description: str
     verdict: VerdictText | None
-    facts: tuple[Fact, ...]
+    facts: tuple[ReportFact, ...]
     picture: Markup
     drawing: str
     errors: tuple[ErrorRow, ...]

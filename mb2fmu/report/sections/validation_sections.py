@@ -13,9 +13,9 @@ from mb2fmu.report.number_format import format_declared_number, format_exact_num
 from mb2fmu.report.pages.report_page_records import (
     ErrorRow,
     ExternalCheckerRow,
-    Fact,
     Figure,
     FigureGroup,
+    ReportFact,
     RoundedDisplayNumber,
     VerdictColour,
     VerdictText,
@@ -354,7 +354,7 @@ def _draw_one_step_errors(defects: list[InvariantResult], time: Any) -> Figure:
     return Figure("step-defects", "one-step errors", "", draw_chart(chart), chart.legend, state)
 
 
-def _form_verdict_tiles(result: ValidationResult) -> tuple[Fact, ...]:
+def _form_verdict_tiles(result: ValidationResult) -> tuple[ReportFact, ...]:
     """Summarize the verdict: the worst variable, invariants, and checks, each against its bound."""
     tiles = [_form_worst_error_tile(result)]
     defects = [i for i in result.invariants if i.name.startswith(_ONE_STEP_ERROR_PREFIX)]
@@ -368,7 +368,7 @@ def _form_verdict_tiles(result: ValidationResult) -> tuple[Fact, ...]:
             else f"at {format_short_number(i.at)} s"
         )
         tiles.append(
-            Fact(
+            ReportFact(
                 f"{name} / bound",
                 format_short_number(i.ratio),
                 _VERDICT_COLOURS[i.verdict],
@@ -380,10 +380,10 @@ def _form_verdict_tiles(result: ValidationResult) -> tuple[Fact, ...]:
     if checks:
         clean = sum(row.state != "bad" for row in checks)
         state: VerdictColour = "good" if clean == len(checks) else "bad"
-        tiles.append(Fact("Checkers", f"{clean} of {len(checks)} agree", state))
+        tiles.append(ReportFact("Checkers", f"{clean} of {len(checks)} agree", state))
     part = _largest_reference_uncertainty(result)
     tiles.append(
-        Fact(
+        ReportFact(
             "Reference's uncertainty / bound",
             format_short_number(part, 2),
             "neutral",
@@ -394,7 +394,7 @@ def _form_verdict_tiles(result: ValidationResult) -> tuple[Fact, ...]:
     return tuple(tiles)
 
 
-def _form_worst_error_tile(result: ValidationResult) -> Fact:
+def _form_worst_error_tile(result: ValidationResult) -> ReportFact:
     """Return the number that the terminal ends with: the worst of all quantities, of every kind and experiment."""
     worst = max(result.judged_quantities, key=lambda v: v.ratio if not math.isnan(v.ratio) else math.inf)
     bounded: VerdictColour = "bad" if any(v.verdict == "failed" for v in result.judged_quantities) else "good"
@@ -409,7 +409,7 @@ def _form_worst_error_tile(result: ValidationResult) -> Fact:
         if any(item is worst for item in (*kind.variables, *kind.invariants))
     )
     note = _format_name_at_time(worst.name, worst.at) + next(where, "")
-    return Fact(
+    return ReportFact(
         "Worst error / bound", format_short_number(worst.ratio), bounded, note, format_exact_number(worst.ratio)
     )
 
