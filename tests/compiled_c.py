@@ -22,9 +22,9 @@ from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 from mb2fmu.fmu.emit_c import emit_fmu_sources, list_translation_units
 from mb2fmu.fmu.interface.fmu_interface import (
-    Capabilities,
     DefaultExperiment,
     DescribedUnit,
+    FmuCapabilities,
     FmuInterface,
     FmuSolverSettings,
     FmuTarget,
@@ -119,7 +119,7 @@ def bare_interface() -> FmuInterface:
         experiment=DefaultExperiment(0.0, 1.0, 0.01, 1e-6),
         solver=FmuSolverSettings("explicit", 1e-6),
         log_categories=(),
-        capabilities=Capabilities(needs_execution_tool=False, state=True),
+        capabilities=FmuCapabilities(needs_execution_tool=False, state=True),
         generation_tool="mb2fmu",
         target=FmuTarget("2", "native"),
     )

@@ -12,12 +12,12 @@ from sympy.physics.mechanics import dynamicsymbols
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
 from mb2fmu.fmu.interface.fmu_interface import (
-    Capabilities,
     DefaultExperiment,
     Dependency,
     DescribedUnit,
     DisplayUnit,
     FmiVersion,
+    FmuCapabilities,
     FmuInterface,
     FmuSolverSettings,
     FmuTarget,
@@ -26,7 +26,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, Terminal
 from mb2fmu.fmu.interface.interface_description import (
     LOG_CATEGORIES,
-    describe_native_capabilities,
+    describe_capabilities,
     describe_solver_parameters,
     describe_solver_type,
 )
@@ -127,7 +127,7 @@ def pendulum_interface(
         "experiment": DefaultExperiment(0.0, 2.0, 0.01, 1e-6),
         "solver": solver or FmuSolverSettings("explicit", 1e-6),
         "log_categories": LOG_CATEGORIES,
-        "capabilities": Capabilities(needs_execution_tool=True, state=True),
+        "capabilities": FmuCapabilities(needs_execution_tool=True, state=True),
         "generation_tool": "mb2fmu",
     }
     return FmuInterface(**{**description, **changes})  # type: ignore[arg-type]
@@ -154,7 +154,7 @@ def native_interface(fmi: FmiVersion, **changes: object) -> FmuInterface:
         "variables": (*typed, solver, step),
         "types": (*types.values(), enumerated),
         "terminals": (Terminal("tau", members, "the drive"),),
-        "capabilities": describe_native_capabilities(target),
+        "capabilities": describe_capabilities(target),
     }
     return dataclasses.replace(python, **{**native, **changes})  # type: ignore[arg-type]
 

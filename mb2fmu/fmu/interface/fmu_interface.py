@@ -267,7 +267,7 @@ class FmuSolverSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
+class FmuCapabilities:
     """Optional abilities of an FMU.
 
     Attributes:
@@ -328,7 +328,7 @@ class FmuInterface:
     experiment: DefaultExperiment
     solver: FmuSolverSettings
     log_categories: tuple[LogCategory, ...]
-    capabilities: Capabilities
+    capabilities: FmuCapabilities
     generation_tool: str
     target: FmuTarget = FmuTarget()
     types: tuple[DescribedType, ...] = ()

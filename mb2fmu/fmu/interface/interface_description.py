@@ -48,12 +48,12 @@ from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind, find_solver_by_name
 from mb2fmu.fmu.interface.fmu_interface import (
-    Capabilities,
     DefaultExperiment,
     Dependency,
     DescribedUnit,
     DisplayUnit,
     FmiDependencyKind,
+    FmuCapabilities,
     FmuInterface,
     FmuSolverSettings,
     FmuTarget,
@@ -157,7 +157,7 @@ def _smallest_nominal(nominals: Sequence[float | None]) -> float | None:
     return min(each or 1.0 for each in nominals) if any(nominals) else None
 
 
-def describe_native_capabilities(target: FmuTarget, *, remembers: bool = False, switches: bool = False) -> Capabilities:
+def describe_capabilities(target: FmuTarget, *, remembers: bool = False, switches: bool = False) -> FmuCapabilities:
     """Return the abilities of such FMUs; those with discrete memory must be notified of accepted steps.
 
     Args:
@@ -166,9 +166,9 @@ def describe_native_capabilities(target: FmuTarget, *, remembers: bool = False, 
         switches: The model has events.
     """
     if target.backend == "python":
-        return Capabilities(needs_execution_tool=True, state=True)
+        return FmuCapabilities(needs_execution_tool=True, state=True)
     new = target.fmi == "3"
-    return Capabilities(
+    return FmuCapabilities(
         needs_execution_tool=False,
         state=True,
         model_exchange=True,
@@ -283,7 +283,7 @@ def describe_interface(
         types=types,
         terminals=_drop_terminals_of_array_elements(found, held),
         arrays=held,
-        capabilities=describe_native_capabilities(
+        capabilities=describe_capabilities(
             target, remembers=bool(program.layout.memory), switches=bool(list_program_switches(program))
         ),
         generation_tool=GENERATION_TOOL,

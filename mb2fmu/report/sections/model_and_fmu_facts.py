@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from mb2fmu.fmu.integration_method_table import find_solver_by_kind
-from mb2fmu.fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuSolverSettings, FmuVariable
+from mb2fmu.fmu.interface.fmu_interface import FmuCapabilities, FmuInterface, FmuSolverSettings, FmuVariable
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.model.declarations.model_declarations import Declarations
@@ -171,7 +171,7 @@ def _describe_solver(solver: FmuSolverSettings, step: float) -> str:
     return f"{row.title}, relative tolerance {format_declared_number(solver.tolerance)}"
 
 
-def _describe_capabilities(capabilities: Capabilities) -> str:
+def _describe_capabilities(capabilities: FmuCapabilities) -> str:
     """Say what the FMU can do, and what it needs."""
     parts = [
         "its state can be saved, restored and serialized" if capabilities.state else "",

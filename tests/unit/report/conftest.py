@@ -13,9 +13,9 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, dynamicsymb
 
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.fmu.interface.fmu_interface import (
-    Capabilities,
     DefaultExperiment,
     DescribedUnit,
+    FmuCapabilities,
     FmuInterface,
     FmuSolverSettings,
     FmuVariable,
@@ -161,7 +161,7 @@ def _interface(names: list[str]) -> FmuInterface:
         experiment=DefaultExperiment(0.0, 2.0, 0.01, 1e-6),
         solver=FmuSolverSettings("explicit", 1e-6),
         log_categories=(),
-        capabilities=Capabilities(needs_execution_tool=True, state=True),
+        capabilities=FmuCapabilities(needs_execution_tool=True, state=True),
         generation_tool="mb2fmu",
     )
 
