@@ -13,7 +13,6 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
 from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
-    Dependency,
     DescribedUnit,
     DisplayUnit,
     FmiVersion,
@@ -22,6 +21,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     FmuSolverSettings,
     FmuTarget,
     FmuVariable,
+    VariableDependency,
 )
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, Terminal
 from mb2fmu.fmu.interface.interface_description import (
@@ -74,8 +74,10 @@ def pendulum_interface(
     """What describes the pendulum; ``changes`` replace attributes, to break laws."""
     everything = ("time", *STATES, "tau", *PARAMETERS)
 
-    def on(*names: str, constant: tuple[str, ...] = ()) -> tuple[Dependency, ...]:
-        return tuple(Dependency(n, "constant" if n in constant else "dependent") for n in everything if n in names)
+    def on(*names: str, constant: tuple[str, ...] = ()) -> tuple[VariableDependency, ...]:
+        return tuple(
+            VariableDependency(n, "constant" if n in constant else "dependent") for n in everything if n in names
+        )
 
     motion = on("q", "u", "tau", *PARAMETERS)
     variables = [

@@ -141,7 +141,7 @@ class DescribedUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class Dependency:
+class VariableDependency:
     """An unknown depends on the variable ``on``.
 
     Attributes:
@@ -197,8 +197,8 @@ class FmuVariable:
     derivative_of: str | None = None
     source: VariableSource
     index: int = 0
-    dependencies: tuple[Dependency, ...] = ()
-    start_dependencies: tuple[Dependency, ...] = field(default=(), repr=False)
+    dependencies: tuple[VariableDependency, ...] = ()
+    start_dependencies: tuple[VariableDependency, ...] = field(default=(), repr=False)
     kind: ValueKind = "real"
     declared_type: str | None = None
 

@@ -49,7 +49,6 @@ from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind, find_solver_by_name
 from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
-    Dependency,
     DescribedUnit,
     DisplayUnit,
     FmiDependencyKind,
@@ -59,6 +58,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     FmuTarget,
     FmuVariable,
     LogCategory,
+    VariableDependency,
     VariableSource,
 )
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedType, EnumerationItem, FmuArray, Terminal
@@ -354,7 +354,7 @@ class _VariableDescriber:
         )
         everything = [variable for part in parts for variable in part]
         order = {variable.name: i for i, variable in enumerate(everything)}
-        ordered: dict[int, tuple[Dependency, ...]] = {}  # what many variables share stays shared
+        ordered: dict[int, tuple[VariableDependency, ...]] = {}  # what many variables share stays shared
         for reference, variable in enumerate(everything, start=first):
             on = variable.dependencies
             if id(on) not in ordered:
@@ -508,7 +508,7 @@ class _VariableDescriber:
             dependencies=self._dependencies[source][index],
         )
 
-    def _all_dependencies(self) -> dict[str, list[tuple[Dependency, ...]]]:
+    def _all_dependencies(self) -> dict[str, list[tuple[VariableDependency, ...]]]:
         """Return the dependencies of each entry point's results; equal ones are one object."""
         entries = [
             name for name in ("initialize", "surfaces", *get_args(VariableSource)) if name in self._program.entries
@@ -517,7 +517,7 @@ class _VariableDescriber:
         lists = {id(each): each for several in found.values() for each in several}
         said = {
             key: tuple(
-                Dependency(self._known[item.group][item.index], _DEPENDENCY_KINDS[item.kind])
+                VariableDependency(self._known[item.group][item.index], _DEPENDENCY_KINDS[item.kind])
                 for item in each
                 if item.group != "memory"  # where Newton's method begins is nothing that its solution depends on
             )
@@ -531,7 +531,7 @@ class _VariableDescriber:
             if any(item.group == "memory" and item.index >= first for item in each)
         }
         on = {item.on for each in found.get("surfaces", []) for item in said[id(each)]}
-        self._by_modes = tuple(Dependency(name) for name in sorted(on))
+        self._by_modes = tuple(VariableDependency(name) for name in sorted(on))
         return {entry: [said[id(each)] for each in several] for entry, several in found.items()}
 
 

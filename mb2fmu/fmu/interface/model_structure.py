@@ -20,7 +20,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mb2fmu.fmu.interface.fmu_interface import Dependency, FmiDependencyKind, FmuInterface, FmuVariable, VariableSource
+from mb2fmu.fmu.interface.fmu_interface import (
+    FmiDependencyKind,
+    FmuInterface,
+    FmuVariable,
+    VariableDependency,
+    VariableSource,
+)
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import FmuArray
 
 _NumberedDependencies = tuple[tuple[int, ...], tuple[FmiDependencyKind, ...]]
@@ -72,10 +78,10 @@ def form_model_structure(interface: FmuInterface) -> ModelStructure:
     numbers, direct = assign_variable_numbers(interface), _list_knowns(interface)
     approximate = {variable.name: variable for variable in interface.variables if variable.initial == "approx"}
 
-    def seen(on: tuple[Dependency, ...]) -> _NumberedDependencies:
+    def seen(on: tuple[VariableDependency, ...]) -> _NumberedDependencies:
         return _number_dependencies([(numbers[item.on], item.kind) for item in on if item.on in direct])
 
-    def seen_at_start(on: tuple[Dependency, ...]) -> _NumberedDependencies:
+    def seen_at_start(on: tuple[VariableDependency, ...]) -> _NumberedDependencies:
         """Number dependencies at initialization; instead of states with approximate starts, what these depend on."""
         kinds = {item.on: _initialization_kind(item.kind) for item in on if item.on not in approximate}
         through = [approximate[item.on] for item in on if item.on in approximate]
@@ -83,7 +89,7 @@ def form_model_structure(interface: FmuInterface) -> ModelStructure:
         return _number_dependencies([(numbers[name], kind) for name, kind in kinds.items()])
 
     states = interface.variables_from_sources("state")
-    itself = {state.name: (Dependency(state.name, "constant"),) for state in states}
+    itself = {state.name: (VariableDependency(state.name, "constant"),) for state in states}
     lists = {id(variable.dependencies): variable.dependencies for variable in interface.variables}  # many share one
     later_lists = {key: seen(on) for key, on in lists.items()}
     start_lists = {key: seen_at_start(on) for key, on in lists.items()}
