@@ -48,7 +48,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import (
 )
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.display.mechanism_animation import animate
 from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 from mb2fmu.pipeline.fmu_build.target_source_export import (
@@ -103,7 +103,7 @@ def export(
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
     sources = [list_target_source_files(derivation, language) for language in languages]
     built = build(derivation, observer=observer, **building)
-    stage = Stopwatch(observer, built.timings)
+    stage = StageStopwatch(observer, built.timings)
     with stage("describe the FMU"):
         further = FileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
         documented = report_pages.add_description_page_to_fmu(built).joined(further)
@@ -146,7 +146,7 @@ def run(
     forming, building = separate_formulation_and_build_options(options)
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
     built = build(derivation, observer=observer, **building)
-    stage = Stopwatch(observer, built.timings)
+    stage = StageStopwatch(observer, built.timings)
     with fmu_and_report_publication.publish_results(derivation.definition.name, folder) as results:
         with stage("pack"):
             results.pack(built.core)

@@ -22,7 +22,7 @@ from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 
 AnyModel = mb2fmu.model.Model | Path | str
 DerivableModel = AnyModel | ModelDefinition
@@ -66,7 +66,7 @@ def derive(
         >>> mb2fmu.derive("simple_pendulum", method="kane")
         <Derivation SimplePendulum: by kane; states theta, omega>
     """
-    stage = Stopwatch(observer)
+    stage = StageStopwatch(observer)
     checked, read = load_and_import_model(model, arguments, stage)
     method = options.get("method", "auto")
     baumgarte = options.get("baumgarte")
@@ -95,7 +95,7 @@ def derive(
 
 
 def load_and_import_model(
-    model: DerivableModel, arguments: Mapping[str, Any] | None, stage: Stopwatch
+    model: DerivableModel, arguments: Mapping[str, Any] | None, stage: StageStopwatch
 ) -> tuple[ModelDefinition, Mechanism]:
     """Load and check a model, and read its mechanism, with its loops closed at the start."""
     with stage("load"):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.toolchain import Platform
 
 
-class Stopwatch:
+class StageStopwatch:
     """Times stages and notifies the observer."""
 
     def __init__(self, observer: StageObserver | None, before: tuple[StageTime, ...] = ()) -> None:

@@ -15,7 +15,7 @@ from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.display.fmu_motion_drawings import draw_fmu_motion, get_model_scene, read_scene_of_fmu
 from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 from mb2fmu.pipeline.simulation.input_signals import InputValue
@@ -95,7 +95,7 @@ def animate(
     """
     from mb2fmu.fmu import package
 
-    stage = Stopwatch(observer)
+    stage = StageStopwatch(observer)
     if isinstance(source, Model) or Path(source).suffix != ".fmu":
         chosen = (source if isinstance(source, Model) else load(source, arguments)).at(at)
         return _draw_simulated_motion(

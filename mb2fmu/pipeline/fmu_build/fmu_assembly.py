@@ -13,7 +13,7 @@ from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.formulation_and_build_options import Backend, BuildOptions, FmiVersion
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
-from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformStopwatch, Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformStopwatch, StageStopwatch
 from mb2fmu.pipeline.fmu_build.model_scene import draw_model_scene
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ def build(
         >>> "modelDescription.xml" in built.core
         True
     """
-    stage = Stopwatch(observer, derivation.timings)
+    stage = StageStopwatch(observer, derivation.timings)
     if options.get("backend", DEFAULT_BACKEND) == "python":
         return _build_python(derivation, stage, options)
     return _build_native(derivation, stage, options, observer)
 
 
 def _build_native(
-    derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: StageObserver | None
+    derivation: Derivation, stage: StageStopwatch, options: BuildOptions, observer: StageObserver | None
 ) -> FmuBuild:
     """Describe, emit and compile the FMU in C; compilers run while derivatives are formed and pictures drawn."""
     from mb2fmu.fmu import emit_c, emit_xml, interface, package, toolchain
@@ -155,7 +155,7 @@ def _build_wasm_component(sources: FileTree, identifier: str) -> FileTree:
     return FileTree({f"binaries/{toolchain.WASM_COMPONENT_FOLDER}/{identifier}.wasm": content})
 
 
-def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> FmuBuild:
+def _build_python(derivation: Derivation, stage: StageStopwatch, options: BuildOptions) -> FmuBuild:
     """Describe, emit and pack the FMU that runs in Python; refuse models with events."""
     from mb2fmu.fmu import emit_python, emit_xml, interface, package
 

@@ -11,7 +11,7 @@ from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.model.checks.unit_contradictions import find_unit_contradictions
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_and_import_model
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, StageObserver, ValidationOutcome
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report import fmu_and_report_publication
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def validate(
         >>> outcome.passed
         True
     """
-    stage = Stopwatch(observer)
+    stage = StageStopwatch(observer)
     checked, read = load_and_import_model(model, arguments, stage)
     with fmu_and_report_publication.copy_fmu_for_validation(
         fmu.path if isinstance(fmu, ExportResult) else Path(fmu)
@@ -96,7 +96,7 @@ def validate_fmu(
     checked: ModelDefinition,
     read: Mechanism,
     used: Method | None,
-    stage: Stopwatch,
+    stage: StageStopwatch,
     *,
     default_only: bool = False,
 ) -> ValidationOutcome:

@@ -26,7 +26,7 @@ from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.simulation.model_simulation import map_variable_units, simulate_derivation
 from mb2fmu.pipeline.simulation.simulation_trajectories import check_parquet, format_parquet
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent
@@ -253,7 +253,7 @@ def run_coupled_system(
         SystemRunError: If a component fails during the run; files and results up to there are written all the same.
     """
     _check_request(masters, parquet=parquet)
-    stage = Stopwatch(observer)
+    stage = StageStopwatch(observer)
     joined = wire_loaded_system(system, arguments=arguments, observer=observer)
     target, name = Path(folder), joined.system.name
     files = _form_publication_files(joined, ssp)
