@@ -25,7 +25,7 @@ _KINDS: tuple[SwitchKind, ...] = ("sign", "truth", "truth at events", "counter",
 
 
 @dataclass(frozen=True, slots=True)
-class HeldSurface:
+class HeldSwitchingSurface:
     """The one surface that is held: of a sign, a contact or a row of a latch.
 
     Attributes:
@@ -206,7 +206,7 @@ class CompiledModeSteps:
         r: Sequence[float],
         prepared: Sequence[float],
         late: float,
-        held_surface: HeldSurface | None = None,
+        held_surface: HeldSwitchingSurface | None = None,
         past_conditions: Floats | None = None,
     ) -> None:
         """Set modes, shape (switches,), the model's inputs, parameters, by what all margins are larger, and what holds.

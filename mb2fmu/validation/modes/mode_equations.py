@@ -14,7 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, EventSettings, HeldSurface, SwitchKind
+from mb2fmu.validation.compiled.compiled_mode_steps import (
+    CompiledModeSteps,
+    EventSettings,
+    HeldSwitchingSurface,
+    SwitchKind,
+)
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
 from mb2fmu.validation.modes.coupled_holding_forces import find_held_friction_rows, solve_coupled_holding_forces
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
@@ -102,7 +107,7 @@ class ModeEquations(NumericEquations):
         counts = tuple(len(event.settings) for event in frozen.events)
         return EventSettings(first_condition, counts, tuple(map(tuple, self.event_targets)))
 
-    def list_held_surfaces(self, x: Floats, modes: SwitchModes) -> list[HeldSurface] | None:
+    def list_held_surfaces(self, x: Floats, modes: SwitchModes) -> list[HeldSwitchingSurface] | None:
         """Return what holds in these modes, for C; None if that is more than C can hold.
 
         C holds one surface. Beside contacts that rest and closed latches Python finds what signs may rest, and beside
@@ -117,8 +122,8 @@ class ModeEquations(NumericEquations):
             return None
         rate_output = int(self._count_outputs(len(self.frozen.equations.outputs)).rate_indices[i])
         if i < n:
-            return [HeldSurface(i, rate_output, float(self.sizes[i]))]
-        return [HeldSurface(i, rate_output, probe=float(self._probe_sizes[i]))]
+            return [HeldSwitchingSurface(i, rate_output, float(self.sizes[i]))]
+        return [HeldSwitchingSurface(i, rate_output, probe=float(self._probe_sizes[i]))]
 
     def _name_kind(self, i: int) -> SwitchKind:
         """Return what kind of switch C knows switch i as."""
