@@ -78,7 +78,7 @@ class EventLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class SettledEvents:
+class CompiledEventLog:
     """Events that C has settled, in their order.
 
     Attributes:
@@ -129,7 +129,7 @@ class CompiledStepResult:
     conditions: Floats
     event_count: int
     last_event_time: float
-    events: SettledEvents | None
+    events: CompiledEventLog | None
 
 
 class CompiledModeSteps:
@@ -285,12 +285,12 @@ class CompiledModeSteps:
             self._read_records(self._records[: settling.count].copy()) if settling.count else None,
         )  # fmt: skip
 
-    def _read_records(self, records: Floats) -> SettledEvents:
+    def _read_records(self, records: Floats) -> CompiledEventLog:
         """Return events from what C wrote of them, shape (n, ...)."""
         n, count = len(self._values), len(self._past)
         sides = records[:, 4:].reshape(len(records), 2, -1)
         switches, fired = records[:, 1:3].T.astype(np.int64).tolist()
-        return SettledEvents(
+        return CompiledEventLog(
             records[:, 0].tolist(), switches, fired, records[:, 3] != 0.0,
             sides[..., :n], sides[..., n : n + count], sides[..., n + count :],
         )  # fmt: skip
