@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.compiled.compiled_mode_steps import (
     CompiledModeSteps,
-    EventSettings,
+    EventAssignments,
     HeldSwitchingSurface,
     SwitchKind,
 )
@@ -98,14 +98,14 @@ class ModeEquations(NumericEquations):
             )
         return self._mode_steps
 
-    def _list_event_settings(self) -> EventSettings | None:
+    def _list_event_settings(self) -> EventAssignments | None:
         """Return what events set; None where something can hold: then their effects are found by trying forces."""
         frozen = self.frozen
         if self.signs or frozen.contacts or frozen.latches:
             return None
         first_condition = frozen.outputs + 3 * self._switch_count
         counts = tuple(len(event.settings) for event in frozen.events)
-        return EventSettings(first_condition, counts, tuple(map(tuple, self.event_targets)))
+        return EventAssignments(first_condition, counts, tuple(map(tuple, self.event_targets)))
 
     def list_held_surfaces(self, x: Floats, modes: SwitchModes) -> list[HeldSwitchingSurface] | None:
         """Return what holds in these modes, for C; None if that is more than C can hold.
