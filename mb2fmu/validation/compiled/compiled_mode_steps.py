@@ -61,7 +61,7 @@ class EventAssignments:
 
 
 @dataclass(frozen=True, slots=True)
-class EventLimits:
+class CompiledEventLimits:
     """How far C may go by itself.
 
     Attributes:
@@ -251,7 +251,7 @@ class CompiledModeSteps:
         projected: bool,
         behind: bool,
         budget: int,
-        limits: EventLimits,
+        limits: CompiledEventLimits,
     ) -> CompiledStepResult:
         """Integrate toward the end of ``span``, until others must settle an event, or something is wrong.
 
