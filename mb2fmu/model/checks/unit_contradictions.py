@@ -14,9 +14,9 @@ from mb2fmu.model.checks.unit_exponent_equations import (
     ExpressionUnitForm,
     UnitContradiction,
     UnitEquations,
+    are_commensurable_units,
     exponents,
     exponents_of_unit,
-    measures_same,
 )
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
@@ -116,7 +116,7 @@ def _describe(found: UnitContradiction, declared: Mapping[Any, Any]) -> str:
     said = ", ".join(f"{item.name} in {item.unit}" for item in items)
     what = f"{found.place}: {found.expression}"
     one, other = (format_exponents(side.known) for side in found.sides)
-    if measures_same(found.difference):
+    if are_commensurable_units(found.difference):
         scaled = (item for item in items if _read_unit(item.unit)[-1])
         remedies = [
             f"{item.name} in {format_base_units(item.unit)}, with its value as '… {item.unit}'" for item in scaled
