@@ -115,11 +115,13 @@ def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
     for load in m.loads:
         if load.name in element_loads:
             continue
-        pieces = any(sm.sympify(c).has(sm.Piecewise) for c in load_scalars(load))
-        if has_more_operations_than(load_scalars(load), MAX_OPERATIONS if pieces else _MAX_LOAD_OPERATIONS):
+        pieces = any(sm.sympify(c).has(sm.Piecewise) for c in list_load_magnitude_scalars(load))
+        if has_more_operations_than(
+            list_load_magnitude_scalars(load), MAX_OPERATIONS if pieces else _MAX_LOAD_OPERATIONS
+        ):
             names_of_unknown[load.name] = None
             continue
-        scalars = [_evaluate_load_at_rest(m, load, c) for c in load_scalars(load)]
+        scalars = [_evaluate_load_at_rest(m, load, c) for c in list_load_magnitude_scalars(load)]
         symbols: set[sm.Basic] = set().union(*(s.free_symbols for s in scalars)) if scalars else set()
         if all(s == 0 for s in scalars):
             continue
@@ -194,7 +196,7 @@ def _evaluate_load_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.
     return sm.sympify(expression).xreplace(dict.fromkeys(moving, sm.S.Zero))
 
 
-def load_scalars(load: Load) -> list[sm.Expr]:
+def list_load_magnitude_scalars(load: Load) -> list[sm.Expr]:
     """Return the scalars that the magnitude of a load depends on."""
     match load:
         case ForceLoad():
