@@ -485,13 +485,13 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
     given_potential = m.given_potential
     if given_potential is not None:
         return given_potential
-    load_energy = load_potential(kinematics)
+    load_energy = potential_energy_of_loads(kinematics)
     if not load_energy.unknown_loads:
         return sm.Add(load_energy.energy, m.spring_potential, _lagrangian_potential(m))
     return _declared_potential(m) if m.lagrangian is None and not load_energy.loads_without_potential else None
 
 
-def load_potential(kinematics: NamedKinematics) -> LoadPotential:
+def potential_energy_of_loads(kinematics: NamedKinematics) -> LoadPotential:
     """Return the known potential energy of the loads; computed once."""
     m = kinematics.mechanism
 

@@ -29,7 +29,11 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, OutputExpression
-from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, load_potential, potential_energy
+from mb2fmu.mechanics.formulations.energies.energy_and_power import (
+    kinetic_energy,
+    potential_energy,
+    potential_energy_of_loads,
+)
 from mb2fmu.mechanics.formulations.generalized_force_projection import (
     express_in_inertial_frame,
     form_actuator_magnitude,
@@ -410,7 +414,7 @@ def _known_potential(k: NamedKinematics) -> sm.Expr:
     potential = potential_energy(k)
     if potential is None:
         elements = k.mechanism.element_of_load
-        unknown = load_potential(k).unknown_loads
+        unknown = potential_energy_of_loads(k).unknown_loads
         names = [f"{name} of {elements[name]}" if name in elements else name for name in unknown]
         raise _output_error(
             f"the potential energy is not known: nothing tells whether these have one: {', '.join(names)}",
