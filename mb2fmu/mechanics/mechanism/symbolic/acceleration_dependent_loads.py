@@ -108,7 +108,7 @@ def add_load_inertias(mechanism: Mechanism, loads: Sequence[AccelerationLoad]) -
     return replace(mechanism, bodies=tuple(bodies), points=tuple(points))
 
 
-def load_kinetic_energy(D: sm.MatrixBase, speeds: Sequence[sm.Symbol], moving: Collection[sm.Symbol]) -> sm.Expr:
+def kinetic_energy_of_loads(D: sm.MatrixBase, speeds: Sequence[sm.Symbol], moving: Collection[sm.Symbol]) -> sm.Expr:
     """Return the kinetic energy uᵀ D u / 2 of loads with the generalized forces -D u', J.
 
     Args:
