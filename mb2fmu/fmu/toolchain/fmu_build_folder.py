@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mb2fmu.fmu.emit_c import (
     FUNCTION_NAMES_HEADER,
-    is_motion_equation_unit,
+    is_motion_equation_translation_unit,
     is_rarely_evaluated_translation_unit,
     list_translation_units,
     translation_unit_has_derivatives,
@@ -85,9 +85,13 @@ def list_platform_translation_units(
     """
     compiler, fast = order.compiler, order.fast
     names = list_translation_units(sources)
-    equations = [name for name in names if is_motion_equation_unit(name)]
+    equations = [name for name in names if is_motion_equation_translation_unit(name)]
     main = compile_options(compiler, platform, fast=fast, variant=order.variant, dispatching=bool(equations))
-    plain = [name for name in names if not is_motion_equation_unit(name) and not translation_unit_has_derivatives(name)]
+    plain = [
+        name
+        for name in names
+        if not is_motion_equation_translation_unit(name) and not translation_unit_has_derivatives(name)
+    ]
     found = [TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", main) for name in plain]
     for variant in processor_variants(platform):
         arguments = compile_options(compiler, platform, fast=fast, variant=variant, care="equations")
