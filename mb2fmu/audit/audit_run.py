@@ -307,7 +307,7 @@ def _check_description(fmu: archive.FmuArchive, description: DescribedModel) -> 
         *root_element_rules.check_root_element(description),
         *quantities.check_unit_definitions(description),
         *variables.check_variables(description),
-        *structure.check_structure(description),
+        *structure.check_model_structure(description),
     ]
 
 

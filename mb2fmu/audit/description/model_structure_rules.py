@@ -17,7 +17,7 @@ _DEPENDENCY_KINDS = frozenset({"dependent", "constant", "fixed", "tunable", "dis
 _INITIAL_DEPENDENCY_KINDS = frozenset({"dependent", "constant"})
 
 
-def check_structure(description: DescribedModel) -> Iterator[RuleViolation]:
+def check_model_structure(description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield violations of the rules about the model structure and its dependencies."""
     for unknown in description.unknowns:
         if unknown.variable is None:
