@@ -218,7 +218,7 @@ def compile_options(
     return words
 
 
-def host_compile_options(compiler: Compiler, platform: Platform, *, often: bool) -> tuple[str, ...]:
+def host_compiler_options(compiler: Compiler, platform: Platform, *, often: bool) -> tuple[str, ...]:
     """Return the options for code that runs on this machine only.
 
     Args:
