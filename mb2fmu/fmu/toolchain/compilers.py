@@ -178,7 +178,7 @@ def _missing_compiler_error(what: str, remedy: str) -> ToolError:
     return ToolError("there is no C compiler:", [Fault(what, remedy=remedy)])
 
 
-def compile_options(
+def compiler_options(
     compiler: Compiler,
     platform: Platform,
     *,

@@ -28,8 +28,8 @@ from mb2fmu.fmu.toolchain.compilers import (
     Compiler,
     InstalledCompiler,
     Variant,
-    compile_options,
     compiler_environment,
+    compiler_options,
     processor_variants,
 )
 from mb2fmu.fmu.toolchain.target_platforms import Platform
@@ -86,7 +86,7 @@ def list_platform_translation_units(
     compiler, fast = order.compiler, order.fast
     names = list_translation_units(sources)
     equations = [name for name in names if is_motion_equation_translation_unit(name)]
-    main = compile_options(compiler, platform, fast=fast, variant=order.variant, dispatching=bool(equations))
+    main = compiler_options(compiler, platform, fast=fast, variant=order.variant, dispatching=bool(equations))
     plain = [
         name
         for name in names
@@ -94,11 +94,11 @@ def list_platform_translation_units(
     ]
     found = [TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", main) for name in plain]
     for variant in processor_variants(platform):
-        arguments = compile_options(compiler, platform, fast=fast, variant=variant, care="equations")
+        arguments = compiler_options(compiler, platform, fast=fast, variant=variant, care="equations")
         found += [TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in equations]
     for name in filter(translation_unit_has_derivatives, names):
         care: CompilationEffort = "seldom" if is_rarely_evaluated_translation_unit(name) else "equations"
-        arguments = compile_options(compiler, platform, fast=fast, care=care)
+        arguments = compiler_options(compiler, platform, fast=fast, care=care)
         found.append(TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", arguments))
     return tuple(found)
 
