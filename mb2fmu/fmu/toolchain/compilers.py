@@ -238,7 +238,7 @@ def processor_variants(platform: Platform) -> tuple[Variant, ...]:
     return ("any", "avx2") if platform.processor == "x86_64" else ("any",)
 
 
-def link_options(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
+def linker_options(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
     """Return the linker's options besides objects and destination; they contain no path.
 
     Args:

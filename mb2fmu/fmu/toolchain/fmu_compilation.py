@@ -19,7 +19,7 @@ from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, CompiledFileCache
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
-from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, link_options
+from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, linker_options
 from mb2fmu.fmu.toolchain.fmu_build_folder import (
     MAIN_TRANSLATION_UNIT,
     BuildFolder,
@@ -100,7 +100,7 @@ class FmuCompilation:
         self._platforms = [each for each in PLATFORMS if each in set(platforms)]
         if not (order.identifier.isidentifier() and order.identifier.isascii()):
             raise ValueError("needs an identifier that is one in C")
-        self._told = {each: link_options(order.compiler, each, order.identifier) for each in self._platforms}
+        self._told = {each: linker_options(order.compiler, each, order.identifier) for each in self._platforms}
         self._tool = find_compiler(order.compiler)
         self._cache = cache_folder()
         self._storage = CompiledFileCache(self._cache / "binaries")

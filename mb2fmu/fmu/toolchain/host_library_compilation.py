@@ -15,7 +15,7 @@ from mb2fmu.fmu.toolchain.compilers import (
     default_compiler,
     find_compiler,
     host_compiler_options,
-    link_options,
+    linker_options,
 )
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.fmu.user_cache import cache_folder
@@ -46,7 +46,7 @@ def compile_library_bytes(
     compiler = compiler or default_compiler()
     tool, platform = find_compiler(compiler), host_platform()
     units = sorted(path for path in sources if path.endswith(".c"))
-    told = [*host_compiler_options(compiler, platform, often=often), *link_options(compiler, platform, name)]
+    told = [*host_compiler_options(compiler, platform, often=often), *linker_options(compiler, platform, name)]
     key = compute_cache_key([tool.version, *told], sources)
     storage = CompiledFileCache(cache_folder() / "binaries")
     content = storage.get(key)

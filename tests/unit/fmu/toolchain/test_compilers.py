@@ -51,7 +51,7 @@ def test_the_systems_compiler_builds_for_the_host_only() -> None:
     with pytest.raises(ToolError, match=other.name):
         compilers.compiler_options("cc", other, fast=False)
     with pytest.raises(ToolError, match=other.name):
-        compilers.link_options("cc", other, "demo")
+        compilers.linker_options("cc", other, "demo")
 
 
 def forget() -> None:
