@@ -181,7 +181,7 @@ def compile_program(program: Program, compiler: str, folder: Path, part: int = 3
     return compile_native(add_fmu_derivatives(program), compiler, folder, part)
 
 
-def compile_motion(program: Program, compiler: str, folder: Path) -> CompiledModel:
+def compile_explicit_integrator(program: Program, compiler: str, folder: Path) -> CompiledModel:
     """The same with x' alone."""
     empty = ("tangent", "adjoint", "jacobian", "jacobian_time", *DIFFERENTIATED_ENTRIES)
     kept = {name: program.entries[name] for name in ("rhs", "pivots", "divisors") if name in program.entries}

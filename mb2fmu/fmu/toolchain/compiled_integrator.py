@@ -1,4 +1,4 @@
-"""``compile_motion``: a Program as a compiled integrator of many instances at once."""
+"""``compile_explicit_integrator``: a Program as a compiled integrator of many instances at once."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class CompiledIntegrator:
         return asked.read_batch_result()
 
 
-def compile_motion(
+def compile_explicit_integrator(
     program: Program,
     compiler: Compiler | None = None,
     variant: Variant | None = None,
@@ -92,7 +92,7 @@ def compile_implicit_integrator(
 
     Args:
         native: With a Jacobian that is written out; without memory and events.
-        compiler: As of :func:`compile_motion`.
+        compiler: As of :func:`compile_explicit_integrator`.
         variant: Likewise.
         judged: Likewise; the Jacobian has columns for these states only, and rows for all.
 

@@ -69,7 +69,7 @@ def compile_ensemble(
         step=float(run.time[1]),
         stop=float(run.time[-1]),
         most=compute_max_internal_steps(program),
-        motion=_compile_integrator_lazily(cache(lambda: toolchain.compile_motion(program))),
+        motion=_compile_integrator_lazily(cache(lambda: toolchain.compile_explicit_integrator(program))),
         implicit_motion=_compile_integrator_lazily(cache(lambda: _compile_implicit_motion(program, definition.name))),
         **_compile_entry_points(program),
     )
@@ -177,7 +177,7 @@ def _add_parameter_derivatives(
         states=carrying.layout.states,
         output_names=carrying.entries["outputs"].labels,
         scale=np.tile(ensemble.scale, len(to) + 1),
-        motion=_compile_integrator_lazily(cache(lambda: toolchain.compile_motion(carrying, judged=own))),
+        motion=_compile_integrator_lazily(cache(lambda: toolchain.compile_explicit_integrator(carrying, judged=own))),
         implicit_motion=_compile_integrator_lazily(
             cache(lambda: _compile_implicit_motion_with_derivatives(program, leaves, own))
         ),
