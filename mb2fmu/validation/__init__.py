@@ -16,7 +16,7 @@ from mb2fmu.validation.data.measured_data_comparison import (
     DataRunSettings,
     TableComparison,
     compare_at_data_table_points,
-    compare_data,
+    compare_measurements,
 )
 from mb2fmu.validation.data.validation_data_tables import ColumnTolerance, ValidationDataTable, read_table
 from mb2fmu.validation.flexible_body_limitations import list_flexible_body_limitations
@@ -63,7 +63,7 @@ __all__ = [
     "VariableResult",
     "choose_reference_method",
     "compare_at_data_table_points",
-    "compare_data",
+    "compare_measurements",
     "form_experiment_values",
     "integrate_by_euler",
     "is_too_large_for_symbols",

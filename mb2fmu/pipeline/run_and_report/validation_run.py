@@ -144,7 +144,7 @@ def measure(
 
     Args:
         fmu: The archive, or what ``pipeline.export`` gave.
-        data: Tables of what was measured over time, see ``validation.compare_data``.
+        data: Tables of what was measured over time, see ``validation.compare_measurements``.
         at: Tables of derivatives and outputs at given points, see ``validation.compare_at_data_table_points``.
         settings: Start values, tolerances, steps.
 
@@ -166,7 +166,7 @@ def measure(
     """
     from mb2fmu import validation
 
-    read = [(validation.compare_data, validation.read_table(Path(each))) for each in data]
+    read = [(validation.compare_measurements, validation.read_table(Path(each))) for each in data]
     read += [(validation.compare_at_data_table_points, validation.read_table(Path(each))) for each in at]
     with fmu_and_report_publication.copy_fmu_for_validation(
         fmu.path if isinstance(fmu, ExportResult) else Path(fmu)
