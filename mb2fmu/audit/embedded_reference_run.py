@@ -27,7 +27,7 @@ REFERENCE_MANIFEST = f"{REFERENCE_FOLDER}/fmi-ls-manifest.xml"
 _TABLE_TYPES = frozenset({"text/csv", ""})
 
 
-def find_beside_or_carried_reference(path: Path) -> AuditReferenceRun | None:
+def find_reference_run_of_fmu(path: Path) -> AuditReferenceRun | None:
     """Return the recorded run beside an FMU, else one that it carries; None where there is none.
 
     Raises:

@@ -133,7 +133,7 @@ def audit(
     """
     from mb2fmu.audit import audit as judge
     from mb2fmu.audit import (
-        find_beside_or_carried_reference,
+        find_reference_run_of_fmu,
         read_audit_reference_run,
         read_policy,
         require_audit_packages,
@@ -146,9 +146,7 @@ def audit(
     run_checkers = not no_checkers and not only
     require_audit_packages(run_checkers=run_checkers)
     rules = read_policy(policy, baseline)
-    recorded = (
-        read_audit_reference_run(reference, input_file, options) if reference else find_beside_or_carried_reference(fmu)
-    )
+    recorded = read_audit_reference_run(reference, input_file, options) if reference else find_reference_run_of_fmu(fmu)
     result = judge(
         fmu, only=only or ("*",), skip=skip, run=not no_run, run_checkers=run_checkers, budget=budget,
         time_limit=time_limit, memory_limit=None if memory_limit is None else int(memory_limit * 1024**3), jobs=jobs,

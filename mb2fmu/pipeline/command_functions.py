@@ -52,10 +52,10 @@ def audit_fmu(
         ...     mb2fmu.audit_fmu(exported.path, run=False).count("error")
         0
     """
-    from mb2fmu.audit import audit, find_beside_or_carried_reference
+    from mb2fmu.audit import audit, find_reference_run_of_fmu
 
     path = Path(fmu)
-    recorded = find_beside_or_carried_reference(path)
+    recorded = find_reference_run_of_fmu(path)
     return audit(path, only=only, skip=skip, run=run, run_checkers=tuple(only) == ("*",), budget=time_limit,
                  recorded=recorded)  # fmt: skip
 
