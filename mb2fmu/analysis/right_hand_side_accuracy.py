@@ -57,7 +57,7 @@ class NumericalConditioning:
         )
 
 
-def compute_numerical_conditioning(
+def compute_right_hand_side_accuracy(
     program: Program, t: float, x: Sequence[float] | Floats, r: Sequence[float] | Floats, p: Sequence[float] | Floats
 ) -> NumericalConditioning:
     """Return how many digits of x' are right at a point.

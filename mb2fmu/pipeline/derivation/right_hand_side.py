@@ -114,11 +114,11 @@ class RightHandSide:
         p: npt.ArrayLike | None = None,
     ) -> NumericalConditioning:
         """Return how many digits of x' are right at a point (default: the start); printed, it names what cancels."""
-        from mb2fmu.analysis import compute_numerical_conditioning
+        from mb2fmu.analysis import compute_right_hand_side_accuracy
 
         given = ((x, self.x0), (r, self.r0), (p, self.p0))
         point = (np.asarray(own if value is None else value, dtype=np.float64) for value, own in given)
-        return compute_numerical_conditioning(self.program, t, *point)
+        return compute_right_hand_side_accuracy(self.program, t, *point)
 
     def compile(self, *, compiler: Compiler | None = None) -> RightHandSide:
         """Return the function as machine code for this computer: many instances at once, for parameter studies.
