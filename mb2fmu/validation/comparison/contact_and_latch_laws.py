@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.validation.comparison.output_formula_comparison import choose_instants
+from mb2fmu.validation.comparison.output_formula_comparison import choose_comparison_instants
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -116,7 +116,7 @@ class _ContactLaws:
     def judge(self, reference: ReferenceRun) -> Iterator[LawViolation]:
         """Yield how far each law is broken, instant by instant."""
         run, instants = reference.experiment, []
-        for k in choose_instants(reference):
+        for k in choose_comparison_instants(reference):
             x = reference.states[k]
             instants.append((float(run.time[k]), x, x, run.inputs_at(k).tolist(), reference.modes[k]))
         time_before, step = -np.inf, float(np.min(np.diff(run.time)))

@@ -83,13 +83,13 @@ def compare_output_formulas(mechanism: Mechanism, references: Sequence[Reference
     errors: list[tuple[float, str]] = []
     instants = 0
     for reference in references:
-        for k in choose_instants(reference):
+        for k in choose_comparison_instants(reference):
             instants += 1
             errors += observed.compare(reference, k)
     return OutputFormulaComparison(tuple(errors), instants, (*observed.left_out, *(() if errors else observed.names)))
 
 
-def choose_instants(reference: ReferenceRun) -> list[int]:
+def choose_comparison_instants(reference: ReferenceRun) -> list[int]:
     """Return communication points: some of each mode, evenly spread over the time that it is taken."""
     numeric, count = reference.numeric, len(reference.experiment.time)
     points_by_mode: dict[tuple[float, ...], list[int]] = {}
