@@ -13,7 +13,7 @@ from mb2fmu.mechanics.equations.latch_equations import LatchRecord
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
 from mb2fmu.report.pages.report_page_records import EventRow, EventTable, Figure, RoundedDisplayNumber, VerdictColour
-from mb2fmu.validation.bounds.untested_switches import describe_mode
+from mb2fmu.validation.bounds.untested_switches import describe_switch_mode
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.modes.event_names import list_switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -187,7 +187,7 @@ def _latch_mode_label(latch: LatchRecord, state: SymbolValue) -> ModeLabel:
 
 def _switch_mode_label(switch: ReferenceSwitch, mode: float) -> ModeLabel:
     """Return the style and the word of a switch's mode."""
-    word = describe_mode(switch, mode)
+    word = describe_switch_mode(switch, mode)
     if switch.kind == "truth":
         return ("none" if word == "false" or (mode <= 0.5 and word != "true") else "up", word)
     return ("none" if mode == 0.0 else "up" if mode > 0.0 else "down", word)
