@@ -57,7 +57,7 @@ from mb2fmu.robots.outputs.robot_link_outputs import (
 )
 from mb2fmu.robots.robot_appearance import list_mesh_uses
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, SingleSpeedLinkTree, build_articulated_tree
+from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, RobotPartTree, build_articulated_tree
 from mb2fmu.robots.tree.robot_loop_list import list_robot_loops
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols, RobotMechanics
 from mb2fmu.robots.tree.tree_inertia import (
@@ -188,7 +188,7 @@ class _RobotVariables:
 
     description: RobotDescription
     settings: RobotSettings
-    tree: SingleSpeedLinkTree
+    tree: RobotPartTree
     gravity: GravityVector
     joints: JointDeclarations
     actuation: JointEffortLaws
@@ -210,7 +210,7 @@ class _RobotVariables:
 def _declare_variables(
     description: RobotDescription,
     settings: RobotSettings,
-    tree: SingleSpeedLinkTree,
+    tree: RobotPartTree,
     flexible: tuple[FlexibleLink, ...],
 ) -> _RobotVariables:
     """Declare the variables of gravity, joints, actuators and loads; names and notes are made in this order."""

@@ -13,7 +13,7 @@ from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.sources.record_based_mechanics import NamedJoint
 from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
+from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 _PLANT_REMEDY = "leave --as out and ask the plant for what a motion takes: --with inverse-dynamics"
@@ -50,7 +50,7 @@ def select_prescribed_joints(description: RobotDescription, settings: RobotSetti
 
 
 def request_joint_efforts(
-    tree: SingleSpeedLinkTree, variables: Mapping[int, RobotJointSymbols], description: RobotDescription
+    tree: RobotPartTree, variables: Mapping[int, RobotJointSymbols], description: RobotDescription
 ) -> list[OutputRequest]:
     """Return the effort along every joint with a given motion, with those of its followers.
 
@@ -78,7 +78,7 @@ def request_joint_efforts(
 
 
 def make_joint_excitation_signals(
-    tree: SingleSpeedLinkTree,
+    tree: RobotPartTree,
     variables: Mapping[int, RobotJointSymbols],
     starts: Mapping[sm.Expr, float],
     excitation: float,

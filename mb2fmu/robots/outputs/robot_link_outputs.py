@@ -18,7 +18,7 @@ from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFramePoint
 from mb2fmu.robots.robot_settings import RequestedFrameOutput
-from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
+from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 
@@ -54,7 +54,7 @@ def request_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[in
             model.declared[k] = replace(model.declared[k], description=text)
 
 
-def _moved_parts(tree: SingleSpeedLinkTree) -> dict[str, int]:
+def _moved_parts(tree: RobotPartTree) -> dict[str, int]:
     """Return joint → number of the part that it moves."""
     return {part.moving_joint.name: i for i, part in enumerate(tree.parts[1:], 1) if not part.section}
 

@@ -1,4 +1,4 @@
-"""``SingleSpeedLinkTree``: the parts of a robot that move against each other; fixed links are one part.
+"""``RobotPartTree``: the parts of a robot that move against each other; fixed links are one part.
 
 Each part has axes of its own in which its joint is simplest: a hinge turns about a coordinate axis of them. Part 0 is
 the ground.
@@ -82,7 +82,7 @@ class RigidLinkGroup:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SingleSpeedLinkTree:
+class RobotPartTree:
     """The parts, parents first.
 
     Attributes:
@@ -120,7 +120,7 @@ class _PartDraft:
 
 def build_articulated_tree(
     description: RobotDescription, settings: RobotSettings, flexible: Sequence[FlexibleLink] = ()
-) -> SingleSpeedLinkTree:
+) -> RobotPartTree:
     """Return the parts of a robot.
 
     Args:
@@ -149,7 +149,7 @@ def build_articulated_tree(
         first = (draft.name, draft.parent, draft.joint, draft.before, draft.axis, draft.sign)
         parts.append(RigidLinkGroup(*first, coordinate, inertial, placed, rigid, draft.section))
     held = {joint.name: joint.start for joint in joints if joint.kind == "fixed"}
-    tree = SingleSpeedLinkTree(tuple(parts), place, tuple(notes), held)
+    tree = RobotPartTree(tuple(parts), place, tuple(notes), held)
     _check_known_masses(drafts, where)
     _check_end_masses(tree, where)
     return tree
@@ -384,7 +384,7 @@ def _check_known_masses(drafts: list[_PartDraft], where: str) -> None:
         raise ModelError("the mass of what moves is not known:", faults)
 
 
-def _check_end_masses(tree: SingleSpeedLinkTree, where: str) -> None:
+def _check_end_masses(tree: RobotPartTree, where: str) -> None:
     """Refuse end parts without mass: nothing would determine how their joints move."""
     massive: set[int] = set()
     for i in range(len(tree.parts) - 1, 0, -1):
