@@ -23,12 +23,12 @@ from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 from mb2fmu.fmu.emit_c import emit_fmu_sources, list_translation_units
 from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
-    DescribedUnit,
     FmuCapabilities,
     FmuInterface,
     FmuSolverSettings,
     FmuTarget,
     FmuVariable,
+    InterfaceUnit,
 )
 
 RUNTIME = Path(__file__).parents[1] / "mb2fmu" / "fmu" / "emit_c" / "runtime"
@@ -115,7 +115,7 @@ def bare_interface() -> FmuInterface:
         variables=(
             FmuVariable(name="time", value_reference=0, causality="independent", initial=None, unit="s", source="time"),
         ),
-        units=(DescribedUnit("s", 1.0, 0.0, (0, 0, 1, 0, 0, 0, 0, 0)),),
+        units=(InterfaceUnit("s", 1.0, 0.0, (0, 0, 1, 0, 0, 0, 0, 0)),),
         experiment=DefaultExperiment(0.0, 1.0, 0.01, 1e-6),
         solver=FmuSolverSettings("explicit", 1e-6),
         log_categories=(),

@@ -13,7 +13,6 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
 from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
-    DescribedUnit,
     DisplayUnit,
     FmiVersion,
     FmuCapabilities,
@@ -21,6 +20,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     FmuSolverSettings,
     FmuTarget,
     FmuVariable,
+    InterfaceUnit,
     VariableDependency,
 )
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, Terminal
@@ -124,7 +124,7 @@ def pendulum_interface(
         "token": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {solver}")),
         "variables": tuple(FmuVariable(value_reference=i, **v) for i, v in enumerate(variables)),  # type: ignore[arg-type]
         "units": tuple(
-            DescribedUnit(unit, 1.0, 0.0, powers, shown.get(unit, ())) for unit, powers in exponents.items()
+            InterfaceUnit(unit, 1.0, 0.0, powers, shown.get(unit, ())) for unit, powers in exponents.items()
         ),
         "experiment": DefaultExperiment(0.0, 2.0, 0.01, 1e-6),
         "solver": solver or FmuSolverSettings("explicit", 1e-6),

@@ -116,7 +116,7 @@ class DisplayUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedUnit:
+class InterfaceUnit:
     """A unit of measurement that variables use.
 
     Attributes:
@@ -324,7 +324,7 @@ class FmuInterface:
     description: str
     token: str
     variables: tuple[FmuVariable, ...]
-    units: tuple[DescribedUnit, ...]
+    units: tuple[InterfaceUnit, ...]
     experiment: DefaultExperiment
     solver: FmuSolverSettings
     log_categories: tuple[LogCategory, ...]

@@ -49,7 +49,6 @@ from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind, find_solver_by_name
 from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
-    DescribedUnit,
     DisplayUnit,
     FmiDependencyKind,
     FmuCapabilities,
@@ -57,6 +56,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     FmuSolverSettings,
     FmuTarget,
     FmuVariable,
+    InterfaceUnit,
     LogCategory,
     VariableDependency,
     VariableSource,
@@ -578,7 +578,7 @@ def _optional_float(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[DescribedUnit, ...]:
+def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[InterfaceUnit, ...]:
     """Return every unit and display unit in use, in the order of first use."""
     shown: dict[str, dict[str, DisplayUnit]] = {}
     faults = []
@@ -597,7 +597,7 @@ def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[Described
         raise InterfaceError(f"{model} cannot be described as an FMU:", faults)
     parsed = {name: parse_unit(name) for name in shown}
     return tuple(
-        DescribedUnit(name, unit.factor, unit.offset, unit.whole_exponents, tuple(shown[name].values()))
+        InterfaceUnit(name, unit.factor, unit.offset, unit.whole_exponents, tuple(shown[name].values()))
         for name, unit in parsed.items()
     )
 
