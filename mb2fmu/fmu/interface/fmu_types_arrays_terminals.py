@@ -22,7 +22,7 @@ class EnumerationItem:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedType:
+class VariableType:
     """A type that several variables share.
 
     Attributes:

@@ -61,7 +61,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     VariableDependency,
     VariableSource,
 )
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedType, EnumerationItem, FmuArray, Terminal
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import EnumerationItem, FmuArray, Terminal, VariableType
 from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
 from mb2fmu.fmu.interface.power_terminals import describe_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -183,10 +183,10 @@ def describe_capabilities(target: FmuTarget, *, remembers: bool = False, switche
     )
 
 
-def describe_solver_type(taken: Sequence[str]) -> DescribedType:
+def describe_solver_type(taken: Sequence[str]) -> VariableType:
     """Return the enumeration of solvers, with a name that is not in ``taken``."""
     items = tuple(EnumerationItem(row.item, row.number, row.method) for row in SOLVERS)
-    return DescribedType(
+    return VariableType(
         make_unique_variable_name("Solver", taken), items=items, description="how the Co-Simulation integrates"
     )
 
@@ -262,7 +262,7 @@ def describe_interface(
     solver = _choose_solver_settings(definition.experiment, target)
     first = 1 if target.fmi == "3" else 0
     variables = tuple(_VariableDescriber(definition, equations, program).variables(first))
-    types: tuple[DescribedType, ...] = ()
+    types: tuple[VariableType, ...] = ()
     if native:
         variables, types = _declare_types(
             (*variables, *describe_solver_parameters(variables, solver, definition.experiment.internal_step))
@@ -555,7 +555,7 @@ def _describe_quantity(quantity: Quantity, source: VariableSource, index: int) -
 
 def _declare_types(
     variables: tuple[FmuVariable, ...],
-) -> tuple[tuple[FmuVariable, ...], tuple[DescribedType, ...]]:
+) -> tuple[tuple[FmuVariable, ...], tuple[VariableType, ...]]:
     """Return the variables with their declared types, and these types."""
     types = list_quantity_types(variables)
     enumerated = describe_solver_type(
