@@ -23,7 +23,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     InterfaceUnit,
     VariableDependency,
 )
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, Terminal
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import Terminal, TerminalMember
 from mb2fmu.fmu.interface.interface_description import (
     LOG_CATEGORIES,
     describe_capabilities,
@@ -146,9 +146,9 @@ def native_interface(fmi: FmiVersion, **changes: object) -> FmuInterface:
         dataclasses.replace(v, declared_type=types[v.unit].name if v.unit in types else None) for v in python.variables
     ]
     members = (
-        DescribedTerminalMember("tau", "tau", "inflow"),
-        DescribedTerminalMember("phi", "q"),
-        DescribedTerminalMember("w", "u"),
+        TerminalMember("tau", "tau", "inflow"),
+        TerminalMember("phi", "q"),
+        TerminalMember("w", "u"),
     )
     target = FmuTarget(fmi, "native")
     native = {

@@ -41,7 +41,7 @@ class VariableType:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedTerminalMember:
+class TerminalMember:
     """One variable of a terminal.
 
     Attributes:
@@ -60,7 +60,7 @@ class Terminal:
     """Variables that are connected together to another FMU."""
 
     name: str
-    members: tuple[DescribedTerminalMember, ...]
+    members: tuple[TerminalMember, ...]
     description: str = ""
 
 
