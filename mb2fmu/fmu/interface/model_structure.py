@@ -34,7 +34,7 @@ _KINDS_BY_GENERALITY: tuple[FmiDependencyKind, ...] = ("constant", "fixed", "tun
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedUnknown:
+class StructureUnknown:
     """One element of the model structure.
 
     Attributes:
@@ -57,10 +57,10 @@ class DescribedUnknown:
 class ModelStructure:
     """``ModelStructure`` of the description file."""
 
-    outputs: tuple[DescribedUnknown, ...]
-    derivatives: tuple[DescribedUnknown, ...]
-    initial_unknowns: tuple[DescribedUnknown, ...]
-    event_indicators: tuple[DescribedUnknown, ...] = ()
+    outputs: tuple[StructureUnknown, ...]
+    derivatives: tuple[StructureUnknown, ...]
+    initial_unknowns: tuple[StructureUnknown, ...]
+    event_indicators: tuple[StructureUnknown, ...] = ()
 
 
 def assign_variable_numbers(interface: FmuInterface) -> dict[str, int]:
@@ -94,22 +94,22 @@ def form_model_structure(interface: FmuInterface) -> ModelStructure:
     later_lists = {key: seen(on) for key, on in lists.items()}
     start_lists = {key: seen_at_start(on) for key, on in lists.items()}
 
-    def later(variable: FmuVariable) -> DescribedUnknown:
+    def later(variable: FmuVariable) -> StructureUnknown:
         own = itself.get(variable.name)
-        return DescribedUnknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
+        return StructureUnknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
 
-    def at_start(variable: FmuVariable) -> DescribedUnknown:
+    def at_start(variable: FmuVariable) -> StructureUnknown:
         """Return a variable as an initial unknown with its dependencies."""
         if variable.start_dependencies:
             # What a switch looks at has no constant factor: q mod 2 pi jumps where q does not.
             looked_at = {item.on for item in variable.start_dependencies}
             others = tuple(item for item in variable.dependencies if item.on not in looked_at)
             further = tuple(replace(item, kind="dependent") for item in variable.start_dependencies)
-            return DescribedUnknown(numbers[variable.name], *seen_at_start((*others, *further)))
-        return DescribedUnknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
+            return StructureUnknown(numbers[variable.name], *seen_at_start((*others, *further)))
+        return StructureUnknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
 
-    def start_of(name: str) -> DescribedUnknown:
-        return DescribedUnknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
+    def start_of(name: str) -> StructureUnknown:
+        return StructureUnknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
 
     variables = {variable.name: variable for variable in interface.variables}
     arrays = [array for array in interface.arrays if array.causality == "output"]
@@ -148,10 +148,10 @@ def _is_initial_unknown(variable: FmuVariable) -> bool:
     return is_result and variable.initial in ("calculated", "approx")
 
 
-def _unite_element_dependencies(array: FmuArray, elements: list[DescribedUnknown]) -> DescribedUnknown:
+def _unite_element_dependencies(array: FmuArray, elements: list[StructureUnknown]) -> StructureUnknown:
     """Return the dependencies of arrays: the union of those of their elements."""
     on = [pair for each in elements for pair in zip(each.dependencies, each.kinds, strict=True)]
-    return DescribedUnknown(array.value_reference, *_number_dependencies(on))
+    return StructureUnknown(array.value_reference, *_number_dependencies(on))
 
 
 def _number_dependencies(on: list[tuple[int, FmiDependencyKind]]) -> _NumberedDependencies:
